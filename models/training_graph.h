@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/model.h"
+#include "models/work.h"
+
+namespace convoy {
+
+using OpId = std::uint32_t;
+
+/// One kernel (or group of kernels that always run together) of a training step.
+struct Operation {
+  std::string name;       ///< "conv1.forward", "conv1.data_gradient", "conv1.weight_gradient", "conv1.update"
+  std::uint32_t layer;    ///< index into TrainingGraph::model.layers
+  Phase phase;
+  Work work;
+  std::vector<OpId> inputs;  ///< operations whose results this one reads; all smaller than its own id
+};
+
+/// Who a byte of device memory belongs to; the order is that of results.json.
+enum class MemoryClass : std::uint8_t { weights, gradients, optimizer, activations, workspace, reserved };
+inline constexpr std::size_t memory_class_count = 6;
+inline constexpr std::array<std::string_view, memory_class_count> memory_class_names{
+    "weights", "gradients", "optimizer", "activations", "workspace", "reserved"};
+
+/// A buffer that lives within a step: allocated when operation `born` starts, freed when operation `dies` has ended.
+/// Activations (saved for backward or not), gradients of activations, masks, indices, workspaces.
+struct Buffer {
+  std::string name;
+  MemoryClass memory_class;
+  double bytes_per_image;
+  std::int64_t bytes_fixed;
+  OpId born;
+  OpId dies;
+  bool saved;  ///< kept between forward and backward (what saved_activation_bytes counts)
+};
+
+/// One parameter tensor, the unit of gradient buckets and of parameter-server shards.
+struct Parameter {
+  std::string name;       ///< "conv1.weight"
+  std::uint32_t layer;
+  std::int64_t elements;
+  OpId first_use;         ///< the forward operation that reads it first
+  OpId gradient;          ///< the operation that completes its gradient
+  OpId update;            ///< the operation that updates it
+};
+
+struct TrainingOptions {
+  Precision precision = Precision::fp32;
+  Optimizer optimizer = Optimizer::sgd;
+};
+
+/// Everything one training step of one replica does, for any batch. `operations` is in execution order (forward in
+/// the model's topological order, backward mirrored, each layer's data gradient before its weight gradient, then
+/// the updates), which is also a topological order. Plain values; Boost.Graph is used inside models/ only.
+struct TrainingGraph {
+  Model model;
+  TrainingOptions options;
+  std::vector<Operation> operations;
+  std::vector<Buffer> buffers;
+  std::vector<Parameter> parameters;  ///< in the model's order
+
+  /// Bytes of one copy of the parameters in the precision gradients are sent in (element_bytes of the precision).
+  double gradient_bytes() const;
+  /// Resident bytes of a replica by class: weights (with fp32 master copies under mixed precision), gradients,
+  /// optimizer state. Activations, workspace and reserve are 0 here: they are buffers or belong to the device.
+  std::array<double, memory_class_count> resident_bytes() const;
+};
+
+/// Operations, buffers and parameters of training `model`.
+/// FLOPs: forward from the layer's shape; a convolution's or linear layer's data gradient and weight gradient each as
+/// much as its forward; the first layer on the image has no data gradient. `custom` layers: as given, the backward
+/// FLOPs in equal parts in data and weight gradient (all in data gradient when it has no parameters); forward and
+/// backward each move memory_bytes.
+TrainingGraph build_training_graph(const Model& model, const TrainingOptions& options);
+
+}  // namespace convoy

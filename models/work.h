@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace convoy {
+
+/// The four parts of a training step that an operation can belong to.
+enum class Phase : std::uint8_t { forward, data_gradient, weight_gradient, update };
+
+/// What kind of kernel runs: the cost model's efficiencies are by kind (and, for convolutions, by geometry).
+enum class KernelKind : std::uint8_t {
+  convolution,            ///< dense or grouped convolution, and transposed convolution
+  depthwise_convolution,  ///< one input channel a group
+  matmul,                 ///< linear layers, attention-like products
+  normalization,          ///< batch, layer, group and local response normalisation
+  elementwise,            ///< activations, additions, dropout, scaling, concatenation and other copies
+  pooling,
+  softmax_loss,
+  update,                 ///< the optimizer's step
+  custom,                 ///< given by its costs (layer kind `custom`): efficiency of the device's `custom` entry, 1 where none
+};
+std::string_view to_string(Phase phase);
+std::string_view to_string(KernelKind kind);
+
+/// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master weights.
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
+std::string_view to_string(Precision precision);
+/// Bytes of an activation or gradient element: 4, or 2 for fp16 and bf16.
+constexpr int element_bytes(Precision p) { return p == Precision::fp16 || p == Precision::bf16 ? 2 : 4; }
+
+enum class Optimizer : std::uint8_t { sgd, momentum, adam };
+
+/// What one operation asks of a device, as a function of the number of images b it is run on:
+///   FLOPs(b) = flops_per_image b + flops_fixed,   bytes(b) = bytes_per_image b + bytes_fixed
+/// with one multiply-add = 2 FLOPs and bytes = memory traffic of a kernel that reads every input once and writes
+/// every output once. The geometry is there for the cost model's efficiency; it is 0 where it has no meaning.
+struct Work {
+  KernelKind kind = KernelKind::custom;
+  Phase phase = Phase::forward;
+  double flops_per_image = 0;
+  double flops_fixed = 0;
+  double bytes_per_image = 0;
+  double bytes_fixed = 0;
+  std::int64_t in_channels = 0, out_channels = 0;  ///< of a convolution or linear layer (features)
+  std::int64_t kernel_h = 0, kernel_w = 0, stride = 0, groups = 0;
+  std::int64_t out_h = 0, out_w = 0;
+  bool operator==(const Work&) const = default;
+};
+
+}  // namespace convoy

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace convoy {
+
+/// Where a piece of input stands. Lines and columns count from 1; 0 means "no particular place".
+struct SourcePos {
+  std::string file;
+  int line = 0;
+  int column = 0;
+  bool operator==(const SourcePos&) const = default;
+};
+
+/// The user's input is wrong. what() is the one line shown: `file:line:column: message`.
+/// The program ends with exit code 2 and writes nothing.
+class InputError : public std::runtime_error {
+ public:
+  InputError(const SourcePos& pos, const std::string& message);
+};
+
+}  // namespace convoy

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "sim/base/quantity.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+
+namespace convoy {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+  bool prefixed;  ///< takes SI prefixes (k, M, G, T; Ki, Mi, Gi, Ti where `binary`)
+  bool binary;
+};
+
+std::span<const Unit> units_of(Dimension dimension) {
+  static constexpr std::array bytes{Unit{"B", 1, true, true}};
+  static constexpr std::array bandwidth{Unit{"B/s", 1, true, true}, Unit{"Bps", 1, true, true},
+                                        Unit{"bps", 0.125, true, false}, Unit{"bit/s", 0.125, true, false}};
+  static constexpr std::array time{Unit{"ns", 1e-9, false, false}, Unit{"us", 1e-6, false, false},
+                                   Unit{"ms", 1e-3, false, false}, Unit{"s", 1, false, false},
+                                   Unit{"min", 60, false, false},  Unit{"h", 3600, false, false},
+                                   Unit{"d", 86400, false, false}};
+  static constexpr std::array flop_rate{Unit{"FLOPS", 1, true, false}, Unit{"FLOP/s", 1, true, false}};
+  static constexpr std::array power{Unit{"W", 1, true, false}, Unit{"mW", 1e-3, false, false}};
+  static constexpr std::array price{Unit{"USD/h", 1, false, false}};
+  static constexpr std::array fraction{Unit{"", 1, false, false}, Unit{"%", 0.01, false, false}};
+  switch (dimension) {
+    case Dimension::bytes: return bytes;
+    case Dimension::bandwidth: return bandwidth;
+    case Dimension::time: return time;
+    case Dimension::flop_rate: return flop_rate;
+    case Dimension::power: return power;
+    case Dimension::price: return price;
+    case Dimension::fraction: return fraction;
+  }
+  return {};
+}
+
+std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
+  struct Prefix {
+    std::string_view name;
+    double factor;
+    bool binary;
+  };
+  static constexpr std::array prefixes{
+      Prefix{"Ki", 1024.0, true},       Prefix{"Mi", 1048576.0, true},       Prefix{"Gi", 1073741824.0, true},
+      Prefix{"Ti", 1099511627776.0, true}, Prefix{"k", 1e3, false}, Prefix{"M", 1e6, false},
+      Prefix{"G", 1e9, false},          Prefix{"T", 1e12, false},            Prefix{"P", 1e15, false}};
+  for (const Unit& u : units_of(dimension)) {
+    if (unit == u.name) return u.factor;
+    if (!u.prefixed || !unit.ends_with(u.name)) continue;
+    const std::string_view prefix = unit.substr(0, unit.size() - u.name.size());
+    for (const Prefix& p : prefixes)
+      if (prefix == p.name && (!p.binary || u.binary)) return p.factor * u.factor;
+  }
+  return std::nullopt;
+}
+
+std::string with_prefix(double value, double base, std::span<const std::string_view> suffixes) {
+  std::size_t i = 0;
+  while (i + 1 < suffixes.size() && std::abs(value) >= base * 0.9995) {
+    value /= base;
+    ++i;
+  }
+  const double magnitude = std::abs(value);
+  const int decimals = magnitude >= 99.95 || (i == 0 && value == std::floor(value)) ? 0 : magnitude >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", value, decimals, suffixes[i]);
+}
+
+}  // namespace
+
+std::string_view quantity_help(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes: return "a size such as 25MiB or 100MB";
+    case Dimension::bandwidth: return "a bandwidth such as 10Gbps or 12GB/s";
+    case Dimension::time: return "a time such as 25us, 3ms or 1.5s";
+    case Dimension::flop_rate: return "a rate such as 15.7TFLOPS";
+    case Dimension::power: return "a power such as 300W";
+    case Dimension::price: return "a price such as 1.00USD/h";
+    case Dimension::fraction: return "a fraction such as 0.9 or 90%";
+  }
+  return "a quantity";
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_quantity(std::string_view text, Dimension dimension, std::string& why) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !std::isfinite(value)) {
+    why = fmt::format("'{}' is not {}", text, quantity_help(dimension));
+    return std::nullopt;
+  }
+  std::string_view unit{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (unit.empty() && dimension != Dimension::fraction) {
+    why = fmt::format("'{}' lacks its unit; write {}", text, quantity_help(dimension));
+    return std::nullopt;
+  }
+  const std::optional<double> factor = unit_factor(unit, dimension);
+  if (!factor) {
+    why = fmt::format("unit '{}' does not fit here; write {}", unit, quantity_help(dimension));
+    return std::nullopt;
+  }
+  if (value < 0) {
+    why = fmt::format("'{}' is negative; write {}", text, quantity_help(dimension));
+    return std::nullopt;
+  }
+  const double result = value * *factor;
+  if (!std::isfinite(result)) {
+    why = fmt::format("'{}' is out of range; write {}", text, quantity_help(dimension));
+    return std::nullopt;
+  }
+  return result;
+}
+
+std::string format_bytes(double bytes) {
+  static constexpr std::array<std::string_view, 6> suffixes{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return with_prefix(bytes, 1024.0, suffixes);
+}
+
+std::string format_time(double seconds) {
+  if (seconds == 0) return "0 s";
+  if (std::abs(seconds) >= 1.0) {
+    static constexpr std::array<std::string_view, 1> suffix{"s"};
+    return with_prefix(seconds, 1e300, suffix);
+  }
+  static constexpr std::array<std::string_view, 3> suffixes{"ns", "us", "ms"};
+  return with_prefix(seconds * 1e9, 1000.0, suffixes);
+}
+
+std::string format_bandwidth(double bytes_per_s) {
+  static constexpr std::array<std::string_view, 5> suffixes{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  return with_prefix(bytes_per_s, 1000.0, suffixes);
+}
+
+}  // namespace convoy

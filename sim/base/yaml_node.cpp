@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "sim/base/yaml_node.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unordered_map>
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t max_text_bytes = 8u << 20;
+constexpr std::size_t max_values = 500'000;
+constexpr std::size_t max_depth = 100;
+
+std::size_t count_values(const YamlNode& node) {
+  std::size_t n = 1;
+  for (const YamlNode& item : node.items) n += count_values(item);
+  for (const auto& [key, value] : node.entries) n += count_values(value);
+  return n;
+}
+
+/// Builds the tree from yaml-cpp's events: the only form in which yaml-cpp 0.7 shows aliases (so that
+/// they can be limited) and keeps the place of every scalar.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(std::string file) : file_(std::move(file)) {}
+
+  YamlNode root;
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { leaf(mark, anchor, {}, false, true); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool quoted = tag == "!";
+    leaf(mark, anchor, value, quoted, !quoted && (value.empty() || value == "~" || value == "null"));
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto it = anchors_.find(anchor);
+    if (it == anchors_.end()) throw InputError(at(mark), "alias inside the value it stands for; write the value out");
+    YamlNode copy = it->second;
+    add_values(mark, count_values(copy));
+    copy.pos = at(mark);
+    place(std::move(copy));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, anchor, YamlNode::Kind::sequence);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, anchor, YamlNode::Kind::mapping);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    YamlNode node;
+    YAML::anchor_t anchor;
+    bool has_key = false;
+    std::string key;
+    SourcePos key_pos;
+    std::unordered_map<std::string, SourcePos> seen;
+  };
+
+  SourcePos at(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+
+  void add_values(const YAML::Mark& mark, std::size_t n) {
+    values_ += n;
+    if (values_ > max_values)
+      throw InputError(at(mark), fmt::format("more than {} values once aliases are expanded", max_values));
+  }
+
+  void leaf(const YAML::Mark& mark, YAML::anchor_t anchor, const std::string& value, bool quoted, bool null) {
+    add_values(mark, 1);
+    YamlNode node;
+    node.kind = null ? YamlNode::Kind::null : YamlNode::Kind::scalar;
+    node.scalar = value;
+    node.quoted = quoted;
+    node.pos = at(mark);
+    if (anchor) anchors_[anchor] = node;
+    place(std::move(node));
+  }
+
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor, YamlNode::Kind kind) {
+    add_values(mark, 1);
+    if (stack_.size() >= max_depth) throw InputError(at(mark), fmt::format("nested deeper than {} levels", max_depth));
+    Open level;
+    level.node.kind = kind;
+    level.node.pos = at(mark);
+    level.anchor = anchor;
+    stack_.push_back(std::move(level));
+  }
+
+  void close() {
+    YamlNode node = std::move(stack_.back().node);
+    if (const YAML::anchor_t anchor = stack_.back().anchor) anchors_[anchor] = node;
+    stack_.pop_back();
+    place(std::move(node));
+  }
+
+  void place(YamlNode node) {
+    if (stack_.empty()) {
+      root = std::move(node);
+      return;
+    }
+    Open& parent = stack_.back();
+    if (parent.node.kind == YamlNode::Kind::sequence) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.has_key) {
+      if (node.kind != YamlNode::Kind::scalar)
+        throw InputError(node.pos, fmt::format("a key must be a word, not {}", describe(node)));
+      const auto [it, fresh] = parent.seen.emplace(node.scalar, node.pos);
+      if (!fresh)
+        throw InputError(node.pos, fmt::format("key '{}' given twice (first in line {})", node.scalar, it->second.line));
+      parent.key = std::move(node.scalar);
+      parent.key_pos = node.pos;
+      parent.has_key = true;
+    } else {
+      node.key_pos = parent.key_pos;
+      parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
+      parent.has_key = false;
+    }
+  }
+
+  std::string file_;
+  std::vector<Open> stack_;
+  std::unordered_map<YAML::anchor_t, YamlNode> anchors_;
+  std::size_t values_ = 0;
+};
+
+bool is_index(std::string_view step, std::size_t& index) {
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
+  return error == std::errc{} && end == step.data() + step.size();
+}
+
+}  // namespace
+
+const YamlNode* YamlNode::find(std::string_view key) const {
+  for (const auto& [name, value] : entries)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+std::string describe(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::null: return "nothing";
+    case YamlNode::Kind::sequence: return "a list";
+    case YamlNode::Kind::mapping: return "a mapping";
+    case YamlNode::Kind::scalar: break;
+  }
+  return node.scalar.size() > 60 ? fmt::format("'{}...'", node.scalar.substr(0, 60)) : fmt::format("'{}'", node.scalar);
+}
+
+YamlNode parse_yaml(const std::string& text, const std::string& file) {
+  if (text.size() > max_text_bytes)
+    throw InputError({file, 0, 0}, fmt::format("{} MiB of YAML; at most {} MiB are read", text.size() >> 20,
+                                               max_text_bytes >> 20));
+  if (text.find('\0') != std::string::npos)
+    throw InputError({file, 0, 0}, "holds zero bytes: this is not a YAML text file");
+  std::istringstream stream(text);
+  TreeBuilder builder(file);
+  try {
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) throw InputError({file, 1, 1}, "empty: expected a YAML mapping");
+    TreeBuilder rest(file);
+    if (parser.HandleNextDocument(rest) && rest.root.kind != YamlNode::Kind::null)
+      throw InputError(rest.root.pos, "a second YAML document; a file holds one");
+  } catch (const YAML::Exception& e) {
+    const int line = e.mark.is_null() ? 0 : e.mark.line + 1;
+    throw InputError({file, line, line ? e.mark.column + 1 : 0}, "not valid YAML: " + e.msg);
+  }
+  return std::move(builder.root);
+}
+
+YamlNode load_yaml(const std::string& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) throw InputError({file, 0, 0}, "is a folder; expected a YAML file");
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw InputError({file, 0, 0}, "cannot be opened: no such file, or not readable");
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > max_text_bytes)
+      throw InputError({file, 0, 0}, fmt::format("larger than {} MiB, more than any experiment needs", max_text_bytes >> 20));
+  }
+  return parse_yaml(text, file);
+}
+
+void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
+  YamlNode* node = &root;
+  std::string_view rest = dotted_path;
+  while (true) {
+    const std::size_t dot = rest.find('.');
+    const std::string_view step = rest.substr(0, dot);
+    std::size_t index = 0;
+    YamlNode* next = nullptr;
+    if (step.empty()) throw InputError(value.pos, fmt::format("'{}' is not a dotted path such as cluster.nodes", dotted_path));
+    if (node->kind == YamlNode::Kind::sequence) {
+      if (!is_index(step, index) || index >= node->items.size())
+        throw InputError(value.pos, fmt::format("path '{}': '{}' is not an index into a list of {}", dotted_path, step,
+                                                node->items.size()));
+      next = &node->items[index];
+    } else {
+      if (node->kind == YamlNode::Kind::null) node->kind = YamlNode::Kind::mapping, node->pos = value.pos;
+      if (node->kind != YamlNode::Kind::mapping)
+        throw InputError(value.pos, fmt::format("path '{}' runs through {}, which has no keys", dotted_path, describe(*node)));
+      const auto it = std::find_if(node->entries.begin(), node->entries.end(), [&](auto& e) { return e.first == step; });
+      if (it != node->entries.end()) {
+        next = &it->second;
+      } else {
+        next = &node->entries.emplace_back(std::string(step), YamlNode{}).second;
+        next->key_pos = value.pos;
+        next->pos = value.pos;
+      }
+    }
+    if (dot == std::string_view::npos) {
+      value.key_pos = next->key_pos.file.empty() ? value.pos : next->key_pos;
+      *next = std::move(value);
+      return;
+    }
+    node = next;
+    rest = rest.substr(dot + 1);
+  }
+}
+
+std::string to_flow(const YamlNode& node) {
+  std::string out;
+  switch (node.kind) {
+    case YamlNode::Kind::null: return "null";
+    case YamlNode::Kind::scalar: return node.scalar;
+    case YamlNode::Kind::sequence:
+      for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_flow(item);
+      return "[" + out + "]";
+    case YamlNode::Kind::mapping:
+      for (const auto& [key, value] : node.entries) out += (out.empty() ? "" : ", ") + key + ": " + to_flow(value);
+      return "{" + out + "}";
+  }
+  return out;
+}
+
+}  // namespace convoy

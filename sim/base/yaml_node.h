@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace convoy {
+
+/// A YAML value with the place it was written at. A plain tree: anchors are expanded (within limits),
+/// duplicate keys and other documents in the file are errors when it is read.
+struct YamlNode {
+  enum class Kind { null, scalar, sequence, mapping };
+  Kind kind = Kind::null;
+  std::string scalar;
+  bool quoted = false;                                      ///< '1' in quotes is text, 1 is a number
+  std::vector<YamlNode> items;                              ///< of a sequence
+  std::vector<std::pair<std::string, YamlNode>> entries;    ///< of a mapping, in the order written
+  SourcePos pos;
+  SourcePos key_pos;  ///< where the key of this value stands, when it is the value of a mapping
+
+  const YamlNode* find(std::string_view key) const;
+};
+
+/// What the user wrote where something else was expected: "a list", "a mapping", "'abc'", "nothing".
+std::string describe(const YamlNode& node);
+
+/// Reads one YAML document. Limits: 8 MiB of text, 500,000 values after aliases, 100 levels; what goes
+/// beyond them, is not YAML 1.2 or has a key twice throws InputError with its place.
+YamlNode parse_yaml(const std::string& text, const std::string& file);
+
+/// parse_yaml of a file; InputError when it cannot be read, is a folder or is too large.
+YamlNode load_yaml(const std::string& file);
+
+/// Sets the value at a dotted path ("strategy.bucket", "cluster.nodes"); numbers index sequences.
+/// Mappings that do not exist are made. @throws InputError (at value.pos) when the path runs through a scalar.
+void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
+
+/// The value as one line of flow-style YAML (JSON where the value allows it), for labels and hashes.
+std::string to_flow(const YamlNode& node);
+
+}  // namespace convoy

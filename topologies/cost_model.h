@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "models/training_graph.h"
+#include "topologies/device.h"
+
+namespace convoy {
+
+/// Time of `work` on `images` images (design A3):
+///   launch overhead + max(FLOPs / (peak efficiency), bytes / (bandwidth efficiency))
+/// Zero FLOPs and zero bytes cost nothing, not even the launch.
+/// @throws InputError-free: the precision must be in device.peak_flops (the experiment reader checks it).
+double operation_time_s(const Work& work, double images, Precision precision, const DeviceType& device);
+
+/// The one cost model of an experiment: the roofline above, times a factor per device type where the experiment
+/// anchors it to a measured throughput (`training.anchor`).
+class CostModel {
+ public:
+  explicit CostModel(Precision precision) : precision_(precision) {}
+  double time_s(const Work& work, double images, const DeviceType& device) const;
+  /// Scales every time on `device` so that one step of `graph` on `images` images alone takes images / images_per_s.
+  void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);
+  Precision precision() const { return precision_; }
+
+ private:
+  Precision precision_;
+  std::map<std::string, double> scale_;  ///< by device name
+};
+
+/// One step of the whole graph on one device: the sum of its operation times.
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device);
+
+}  // namespace convoy
