@@ -9,19 +9,23 @@
 
 namespace convoy {
 
-/// Time of `work` on `images` images (design A3):
+/// Time of `work` on `images` images (design A3; docs/cost_model.md):
 ///   launch overhead + max(FLOPs / (peak efficiency), bytes / (bandwidth efficiency))
 /// Zero FLOPs and zero bytes cost nothing, not even the launch.
-/// @throws InputError-free: the precision must be in device.peak_flops (the experiment reader checks it).
+/// The precision must be in device.peak_flops (the experiment reader checks it). Never less for more images.
 double operation_time_s(const Work& work, double images, Precision precision, const DeviceType& device);
 
-/// The one cost model of an experiment: the roofline above, times a factor per device type where the experiment
-/// anchors it to a measured throughput (`training.anchor`).
+/// Share of peak that `work` reaches on `images` images: what the FLOPs above are divided by.
+double compute_efficiency(const Work& work, double images, const Efficiency& efficiency);
+
+/// The one cost model of an experiment: the roofline above, times a factor per device type where the
+/// experiment anchors it to a measured throughput (`training.anchor`).
 class CostModel {
  public:
   explicit CostModel(Precision precision) : precision_(precision) {}
   double time_s(const Work& work, double images, const DeviceType& device) const;
-  /// Scales every time on `device` so that one step of `graph` on `images` images alone takes images / images_per_s.
+  /// Scales every time on `device` so that one step of `graph` on `images` images alone takes images /
+  /// images_per_s. A graph without work is left as it is. Anchoring again replaces the factor.
   void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);
   Precision precision() const { return precision_; }
 
@@ -31,6 +35,7 @@ class CostModel {
 };
 
 /// One step of the whole graph on one device: the sum of its operation times.
-double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device);
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost,
+                   const DeviceType& device);
 
 }  // namespace convoy

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/work.h"
@@ -12,16 +15,87 @@
 
 namespace convoy {
 
-/// A kind of device: a GPU, a CPU used for computing, a mobile GPU. From topologies/catalog/devices/NAME.yaml or inline.
+/// Kernels that reach a like share of a device's peak. Convolutions by geometry, because libraries have an
+/// algorithm for each: 1x1 is a matrix product, 3x3 with stride 1 has Winograd's (fewer multiplications than
+/// counted, so its share may exceed 1), the others (strides, 5x5, 1x7, 11x11) the general one.
+enum class KernelClass : std::uint8_t {
+  convolution_1x1,
+  convolution_3x3,
+  convolution_other,
+  convolution_grouped,
+  convolution_depthwise,
+  matmul,
+  normalization,
+  elementwise,
+  pooling,
+  softmax_loss,
+  update,
+  custom,
+};
+inline constexpr std::size_t kernel_class_count = 12;
+inline constexpr std::array<std::string_view, kernel_class_count> kernel_class_names{"convolution_1x1",
+                                                                                     "convolution_3x3",
+                                                                                     "convolution_other",
+                                                                                     "convolution_grouped",
+                                                                                     "convolution_depthwise",
+                                                                                     "matmul",
+                                                                                     "normalization",
+                                                                                     "elementwise",
+                                                                                     "pooling",
+                                                                                     "softmax_loss",
+                                                                                     "update",
+                                                                                     "custom"};
+KernelClass kernel_class(const Work& work);
+
+/// What share of a device's peak and bandwidth kernels reach. The neutral value (all 1, halves 0) is the
+/// roofline. For a product of M x K by K x N (a convolution is one, see cost_model.h) the share of peak is
+///   compute[class] phase[phase] N/(N + half_outputs) K/(K + half_reduction) M/(M + half_rows)
+struct Efficiency {
+  std::array<double, kernel_class_count> compute;  ///< share of peak of a large forward kernel; may exceed 1
+  std::array<double, kernel_class_count> bandwidth;  ///< share of bandwidth
+  std::array<double, 4> phase;                       ///< by Phase, relative to forward
+  double half_outputs = 0;                           ///< output channels at which half the peak is reached
+  double half_reduction = 0;  ///< length of the dot products at which half the peak is reached
+  double half_rows = 0;       ///< output pixels of all images at which half the peak is reached
+  explicit Efficiency(double everywhere = 1.0);
+  bool operator==(const Efficiency&) const = default;
+};
+
+/// A kind of device: a GPU, a CPU used for computing, a mobile GPU. From topologies/catalog/devices/NAME.yaml
+/// or inline.
 struct DeviceType {
   std::string name;
-  std::map<Precision, double> peak_flops;   ///< FLOP/s by precision; a precision that is absent cannot be run
+  std::string title;                       ///< "NVIDIA Tesla K80 (one of a board's two GPUs)"; "" inline
+  std::map<Precision, double> peak_flops;  ///< FLOP/s by precision; a precision that is absent cannot be run
   double memory_bytes = 0;
   double memory_bandwidth_Bps = 0;
-  double launch_overhead_s = 0;             ///< per operation, before its kernel runs
-  double reserved_bytes = 0;                ///< framework context and allocator reserve (0 inline)
+  double launch_overhead_s = 0;  ///< per operation with work, before its kernel runs
+  double reserved_bytes = 0;     ///< framework context and allocator reserve (0 inline unless given)
   double idle_power_w = 0, peak_power_w = 0;
-  // efficiency tables: completed by the cost model
+  std::array<Efficiency, 4> efficiency;  ///< by Precision
+  std::vector<std::pair<std::string, std::string>>
+      sources;  ///< what a number is about (dotted key) -> where it is from
+
+  bool runs(Precision precision) const { return peak_flops.contains(precision); }
 };
+
+/// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
+///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
+///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, sources: {key: text}
+/// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
+/// mapping:
+///   default: share of kinds that are not named (required); a KernelClass name: share of peak for
+///   convolutions and matmul, share of bandwidth for the others, both for `custom` (1 where absent);
+///   bandwidth: share of bandwidth for the bytes of convolutions and matmul (default where absent);
+///   data_gradient, weight_gradient: factors on the share of peak (1); half_outputs, half_reduction,
+///   half_rows (0); fp16, bf16, tf32: a mapping with what differs.
+/// @throws InputError for anything else.
+DeviceType read_device(const YamlNode& node, const std::string& name);
+
+/// A catalogue device. @throws InputError at `pos` for an unknown name, with a suggestion.
+DeviceType load_device(const std::string& name, const SourcePos& pos);
+
+/// Names of the catalogue's devices, sorted.
+std::vector<std::string> device_names();
 
 }  // namespace convoy

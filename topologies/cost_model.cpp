@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/cost_model.h"
+
+#include <algorithm>
+
+namespace convoy {
+namespace {
+
+double saturation(double size, double half) { return half > 0 ? size / (size + half) : 1.0; }
+
+}  // namespace
+
+double compute_efficiency(const Work& work, double images, const Efficiency& efficiency) {
+  const KernelClass kernel = kernel_class(work);
+  double share = efficiency.compute[static_cast<std::size_t>(kernel)];
+  if (kernel > KernelClass::matmul) return share;
+  share *= efficiency.phase[static_cast<std::size_t>(work.phase)];
+  if (kernel == KernelClass::convolution_depthwise) return share;
+  const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
+  const double area = static_cast<double>(std::max<std::int64_t>(1, work.kernel_h * work.kernel_w));
+  const double pixels = static_cast<double>(std::max<std::int64_t>(1, work.out_h * work.out_w));
+  const double outputs = static_cast<double>(work.out_channels) / groups;
+  const double reduction = static_cast<double>(work.in_channels) / groups * area;
+  if (outputs > 0) share *= saturation(outputs, efficiency.half_outputs);
+  if (reduction > 0) share *= saturation(reduction, efficiency.half_reduction);
+  if (images > 0) share *= saturation(images * pixels, efficiency.half_rows);
+  return share;
+}
+
+double operation_time_s(const Work& work, double images, Precision precision, const DeviceType& device) {
+  const double flops = work.flops_per_image * images + work.flops_fixed;
+  const double bytes = work.bytes_per_image * images + work.bytes_fixed;
+  if (flops <= 0 && bytes <= 0) return 0;
+  const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(precision)];
+  const double bandwidth =
+      device.memory_bandwidth_Bps * efficiency.bandwidth[static_cast<std::size_t>(kernel_class(work))];
+  const double peak = device.peak_flops.at(precision) * compute_efficiency(work, images, efficiency);
+  return device.launch_overhead_s + std::max(flops / peak, bytes / bandwidth);
+}
+
+double CostModel::time_s(const Work& work, double images, const DeviceType& device) const {
+  const double time = operation_time_s(work, images, precision_, device);
+  if (scale_.empty()) return time;
+  const auto scale = scale_.find(device.name);
+  return scale == scale_.end() ? time : time * scale->second;
+}
+
+void CostModel::anchor(const TrainingGraph& graph, double images, double images_per_s,
+                       const DeviceType& device) {
+  scale_.erase(device.name);
+  const double predicted = step_time_s(graph, images, *this, device);
+  if (predicted > 0) scale_[device.name] = images / images_per_s / predicted;
+}
+
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost,
+                   const DeviceType& device) {
+  double sum = 0;
+  for (const Operation& operation : graph.operations) sum += cost.time_s(operation.work, images, device);
+  return sum;
+}
+
+}  // namespace convoy
