@@ -13,22 +13,19 @@
 namespace convoy {
 
 struct ReplayOptions {
-  bool fold = true;          ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
-  bool record_spans = false; ///< keep what every device did when, for the trace
+  bool fold = true;  ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
 };
 
-/// A stretch of time in which an endpoint ran an operation or took part in a communication.
-struct Span {
-  EndpointId endpoint;
-  std::uint32_t role;
-  int stream;                ///< Task::no_stream for tasks without one
-  std::string name;
-  double start_s, end_s;
+/// When a task of a program ran. A collective starts when its messages do, not when its rank is ready for it.
+struct TaskTimes {
+  double start_s = 0, end_s = 0;
 };
 
-struct MemoryPoint {
-  double time_s;
-  std::array<double, memory_class_count> bytes;
+/// What all endpoints of one class did: their role's program with its times.
+struct Timeline {
+  std::uint32_t role = 0;
+  EndpointId representative = 0;
+  std::vector<TaskTimes> tasks;  ///< by task of the role's program
 };
 
 /// What one endpoint did in the step.
@@ -52,8 +49,10 @@ struct ReplayResult {
   std::vector<LinkUsage> links;
   std::vector<double> port_busy_s;           ///< by Link::port: either direction busy
   double comm_bytes = 0;                     ///< payload, each message once however many hops; nothing within a place
-  std::vector<Span> spans;                   ///< ordered by start, where recorded
-  std::size_t simulated_endpoints = 0, simulated_flows = 0;  ///< after folding
+  std::vector<Timeline> timelines;           ///< one for each class of equal endpoints
+  std::vector<std::uint32_t> timeline_of;    ///< by endpoint: index into timelines, or no_timeline (it has no role)
+  static constexpr std::uint32_t no_timeline = 0xffffffff;
+  std::size_t simulated_flows = 0;           ///< flow classes
 };
 
 /// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time; several
@@ -61,7 +60,25 @@ struct ReplayResult {
 /// @throws std::runtime_error naming blocked tasks, when the plan cannot finish.
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost, const ReplayOptions& options);
 
-/// Memory of one endpoint over the step, for drawings.
-std::vector<MemoryPoint> memory_timeline(const ReplayResult& result, const Plan& plan, EndpointId endpoint);
+/// A stretch of time in which an endpoint ran one operation or took part in one communication.
+struct Span {
+  std::string name;
+  int stream;                ///< index into the role's streams, or Task::no_stream
+  bool compute;
+  double start_s, end_s;
+};
+
+/// What `endpoint` did in the step, operation by operation, ordered by stream and start. Spans of a stream do not overlap.
+std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine, const CostModel& cost,
+                           EndpointId endpoint);
+
+struct MemoryPoint {
+  double time_s;
+  std::array<double, memory_class_count> bytes;
+};
+
+/// Memory of `endpoint` by class over the step: its level from each point's time on.
+std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
+                                   const CostModel& cost, EndpointId endpoint);
 
 }  // namespace convoy

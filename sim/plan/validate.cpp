@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "sim/plan/validate.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace convoy {
+namespace {
+
+template <class... Args>
+void require(bool good, fmt::format_string<Args...> text, Args&&... args) {
+  if (!good) throw std::logic_error("plan: " + fmt::format(text, std::forward<Args>(args)...));
+}
+
+bool is_size(double value) { return std::isfinite(value) && value >= 0; }
+
+void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) {
+  const Task& task = role.program[id];
+  require(task.stream == Task::no_stream || (task.stream >= 0 && static_cast<std::size_t>(task.stream) < role.streams.size()),
+          "task '{}' of role '{}' is on stream {} of {}", task.name, role.name, task.stream, role.streams.size());
+  for (const TaskId before : task.after)
+    require(before < id, "task '{}' of role '{}' waits for a later task", task.name, role.name);
+  if (task.kind == Task::Kind::compute) {
+    require(task.stream == 0, "compute task '{}' of role '{}' is not on stream 0", task.name, role.name);
+    require(devices ? task.seconds == 0 : task.ops.empty(),
+            "task '{}' of role '{}': devices run operations, hosts take seconds", task.name, role.name);
+    require(is_size(task.seconds), "task '{}' takes {} s", task.name, task.seconds);
+    for (const PlanOp& op : task.ops) require(is_size(op.images), "operation '{}' on {} images", op.name, op.images);
+    return;
+  }
+  require(task.comm < plan.communications.size(), "task '{}' uses communication {} of {}", task.name, task.comm,
+          plan.communications.size());
+  const Pattern& pattern = plan.patterns[plan.communications[task.comm].pattern];
+  if (task.kind != Task::Kind::collective)
+    require(pattern.rounds.size() == 1 && pattern.rounds[0].repeat == 1, "'{}' sends over a pattern of several rounds",
+            task.name);
+}
+
+void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
+  std::vector<char> in_group(endpoint_count, 0);
+  for (const std::vector<EndpointId>& group : pattern.groups) {
+    for (const EndpointId e : group) {
+      require(e < endpoint_count, "a pattern names endpoint {} of {}", e, endpoint_count);
+      require(!in_group[e], "endpoint {} is twice in a pattern", e);
+      in_group[e] = 1;
+    }
+    for (const Round& round : pattern.rounds) {
+      require(round.fractions.size() == 1 || round.fractions.size() == round.pairs.size(), "{} fractions for {} pairs",
+              round.fractions.size(), round.pairs.size());
+      for (const double fraction : round.fractions) require(is_size(fraction), "a pair carries the fraction {}", fraction);
+      for (const auto& [from, to] : round.pairs)
+        require(from < group.size() && to < group.size() && from != to, "pair {} -> {} in a group of {}", from, to,
+                group.size());
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const Plan& plan, const Machine& machine) {
+  const std::size_t endpoint_count = machine.endpoint_count();
+  for (const Pattern& pattern : plan.patterns) validate_pattern(pattern, endpoint_count);
+  for (const Communication& comm : plan.communications) {
+    require(comm.pattern < plan.patterns.size(), "'{}' has pattern {} of {}", comm.name, comm.pattern, plan.patterns.size());
+    require(is_size(comm.bytes) && is_size(comm.overhead_s), "'{}' has {} bytes, {} s overhead", comm.name, comm.bytes,
+            comm.overhead_s);
+  }
+  std::vector<char> has_role(endpoint_count, 0);
+  for (const Role& role : plan.roles) {
+    require(!role.members.empty(), "role '{}' has no members", role.name);
+    const bool devices = role.members[0] < machine.devices.size();
+    for (const EndpointId e : role.members) {
+      require(e < endpoint_count, "role '{}' names endpoint {} of {}", role.name, e, endpoint_count);
+      require((e < machine.devices.size()) == devices, "role '{}' mixes devices and hosts", role.name);
+      require(!has_role[e], "{} has two roles", machine.endpoint_name(e));
+      has_role[e] = 1;
+    }
+    for (TaskId t = 0; t < role.program.size(); ++t) validate_task(plan, role, t, devices);
+  }
+  for (const Pattern& pattern : plan.patterns)
+    for (const std::vector<EndpointId>& group : pattern.groups)
+      for (const EndpointId e : group) require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
+}
+
+}  // namespace convoy

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/replay/engine.h"
+#include "sim/replay/fold.h"
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// Time during which a thing has at least one user.
+class BusyTime {
+ public:
+  void enter(double now_s) {
+    if (users_++ == 0) since_s_ = now_s;
+  }
+  void leave(double now_s) {
+    if (--users_ == 0) total_s_ += now_s - since_s_;
+  }
+  double total_s() const { return total_s_; }
+
+ private:
+  std::uint32_t users_ = 0;
+  double since_s_ = 0, total_s_ = 0;
+};
+
+/// Busy time of link classes, and of ports (both directions of a cable; Link::port) by classes of equal ports.
+class LinkClock {
+ public:
+  LinkClock(const Machine& machine, const Folding& folding);
+  void flow_begins(std::uint32_t flow_class, double now_s);
+  void flow_ends(std::uint32_t flow_class, double now_s);
+  std::vector<double> link_busy_s() const;  ///< by link class
+  std::vector<double> port_busy_s() const;  ///< by Link::port
+
+ private:
+  const Folding& folding_;
+  std::vector<BusyTime> links_, ports_;
+  std::vector<std::vector<std::uint32_t>> port_classes_of_link_;  ///< by link class
+  std::vector<std::uint32_t> port_class_;                         ///< by port
+};
+
+/// Splits an endpoint's time into computing, waiting for messages under way, and the rest.
+class DeviceClock {
+ public:
+  void compute_begins(double now_s) { advance(now_s), computing_ = true; }
+  void compute_ends(double now_s) { advance(now_s), computing_ = false; }
+  void message_begins(double now_s) { advance(now_s), ++messages_; }
+  void message_ends(double now_s) { advance(now_s), --messages_; }
+  double compute_s() const { return compute_s_; }
+  double exposed_comm_s() const { return exposed_s_; }
+
+ private:
+  void advance(double now_s) {
+    if (computing_)
+      compute_s_ += now_s - last_s_;
+    else if (messages_ > 0)
+      exposed_s_ += now_s - last_s_;
+    last_s_ = now_s;
+  }
+
+  bool computing_ = false;
+  std::uint32_t messages_ = 0;
+  double last_s_ = 0, compute_s_ = 0, exposed_s_ = 0;
+};
+
+}  // namespace convoy

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/engine.h"
+
+#include <fmt/format.h>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+#include <xbt/log.h>
+
+#include <cassert>
+#include <cmath>
+#include <unordered_map>
+
+namespace convoy {
+namespace {
+
+namespace sg4 = simgrid::s4u;
+namespace kernel = simgrid::kernel;
+
+/// A zone in which the way of the next flow is whatever the engine says: routes are convoy's (topologies/), and
+/// SimGrid needs one pair of hosts and the links, not the platform.
+class ScriptedZone : public kernel::routing::NetZoneImpl {
+ public:
+  explicit ScriptedZone(const std::string& name) : NetZoneImpl(name) {}
+
+  std::vector<kernel::resource::StandardLinkImpl*> next_route;
+
+  void get_graph(const s_xbt_graph_t*, std::map<std::string, xbt_node_t, std::less<>>*,
+                 std::map<std::string, xbt_edge_t, std::less<>>*) override {}
+
+ protected:
+  void get_local_route(const kernel::routing::NetPoint*, const kernel::routing::NetPoint*, kernel::routing::Route* into,
+                       double*) override {
+    into->link_list_ = next_route;
+  }
+};
+
+/// Exact alpha-beta behaviour; each line undoes a default that bends it (TCP's windows, slow start, cross traffic),
+/// and the precisions are those at which 1 ns events and 1e-9 shares of a link are still told apart.
+void configure_simgrid() {
+  static const bool once = [] {
+    xbt_log_control_set("root.thresh:critical");
+    for (const char* setting :
+         {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:0", "network/latency-factor:1",
+          "network/bandwidth-factor:1", "network/weight-S:0", "surf/precision:1e-12", "maxmin/precision:1e-9"})
+      sg4::Engine::set_config(setting);
+    return true;
+  }();
+  (void)once;
+}
+
+}  // namespace
+
+struct Engine::Impl {
+  std::unique_ptr<sg4::Engine> engine;
+  ScriptedZone* zone = nullptr;
+  sg4::Host* from = nullptr;
+  sg4::Host* to = nullptr;
+  std::vector<kernel::resource::StandardLinkImpl*> links;
+  double scale = 1;     ///< SimGrid's "bytes" per byte
+  double start_s = 0;   ///< SimGrid's clock when this engine was made
+  std::unordered_map<const sg4::Activity*, std::pair<sg4::CommPtr, Callback>> flows;
+  std::vector<sg4::CommPtr> ended;  ///< SimGrid still touches a Comm after its completion callback
+
+  void on_completion(const sg4::Activity& activity) {
+    const auto it = flows.find(&activity);
+    if (it == flows.end()) return;
+    auto [comm, done] = std::move(it->second);
+    flows.erase(it);
+    ended.push_back(std::move(comm));
+    done();
+  }
+
+  static Impl*& current() {
+    static Impl* impl = nullptr;
+    return impl;
+  }
+};
+
+Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes) : impl_(std::make_unique<Impl>()) {
+  assert(Impl::current() == nullptr && "one engine at a time");
+  static int argc = 1;
+  static char name[] = "convoy";
+  static char* argv[] = {name, nullptr};
+  impl_->engine = std::make_unique<sg4::Engine>(&argc, argv);
+  configure_simgrid();
+
+  int bits = 20;
+  while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 1.6e19) --bits;
+  impl_->scale = std::ldexp(1.0, bits);
+
+  impl_->zone = new ScriptedZone("convoy");  // the first zone is the root: SimGrid owns it from here
+  impl_->from = impl_->zone->create_host("from", {1.0})->seal();
+  impl_->to = impl_->zone->create_host("to", {1.0})->seal();
+  impl_->links.reserve(link_bandwidth_Bps.size());
+  for (std::size_t i = 0; i < link_bandwidth_Bps.size(); ++i) {
+    sg4::Link* link = impl_->zone->create_link(fmt::format("{}", i), {link_bandwidth_Bps[i] * impl_->scale});
+    link->set_latency(0.0)->seal();
+    impl_->links.push_back(link->get_impl());
+  }
+  impl_->zone->seal();
+
+  static const bool callback_registered = [] {
+    sg4::Activity::on_completion_cb([](const sg4::Activity& activity) {
+      if (Impl::current()) Impl::current()->on_completion(activity);
+    });
+    return true;
+  }();
+  (void)callback_registered;
+  Impl::current() = impl_.get();
+  impl_->start_s = sg4::Engine::get_clock();
+}
+
+Engine::~Engine() { Impl::current() = nullptr; }
+
+double Engine::now_s() const { return sg4::Engine::get_clock() - impl_->start_s; }
+
+void Engine::after(double delay_s, Callback done) {
+  kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, std::move(done));
+}
+
+void Engine::start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) {
+  impl_->ended.clear();
+  impl_->zone->next_route.clear();
+  for (const LinkUse& use : route)
+    impl_->zone->next_route.insert(impl_->zone->next_route.end(), use.multiplicity, impl_->links[use.link]);
+  const auto payload = static_cast<std::uint64_t>(std::llround(std::max(1.0, bytes * impl_->scale)));
+  sg4::CommPtr comm = sg4::Comm::sendto_init(impl_->from, impl_->to)->set_payload_size(payload);
+  impl_->flows.emplace(comm.get(), std::pair{comm, std::move(done)});
+  comm->start();
+}
+
+void Engine::run() { impl_->engine->run(); impl_->ended.clear(); }
+
+std::string Engine::simgrid_version() {
+  int major = 0, minor = 0, patch = 0;
+  sg_version_get(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
+}  // namespace convoy

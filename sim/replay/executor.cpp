@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include "sim/replay/busy_clock.h"
+#include "sim/replay/message_groups.h"
+
+namespace convoy {
+namespace {
+
+/// What is the same for every endpoint of a role: who waits for whom, and the order on each stream.
+struct Program {
+  std::vector<std::vector<TaskId>> successors;
+  std::vector<std::uint32_t> predecessor_count;
+  std::vector<std::vector<TaskId>> streams;  ///< tasks of each stream in order
+  std::vector<TaskId> streamless;
+};
+
+Program analyse(const Role& role) {
+  Program program;
+  const std::size_t n = role.program.size();
+  program.successors.resize(n);
+  program.streams.resize(role.streams.size());
+  for (TaskId t = 0; t < n; ++t) {
+    const Task& task = role.program[t];
+    program.predecessor_count.push_back(static_cast<std::uint32_t>(task.after.size()));
+    for (const TaskId before : task.after) program.successors[before].push_back(t);
+    if (task.stream == Task::no_stream)
+      program.streamless.push_back(t);
+    else
+      program.streams[static_cast<std::size_t>(task.stream)].push_back(t);
+  }
+  return program;
+}
+
+/// Where one class of endpoints stands in its program.
+struct Progress {
+  std::vector<std::uint32_t> missing;      ///< predecessors not done, by task
+  std::vector<std::uint32_t> next;         ///< first task not started, by stream
+  std::vector<char> busy;                  ///< by stream
+  std::vector<char> done;                  ///< by task
+  std::uint32_t done_count = 0;
+  DeviceClock clock;
+};
+
+class Executor : private MessageListener {
+ public:
+  Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
+           const std::vector<bool>& one_by_one, const Folding& folding)
+      : plan_(plan),
+        machine_(machine),
+        cost_(cost),
+        folding_(folding),
+        engine_(capacities(), largest_flow_bytes()),
+        link_clock_(machine, folding),
+        messages_(plan, table, one_by_one, folding, engine_, link_clock_, *this) {
+    for (const Role& role : plan.roles) programs_.push_back(analyse(role));
+    for (std::size_t c = 0; c < folding.endpoints.size(); ++c) {
+      const std::uint32_t role = folding.endpoint_role[c];
+      const Program& program = programs_[role];
+      Progress progress;
+      progress.missing = program.predecessor_count;
+      progress.next.assign(program.streams.size(), 0);
+      progress.busy.assign(program.streams.size(), 0);
+      progress.done.assign(program.successors.size(), 0);
+      progress_.push_back(std::move(progress));
+      result_.timelines.push_back({role, folding.endpoints[c], std::vector<TaskTimes>(program.successors.size())});
+    }
+  }
+
+  Execution run() {
+    for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+      const Program& program = programs_[result_.timelines[c].role];
+      for (std::size_t s = 0; s < program.streams.size(); ++s) try_stream(c, s);
+      for (const TaskId t : program.streamless)
+        if (progress_[c].missing[t] == 0) start(c, t);
+    }
+    drain();
+    engine_.run();
+    require_finished();
+    for (std::size_t c = 0; c < progress_.size(); ++c) {
+      double end_s = 0;
+      for (const TaskTimes& times : result_.timelines[c].tasks) end_s = std::max(end_s, times.end_s);
+      result_.usage.push_back({progress_[c].clock.compute_s(), progress_[c].clock.exposed_comm_s(), end_s});
+      result_.end_s = std::max(result_.end_s, end_s);
+    }
+    result_.link_busy_s = link_clock_.link_busy_s();
+    result_.port_busy_s = link_clock_.port_busy_s();
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<double> capacities() const {
+    std::vector<double> result;
+    for (const LinkId link : folding_.links) result.push_back(machine_.links[link].bandwidth_Bps);
+    return result;
+  }
+
+  double largest_flow_bytes() const {
+    std::vector<double> largest_part(plan_.patterns.size(), 0.0);
+    for (std::size_t p = 0; p < plan_.patterns.size(); ++p)
+      for (const Round& round : plan_.patterns[p].rounds)
+        for (const double fraction : round.fractions) largest_part[p] = std::max(largest_part[p], fraction * round.repeat);
+    double largest = 1;
+    for (const Communication& comm : plan_.communications) largest = std::max(largest, comm.bytes * largest_part[comm.pattern]);
+    return largest;
+  }
+
+  const Task& task(std::uint32_t c, TaskId t) const { return plan_.roles[result_.timelines[c].role].program[t]; }
+
+  void try_stream(std::uint32_t c, std::size_t stream) {
+    Progress& progress = progress_[c];
+    const std::vector<TaskId>& order = programs_[result_.timelines[c].role].streams[stream];
+    if (progress.busy[stream] || progress.next[stream] == order.size()) return;
+    const TaskId t = order[progress.next[stream]];
+    if (progress.missing[t] != 0) return;
+    progress.busy[stream] = 1;
+    ++progress.next[stream];
+    start(c, t);
+  }
+
+  void start(std::uint32_t c, TaskId t) {
+    const Task& it = task(c, t);
+    result_.timelines[c].tasks[t].start_s = engine_.now_s();
+    if (it.kind != Task::Kind::compute) {
+      messages_.start(c, t, it);
+      return;
+    }
+    const double duration_s = compute_time_s(c, t);
+    if (duration_s == 0) {
+      finished_.push_back({c, t});
+      return;
+    }
+    progress_[c].clock.compute_begins(engine_.now_s());
+    engine_.after(duration_s, [this, c, t] {
+      progress_[c].clock.compute_ends(engine_.now_s());
+      finished_.push_back({c, t});
+      drain();
+    });
+  }
+
+  double compute_time_s(std::uint32_t c, TaskId t) {
+    const EndpointId endpoint = folding_.endpoints[c];
+    if (endpoint >= machine_.devices.size()) return task(c, t).seconds;
+    const Device& device = machine_.devices[endpoint];
+    const auto key = std::tuple{result_.timelines[c].role, device.type, t};
+    auto it = base_times_s_.find(key);
+    if (it == base_times_s_.end()) {
+      double sum_s = 0;
+      for (const PlanOp& op : task(c, t).ops) sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
+      it = base_times_s_.emplace(key, sum_s).first;
+    }
+    return it->second / device.speed;
+  }
+
+  // MessageListener
+  void messages_begin(std::uint32_t c, TaskId t) override { result_.timelines[c].tasks[t].start_s = engine_.now_s(); }
+  void message_begins(std::uint32_t c) override { progress_[c].clock.message_begins(engine_.now_s()); }
+  void message_ends(std::uint32_t c) override { progress_[c].clock.message_ends(engine_.now_s()); }
+  void task_done(std::uint32_t c, TaskId t) override { finished_.push_back({c, t}); }
+  void after_event() override { drain(); }
+
+  /// Works off finished tasks one after the other: a chain of tasks that take no time must not become a chain of calls.
+  void drain() {
+    while (!finished_.empty()) {
+      const auto [c, t] = finished_.front();
+      finished_.pop_front();
+      finish(c, t);
+    }
+  }
+
+  void finish(std::uint32_t c, TaskId t) {
+    Progress& progress = progress_[c];
+    result_.timelines[c].tasks[t].end_s = engine_.now_s();
+    progress.done[t] = 1;
+    ++progress.done_count;
+    const int stream = task(c, t).stream;
+    if (stream != Task::no_stream) progress.busy[static_cast<std::size_t>(stream)] = 0;
+    for (const TaskId next : programs_[result_.timelines[c].role].successors[t]) {
+      if (--progress.missing[next] != 0) continue;
+      const int next_stream = task(c, next).stream;
+      if (next_stream == Task::no_stream)
+        start(c, next);
+      else
+        try_stream(c, static_cast<std::size_t>(next_stream));
+    }
+    if (stream != Task::no_stream) try_stream(c, static_cast<std::size_t>(stream));
+  }
+
+  void require_finished() const {
+    std::string blocked;
+    std::size_t count = 0;
+    for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+      const Progress& progress = progress_[c];
+      for (TaskId t = 0; t < progress.done.size(); ++t) {
+        if (progress.done[t] || ++count > 5) continue;
+        std::string waits;
+        for (const TaskId before : task(c, t).after)
+          if (!progress.done[before]) waits += fmt::format("{}'{}'", waits.empty() ? "" : ", ", task(c, before).name);
+        blocked += fmt::format("{}{} '{}' waits for {}", blocked.empty() ? "" : "; ",
+                               machine_.endpoint_name(folding_.endpoints[c]), task(c, t).name,
+                               waits.empty() ? "its messages or its stream" : waits);
+      }
+    }
+    if (count > 0)
+      throw std::runtime_error(fmt::format("the plan cannot finish: {} tasks are blocked: {}{}", count, blocked,
+                                           count > 5 ? "; ..." : ""));
+  }
+
+  const Plan& plan_;
+  const Machine& machine_;
+  const CostModel& cost_;
+  const Folding& folding_;
+  Engine engine_;
+  LinkClock link_clock_;
+  MessageGroups messages_;
+  std::vector<Program> programs_;
+  std::vector<Progress> progress_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double> base_times_s_;  ///< role, device type, task
+  std::deque<std::pair<std::uint32_t, TaskId>> finished_;
+  Execution result_;
+};
+
+}  // namespace
+
+Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
+                  const std::vector<bool>& one_by_one, const Folding& folding) {
+  return Executor(plan, machine, cost, table, one_by_one, folding).run();
+}
+
+std::vector<double> operation_times_s(const Task& task, const Machine& machine, const CostModel& cost,
+                                      EndpointId endpoint) {
+  if (endpoint >= machine.devices.size()) return {task.seconds};
+  const Device& device = machine.devices[endpoint];
+  std::vector<double> times;
+  for (const PlanOp& op : task.ops)
+    times.push_back(cost.time_s(op.work, op.images, machine.device_types[device.type]) / device.speed);
+  return times;
+}
+
+}  // namespace convoy

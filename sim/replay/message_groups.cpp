@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/message_groups.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace convoy {
+
+MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
+                             const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener)
+    : plan_(plan),
+      table_(table),
+      one_by_one_(one_by_one),
+      folding_(folding),
+      engine_(engine),
+      link_clock_(link_clock),
+      listener_(listener),
+      groups_(folding.groups.size()),
+      group_of_(plan.patterns.size()) {
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    const FlowGroup& representative = table.groups[folding.groups[g]];
+    const std::size_t round_count = plan.patterns[representative.pattern].rounds.size();
+    group.flows.resize(round_count);
+    for (const EndpointId e : plan.patterns[representative.pattern].groups[representative.index]) {
+      const std::uint32_t c = folding.endpoint_class[e];
+      if (!group.member_of.emplace(c, static_cast<std::uint32_t>(group.members.size())).second) continue;
+      group.members.push_back({c, std::vector<std::vector<std::uint32_t>>(round_count),
+                               std::vector<std::uint32_t>(round_count, 0), 0});
+      group_of_[representative.pattern].emplace(c, g);
+    }
+    std::set<std::uint32_t> seen;  // a flow class belongs to one round
+    for (std::uint32_t f = representative.first_flow; f < representative.first_flow + representative.flow_count; ++f) {
+      const std::uint32_t flow_class = folding.flow_class[f];
+      if (!seen.insert(flow_class).second) continue;
+      const Flow& flow = table.flows[f];
+      group.flows[flow.round].push_back(flow_class);
+      if (!one_by_one[representative.pattern]) continue;
+      Group::Member& from = group.members[group.member_of.at(folding.endpoint_class[flow.from])];
+      from.sends[flow.round].push_back(flow_class);
+      ++from.messages[flow.round];
+      Group::Member& to = group.members[group.member_of.at(folding.endpoint_class[flow.to])];
+      ++to.messages[flow.round];
+      ++to.receives;
+    }
+  }
+}
+
+MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member) {
+  const std::uint32_t pattern = plan_.communications[comm].pattern;
+  const auto found = group_of_[pattern].find(endpoint_class);
+  if (found == group_of_[pattern].end())
+    throw std::logic_error(fmt::format("'{}' is used by an endpoint outside its groups", plan_.communications[comm].name));
+  const Group& group = groups_[found->second];
+  member = group.member_of.at(endpoint_class);
+  const auto [it, fresh] = runs_.try_emplace((std::uint64_t{comm} << 32) | found->second);
+  Run& run = it->second;
+  if (fresh) {
+    run.comm = comm;
+    run.group = &group;
+    if (one_by_one_[pattern]) {
+      run.ranks.resize(group.members.size());
+      std::size_t steps = 0;
+      for (const Round& round : plan_.patterns[pattern].rounds) steps += round.repeat;
+      for (std::size_t m = 0; m < group.members.size(); ++m) {
+        run.ranks[m].missing.assign(steps, 0);
+        run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
+        run.ranks[m].to_receive = group.members[m].receives;
+      }
+    }
+  }
+  return run;
+}
+
+void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, const Task& task) {
+  std::uint32_t member = 0;
+  Run& run = run_of(task.comm, endpoint_class, member);
+  if (!one_by_one_[comm_of(run).pattern]) {
+    if (run.ranks.empty()) run.ranks.resize(run.group->members.size());
+    run.ranks[member].task = id;
+    if (++run.arrived < run.group->members.size()) return;
+    for (std::size_t m = 0; m < run.ranks.size(); ++m) {
+      listener_.messages_begin(run.group->members[m].endpoint_class, run.ranks[m].task);
+      listener_.message_begins(run.group->members[m].endpoint_class);
+    }
+    after_overhead(run, [this, &run] { next_round_in_step(run); });
+    return;
+  }
+  Run::Rank& rank = run.ranks[member];
+  switch (task.kind) {
+    case Task::Kind::collective:
+      rank.task = id;
+      rank.started = true;
+      listener_.message_begins(endpoint_class);
+      after_overhead(run, [this, &run, member] {
+        listener_.message_ends(run.group->members[member].endpoint_class);
+        begin_step(run, member);
+      });
+      break;
+    case Task::Kind::send:
+      rank.task = id;
+      rank.started = true;
+      listener_.message_begins(endpoint_class);
+      after_overhead(run, [this, &run, member] {
+        listener_.message_ends(run.group->members[member].endpoint_class);
+        send(run, member);
+      });
+      break;
+    case Task::Kind::receive:
+      rank.receive_task = id;
+      rank.receive_started = true;
+      if (rank.to_receive == 0) listener_.task_done(endpoint_class, id);
+      break;
+    case Task::Kind::compute: break;
+  }
+}
+
+void MessageGroups::after_overhead(const Run& run, std::function<void()> next) {
+  const double overhead_s = comm_of(run).overhead_s;
+  if (overhead_s == 0) {
+    next();
+    return;
+  }
+  engine_.after(overhead_s, [this, next = std::move(next)] {
+    next();
+    listener_.after_event();
+  });
+}
+
+double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
+  return comm_of(run).bytes * table_.flows[folding_.flows[flow_class]].fraction;
+}
+
+void MessageGroups::launch(std::uint32_t flow_class, double bytes, double repeat, std::function<void()> delivered) {
+  const double latency_s = table_.flows[folding_.flows[flow_class]].latency_s * repeat;
+  link_clock_.flow_begins(flow_class, engine_.now_s());
+  auto end = [this, flow_class, delivered = std::move(delivered)] {
+    link_clock_.flow_ends(flow_class, engine_.now_s());
+    delivered();
+    listener_.after_event();
+  };
+  if (bytes == 0 || folding_.flow_route[flow_class].empty())
+    engine_.after(latency_s, std::move(end));
+  else if (latency_s == 0)
+    engine_.start_flow(bytes * repeat, folding_.flow_route[flow_class], std::move(end));
+  else
+    engine_.after(latency_s, [this, bytes, repeat, flow_class, end = std::move(end)] {
+      engine_.start_flow(bytes * repeat, folding_.flow_route[flow_class], end);
+    });
+}
+
+// --- all ranks in step (fluid) ---
+
+void MessageGroups::next_round_in_step(Run& run) {
+  const std::vector<std::vector<std::uint32_t>>& rounds = run.group->flows;
+  while (run.round < rounds.size() && rounds[run.round].empty()) ++run.round;
+  if (run.round == rounds.size()) {
+    end_in_step(run);
+    return;
+  }
+  const double repeat = rounds_of(run)[run.round].repeat;
+  run.under_way = rounds[run.round].size();
+  for (const std::uint32_t flow_class : rounds[run.round])
+    launch(flow_class, bytes_of(run, flow_class), repeat, [this, &run] {
+      if (--run.under_way > 0) return;
+      ++run.round;
+      next_round_in_step(run);
+    });
+}
+
+void MessageGroups::end_in_step(Run& run) {
+  for (std::size_t m = 0; m < run.ranks.size(); ++m) {
+    listener_.message_ends(run.group->members[m].endpoint_class);
+    listener_.task_done(run.group->members[m].endpoint_class, run.ranks[m].task);
+  }
+}
+
+// --- ranks one by one (chunk, send and receive) ---
+
+/// The flow counts as a message under way at both its ends until it is delivered; `delivered` gets their members.
+void MessageGroups::launch_for_ends(Run& run, std::uint32_t flow_class,
+                                    std::function<void(std::uint32_t, std::uint32_t)> delivered) {
+  const Flow& flow = table_.flows[folding_.flows[flow_class]];
+  const std::uint32_t from_class = folding_.endpoint_class[flow.from], to_class = folding_.endpoint_class[flow.to];
+  listener_.message_begins(from_class);
+  listener_.message_begins(to_class);
+  launch(flow_class, bytes_of(run, flow_class), 1, [this, &run, from_class, to_class, delivered = std::move(delivered)] {
+    listener_.message_ends(from_class);
+    listener_.message_ends(to_class);
+    delivered(run.group->member_of.at(from_class), run.group->member_of.at(to_class));
+  });
+}
+
+std::uint32_t MessageGroups::round_of(const Run& run, std::uint32_t step) const {
+  std::uint32_t round = 0;
+  for (const std::vector<Round>& rounds = rounds_of(run); step >= rounds[round].repeat; ++round) step -= rounds[round].repeat;
+  return round;
+}
+
+void MessageGroups::begin_step(Run& run, std::uint32_t member) {
+  Run::Rank& rank = run.ranks[member];
+  const Group::Member& self = run.group->members[member];
+  if (rank.step == 0) listener_.messages_begin(self.endpoint_class, rank.task);
+  for (; rank.step < rank.missing.size(); ++rank.step) {
+    const std::uint32_t round = round_of(run, rank.step);
+    rank.missing[rank.step] += self.messages[round];
+    rank.step_begun = true;
+    for (const std::uint32_t flow_class : self.sends[round])
+      launch_for_ends(run, flow_class, [this, &run, step = rank.step](std::uint32_t from, std::uint32_t to) {
+        message_there(run, from, step);
+        message_there(run, to, step);
+      });
+    if (rank.missing[rank.step] > 0) return;
+    rank.step_begun = false;
+  }
+  listener_.task_done(self.endpoint_class, rank.task);
+}
+
+void MessageGroups::message_there(Run& run, std::uint32_t member, std::uint32_t step) {
+  Run::Rank& rank = run.ranks[member];
+  if (--rank.missing[step] > 0 || step != rank.step || !rank.step_begun) return;
+  rank.step_begun = false;
+  ++rank.step;
+  begin_step(run, member);
+}
+
+void MessageGroups::send(Run& run, std::uint32_t member) {
+  Run::Rank& rank = run.ranks[member];
+  const Group::Member& self = run.group->members[member];
+  listener_.messages_begin(self.endpoint_class, rank.task);
+  if (rank.to_deliver == 0) listener_.task_done(self.endpoint_class, rank.task);
+  for (const std::uint32_t flow_class : self.sends[0])
+    launch_for_ends(run, flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {
+      Run::Rank& sender = run.ranks[from];
+      if (--sender.to_deliver == 0) listener_.task_done(run.group->members[from].endpoint_class, sender.task);
+      Run::Rank& receiver = run.ranks[to];
+      if (--receiver.to_receive == 0 && receiver.receive_started)
+        listener_.task_done(run.group->members[to].endpoint_class, receiver.receive_task);
+    });
+}
+
+}  // namespace convoy

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/replay.h"
+
+#include <algorithm>
+
+#include "sim/plan/validate.h"
+#include "sim/replay/executor.h"
+#include "sim/replay/flows.h"
+#include "sim/replay/fold.h"
+#include "sim/replay/ledger.h"
+
+namespace convoy {
+namespace {
+
+/// Bytes by endpoint and link: what the plan says is sent, whatever the timing.
+void count_bytes(const Plan& plan, const FlowTable& table, ReplayResult& result) {
+  std::vector<double> pattern_bytes(plan.patterns.size(), 0.0);
+  for (const Communication& comm : plan.communications) pattern_bytes[comm.pattern] += comm.bytes;
+  for (const Flow& flow : table.flows) {
+    if (flow.link_count == 0) continue;
+    const std::uint32_t pattern = table.groups[flow.group].pattern;
+    const double bytes = pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
+    result.endpoints[flow.from].sent_bytes += bytes;
+    result.endpoints[flow.to].received_bytes += bytes;
+    result.comm_bytes += bytes;
+    for (const LinkId link : table.route(flow)) result.links[link].bytes += bytes;
+  }
+}
+
+}  // namespace
+
+ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost, const ReplayOptions& options) {
+  validate(plan, machine);
+  const FlowTable table = expand_flows(plan, machine);
+  const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
+  const Folding folding = fold(plan, machine, table, one_by_one, options.fold);
+  Execution execution = execute(plan, machine, cost, table, one_by_one, folding);
+
+  ReplayResult result;
+  result.step_time_s = execution.end_s;
+  result.endpoints.resize(machine.endpoint_count());
+  result.links.resize(machine.links.size());
+  result.simulated_flows = folding.flows.size();
+  for (const Role& role : plan.roles) {
+    require_balanced_memory(role);
+    const MemoryPeak peak = peak_memory(role);
+    for (const EndpointId e : role.members) {
+      const Execution::Usage& usage = execution.usage[folding.endpoint_class[e]];
+      EndpointUsage& endpoint = result.endpoints[e];
+      endpoint.compute_s = usage.compute_s;
+      endpoint.exposed_comm_s = usage.exposed_comm_s;
+      endpoint.end_s = usage.end_s;
+      endpoint.peak_memory_bytes = peak.bytes;
+      endpoint.memory_at_peak = peak.level;
+    }
+  }
+  for (std::size_t l = 0; l < machine.links.size(); ++l)
+    if (folding.link_class[l] != Folding::none) result.links[l].busy_s = execution.link_busy_s[folding.link_class[l]];
+  result.port_busy_s = std::move(execution.port_busy_s);
+  result.timelines = std::move(execution.timelines);
+  result.timeline_of = folding.endpoint_class;
+  count_bytes(plan, table, result);
+  return result;
+}
+
+std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine, const CostModel& cost,
+                           EndpointId endpoint) {
+  std::vector<Span> spans;
+  if (result.timeline_of[endpoint] == ReplayResult::no_timeline) return spans;
+  const Timeline& timeline = result.timelines[result.timeline_of[endpoint]];
+  const Role& role = plan.roles[timeline.role];
+  for (TaskId t = 0; t < role.program.size(); ++t) {
+    const Task& task = role.program[t];
+    const TaskTimes& times = timeline.tasks[t];
+    if (task.kind != Task::Kind::compute || task.ops.empty()) {
+      if (times.end_s > times.start_s)
+        spans.push_back({task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
+      continue;
+    }
+    const std::vector<double> op_times_s = operation_times_s(task, machine, cost, endpoint);
+    double start_s = times.start_s;
+    for (std::size_t i = 0; i < op_times_s.size(); ++i) {
+      if (op_times_s[i] == 0) continue;
+      const double end_s = std::min(start_s + op_times_s[i], times.end_s);  // rounding must not make spans overlap
+      spans.push_back({task.ops[i].name, task.stream, true, start_s, end_s});
+      start_s = end_s;
+    }
+  }
+  std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
+    return a.stream != b.stream ? a.stream < b.stream : a.start_s < b.start_s;
+  });
+  return spans;
+}
+
+std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
+                                   const CostModel& cost, EndpointId endpoint) {
+  std::vector<MemoryPoint> points;
+  if (result.timeline_of[endpoint] == ReplayResult::no_timeline) return points;
+  const Timeline& timeline = result.timelines[result.timeline_of[endpoint]];
+  const Role& role = plan.roles[timeline.role];
+  MemoryLevel level = role.resident_bytes;
+  const auto change = [&](double time_s, const std::vector<MemoryDelta>& deltas, double sign) {
+    if (deltas.empty()) return;
+    for (const MemoryDelta& delta : deltas) level[static_cast<std::size_t>(delta.memory_class)] += sign * delta.bytes;
+    points.push_back({time_s, level});
+  };
+  points.push_back({0, level});
+  for (TaskId t = 0; t < role.program.size(); ++t) {
+    const Task& task = role.program[t];
+    if (task.ops.empty()) continue;
+    const std::vector<double> op_times_s = operation_times_s(task, machine, cost, endpoint);
+    double time_s = timeline.tasks[t].start_s;
+    for (std::size_t i = 0; i < task.ops.size(); ++i) {
+      change(time_s, task.ops[i].allocates, 1);
+      time_s += op_times_s[i];
+      change(time_s, task.ops[i].frees, -1);
+    }
+  }
+  return points;
+}
+
+}  // namespace convoy
