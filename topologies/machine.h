@@ -18,45 +18,46 @@ using EndpointId = std::uint32_t;
 
 /// One direction of a cable, a NIC port, a PCIe lane bundle, or a shared medium.
 struct Link {
-  std::string name;           ///< "n0.nic.up", "n0.gpu3.pcie.down", "leaf2.spine1.up", "air"
-  double bandwidth_Bps = 0;   ///< what payload can use: the nominal rate times its protocol efficiency
+  std::string name;          ///< "n0.nic.up", "n0.gpu3.pcie.down", "leaf2.spine1.up", "air"
+  double bandwidth_Bps = 0;  ///< what payload can use: the nominal rate times its protocol efficiency
   double latency_s = 0;
-  std::uint32_t port = 0;     ///< both directions of one cable have the same port number
+  std::uint32_t port = 0;  ///< both directions of one cable have the same port number
 };
 
 struct Route {
   std::vector<LinkId> links;
-  double latency_s = 0;       ///< of the whole way (sum of the links')
+  double latency_s = 0;  ///< of the whole way (sum of the links')
 };
 
 /// What a host adds to its devices.
 struct HostType {
-  std::string server;                ///< catalogue or inline name
+  std::string server;  ///< catalogue or inline name
   double price_usd_per_h = 0;
-  /// Rate at which the host's CPUs add gradients into a parameter (bytes of gradient per second); infinite where
-  /// the catalogue gives none.
+  /// Rate at which the host's CPUs add gradients into a parameter (bytes of gradient per second); infinite
+  /// where the catalogue gives none.
   double reduce_bandwidth_Bps = std::numeric_limits<double>::infinity();
-  double host_power_w = 0;
+  double host_power_w = 0;  ///< of the host without its devices
 };
 
 struct Host {
-  std::string name;                  ///< "n0"
-  std::uint32_t type = 0;            ///< index into Machine::host_types
-  std::uint32_t first_device = 0, device_count = 0;   ///< 0 devices: a dedicated server
+  std::string name;                                  ///< "n0"
+  std::uint32_t type = 0;                            ///< index into Machine::host_types
+  std::uint32_t first_device = 0, device_count = 0;  ///< 0 devices: a dedicated server
 };
 
 struct Device {
-  std::string name;                  ///< "n0.gpu3" ("n0" where the host has one device)
-  std::uint32_t type = 0;            ///< index into Machine::device_types
+  std::string name;        ///< "n0.gpu3" ("n0" where the host has one device)
+  std::uint32_t type = 0;  ///< index into Machine::device_types
   std::uint32_t host = 0;
-  double speed = 1.0;                ///< compute times are divided by it
+  double speed = 1.0;  ///< compute times are divided by it
 };
 
 /// Finds the way between two endpoints on demand: nothing of size endpoints^2 is kept.
 class Router {
  public:
   virtual ~Router() = default;
-  /// Replaces `route`; an empty route when from == to or when both are in one place. @throws InputError: no route.
+  /// Replaces `route`; an empty route when from == to or when both are in one place. @throws InputError: no
+  /// route.
   virtual void route(EndpointId from, EndpointId to, Route& route) const = 0;
 };
 
@@ -65,17 +66,26 @@ struct Machine {
   std::string name;
   std::vector<DeviceType> device_types;
   std::vector<HostType> host_types;
-  std::vector<Host> hosts;           ///< the cluster's nodes, then dedicated servers
+  std::vector<Host> hosts;  ///< the cluster's nodes, then dedicated servers
   std::vector<Device> devices;
   std::vector<Link> links;
+  std::uint32_t port_count = 0;  ///< Link::port is below it; every port has at least one link
   std::shared_ptr<const Router> router;
-  std::string network_model;         ///< for the manifest and README: "max-min, alpha-beta"
+  /// Before a collective's first message: launch and rendezvous (`communication: {overhead}` of the cluster).
+  double collective_overhead_s = 0;
+  std::string network_model;  ///< for the manifest and README: "max-min, alpha-beta"
 
-  EndpointId host_endpoint(std::uint32_t host) const { return static_cast<EndpointId>(devices.size()) + host; }
+  EndpointId host_endpoint(std::uint32_t host) const {
+    return static_cast<EndpointId>(devices.size()) + host;
+  }
   std::size_t endpoint_count() const { return devices.size() + hosts.size(); }
   const std::string& endpoint_name(EndpointId e) const {
     return e < devices.size() ? devices[e].name : hosts[e - devices.size()].name;
   }
 };
+
+/// Name of the port that a link belongs to: the link's without its direction ("n0.nic.up" -> "n0.nic", "air"
+/// -> "air").
+std::string port_name(const Link& link);
 
 }  // namespace convoy

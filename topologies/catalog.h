@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topologies/cluster.h"
+#include "topologies/server.h"
+
+namespace convoy {
+
+/// Names of topologies/catalog/servers/*.yaml and topologies/catalog/clusters/*.yaml, sorted.
+std::vector<std::string> server_names();
+std::vector<std::string> cluster_names();
+
+/// A server or cluster of the catalogue. @throws InputError at `pos` where the name is unknown
+ServerSpec load_server(const std::string& name, const SourcePos& pos);
+ClusterSpec load_cluster(const std::string& name, const SourcePos& pos);
+
+}  // namespace convoy

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "sim/base/names.h"
+#include "topologies/catalog.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::int64_t max_hosts = 100'000;
+
+/// The servers and devices that a cluster may name: its own ones before the catalogue's.
+class Inventory {
+ public:
+  explicit Inventory(YamlMap& cluster) {
+    if (cluster.has("devices")) {
+      YamlMap devices = cluster.map("devices");
+      for (const std::string& name : devices.keys())
+        devices_.emplace(name, read_device(devices.node(name), name));
+    }
+    if (cluster.has("servers")) {
+      YamlMap servers = cluster.map("servers");
+      for (const std::string& name : servers.keys())
+        servers_.emplace(name, read_server(servers.node(name), servers.path_of(name), name,
+                                           [this](const std::string& device, const SourcePos& pos) {
+                                             return find_device(device, pos);
+                                           }));
+    }
+  }
+
+  ServerSpec find_server(const std::string& name, const SourcePos& pos) const {
+    if (const auto own = servers_.find(name); own != servers_.end()) return own->second;
+    suggest_own(servers_, "server", server_names(), name, pos);
+    return load_server(name, pos);
+  }
+
+ private:
+  DeviceType find_device(const std::string& name, const SourcePos& pos) const {
+    if (const auto own = devices_.find(name); own != devices_.end()) return own->second;
+    suggest_own(devices_, "device", device_names(), name, pos);
+    return load_device(name, pos);
+  }
+
+  /// The catalogue's reader would suggest names of the catalogue only; the experiment's own are nearer at
+  /// hand.
+  template <class Own>
+  static void suggest_own(const Own& own, const char* what, const std::vector<std::string>& catalogue,
+                          const std::string& name, const SourcePos& pos) {
+    if (std::binary_search(catalogue.begin(), catalogue.end(), name)) return;
+    std::vector<std::string> names;
+    for (const auto& [key, value] : own) names.push_back(key);
+    if (const std::string hint = suggestion(name, names); !hint.empty())
+      throw InputError(pos, fmt::format("unknown {} '{}'{}", what, name, hint));
+  }
+
+  std::map<std::string, DeviceType> devices_;
+  std::map<std::string, ServerSpec> servers_;
+};
+
+void check_group_name(const YamlMap& map, const std::string& name) {
+  const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), allowed))
+    map.fail("name", fmt::format("'{}' is not a name: letters, digits, - and _ are allowed", name));
+  if (name.starts_with("ps") &&
+      std::all_of(name.begin() + 2, name.end(), [](unsigned char c) { return std::isdigit(c); }))
+    map.fail("name", fmt::format("'{}' is kept for dedicated parameter servers (ps0, ps1, ...)", name));
+}
+
+/// Whether hosts of two entries have a name in common; "a" with 12 hosts and "a1" both have a host a10.
+std::optional<std::string> common_host(const NodeGroup& x, const NodeGroup& y) {
+  const NodeGroup &shorter = x.name.size() <= y.name.size() ? x : y, &longer = &shorter == &x ? y : x;
+  if (!longer.name.starts_with(shorter.name)) return std::nullopt;
+  const std::string digits = longer.name.substr(shorter.name.size());
+  if (digits.empty()) return shorter.name + "0";
+  const std::optional<double> start = parse_number(digits + "0");
+  const bool whole =
+      std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); });
+  if (!whole || !start || digits[0] == '0' || *start >= shorter.count) return std::nullopt;
+  return longer.name + "0";
+}
+
+class ClusterReader {
+ public:
+  ClusterReader(const YamlNode& node) : map_(node, "cluster"), inventory_(map_) { cluster_.pos = node.pos; }
+
+  ClusterSpec read() {
+    read_speed_variation();
+    if (map_.has("server"))
+      read_one_server();
+    else
+      read_node_list();
+    if (const YamlNode* fabric = map_.find("fabric"))
+      cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
+    read_devices_per_node();
+    if (map_.has("communication")) {
+      YamlMap communication = map_.map("communication");
+      cluster_.collective_overhead_s = communication.quantity_or("overhead", Dimension::time, 0);
+      communication.finish();
+    }
+    map_.finish();
+    check_fabric();
+    return std::move(cluster_);
+  }
+
+ private:
+  void read_speed_variation() {
+    if (!map_.has("speed_variation")) return;
+    YamlMap variation = map_.map("speed_variation");
+    spread_ = read_spread(variation, "spread", 0);
+    cluster_.speed_seed = static_cast<std::uint64_t>(variation.integer_or("seed", 1, 0));
+    variation.finish();
+  }
+
+  static double read_spread(YamlMap& map, std::string_view key, double fallback) {
+    const double spread = map.quantity_or(key, Dimension::fraction, fallback);
+    if (spread >= 1) map.fail(key, "must be below 100%: a device's speed cannot be zero");
+    return spread;
+  }
+
+  void read_one_server() {
+    const std::string server = map_.text("server");
+    if (const YamlNode* nodes = map_.find("nodes"); nodes && nodes->kind == YamlNode::Kind::sequence)
+      map_.fail("nodes",
+                "expected a whole number beside `server`; a list of nodes names each entry's server itself");
+    NodeGroup group;
+    group.name = "n";
+    group.count = static_cast<std::uint32_t>(map_.integer_or("nodes", 1, 1, max_hosts));
+    group.server = add_server(server, map_.pos("server"));
+    group.speed_spread = spread_;
+    cluster_.groups.push_back(group);
+    cluster_.name = map_.text_or("name", fmt::format("{} x {}", group.count, server));
+  }
+
+  void read_node_list() {
+    if (!map_.has("nodes"))
+      map_.fail("needs `server` with `nodes: N`, or a list of `nodes`, or the name of a catalogue cluster");
+    cluster_.name = map_.text_or("name", "cluster");
+    std::int64_t hosts = 0;
+    for (YamlMap& entry : map_.maps("nodes")) {
+      NodeGroup group;
+      group.name = entry.text_or("name", "n");
+      check_group_name(entry, group.name);
+      group.count = static_cast<std::uint32_t>(entry.integer_or("count", 1, 1, max_hosts));
+      group.speed = entry.number_or("speed", 1.0, 1e-6, 1e6);
+      group.speed_spread = read_spread(entry, "speed_spread", spread_);
+      if (entry.has("nic_bandwidth"))
+        group.nic_bandwidth_Bps = entry.quantity("nic_bandwidth", Dimension::bandwidth, true);
+      const std::string server = entry.text("server");
+      group.server = add_server(server, entry.pos("server"));
+      entry.finish();
+      for (const NodeGroup& other : cluster_.groups)
+        if (const std::optional<std::string> host = common_host(other, group))
+          entry.fail("name",
+                     fmt::format("two entries of nodes make a host '{}': give them different names", *host));
+      cluster_.groups.push_back(group);
+      hosts += group.count;
+    }
+    if (hosts == 0) map_.fail("nodes", "a cluster needs at least one node");
+    if (hosts > max_hosts)
+      map_.fail("nodes", fmt::format("{} hosts; at most {} are allowed", hosts, max_hosts));
+  }
+
+  std::uint32_t add_server(const std::string& name, const SourcePos& pos) {
+    for (std::uint32_t s = 0; s < cluster_.servers.size(); ++s)
+      if (cluster_.servers[s].host.server == name) return s;
+    cluster_.servers.push_back(inventory_.find_server(name, pos));
+    return static_cast<std::uint32_t>(cluster_.servers.size() - 1);
+  }
+
+  void read_devices_per_node() {
+    if (!map_.has("devices_per_node")) return;
+    cluster_.devices_per_node = static_cast<std::uint32_t>(map_.integer("devices_per_node", 1));
+    for (const ServerSpec& server : cluster_.servers)
+      if (server.device_count() < cluster_.devices_per_node)
+        map_.fail("devices_per_node",
+                  fmt::format("{} are asked for, but server '{}' has {}", cluster_.devices_per_node,
+                              server.host.server, server.device_count()));
+  }
+
+  void check_fabric() const {
+    if (cluster_.fabric) {
+      for (const NodeGroup& group : cluster_.groups)
+        if (group.nic_bandwidth_Bps && !cluster_.fabric->own_nics())
+          map_.fail("fabric",
+                    fmt::format("node '{}' has a `nic_bandwidth`, which this kind of fabric has no use for",
+                                group.name));
+      return;
+    }
+    if (cluster_.node_count() == 1) return;
+    for (const ServerSpec& server : cluster_.servers) {
+      if (!server.fabric)
+        map_.fail(
+            fmt::format("key 'fabric' is missing, and server '{}' names none of its own, such as "
+                        "{{kind: switch, bandwidth: 10Gbps, latency: 25us}}",
+                        server.host.server));
+      if (cluster_.servers.size() > 1 && !server.fabric->own_nics())
+        map_.fail(fmt::format("key 'fabric' is missing: the servers' own fabrics ('{}': {}) cannot be mixed",
+                              server.host.server, server.fabric->text()));
+    }
+  }
+
+  YamlMap map_;
+  Inventory inventory_;
+  ClusterSpec cluster_;
+  double spread_ = 0;
+};
+
+}  // namespace
+
+std::uint32_t ClusterSpec::node_count() const {
+  std::uint32_t count = 0;
+  for (const NodeGroup& group : groups) count += group.count;
+  return count;
+}
+
+std::uint32_t ClusterSpec::devices_of(const NodeGroup& group) const {
+  return devices_per_node > 0 ? devices_per_node : servers[group.server].device_count();
+}
+
+std::uint32_t ClusterSpec::device_count() const {
+  std::uint32_t count = 0;
+  for (const NodeGroup& group : groups) count += group.count * devices_of(group);
+  return count;
+}
+
+ClusterSpec read_cluster(const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::scalar && !node.scalar.empty()) return load_cluster(node.scalar, node.pos);
+  return ClusterReader(node).read();
+}
+
+}  // namespace convoy

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/yaml_node.h"
+#include "topologies/fabric.h"
+#include "topologies/machine.h"
+#include "topologies/server.h"
+
+namespace convoy {
+
+/// Equal hosts: an entry of `nodes`.
+struct NodeGroup {
+  std::string name;  ///< hosts are name0, name1, ...
+  std::uint32_t count = 0;
+  std::uint32_t server = 0;  ///< index into ClusterSpec::servers
+  double speed = 1.0;        ///< of every device
+  double speed_spread = 0;   ///< each device's speed is drawn from speed [1 - spread, 1 + spread]
+  std::optional<double> nic_bandwidth_Bps;  ///< nominal, where it is not the fabric's
+};
+
+/// A `cluster:` as it was read (docs/clusters.md). Plain values; catalogue entries are resolved.
+struct ClusterSpec {
+  std::string name;
+  std::vector<ServerSpec> servers;
+  std::vector<NodeGroup> groups;
+  std::uint32_t devices_per_node = 0;    ///< use only the first so many devices of a host; 0: all
+  std::shared_ptr<const Fabric> fabric;  ///< nullptr: each server's own
+  std::uint64_t speed_seed = 1;
+  double collective_overhead_s = 0;
+  SourcePos pos;
+
+  std::uint32_t node_count() const;
+  std::uint32_t devices_of(const NodeGroup& group) const;  ///< that each of its hosts uses
+  std::uint32_t device_count() const;
+};
+
+/// Reads a `cluster:` of an experiment: {server, nodes: N, ...}, a catalogue cluster's name, or inline with a
+/// list of nodes. @throws InputError
+ClusterSpec read_cluster(const YamlNode& node);
+
+/// Builds the machine: hosts in the order of `nodes`, then hosts ps0, ps1, ... without devices that have the
+/// NIC of the first node's server. @throws InputError: no fabric, no route, a fabric too small for the hosts.
+Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts);
+
+}  // namespace convoy

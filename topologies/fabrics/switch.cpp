@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/fabrics/switch.h"
+
+namespace convoy {
+namespace {
+
+class SwitchRoutes final : public FabricRoutes {
+ public:
+  SwitchRoutes(std::span<const FabricHost> hosts, LinkTable& links) : nics_(hosts, links) {}
+  void append(FabricPort from, FabricPort to, std::vector<LinkId>& links) const override {
+    links.push_back(nics_.up(from));
+    links.push_back(nics_.down(to));
+  }
+
+ private:
+  NicLinks nics_;
+};
+
+class SwitchFabric final : public Fabric {
+ public:
+  using Fabric::Fabric;
+  bool own_nics() const override { return true; }
+  std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
+                                            LinkTable& links) const override {
+    return std::make_unique<SwitchRoutes>(hosts, links);
+  }
+  std::string text() const override { return "switch, " + nic_text(nic()); }
+};
+
+}  // namespace
+
+std::shared_ptr<const Fabric> read_switch_fabric(YamlMap& map) {
+  return std::make_shared<SwitchFabric>(read_nic(map));
+}
+
+}  // namespace convoy

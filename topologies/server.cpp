@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/server.h"
+
+#include <fmt/format.h>
+
+namespace convoy {
+
+std::uint32_t ServerSpec::device_count() const {
+  std::uint32_t count = 0;
+  for (const auto& [type, of_type] : devices) count += of_type;
+  return count;
+}
+
+ServerSpec read_server(const YamlNode& node, const std::string& path, const std::string& name,
+                       const DeviceLookup& devices) {
+  YamlMap map(node, path);
+  ServerSpec server;
+  server.host.server = name;
+  server.title = map.text_or("title", "");
+  for (YamlMap& entry : map.maps("devices")) {
+    const std::string device = entry.text("device");
+    const auto count = static_cast<std::uint32_t>(entry.integer_or("count", 1, 1, 1024));
+    server.devices.emplace_back(devices(device, entry.pos("device")), count);
+    entry.finish();
+  }
+  const std::uint32_t count = server.device_count();
+  if (count == 0) map.fail("devices", "a server needs at least one device");
+  if (count > 1024)
+    map.fail("devices", fmt::format("{} devices in one server; at most 1024 are allowed", count));
+
+  if (const YamlNode* interconnect = map.find("interconnect"))
+    server.interior = read_interior(*interconnect, map.path_of("interconnect"), count);
+  else if (count > 1)
+    map.fail(fmt::format("key 'interconnect' is missing: say how the {} devices are connected", count));
+  if (const YamlNode* fabric = map.find("fabric"))
+    server.fabric = read_fabric(*fabric, map.path_of("fabric"));
+
+  server.host.price_usd_per_h = map.quantity_or("price", Dimension::price, 0);
+  server.bare_price_usd_per_h = server.host.price_usd_per_h;
+  if (map.has("host")) {
+    YamlMap host = map.map("host");
+    server.host.reduce_bandwidth_Bps =
+        host.quantity_or("reduce_bandwidth", Dimension::bandwidth, server.host.reduce_bandwidth_Bps, true);
+    server.host.host_power_w = host.quantity_or("power", Dimension::power, 0);
+    server.copy_bandwidth_Bps =
+        host.quantity_or("copy_bandwidth", Dimension::bandwidth, server.copy_bandwidth_Bps, true);
+    server.bare_price_usd_per_h = host.quantity_or("price", Dimension::price, server.bare_price_usd_per_h);
+    host.finish();
+  }
+  // Citations are for people and for the test of the catalogue; the reader only holds them to be texts.
+  if (map.has("sources")) {
+    YamlMap sources = map.map("sources");
+    for (const std::string& key : sources.keys()) sources.text(key);
+    sources.finish();
+  }
+  map.finish();
+  return server;
+}
+
+}  // namespace convoy
