@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "strategies/strategy.h"
+
+namespace convoy {
+
+/// `kind: data_parallel`: every device a replica; `sync: all_reduce` or `parameter_server`.
+std::unique_ptr<Strategy> read_data_parallel(YamlMap& map);
+
+}  // namespace convoy

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/replicas.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace convoy {
+namespace {
+
+std::vector<std::int64_t> shares_by_speed(const StrategyInput& input, std::int64_t global) {
+  const std::vector<Device>& devices = input.machine.devices;
+  const double equal = static_cast<double>(global) / static_cast<double>(devices.size());
+  std::vector<double> type_speed;
+  for (const DeviceType& type : input.machine.device_types)
+    type_speed.push_back(1.0 / step_time_s(input.graph, equal, input.cost, type));
+  std::vector<double> speed;
+  for (const Device& device : devices) speed.push_back(type_speed[device.type] * device.speed);
+  const double total = std::accumulate(speed.begin(), speed.end(), 0.0);
+
+  std::vector<std::int64_t> images;
+  std::vector<std::pair<double, std::size_t>> remainders;
+  std::int64_t given = 0;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const double exact = static_cast<double>(global) * speed[d] / total;
+    images.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(exact))));
+    given += images.back();
+    remainders.emplace_back(exact - static_cast<double>(images.back()), d);
+  }
+  std::stable_sort(remainders.begin(), remainders.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; given < global; i = (i + 1) % remainders.size(), ++given) ++images[remainders[i].second];
+  for (std::size_t i = remainders.size(); given > global;) {  // the least entitled give back what "at least one" took
+    i = i == 0 ? remainders.size() - 1 : i - 1;
+    std::int64_t& share = images[remainders[i].second];
+    if (share > 1) --share, --given;
+  }
+  return images;
+}
+
+}  // namespace
+
+std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares) {
+  const auto n = static_cast<std::int64_t>(input.machine.devices.size());
+  const std::int64_t global = input.batch.global ? *input.batch.global : *input.batch.per_device * n;
+  if (global < n)
+    throw InputError(input.batch.pos, fmt::format("training: a global batch of {} leaves some of {} devices without an "
+                                                  "image; at least {} is needed", global, n, n));
+  std::vector<std::int64_t> images;
+  if (shares == Shares::equal) {
+    if (global % n != 0)
+      throw InputError(input.batch.pos, fmt::format("training: a global batch of {} does not divide by {} devices; use a "
+                                                    "multiple of {}, or strategy.shares: speed", global, n, n));
+    images.assign(static_cast<std::size_t>(n), global / n);
+  } else {
+    images = shares_by_speed(input, global);
+  }
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::size_t> known;
+  std::vector<ReplicaClass> classes;
+  for (EndpointId d = 0; d < input.machine.devices.size(); ++d) {
+    const std::uint32_t type = input.machine.devices[d].type;
+    const auto [it, fresh] = known.emplace(std::pair{type, images[d]}, classes.size());
+    if (fresh) classes.push_back({type, images[d], {}});
+    classes[it->second].devices.push_back(d);
+  }
+  return classes;
+}
+
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state) {
+  const DeviceType& type = input.machine.device_types[replicas.device_type];
+  Role role;
+  role.name = fmt::format("worker on {} with {} images", type.name, replicas.images);
+  role.members = replicas.devices;
+  role.streams = {"compute", "communication"};
+  role.resident_bytes = input.graph.resident_bytes();
+  if (!keeps_optimizer_state) role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)] = 0;
+  role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
+  return role;
+}
+
+}  // namespace convoy
