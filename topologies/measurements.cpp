@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/measurements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "models/model.h"
+#include "sim/base/names.h"
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::array<std::string_view, 6> step_names{"train",    "forward_backward", "forward",
+                                                     "backward", "data_gradient",    "weight_gradient"};
+constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, Precision::fp16,
+                                              Precision::bf16};
+constexpr std::uintmax_t max_file_bytes = 8u << 20;
+
+struct Cell {
+  std::string text;
+  SourcePos pos;
+};
+using Row = std::vector<Cell>;
+
+// RFC 4180: cells may be quoted, a quote inside a quoted cell is doubled; cells do not span lines here.
+Row split(const std::string& line, const std::string& file, int number) {
+  Row row;
+  std::size_t i = 0;
+  while (true) {
+    Cell cell{"", {file, number, static_cast<int>(i) + 1}};
+    if (i < line.size() && line[i] == '"') {
+      for (++i;; ++i) {
+        if (i >= line.size()) throw InputError(cell.pos, "a quoted cell does not end on its line");
+        if (line[i] != '"') {
+          cell.text += line[i];
+        } else if (i + 1 < line.size() && line[i + 1] == '"') {
+          cell.text += line[i++];
+        } else {
+          break;
+        }
+      }
+      ++i;
+      if (i < line.size() && line[i] != ',')
+        throw InputError(cell.pos, "expected a comma after the closing quote");
+    } else {
+      while (i < line.size() && line[i] != ',') cell.text += line[i++];
+    }
+    row.push_back(std::move(cell));
+    if (i >= line.size()) return row;
+    ++i;
+  }
+}
+
+// Access to a row's cells by column name.
+class Columns {
+ public:
+  explicit Columns(const Row& header) : names_() {
+    static const std::vector<std::string> known{"device",       "model",     "layer",  "kernel",
+                                                "batch",        "precision", "step",   "framework",
+                                                "images_per_s", "role",      "source", "note"};
+    for (const Cell& cell : header) {
+      if (std::find(known.begin(), known.end(), cell.text) == known.end())
+        throw InputError(cell.pos, fmt::format("unknown column '{}'{}; there are {}", cell.text,
+                                               suggestion(cell.text, known), list_of(known)));
+      if (std::find(names_.begin(), names_.end(), cell.text) != names_.end())
+        throw InputError(cell.pos, fmt::format("column '{}' is there twice", cell.text));
+      names_.push_back(cell.text);
+    }
+    for (const char* required : {"device", "batch", "step", "images_per_s"})
+      if (!index(required))
+        throw InputError(header.front().pos, fmt::format("column '{}' is missing", required));
+    if (!index("model") && !index("kernel"))
+      throw InputError(header.front().pos, "a column 'model' or 'kernel' is missing");
+  }
+
+  std::size_t size() const { return names_.size(); }
+
+  /// nullptr where the column is missing or the cell empty.
+  const Cell* find(const Row& row, std::string_view name) const {
+    const std::optional<std::size_t> i = index(name);
+    return i && !row[*i].text.empty() ? &row[*i] : nullptr;
+  }
+
+  std::string text(const Row& row, std::string_view name) const {
+    const Cell* cell = find(row, name);
+    return cell ? cell->text : "";
+  }
+
+  double positive(const Row& row, std::string_view name) const {
+    const Cell& cell = row[*index(name)];
+    const std::optional<double> value = parse_number(cell.text);
+    if (!value || *value <= 0)
+      throw InputError(cell.pos,
+                       fmt::format("{}: expected a number above zero, found '{}'", name, cell.text));
+    return *value;
+  }
+
+  template <class Names>
+  std::size_t choice(const Row& row, std::string_view name, const Names& allowed,
+                     std::string_view fallback) const {
+    const Cell* cell = find(row, name);
+    const std::string_view word = cell ? std::string_view(cell->text) : fallback;
+    const auto found = std::find(allowed.begin(), allowed.end(), word);
+    if (found == allowed.end()) {
+      const std::vector<std::string> words(allowed.begin(), allowed.end());
+      throw InputError(
+          cell ? cell->pos : row.front().pos,
+          fmt::format("{}: '{}' is not one of {}{}", name, word, list_of(words), suggestion(word, words)));
+    }
+    return static_cast<std::size_t>(found - allowed.begin());
+  }
+
+ private:
+  std::optional<std::size_t> index(std::string_view name) const {
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found == names_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - names_.begin());
+  }
+
+  std::vector<std::string> names_;
+};
+
+Measurement read_row(const Columns& columns, const Row& row) {
+  if (row.size() != columns.size())
+    throw InputError(row.front().pos,
+                     fmt::format("{} cells where the header has {}", row.size(), columns.size()));
+  std::array<std::string_view, 4> precision_names;
+  for (std::size_t i = 0; i < precisions.size(); ++i) precision_names[i] = to_string(precisions[i]);
+  Measurement m;
+  m.pos = row.front().pos;
+  m.device = columns.text(row, "device");
+  if (m.device.empty()) throw InputError(m.pos, "device: expected a name, found nothing");
+  m.model = columns.text(row, "model");
+  m.layer = columns.text(row, "layer");
+  m.kernel = columns.text(row, "kernel");
+  if (m.model.empty() == m.kernel.empty())
+    throw InputError(m.pos, "give either a model or a kernel, and not both");
+  m.batch = columns.positive(row, "batch");
+  m.precision = precisions[columns.choice(row, "precision", precision_names, "fp32")];
+  m.step = static_cast<MeasuredStep>(columns.choice(row, "step", step_names, ""));
+  m.framework = columns.text(row, "framework");
+  m.images_per_s = columns.positive(row, "images_per_s");
+  m.fit = columns.choice(row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
+  m.source = columns.text(row, "source");
+  m.note = columns.text(row, "note");
+  return m;
+}
+
+bool covers(MeasuredStep step, Phase phase) {
+  switch (step) {
+    case MeasuredStep::train:
+      return true;
+    case MeasuredStep::forward_backward:
+      return phase != Phase::update;
+    case MeasuredStep::forward:
+      return phase == Phase::forward;
+    case MeasuredStep::backward:
+      return phase == Phase::data_gradient || phase == Phase::weight_gradient;
+    case MeasuredStep::data_gradient:
+      return phase == Phase::data_gradient;
+    case MeasuredStep::weight_gradient:
+      return phase == Phase::weight_gradient;
+  }
+  return false;
+}
+
+TrainingGraph measured_graph(const Measurement& m) {
+  YamlNode node;
+  node.pos = m.pos;
+  YamlNode name;
+  name.kind = YamlNode::Kind::scalar;
+  name.scalar = m.model;
+  name.pos = m.pos;
+  if (m.model.ends_with(".yaml") || m.model.ends_with(".onnx")) {
+    node.kind = YamlNode::Kind::mapping;
+    node.entries.emplace_back(m.model.ends_with(".yaml") ? "file" : "onnx", name);
+  } else {
+    node = name;
+  }
+  return build_training_graph(read_model(node), {m.precision, Optimizer::momentum});
+}
+
+// A kernel alone as the model that has only it would do it, so that shapes, FLOPs and bytes have one home.
+std::vector<Work> kernel_work(const Measurement& m) {
+  constexpr const char* help =
+      "expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output) or 'matmul IN>OUT'";
+  long long in = 0, out = 0, kh = 0, kw = 0, stride = 0, h = 0, w = 0;
+  int end = 0;
+  Work work;
+  const auto read_all = [&] { return static_cast<std::size_t>(end) == m.kernel.size() && in > 0 && out > 0; };
+  const double bytes = element_bytes(m.precision);
+  if (std::sscanf(m.kernel.c_str(), "convolution %lld>%lld %lldx%lld/%lld %lldx%lld%n", &in, &out, &kh, &kw,
+                  &stride, &h, &w, &end) == 7 &&
+      read_all() && kh > 0 && kw > 0 && stride > 0 && h > 0 && w > 0) {
+    work.kind = KernelKind::convolution;
+    work.kernel_h = kh;
+    work.kernel_w = kw;
+    work.stride = stride;
+    work.groups = 1;
+    work.out_h = h;
+    work.out_w = w;
+  } else if (std::sscanf(m.kernel.c_str(), "matmul %lld>%lld%n", &in, &out, &end) == 2 && read_all()) {
+    work.kind = KernelKind::matmul;
+    work.groups = 1;
+    work.out_h = work.out_w = kh = kw = stride = h = w = 1;
+  } else {
+    throw InputError(m.pos, fmt::format("kernel: {}, found '{}'", help, m.kernel));
+  }
+  work.in_channels = in;
+  work.out_channels = out;
+  const double pixels = static_cast<double>(h) * static_cast<double>(w);
+  const double area = static_cast<double>(kh) * static_cast<double>(kw);
+  const double inputs = static_cast<double>(in), outputs = static_cast<double>(out);
+  work.flops_per_image = 2 * pixels * outputs * inputs * area;
+  const double step = static_cast<double>(stride);
+  work.bytes_per_image = bytes * pixels * (outputs + inputs * step * step);
+  work.bytes_fixed = bytes * outputs * inputs * area;
+  std::vector<Work> works;
+  for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
+    work.phase = phase;
+    if (covers(m.step, phase)) works.push_back(work);
+  }
+  return works;
+}
+
+}  // namespace
+
+std::vector<Measurement> read_measurements(const std::string& csv_file) {
+  const SourcePos whole{csv_file, 0, 0};
+  std::ifstream stream(csv_file, std::ios::binary | std::ios::ate);
+  if (!stream) throw InputError(whole, "cannot be read");
+  const auto size = static_cast<std::uintmax_t>(stream.tellg());
+  if (size > max_file_bytes) throw InputError(whole, "is larger than 8 MiB");
+  stream.seekg(0);
+  std::string line;
+  std::optional<Columns> columns;
+  std::vector<Measurement> measurements;
+  for (int number = 1; std::getline(stream, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty()) continue;
+    const Row row = split(line, csv_file, number);
+    if (!columns)
+      columns.emplace(row);
+    else
+      measurements.push_back(read_row(*columns, row));
+  }
+  if (measurements.empty()) throw InputError(whole, "holds no measurement");
+  return measurements;
+}
+
+std::vector<Work> measured_work(const Measurement& m) {
+  if (!m.kernel.empty()) return kernel_work(m);
+  const TrainingGraph graph = measured_graph(m);
+  std::vector<std::string> names;
+  for (const Layer& layer : graph.model.layers) names.push_back(layer.name);
+  if (!m.layer.empty() && std::find(names.begin(), names.end(), m.layer) == names.end())
+    throw InputError(
+        m.pos, fmt::format("layer: {} has no layer '{}'{}", m.model, m.layer, suggestion(m.layer, names)));
+  std::vector<Work> works;
+  for (const Operation& operation : graph.operations)
+    if (covers(m.step, operation.phase) && (m.layer.empty() || names[operation.layer] == m.layer))
+      works.push_back(operation.work);
+  return works;
+}
+
+}  // namespace convoy

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/base/input_error.h"
+
+namespace convoy {
+
+/// What part of a training step a measured time covers.
+enum class MeasuredStep : std::uint8_t {
+  train,             ///< forward, backward and update
+  forward_backward,  ///< no update
+  forward,
+  backward,  ///< data and weight gradients
+  data_gradient,
+  weight_gradient,
+};
+
+/// One measured speed of one device: a row of results/published/*.csv or of a user's profile
+/// (docs/cost_model.md).
+struct Measurement {
+  std::string device;
+  std::string model;  ///< zoo name, or a model file beside the CSV file ("models/alexnet_caffe.yaml"); "" for
+                      ///< a kernel
+  std::string layer;  ///< a layer of the model; "" for the whole network
+  std::string kernel;  ///< "convolution 64>128 3x3/1 56x56" or "matmul 4096>1000"; "" for a model
+  double batch = 0;
+  Precision precision = Precision::fp32;
+  MeasuredStep step = MeasuredStep::train;
+  std::string framework;
+  double images_per_s = 0;
+  bool fit = true;  ///< used for the catalogue's efficiencies; else the model is tested on it
+  std::string source, note;
+  SourcePos pos;  ///< of the row
+
+  double seconds() const { return batch / images_per_s; }
+  bool whole_network() const { return layer.empty() && kernel.empty(); }
+};
+
+/// Reads a profile: comma-separated with a header line; columns device, batch, step, images_per_s and model
+/// or kernel are required, the others may be missing (precision: fp32, role: fit). Cells may be quoted ("a,
+/// ""b""").
+/// @throws InputError with line and column for whatever is wrong.
+std::vector<Measurement> read_measurements(const std::string& csv_file);
+
+/// The operations whose times add up to the measured time.
+/// @throws InputError at the row for an unknown model, layer or kernel.
+std::vector<Work> measured_work(const Measurement& measurement);
+
+}  // namespace convoy
