@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
+#include "models/layer.h"
 #include "sim/base/yaml_map.h"
 
 namespace convoy {
 
-/// Shape of one image's tensor, without the batch dimension: {channels, height, width} or {features}.
-using Shape = std::vector<std::int64_t>;
-std::int64_t elements(const Shape& shape);
-
-// The closed set of layers. Fields are those of the YAML entry of the same name; see docs in model.cpp's registry.
-// (the models library completes this set)
-struct Layer;
-
+/// A network with every shape known.
 struct Model {
   std::string name;
   Shape input;
-  std::vector<Layer> layers;  ///< topological order
+  std::vector<Layer> layers;  ///< in a topological order: the order written, save where `inputs` forbid it
+  bool cross_entropy_loss = false;  ///< softmax cross entropy on every output (`loss: cross_entropy`)
+
+  const Shape& shape_of(LayerIndex layer) const {
+    return layer == image_input ? input : layers[static_cast<std::size_t>(layer)].output;
+  }
 };
+
+/// Reads the `model:` of an experiment: the name of a zoo model, {name: resnet50, input: [...], classes: 10}
+/// with the zoo file's parameters, {file: model.yaml} (beside the file the mapping stands in), {onnx: file},
+/// or a model written out ({name, input, layers}; docs/models.md).
+/// @throws InputError at the place that is wrong.
+Model read_model(const YamlNode& node);
+
+/// Names of the zoo's models, sorted; families are given by their pattern ("wrn_DEPTH_WIDTH").
+std::vector<std::string> zoo_names();
 
 }  // namespace convoy

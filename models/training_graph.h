@@ -39,7 +39,7 @@ struct Buffer {
   std::int64_t bytes_fixed;
   OpId born;
   OpId dies;
-  bool saved;  ///< kept between forward and backward (what saved_activation_bytes counts)
+  bool saved;  ///< kept from forward for backward (what saved_activation_bytes counts; of the loss: not)
 };
 
 /// One parameter tensor, the unit of gradient buckets and of parameter-server shards.
@@ -76,9 +76,18 @@ struct TrainingGraph {
 
 /// Operations, buffers and parameters of training `model`.
 /// FLOPs: forward from the layer's shape; a convolution's or linear layer's data gradient and weight gradient each as
-/// much as its forward; the first layer on the image has no data gradient. `custom` layers: as given, the backward
-/// FLOPs in equal parts in data and weight gradient (all in data gradient when it has no parameters); forward and
-/// backward each move memory_bytes.
+/// much as its forward; what lies between the image and the first layer with parameters has no data gradient.
+/// `custom` layers: as given, the backward FLOPs in equal parts in data and weight gradient (all in data gradient when
+/// it has no parameters); forward and backward each move memory_bytes; their update and the adding up of gradients
+/// they make cost nothing beside that.
+/// Every kernel is an operation of its own; views (flatten, slice, the gradients of add and concat) are none. A tensor
+/// that several layers read has an operation "NAME.gradient_sum" (data_gradient, elementwise) for each reader after
+/// the first. A layer has one weight gradient and one update for all its parameters. With `loss: cross_entropy` each
+/// output of the model has "NAME.loss.forward" and "NAME.loss.data_gradient".
 TrainingGraph build_training_graph(const Model& model, const TrainingOptions& options);
+
+/// What eager PyTorch keeps between forward and backward for one more image: the bytes an image of all saved buffers.
+/// The rules stand in memory_rules.cpp.
+double saved_activation_bytes(const TrainingGraph& graph);
 
 }  // namespace convoy

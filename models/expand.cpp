@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "models/expand.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <unordered_map>
+
+#include "sim/base/names.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t max_layers = 100'000;
+constexpr int max_nesting = 16;
+constexpr int max_hops = 1000;  // from a name that stands for another to the layer meant
+constexpr std::size_t max_inputs = 10'000;
+constexpr std::string_view input_name = "input";
+constexpr std::array<std::string_view, 7> entry_keys{"name",   "block", "inputs", "when",
+                                                     "repeat", "first", "kind"};
+
+/// A name as written in a list of layers; names are local to their list, `prefix` tells which list.
+struct Reference {
+  std::string prefix;
+  std::string local;
+  SourcePos pos;
+  std::string full() const { return prefix + local; }
+};
+
+class Expander {
+ public:
+  Expander(const Blocks& blocks, std::string path) : blocks_(blocks), path_(std::move(path)) {}
+
+  std::vector<LayerDraft> run(const YamlNode& layers, const Scope& parameters) {
+    expand_list(layers, path_, "", parameters, 0);
+    for (std::size_t i = 0; i < drafts_.size(); ++i)
+      for (const Reference& reference : references_[i]) resolve(reference, 0, drafts_[i].inputs);
+    return std::move(drafts_);
+  }
+
+ private:
+  /// All entries of one list; returns what its last entry is called (or the list's input where it is empty).
+  Reference expand_list(const YamlNode& list, const std::string& path, const std::string& prefix,
+                        const Scope& scope, int depth) {
+    if (list.kind != YamlNode::Kind::sequence)
+      throw InputError(list.pos,
+                       fmt::format("{}: expected a list of layers, found {}", path, describe(list)));
+    Reference previous{prefix, std::string(input_name), list.pos};
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      YamlNode entry = substitute(list.items[i], scope);
+      const std::string entry_path = fmt::format("{}[{}]", path, i);
+      YamlMap map(entry, entry_path);
+      const std::string name = map.text("name");
+      declare(map, prefix, name);
+      std::vector<Reference> inputs = read_inputs(map, prefix, previous);
+      const bool wanted = map.flag_or("when", true);
+      previous = {prefix, name, entry.pos};
+      if (!wanted)
+        aliases_[previous.full()] = {inputs.front()};
+      else if (map.has("block"))
+        expand_block(map, prefix, name, std::move(inputs), scope, depth);
+      else
+        add_layer(std::move(entry), prefix + name, std::move(inputs));
+    }
+    return previous;
+  }
+
+  void declare(const YamlMap& map, const std::string& prefix, const std::string& name) {
+    if (name.empty()) map.fail("name", "must not be empty");
+    if (name == input_name) map.fail("name", "'input' is the name of the image; choose another");
+    const auto [it, fresh] = declared_.emplace(prefix + name, map.pos("name"));
+    if (!fresh)
+      map.fail("name", fmt::format("two layers are named '{}' (the first in line {})", prefix + name,
+                                   it->second.line));
+  }
+
+  std::vector<Reference> read_inputs(YamlMap& map, const std::string& prefix,
+                                     const Reference& previous) const {
+    const YamlNode* list = map.find("inputs");
+    if (!list) return {previous};
+    if (list->kind != YamlNode::Kind::sequence || list->items.empty())
+      map.fail("inputs",
+               fmt::format("expected a list of layer names, found {}",
+                           list->kind == YamlNode::Kind::sequence ? "an empty one" : describe(*list)));
+    std::vector<Reference> inputs;
+    for (const YamlNode& item : list->items)
+      inputs.push_back({prefix, read_text(item, map.path_of("inputs")), item.pos});
+    return inputs;
+  }
+
+  void add_layer(YamlNode entry, std::string name, std::vector<Reference> inputs) {
+    if (drafts_.size() >= max_layers)
+      throw InputError(entry.pos, fmt::format("the model has more than {} layers", max_layers));
+    index_.emplace(name, static_cast<LayerIndex>(drafts_.size()));
+    drafts_.push_back({std::move(name), std::move(entry), {}});
+    references_.push_back(std::move(inputs));
+  }
+
+  void expand_block(YamlMap& map, const std::string& prefix, const std::string& name,
+                    std::vector<Reference> inputs, const Scope& scope, int depth) {
+    const std::string block_name = map.text("block");
+    const auto it = blocks_.find(block_name);
+    if (it == blocks_.end()) {
+      std::vector<std::string> known;
+      for (const auto& [key, block] : blocks_) known.push_back(key);
+      map.fail("block", fmt::format("unknown block '{}'{}; known: {}", block_name,
+                                    suggestion(block_name, known), known.empty() ? "none" : list_of(known)));
+    }
+    if (depth >= max_nesting)
+      map.fail("block", fmt::format("block '{}' is nested deeper than {} levels; does it use itself?",
+                                    block_name, max_nesting));
+    const Block& block = it->second;
+    const bool repeated = map.has("repeat");
+    const std::int64_t count = map.integer_or("repeat", 1, 0, static_cast<std::int64_t>(max_layers));
+    const Scope arguments = read_arguments(map, block, scope);
+    const Scope first = read_first(map, block, arguments);
+    map.finish();
+
+    const std::string full = prefix + name;
+    std::vector<Reference> current{inputs.front()};
+    if (count > 0) current = std::move(inputs);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (++expansions_ > max_layers) map.fail("block", fmt::format("more than {} blocks", max_layers));
+      const std::string inner = repeated ? fmt::format("{}.{}.", full, i) : full + ".";
+      aliases_[inner + std::string(input_name)] = std::move(current);
+      const Reference last = expand_list(*block.layers, fmt::format("blocks.{}.layers", block_name), inner,
+                                         i == 0 ? first : arguments, depth + 1);
+      current = {last};
+      if (repeated) aliases_[fmt::format("{}.{}", full, i)] = current;
+    }
+    aliases_[full] = std::move(current);
+  }
+
+  /// The scope inside a block: what is visible outside, and its arguments as given here or by default.
+  static Scope read_arguments(YamlMap& map, const Block& block, const Scope& outside) {
+    Scope scope = outside;
+    for (const auto& [name, fallback] : block.arguments) {
+      const YamlNode* given = map.find(name);
+      if (!given && fallback.kind == YamlNode::Kind::null) map.node(name);  // says that it is missing
+      scope[name] = given ? *given : fallback;
+    }
+    return scope;
+  }
+
+  /// The same for the first copy of a repeated block: `first: {stride: 2}` overrides its arguments.
+  static Scope read_first(YamlMap& map, const Block& block, const Scope& arguments) {
+    Scope scope = arguments;
+    if (!map.has("first")) return scope;
+    YamlMap overrides = map.map("first");
+    for (const auto& [name, fallback] : block.arguments)
+      if (const YamlNode* given = overrides.find(name)) scope[name] = *given;
+    overrides.finish();
+    return scope;
+  }
+
+  void resolve(const Reference& reference, int hops, std::vector<LayerIndex>& out) const {
+    const std::string full = reference.full();
+    if (full == input_name) return push(reference, image_input, out);
+    if (const auto layer = index_.find(full); layer != index_.end())
+      return push(reference, layer->second, out);
+    const auto alias = aliases_.find(full);
+    if (alias == aliases_.end()) unknown(reference);
+    if (hops > max_hops)
+      throw InputError(reference.pos,
+                       fmt::format("inputs: '{}' leads through names that stand for one another in a "
+                                   "circle, or through more than {} of them",
+                                   reference.local, max_hops));
+    for (const Reference& target : alias->second) resolve(target, hops + 1, out);
+  }
+
+  static void push(const Reference& reference, LayerIndex layer, std::vector<LayerIndex>& out) {
+    if (out.size() >= max_inputs)
+      throw InputError(reference.pos, fmt::format("inputs: more than {} inputs of one layer", max_inputs));
+    out.push_back(layer);
+  }
+
+  [[noreturn]] void unknown(const Reference& reference) const {
+    std::vector<std::string> known{std::string(input_name)};
+    for (const auto& [name, pos] : declared_)
+      if (name.starts_with(reference.prefix)) known.push_back(name.substr(reference.prefix.size()));
+    throw InputError(reference.pos,
+                     fmt::format("inputs: no layer is named '{}'{}; known: {}", reference.local,
+                                 suggestion(reference.local, known), list_of(known)));
+  }
+
+  const Blocks& blocks_;
+  std::string path_;
+  std::vector<LayerDraft> drafts_;
+  std::vector<std::vector<Reference>> references_;  // of the draft of the same index
+  std::unordered_map<std::string, LayerIndex> index_;
+  std::unordered_map<std::string, std::vector<Reference>> aliases_;  // blocks, their inputs, layers left out
+  std::map<std::string, SourcePos> declared_;
+  std::size_t expansions_ = 0;
+};
+
+}  // namespace
+
+void read_blocks(const YamlNode& node, const std::string& path, Blocks& blocks) {
+  YamlMap all(node, path);
+  for (const std::string& name : all.keys()) {
+    YamlMap map = all.map(name);
+    Block block;
+    if (const YamlNode* arguments = map.find("arguments")) {
+      YamlMap list(*arguments, map.path_of("arguments"));
+      for (const std::string& argument : list.keys()) {
+        for (const std::string_view key : entry_keys)
+          if (argument == key) list.fail(argument, "is a key of every entry and cannot be an argument");
+        block.arguments.emplace(argument, *arguments->find(argument));
+      }
+    }
+    block.layers = &map.node("layers");
+    map.finish();
+    if (!blocks.emplace(name, std::move(block)).second)
+      all.fail(name, "a block of this name is there already");
+  }
+}
+
+std::vector<LayerDraft> expand_layers(const YamlNode& layers, const std::string& path, const Blocks& blocks,
+                                      const Scope& parameters) {
+  return Expander(blocks, path).run(layers, parameters);
+}
+
+}  // namespace convoy

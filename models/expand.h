@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/expression.h"
+#include "models/layer.h"
+#include "sim/base/yaml_map.h"
+
+namespace convoy {
+
+/// A layer written out in full: blocks, repeats and expressions are gone, inputs are known.
+struct LayerDraft {
+  std::string name;
+  YamlNode node;                   ///< its mapping, with `name`, `kind` and the kind's keys
+  std::vector<LayerIndex> inputs;  ///< indices into the drafts, in any order, or image_input
+};
+
+/// A block: a named list of layers with arguments.
+struct Block {
+  std::map<std::string, YamlNode, std::less<>>
+      arguments;  ///< with their defaults; null where one must be given
+  const YamlNode* layers = nullptr;
+};
+using Blocks = std::map<std::string, Block, std::less<>>;
+
+/// Adds the blocks of a `blocks:` mapping. `node` must outlive them. @throws InputError
+void read_blocks(const YamlNode& node, const std::string& path, Blocks& blocks);
+
+/// Writes out a model's `layers:`. `path` is for messages.
+/// @throws InputError for unknown, doubly used and missing names, blocks that use themselves, more than
+/// 100,000 layers.
+std::vector<LayerDraft> expand_layers(const YamlNode& layers, const std::string& path, const Blocks& blocks,
+                                      const Scope& parameters);
+
+}  // namespace convoy

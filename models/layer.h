@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace convoy {
+
+/// Shape of one image's tensor, without the batch dimension: {channels, height, width} or {features}.
+using Shape = std::vector<std::int64_t>;
+std::int64_t elements(const Shape& shape);
+/// "[64, 56, 56]"
+std::string to_string(const Shape& shape);
+
+/// Height and width of a kernel, stride, padding or dilation.
+struct Size2 {
+  std::int64_t h = 1, w = 1;
+  bool operator==(const Size2&) const = default;
+};
+
+// The closed set of layer kinds; fields are the keys of the YAML entry (docs/models.md). One kind costs one
+// struct here, one row in layer_registry.cpp, and its rules in shapes.cpp and layer_costs.cpp.
+
+struct Conv2d {
+  std::int64_t out_channels = 0;
+  Size2 kernel, stride, padding{0, 0}, dilation;
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool operator==(const Conv2d&) const = default;
+};
+
+struct ConvTranspose2d {
+  std::int64_t out_channels = 0;
+  Size2 kernel, stride, padding{0, 0}, output_padding{0, 0};
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool operator==(const ConvTranspose2d&) const = default;
+};
+
+struct Linear {
+  std::int64_t out_features = 0;
+  bool bias = true;
+  bool operator==(const Linear&) const = default;
+};
+
+/// Batch or layer normalization over channels, with a learned scale and shift unless `affine` is false.
+struct Normalization {
+  enum class Over : std::uint8_t { batch, layer };
+  Over over = Over::batch;
+  bool affine = true;
+  bool operator==(const Normalization&) const = default;
+};
+
+/// Krizhevsky et al., NIPS 2012, section 3.3.
+struct LocalResponseNorm {
+  std::int64_t size = 5;
+  bool operator==(const LocalResponseNorm&) const = default;
+};
+
+struct Activation {
+  enum class Function : std::uint8_t {
+    relu,
+    relu6,
+    leaky_relu,
+    hardswish,
+    hardsigmoid,
+    silu,
+    gelu,
+    sigmoid,
+    tanh,
+    softmax
+  };
+  Function function = Function::relu;
+  bool operator==(const Activation&) const = default;
+};
+
+struct Pool {
+  enum class Mode : std::uint8_t { max, average };
+  Mode mode = Mode::max;
+  Size2 kernel, stride, padding{0, 0};
+  bool ceil = false;  ///< round the output size up instead of down
+  bool operator==(const Pool&) const = default;
+};
+
+struct AdaptiveAvgPool {
+  Size2 size;
+  bool operator==(const AdaptiveAvgPool&) const = default;
+};
+
+struct Dropout {
+  double rate = 0.5;
+  bool operator==(const Dropout&) const = default;
+};
+
+struct Flatten {
+  bool operator==(const Flatten&) const = default;
+};
+
+/// Along the channels.
+struct Concat {
+  bool operator==(const Concat&) const = default;
+};
+
+/// Channels first, first + 1, ..., last - 1 of the input.
+struct Slice {
+  std::int64_t first = 0, last = 0;
+  bool operator==(const Slice&) const = default;
+};
+
+struct ChannelShuffle {
+  std::int64_t groups = 2;
+  bool operator==(const ChannelShuffle&) const = default;
+};
+
+/// Sum of tensors of one shape.
+struct Add {
+  bool operator==(const Add&) const = default;
+};
+
+/// Product of two tensors; the second may be [channels, 1, 1] (squeeze and excitation).
+struct Multiply {
+  bool operator==(const Multiply&) const = default;
+};
+
+/// A learned factor a channel (ConvNeXt's layer scale).
+struct Scale {
+  bool operator==(const Scale&) const = default;
+};
+
+struct Upsample {
+  std::int64_t scale = 2;
+  bool operator==(const Upsample&) const = default;
+};
+
+/// A layer given by its costs, per image.
+struct Custom {
+  double forward_flops = 0, backward_flops = 0;
+  std::int64_t parameters = 0;
+  Shape output;
+  double memory_bytes = 0;  ///< memory traffic of the forward pass, and again of the backward pass
+  bool operator==(const Custom&) const = default;
+};
+
+using LayerKind = std::variant<Conv2d, ConvTranspose2d, Linear, Normalization, LocalResponseNorm, Activation,
+                               Pool, AdaptiveAvgPool, Dropout, Flatten, Concat, Slice, ChannelShuffle, Add,
+                               Multiply, Scale, Upsample, Custom>;
+
+/// The word of the YAML key `kind`: "conv2d", "relu", "max_pool".
+std::string_view kind_name(const LayerKind& kind);
+
+struct ParameterTensor {
+  std::string name;  ///< "weight"
+  std::int64_t elements = 0;
+  bool operator==(const ParameterTensor&) const = default;
+};
+
+/// Where a layer reads: an index into Model::layers, or the image.
+using LayerIndex = std::int32_t;
+inline constexpr LayerIndex image_input = -1;
+
+struct Layer {
+  std::string name;
+  LayerKind kind;
+  std::vector<LayerIndex> inputs;  ///< all smaller than the layer's own index
+  Shape output;
+  std::vector<ParameterTensor> parameters;
+  std::int64_t macs = 0;  ///< multiply-adds of a convolution or linear layer, one image, forward
+  SourcePos pos;          ///< where it was written
+
+  std::int64_t parameter_elements() const;
+};
+
+}  // namespace convoy

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "models/layer_costs.h"
+
+#include <array>
+
+namespace convoy {
+namespace {
+
+constexpr double index_bytes = 8;  // max pooling's int64 indices
+constexpr double mask_bytes = 4;   // dropout's float mask
+
+/// Arithmetic of an activation function, a value; divisions and exponentials count as one each. These kernels
+/// are bound by memory on every device, so the figures decide nothing: they keep FLOP totals honest.
+double activation_flops(Activation::Function function) {
+  //                                             relu relu6 leaky hswish hsigmoid silu gelu sigmoid tanh
+  //                                             softmax
+  static constexpr std::array<double, 10> flops{1, 2, 2, 5, 4, 5, 10, 4, 6, 5};
+  return flops[static_cast<std::size_t>(function)];
+}
+
+/// Cost rules, one overload a kind.
+class CostRules {
+ public:
+  CostRules(const Model& model, const Layer& layer) : layer_(layer) {
+    for (const LayerIndex input : layer.inputs) in_ += static_cast<double>(elements(model.shape_of(input)));
+    out_ = static_cast<double>(elements(layer.output));
+    parameters_ = static_cast<double>(layer.parameter_elements());
+    if (!layer.inputs.empty()) channels_ = model.shape_of(layer.inputs.front()).front();
+  }
+
+  LayerCosts operator()(const Conv2d& conv) const {
+    const bool depthwise = conv.groups > 1 && conv.groups == channels_;
+    return multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
+  }
+  LayerCosts operator()(const ConvTranspose2d& conv) const {
+    const bool depthwise = conv.groups > 1 && conv.groups == channels_;
+    return multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
+  }
+  LayerCosts operator()(const Linear&) const { return multiply_adds(KernelKind::matmul); }
+
+  /// Forward: mean and variance (4 a value), normalize, scale and shift (4). Backward after Ioffe & Szegedy,
+  /// arXiv:1502.03167, section 3: sums for scale and shift over input and gradient, then the input's
+  /// gradient.
+  LayerCosts operator()(const Normalization& norm) const {
+    LayerCosts costs{KernelKind::normalization, KernelCost{8 * out_, 2 * out_, parameters_, 0},
+                     KernelCost{8 * out_, 3 * out_, parameters_, 0}, std::nullopt};
+    if (norm.affine) costs.weight_gradient = KernelCost{4 * out_, 2 * out_, parameters_, 0};
+    return costs;
+  }
+
+  /// A window of `size` squares added up a value, a power, a product; the scales are kept for backward.
+  LayerCosts operator()(const LocalResponseNorm& norm) const {
+    const double flops = (2.0 * static_cast<double>(norm.size) + 4) * out_;
+    return {KernelKind::normalization, KernelCost{flops, 3 * out_, 0, 0},
+            KernelCost{2 * flops, 4 * out_, 0, 0}, std::nullopt};
+  }
+
+  LayerCosts operator()(const Activation& activation) const {
+    const double flops = activation_flops(activation.function) * out_;
+    const bool softmax = activation.function == Activation::Function::softmax;
+    return {softmax ? KernelKind::softmax_loss : KernelKind::elementwise, KernelCost{flops, 2 * out_, 0, 0},
+            KernelCost{flops, 3 * out_, 0, 0}, std::nullopt};
+  }
+
+  /// Max pooling's backward follows the indices; the mean's spreads each gradient over its window.
+  LayerCosts operator()(const Pool& pool) const {
+    const double flops = static_cast<double>(pool.kernel.h * pool.kernel.w) * out_;
+    const bool max = pool.mode == Pool::Mode::max;
+    const double indices = max ? index_bytes * out_ : 0;
+    return {KernelKind::pooling, KernelCost{flops, in_ + out_, 0, indices},
+            KernelCost{max ? out_ : flops, in_ + out_, 0, indices}, std::nullopt};
+  }
+
+  LayerCosts operator()(const AdaptiveAvgPool&) const {
+    return {KernelKind::pooling, KernelCost{in_, in_ + out_, 0, 0}, KernelCost{in_, in_ + out_, 0, 0},
+            std::nullopt};
+  }
+
+  LayerCosts operator()(const Dropout&) const {
+    return elementwise({out_, 2 * out_, 0, mask_bytes * out_}, {out_, 2 * out_, 0, mask_bytes * out_});
+  }
+
+  LayerCosts operator()(const Flatten&) const { return {}; }
+
+  /// The gradients of its inputs are slices of its own: views.
+  LayerCosts operator()(const Concat&) const {
+    return {KernelKind::elementwise, KernelCost{0, in_ + out_, 0, 0}, std::nullopt, std::nullopt};
+  }
+
+  /// Backward writes the gradient between zeros.
+  LayerCosts operator()(const Slice&) const {
+    return {KernelKind::elementwise, std::nullopt, KernelCost{0, in_ + out_, 0, 0}, std::nullopt};
+  }
+
+  LayerCosts operator()(const ChannelShuffle&) const {
+    return elementwise({0, 2 * out_, 0, 0}, {0, 2 * out_, 0, 0});
+  }
+
+  /// Each input's gradient is the gradient itself.
+  LayerCosts operator()(const Add&) const {
+    return {KernelKind::elementwise, KernelCost{in_ - out_, in_ + out_, 0, 0}, std::nullopt, std::nullopt};
+  }
+
+  /// Backward: gradient times the other input, for both; reads gradient and inputs, writes two gradients.
+  LayerCosts operator()(const Multiply&) const {
+    return elementwise({out_, in_ + out_, 0, 0}, {2 * out_, out_ + 2 * in_, 0, 0});
+  }
+
+  LayerCosts operator()(const Scale&) const {
+    LayerCosts costs = elementwise({out_, 2 * out_, parameters_, 0}, {out_, 2 * out_, parameters_, 0});
+    costs.weight_gradient = KernelCost{2 * out_, 2 * out_, parameters_, 0};
+    return costs;
+  }
+
+  LayerCosts operator()(const Upsample&) const {
+    return elementwise({0, in_ + out_, 0, 0}, {out_, in_ + out_, 0, 0});
+  }
+
+  LayerCosts operator()(const Custom& custom) const {
+    LayerCosts costs{KernelKind::custom, KernelCost{custom.forward_flops, 0, 0, custom.memory_bytes},
+                     KernelCost{custom.backward_flops, 0, 0, custom.memory_bytes}, std::nullopt};
+    if (custom.parameters > 0) {
+      costs.data_gradient = KernelCost{custom.backward_flops / 2, 0, 0, custom.memory_bytes / 2};
+      costs.weight_gradient = costs.data_gradient;
+    }
+    return costs;
+  }
+
+ private:
+  /// Convolution and linear: forward reads input and weights, data gradient reads gradient and weights,
+  /// weight gradient reads input and gradient and writes weight gradients.
+  LayerCosts multiply_adds(KernelKind kernel) const {
+    const KernelCost cost{2.0 * static_cast<double>(layer_.macs), in_ + out_, parameters_, 0};
+    return {kernel, cost, cost, cost};
+  }
+
+  static LayerCosts elementwise(const KernelCost& forward, const KernelCost& backward) {
+    return {KernelKind::elementwise, forward, backward, std::nullopt};
+  }
+
+  const Layer& layer_;
+  double in_ = 0, out_ = 0, parameters_ = 0;
+  std::int64_t channels_ = 0;
+};
+
+template <typename Convolution>
+void set_geometry(const Convolution& conv, Work& work) {
+  work.kernel_h = conv.kernel.h;
+  work.kernel_w = conv.kernel.w;
+  work.stride = conv.stride.h;
+  work.groups = conv.groups;
+}
+
+}  // namespace
+
+LayerCosts layer_costs(const Model& model, std::size_t index) {
+  const Layer& layer = model.layers[index];
+  return std::visit(CostRules(model, layer), layer.kind);
+}
+
+Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const KernelCost& cost, Phase phase,
+                Precision precision) {
+  const Layer& layer = model.layers[index];
+  const double element = element_bytes(precision);
+  Work work;
+  work.kind = kernel;
+  work.phase = phase;
+  work.flops_per_image = cost.flops;
+  work.bytes_per_image = element * cost.values + cost.bytes;
+  work.bytes_fixed = element * cost.parameters;
+  if (layer.macs == 0) return work;
+  work.in_channels = model.shape_of(layer.inputs.front()).front();
+  work.out_channels = layer.output.front();
+  if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) set_geometry(*conv, work);
+  if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) set_geometry(*conv, work);
+  if (layer.output.size() == 3) {
+    work.out_h = layer.output[1];
+    work.out_w = layer.output[2];
+  }
+  return work;
+}
+
+Work update_work(const Layer& layer, Precision precision, Optimizer optimizer) {
+  Work work;
+  work.kind = KernelKind::update;
+  work.phase = Phase::update;
+  if (std::holds_alternative<Custom>(layer.kind)) return work;  // all its costs are given
+  // Per parameter. SGD: w -= lr g. Momentum: v = m v + g; w -= lr v. Adam: Kingma & Ba, arXiv:1412.6980,
+  // algorithm 1.
+  static constexpr std::array<double, 3> flops{2, 4, 12};
+  static constexpr std::array<double, 3> states{0, 1, 2};
+  const auto kind = static_cast<std::size_t>(optimizer);
+  const double element = element_bytes(precision);
+  const double half_weights = element < 4 ? element : 0;
+  const double parameters = static_cast<double>(layer.parameter_elements());
+  work.flops_fixed = flops[kind] * parameters;
+  work.bytes_fixed = (8 + element + half_weights + 8 * states[kind]) * parameters;
+  return work;
+}
+
+}  // namespace convoy

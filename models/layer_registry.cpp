@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "models/layer_registry.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <type_traits>
+
+#include "sim/base/names.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::int64_t max_size = 1'000'000'000;
+
+/// A key that is one number or [height, width].
+Size2 size2_or(YamlMap& map, std::string_view key, Size2 fallback, std::int64_t min) {
+  const YamlNode* node = map.find(key);
+  if (!node) return fallback;
+  if (node->kind == YamlNode::Kind::scalar) {
+    const std::int64_t both = map.integer(key, min, max_size);
+    return {both, both};
+  }
+  if (node->kind != YamlNode::Kind::sequence || node->items.size() != 2)
+    map.fail(key, fmt::format("expected a whole number or [height, width], found {}", describe(*node)));
+  const auto item = [&](std::size_t i) {
+    return read_integer(node->items[i], fmt::format("{}[{}]", map.path_of(key), i), min, max_size);
+  };
+  return {item(0), item(1)};
+}
+
+Size2 size2(YamlMap& map, std::string_view key) {
+  map.node(key);  // required
+  return size2_or(map, key, {}, 1);
+}
+
+LayerKind read_conv2d(YamlMap& map) {
+  Conv2d conv;
+  conv.out_channels = map.integer("out_channels", 1, max_size);
+  conv.kernel = size2(map, "kernel");
+  conv.stride = size2_or(map, "stride", {1, 1}, 1);
+  conv.padding = size2_or(map, "padding", {0, 0}, 0);
+  conv.dilation = size2_or(map, "dilation", {1, 1}, 1);
+  conv.groups = map.integer_or("groups", 1, 1, max_size);
+  conv.bias = map.flag_or("bias", true);
+  return conv;
+}
+
+LayerKind read_conv_transpose2d(YamlMap& map) {
+  ConvTranspose2d conv;
+  conv.out_channels = map.integer("out_channels", 1, max_size);
+  conv.kernel = size2(map, "kernel");
+  conv.stride = size2_or(map, "stride", {1, 1}, 1);
+  conv.padding = size2_or(map, "padding", {0, 0}, 0);
+  conv.output_padding = size2_or(map, "output_padding", {0, 0}, 0);
+  conv.groups = map.integer_or("groups", 1, 1, max_size);
+  conv.bias = map.flag_or("bias", true);
+  return conv;
+}
+
+LayerKind read_linear(YamlMap& map) {
+  Linear linear;
+  linear.out_features = map.integer("out_features", 1, max_size);
+  linear.bias = map.flag_or("bias", true);
+  return linear;
+}
+
+template <Normalization::Over over>
+LayerKind read_normalization(YamlMap& map) {
+  return Normalization{over, map.flag_or("affine", true)};
+}
+
+LayerKind read_local_response_norm(YamlMap& map) {
+  return LocalResponseNorm{map.integer_or("size", 5, 1, max_size)};
+}
+
+template <Activation::Function function>
+LayerKind read_activation(YamlMap&) {
+  return Activation{function};
+}
+
+template <Pool::Mode mode>
+LayerKind read_pool(YamlMap& map) {
+  Pool pool;
+  pool.mode = mode;
+  pool.kernel = size2(map, "kernel");
+  pool.stride = size2_or(map, "stride", pool.kernel, 1);
+  pool.padding = size2_or(map, "padding", {0, 0}, 0);
+  if (2 * pool.padding.h > pool.kernel.h || 2 * pool.padding.w > pool.kernel.w)
+    map.fail("padding", "must be at most half the kernel, or windows would hold padding only");
+  pool.ceil = map.flag_or("ceil", false);
+  return pool;
+}
+
+LayerKind read_adaptive_avg_pool(YamlMap& map) { return AdaptiveAvgPool{size2_or(map, "size", {1, 1}, 1)}; }
+
+LayerKind read_dropout(YamlMap& map) { return Dropout{map.number_or("rate", 0.5, 0, 1)}; }
+
+LayerKind read_slice(YamlMap& map) {
+  Slice slice;
+  slice.first = map.integer("first", 0, max_size);
+  slice.last = map.integer("last", 1, max_size);
+  if (slice.last <= slice.first)
+    map.fail("last", fmt::format("must be more than first, which is {}", slice.first));
+  return slice;
+}
+
+LayerKind read_channel_shuffle(YamlMap& map) { return ChannelShuffle{map.integer("groups", 1, max_size)}; }
+
+LayerKind read_upsample(YamlMap& map) { return Upsample{map.integer_or("scale", 2, 1, max_size)}; }
+
+LayerKind read_custom(YamlMap& map) {
+  Custom custom;
+  custom.forward_flops = map.number("forward_flops", 0);
+  custom.backward_flops = map.number("backward_flops", 0);
+  custom.parameters = map.integer_or("parameters", 0, 0);
+  const YamlNode& output = map.node("output");
+  if (output.kind != YamlNode::Kind::sequence || output.items.empty())
+    map.fail("output",
+             fmt::format("expected a shape such as [64, 8, 8] or [1000], found {}", describe(output)));
+  for (std::size_t i = 0; i < output.items.size(); ++i)
+    custom.output.push_back(
+        read_integer(output.items[i], fmt::format("{}[{}]", map.path_of("output"), i), 1, max_size));
+  custom.memory_bytes = map.number_or("memory_bytes", 0, 0);
+  return custom;
+}
+
+/// For kinds without keys.
+template <typename Kind>
+LayerKind read_plain(YamlMap&) {
+  return Kind{};
+}
+
+using enum Activation::Function;
+
+constexpr std::array entries{
+    LayerEntry{"conv2d", "convolution, dense or grouped", read_conv2d},
+    LayerEntry{"conv_transpose2d", "transposed convolution", read_conv_transpose2d},
+    LayerEntry{"linear", "fully connected layer on a vector", read_linear},
+    LayerEntry{"batch_norm", "batch normalization", read_normalization<Normalization::Over::batch>},
+    LayerEntry{"layer_norm", "layer normalization over the channels",
+               read_normalization<Normalization::Over::layer>},
+    LayerEntry{"local_response_norm", "local response normalization across channels",
+               read_local_response_norm},
+    LayerEntry{"relu", "max(x, 0)", read_activation<relu>},
+    LayerEntry{"relu6", "min(max(x, 0), 6)", read_activation<relu6>},
+    LayerEntry{"leaky_relu", "x, or a fraction of it where negative", read_activation<leaky_relu>},
+    LayerEntry{"hardswish", "x relu6(x + 3) / 6", read_activation<hardswish>},
+    LayerEntry{"hardsigmoid", "relu6(x + 3) / 6", read_activation<hardsigmoid>},
+    LayerEntry{"silu", "x sigmoid(x), also called swish", read_activation<silu>},
+    LayerEntry{"gelu", "x times the normal distribution function of x", read_activation<gelu>},
+    LayerEntry{"sigmoid", "1 / (1 + exp(-x))", read_activation<sigmoid>},
+    LayerEntry{"tanh", "hyperbolic tangent", read_activation<Activation::Function::tanh>},
+    LayerEntry{"softmax", "softmax over the channels", read_activation<softmax>},
+    LayerEntry{"max_pool", "maximum of each window", read_pool<Pool::Mode::max>},
+    LayerEntry{"avg_pool", "mean of each window", read_pool<Pool::Mode::average>},
+    LayerEntry{"adaptive_avg_pool", "mean of windows chosen to give an output size", read_adaptive_avg_pool},
+    LayerEntry{"dropout", "random zeros while training", read_dropout},
+    LayerEntry{"flatten", "the input as a vector; a view, free of cost", read_plain<Flatten>},
+    LayerEntry{"concat", "inputs one after the other along the channels", read_plain<Concat>},
+    LayerEntry{"slice", "a range of channels; a view", read_slice},
+    LayerEntry{"channel_shuffle", "channels of the groups interleaved", read_channel_shuffle},
+    LayerEntry{"add", "sum of inputs of one shape", read_plain<Add>},
+    LayerEntry{"multiply", "product of two inputs; the second may be one value a channel",
+               read_plain<Multiply>},
+    LayerEntry{"scale", "a learned factor a channel", read_plain<Scale>},
+    LayerEntry{"upsample", "height and width times a whole number", read_upsample},
+    LayerEntry{"custom", "a layer given by its costs, per image", read_custom},
+};
+
+}  // namespace
+
+std::span<const LayerEntry> layer_registry() { return entries; }
+
+LayerKind read_layer_kind(YamlMap& map) {
+  const std::string kind = map.text("kind");
+  for (const LayerEntry& entry : entries)
+    if (entry.kind == kind) return entry.read(map);
+  std::vector<std::string> known;
+  for (const LayerEntry& entry : entries) known.emplace_back(entry.kind);
+  map.fail("kind", fmt::format("unknown layer kind '{}'{}; known: {}", kind, suggestion(kind, known),
+                               list_of(known, known.size())));
+}
+
+std::string_view kind_name(const LayerKind& kind) {
+  struct Name {
+    std::string_view operator()(const Conv2d&) const { return "conv2d"; }
+    std::string_view operator()(const ConvTranspose2d&) const { return "conv_transpose2d"; }
+    std::string_view operator()(const Linear&) const { return "linear"; }
+    std::string_view operator()(const Normalization& norm) const {
+      return norm.over == Normalization::Over::batch ? "batch_norm" : "layer_norm";
+    }
+    std::string_view operator()(const LocalResponseNorm&) const { return "local_response_norm"; }
+    std::string_view operator()(const Activation& activation) const {
+      static constexpr std::array<std::string_view, 10> names{
+          "relu", "relu6", "leaky_relu", "hardswish", "hardsigmoid",
+          "silu", "gelu",  "sigmoid",    "tanh",      "softmax"};
+      return names[static_cast<std::size_t>(activation.function)];
+    }
+    std::string_view operator()(const Pool& pool) const {
+      return pool.mode == Pool::Mode::max ? "max_pool" : "avg_pool";
+    }
+    std::string_view operator()(const AdaptiveAvgPool&) const { return "adaptive_avg_pool"; }
+    std::string_view operator()(const Dropout&) const { return "dropout"; }
+    std::string_view operator()(const Flatten&) const { return "flatten"; }
+    std::string_view operator()(const Concat&) const { return "concat"; }
+    std::string_view operator()(const Slice&) const { return "slice"; }
+    std::string_view operator()(const ChannelShuffle&) const { return "channel_shuffle"; }
+    std::string_view operator()(const Add&) const { return "add"; }
+    std::string_view operator()(const Multiply&) const { return "multiply"; }
+    std::string_view operator()(const Scale&) const { return "scale"; }
+    std::string_view operator()(const Upsample&) const { return "upsample"; }
+    std::string_view operator()(const Custom&) const { return "custom"; }
+  };
+  return std::visit(Name{}, kind);
+}
+
+}  // namespace convoy

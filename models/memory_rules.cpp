@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "models/memory_rules.h"
+
+namespace convoy {
+namespace {
+
+/// One overload a kind. Source of what is kept: the backward formulas of PyTorch 1.13,
+/// tools/autograd/derivatives.yaml; the formula's name stands at each rule.
+struct Rules {
+  /// convolution_backward(grad, input, weight): the weight gradient needs the input.
+  MemoryRules operator()(const Conv2d&) const { return {.input_for_weights = true}; }
+  MemoryRules operator()(const ConvTranspose2d&) const { return {.input_for_weights = true}; }
+
+  /// addmm: mat1 for the weight's gradient.
+  MemoryRules operator()(const Linear&) const { return {.input_for_weights = true}; }
+
+  /// native_batch_norm_backward(grad, input, ...), native_layer_norm_backward; means and deviations are a few
+  /// values a channel or image and not counted.
+  MemoryRules operator()(const Normalization& norm) const {
+    return {.input_for_data = true, .input_for_weights = norm.affine};
+  }
+
+  /// A composite of pooling, power and division: input and scales.
+  MemoryRules operator()(const LocalResponseNorm&) const {
+    return {.input_for_data = true, .extra = "scales", .extra_bytes_per_value = 4};
+  }
+
+  MemoryRules operator()(const Activation& activation) const {
+    switch (activation.function) {
+      case Activation::Function::relu:  // threshold_backward(grad, result, 0)
+        return {.overwrites = true, .output_for_data = true};
+      case Activation::Function::sigmoid:  // sigmoid_backward(grad, result)
+      case Activation::Function::tanh:     // tanh_backward(grad, result)
+      case Activation::Function::softmax:  // _softmax_backward_data(grad, result, ...)
+        return {.output_for_data = true};
+      case Activation::Function::relu6:        // hardtanh_backward(grad, self, ...)
+      case Activation::Function::leaky_relu:   // leaky_relu_backward(grad, self, ...)
+      case Activation::Function::hardswish:    // hardswish_backward(grad, self)
+      case Activation::Function::hardsigmoid:  // hardsigmoid_backward(grad, self)
+      case Activation::Function::silu:         // silu_backward(grad, self)
+      case Activation::Function::gelu:         // gelu_backward(grad, self, ...)
+        // Their in-place forms keep a copy of the input, so in place or not, input and result are two
+        // storages.
+        return {.input_for_data = true};
+    }
+    return {};
+  }
+
+  /// max_pool2d_with_indices_backward(grad, self, ..., result1): input and int64 indices.
+  /// avg_pool2d_backward(grad, self, ...) keeps its input as well.
+  MemoryRules operator()(const Pool& pool) const {
+    if (pool.mode == Pool::Mode::average) return {.input_for_data = true};
+    return {.input_for_data = true, .extra = "indices", .extra_bytes_per_value = 8};
+  }
+
+  /// To [1, 1] it is mean(), which keeps only sizes; else _adaptive_avg_pool2d_backward(grad, self).
+  MemoryRules operator()(const AdaptiveAvgPool& pool) const {
+    return {.input_for_data = pool.size != Size2{1, 1}};
+  }
+
+  /// mul(input, mask) with a float mask.
+  MemoryRules operator()(const Dropout&) const { return {.extra = "mask", .extra_bytes_per_value = 4}; }
+
+  MemoryRules operator()(const Flatten&) const { return {.view = true}; }
+  MemoryRules operator()(const Slice&) const { return {.view = true}; }
+  MemoryRules operator()(const Concat&) const { return {}; }
+  MemoryRules operator()(const ChannelShuffle&) const { return {}; }
+  MemoryRules operator()(const Add&) const { return {}; }
+  MemoryRules operator()(const Upsample&) const { return {}; }
+
+  /// mul: each input for the other's gradient.
+  MemoryRules operator()(const Multiply&) const { return {.input_for_data = true}; }
+  MemoryRules operator()(const Scale&) const { return {.input_for_weights = true}; }
+
+  /// Taken to need its input, as any layer with weights does.
+  MemoryRules operator()(const Custom&) const { return {.input_for_data = true, .input_for_weights = true}; }
+};
+
+}  // namespace
+
+MemoryRules memory_rules(const LayerKind& kind) { return std::visit(Rules{}, kind); }
+
+}  // namespace convoy

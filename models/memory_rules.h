@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+#include "models/layer.h"
+
+namespace convoy {
+
+/// What eager PyTorch keeps of a layer between forward and backward, and where it puts the layer's output.
+struct MemoryRules {
+  bool view = false;  ///< the output is the input's storage: no bytes, no kernel
+  bool overwrites =
+      false;  ///< writes over its input where nothing else needs that (torchvision's inplace=True)
+  bool input_for_data = false;     ///< the data gradient reads the layer's inputs, so they are kept
+  bool input_for_weights = false;  ///< the weight gradient does
+  bool output_for_data = false;    ///< the data gradient reads the layer's output
+  std::string_view extra = {};     ///< name of a further buffer kept for the data gradient: "indices", "mask"
+  double extra_bytes_per_value = 0;  ///< of the output, whatever the precision
+};
+
+MemoryRules memory_rules(const LayerKind& kind);
+
+}  // namespace convoy

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "models/expand.h"
+#include "models/layer_order.h"
+#include "models/layer_registry.h"
+#include "models/model.h"
+#include "models/shapes.h"
+#include "sim/base/data_path.h"
+#include "sim/base/names.h"
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t max_side = 1'000'000;
+
+std::string beside(const SourcePos& pos, const std::string& file) {
+  return (fs::path(pos.file).parent_path() / file).lexically_normal().string();
+}
+
+Shape read_input(YamlMap& map) {
+  const YamlNode& node = map.node("input");
+  const bool list = node.kind == YamlNode::Kind::sequence;
+  if (!list || (node.items.size() != 3 && node.items.size() != 1))
+    map.fail("input", fmt::format("expected [channels, height, width] or [features], found {}",
+                                  list ? fmt::format("a list of {}", node.items.size()) : describe(node)));
+  Shape shape;
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    shape.push_back(read_integer(node.items[i], fmt::format("{}[{}]", map.path_of("input"), i), 1, max_side));
+  return shape;
+}
+
+/// A value for a parameter must be of its default's kind: whole numbers, true or false, or a list of as many
+/// numbers.
+void check_parameter(const YamlNode& value, const YamlNode& fallback, const std::string& path) {
+  if (fallback.kind == YamlNode::Kind::sequence) {
+    if (value.kind != YamlNode::Kind::sequence || value.items.size() != fallback.items.size())
+      throw InputError(value.pos, fmt::format("{}: expected a list of {} whole numbers such as {}, found {}",
+                                              path, fallback.items.size(), to_flow(fallback),
+                                              value.kind == YamlNode::Kind::sequence
+                                                  ? fmt::format("a list of {}", value.items.size())
+                                                  : describe(value)));
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+      check_parameter(value.items[i], fallback.items[i], fmt::format("{}[{}]", path, i));
+  } else if (fallback.scalar == "true" || fallback.scalar == "false") {
+    if (value.kind != YamlNode::Kind::scalar || (value.scalar != "true" && value.scalar != "false"))
+      throw InputError(value.pos, fmt::format("{}: expected true or false, found {}", path, describe(value)));
+  } else {
+    read_integer(value, path, 1, 1'000'000'000);
+  }
+}
+
+/// Parameters with their defaults, overridden by the mapping that refers to the model.
+Scope read_parameters(YamlMap& definition, YamlMap* reference, Scope scope) {
+  const YamlNode* defaults = definition.find("parameters");
+  if (!defaults) return scope;
+  YamlMap map(*defaults, definition.path_of("parameters"));
+  for (const std::string& name : map.keys()) {
+    const YamlNode& fallback = map.node(name);
+    if (name == "name" || name == "file" || name == "input" || name == "onnx")
+      map.fail(name, "is a key of every model and cannot be a parameter");
+    check_parameter(fallback, fallback, map.path_of(name));
+    const YamlNode* given = reference ? reference->find(name) : nullptr;
+    if (given) check_parameter(*given, fallback, reference->path_of(name));
+    scope[name] = given ? *given : fallback;
+  }
+  return scope;
+}
+
+std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std::string& path,
+                               const Shape& input) {
+  std::vector<std::vector<LayerIndex>> inputs;
+  inputs.reserve(drafts.size());
+  for (const LayerDraft& draft : drafts) inputs.push_back(draft.inputs);
+  const LayerOrder sorted = order_layers(inputs);
+  if (!sorted.cycle.empty()) {
+    std::string names;
+    for (const LayerIndex i : sorted.cycle) names += drafts[static_cast<std::size_t>(i)].name + " -> ";
+    const LayerDraft& first = drafts[static_cast<std::size_t>(sorted.cycle.front())];
+    throw InputError(first.node.pos, fmt::format("{}: the layers read one another in a circle: {}{}", path,
+                                                 names, first.name));
+  }
+  std::vector<LayerIndex> place(drafts.size());
+  for (std::size_t i = 0; i < sorted.order.size(); ++i)
+    place[static_cast<std::size_t>(sorted.order[i])] = static_cast<LayerIndex>(i);
+
+  std::vector<Layer> layers;
+  layers.reserve(drafts.size());
+  for (const LayerIndex from : sorted.order) {
+    const LayerDraft& draft = drafts[static_cast<std::size_t>(from)];
+    YamlMap map(draft.node, fmt::format("{}.{}", path, draft.name));
+    for (const char* taken : {"name", "inputs", "when"}) map.find(taken);
+    Layer layer;
+    layer.name = draft.name;
+    layer.pos = draft.node.pos;
+    layer.kind = read_layer_kind(map);
+    map.finish();
+    std::vector<Shape> shapes;
+    for (const LayerIndex read : draft.inputs) {
+      layer.inputs.push_back(read == image_input ? image_input : place[static_cast<std::size_t>(read)]);
+      shapes.push_back(read == image_input ? input
+                                           : layers[static_cast<std::size_t>(layer.inputs.back())].output);
+    }
+    infer_shape(layer, shapes);
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+/// A model written out: zoo file, model file or inline.
+/// @param reference the mapping that names a zoo model or file and overrides its input and parameters, if any
+/// @param given parameters that are part of the model's name
+Model read_definition(const YamlNode& node, const std::string& path, YamlMap* reference,
+                      const Scope& given = {}) {
+  YamlMap map(node, path);
+  Model model;
+  model.name = map.text("name");
+  model.input = read_input(map);
+  if (reference && reference->has("input")) model.input = read_input(*reference);
+  const std::vector<std::string> losses{"none", "cross_entropy"};
+  model.cross_entropy_loss = map.choice_or("loss", losses, 0) == 1;
+  const Scope parameters = read_parameters(map, reference, given);
+
+  Blocks blocks;
+  std::optional<YamlNode> shared;  // outlives the blocks that point into it
+  if (map.has("blocks_from")) {
+    shared = load_yaml(beside(map.pos("blocks_from"), map.text("blocks_from")));
+    YamlMap file(*shared, "");
+    read_blocks(file.node("blocks"), "blocks", blocks);
+    file.finish();
+  }
+  if (const YamlNode* own = map.find("blocks")) read_blocks(*own, map.path_of("blocks"), blocks);
+  const YamlNode& layers = map.node("layers");
+  map.finish();
+  if (layers.kind == YamlNode::Kind::sequence && layers.items.empty())
+    map.fail("layers", "must have at least one layer");
+  const std::string layers_path = map.path_of("layers");
+  const std::vector<LayerDraft> drafts = expand_layers(layers, layers_path, blocks, parameters);
+  if (drafts.empty()) map.fail("layers", "must have at least one layer");
+  model.layers = read_layers(drafts, layers_path, model.input);
+  return model;
+}
+
+/// Matches "wrn_28_10" with the pattern "wrn_DEPTH_WIDTH": words in capitals stand for whole numbers.
+std::optional<Scope> match_pattern(std::string_view pattern, std::string_view name, const SourcePos& pos) {
+  Scope scope;
+  const auto next_word = [](std::string_view& text) {
+    const std::size_t end = std::min(text.find('_'), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return word;
+  };
+  while (!pattern.empty() && !name.empty()) {
+    const std::string_view want = next_word(pattern), have = next_word(name);
+    const bool capitals =
+        !want.empty() && std::all_of(want.begin(), want.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    if (!capitals) {
+      if (want != have) return std::nullopt;
+      continue;
+    }
+    const bool digits = !have.empty() && have.size() <= 9 && have[0] != '0' &&
+                        std::all_of(have.begin(), have.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!digits) return std::nullopt;
+    std::string key(want);
+    for (char& c : key) c = static_cast<char>(c - 'A' + 'a');
+    YamlNode value;
+    value.kind = YamlNode::Kind::scalar;
+    value.scalar = std::string(have);
+    value.pos = pos;
+    scope[key] = value;
+  }
+  if (!pattern.empty() || !name.empty() || scope.empty()) return std::nullopt;
+  return scope;
+}
+
+Model read_zoo(const std::string& name, const SourcePos& pos, const std::string& path, YamlMap* reference) {
+  const std::vector<std::string> names = zoo_names();
+  std::string file;
+  Scope given;
+  for (const std::string& known : names) {
+    const bool is_pattern =
+        std::any_of(known.begin(), known.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    if (known == name && !is_pattern) file = known;
+    if (const std::optional<Scope> match = match_pattern(known, name, pos)) {
+      file = known;
+      given = *match;
+    }
+  }
+  if (file.empty())
+    throw InputError(
+        pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",
+                         path, name, suggestion(name, names), list_of(names, names.size())));
+  const YamlNode definition = load_yaml(data_path("models/zoo") + "/" + file + ".yaml");
+  Model model = read_definition(definition, "", reference, given);
+  model.name = name;
+  return model;
+}
+
+}  // namespace
+
+std::vector<std::string> zoo_names() { return data_names("models/zoo"); }
+
+Model read_model(const YamlNode& node) {
+  const std::string path = "model";
+  if (node.kind == YamlNode::Kind::scalar) return read_zoo(node.scalar, node.pos, path, nullptr);
+  if (node.kind != YamlNode::Kind::mapping)
+    throw InputError(node.pos, fmt::format("{}: expected the name of a zoo model or a mapping, found {}",
+                                           path, describe(node)));
+  YamlMap map(node, path);
+  if (map.has("onnx"))
+    map.fail("onnx",
+             "ONNX models need a convoy built with ONNX support; write the model out as YAML or use the zoo");
+  if (map.has("layers")) return read_definition(node, path, nullptr);
+  if (map.has("file")) {
+    const YamlNode definition = load_yaml(beside(map.pos("file"), map.text("file")));
+    Model model = read_definition(definition, "", &map);
+    map.finish();
+    return model;
+  }
+  map.find("file");
+  map.find("layers");
+  const std::string name = map.text("name");
+  Model model = read_zoo(name, map.pos("name"), map.path_of("name"), &map);
+  map.finish();
+  return model;
+}
+
+}  // namespace convoy

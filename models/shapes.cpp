@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "models/shapes.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+
+namespace convoy {
+namespace {
+
+constexpr std::int64_t max_count = std::int64_t{1} << 53;  // whole in a double
+
+/// Shape rules, one overload a kind. A rule sets output, parameters and macs.
+class Inference {
+ public:
+  Inference(Layer& layer, const std::vector<Shape>& inputs) : layer_(layer), inputs_(inputs) {}
+
+  void operator()(const Conv2d& conv) {
+    const Shape& in = image();
+    check_groups(in[0], conv.out_channels, conv.groups);
+    const std::int64_t h =
+        window(in[1], conv.kernel.h, conv.stride.h, conv.padding.h, conv.dilation.h, "height");
+    const std::int64_t w =
+        window(in[2], conv.kernel.w, conv.stride.w, conv.padding.w, conv.dilation.w, "width");
+    layer_.output = {conv.out_channels, h, w};
+    const std::int64_t per_output = product({in[0] / conv.groups, conv.kernel.h, conv.kernel.w});
+    weights(product({conv.out_channels, per_output}), conv.bias ? conv.out_channels : 0);
+    layer_.macs = product({conv.out_channels, h, w, per_output});
+  }
+
+  void operator()(const ConvTranspose2d& conv) {
+    const Shape& in = image();
+    check_groups(in[0], conv.out_channels, conv.groups);
+    if (conv.output_padding.h >= conv.stride.h || conv.output_padding.w >= conv.stride.w) {
+      if (conv.output_padding != Size2{0, 0}) fail("output_padding must be smaller than the stride");
+    }
+    // PyTorch, ConvTranspose2d, dilation 1.
+    const std::int64_t h =
+        (in[1] - 1) * conv.stride.h - 2 * conv.padding.h + conv.kernel.h + conv.output_padding.h;
+    const std::int64_t w =
+        (in[2] - 1) * conv.stride.w - 2 * conv.padding.w + conv.kernel.w + conv.output_padding.w;
+    if (h < 1 || w < 1)
+      fail(fmt::format("padding [{}, {}] leaves nothing of the output of an input {}", conv.padding.h,
+                       conv.padding.w, to_string(in)));
+    layer_.output = {conv.out_channels, h, w};
+    const std::int64_t per_input = product({conv.out_channels / conv.groups, conv.kernel.h, conv.kernel.w});
+    weights(product({in[0], per_input}), conv.bias ? conv.out_channels : 0);
+    layer_.macs = product({in[0], in[1], in[2], per_input});
+  }
+
+  void operator()(const Linear& linear) {
+    const Shape& in = only();
+    if (in.size() != 1)
+      fail(fmt::format("linear needs a vector of features, its input is {}; put a flatten before it",
+                       to_string(in)));
+    layer_.output = {linear.out_features};
+    layer_.macs = product({in[0], linear.out_features});
+    weights(layer_.macs, linear.bias ? linear.out_features : 0);
+  }
+
+  void operator()(const Normalization& norm) {
+    layer_.output = only();
+    if (norm.affine) weights(layer_.output[0], layer_.output[0]);
+  }
+
+  void operator()(const LocalResponseNorm&) { layer_.output = only(); }
+  void operator()(const Activation&) { layer_.output = only(); }
+  void operator()(const Dropout&) { layer_.output = only(); }
+
+  void operator()(const Pool& pool) {
+    const Shape& in = image();
+    layer_.output = {in[0], pooled(in[1], pool.kernel.h, pool.stride.h, pool.padding.h, pool.ceil, "height"),
+                     pooled(in[2], pool.kernel.w, pool.stride.w, pool.padding.w, pool.ceil, "width")};
+  }
+
+  void operator()(const AdaptiveAvgPool& pool) { layer_.output = {image()[0], pool.size.h, pool.size.w}; }
+
+  void operator()(const Flatten&) { layer_.output = {product(only())}; }
+
+  void operator()(const Concat&) {
+    several(2);
+    Shape out = inputs_.front();
+    out[0] = 0;
+    for (const Shape& in : inputs_) {
+      if (in.size() != out.size() || !std::equal(in.begin() + 1, in.end(), out.begin() + 1))
+        fail(fmt::format("concat needs inputs that differ in channels only, got {}", all_inputs()));
+      out[0] += in[0];
+    }
+    layer_.output = out;
+  }
+
+  void operator()(const Slice& slice) {
+    layer_.output = only();
+    if (slice.last > layer_.output[0])
+      fail(fmt::format("slice up to channel {} of an input {}", slice.last, to_string(layer_.output)));
+    layer_.output[0] = slice.last - slice.first;
+  }
+
+  void operator()(const ChannelShuffle& shuffle) {
+    layer_.output = image();
+    if (layer_.output[0] % shuffle.groups != 0)
+      fail(fmt::format("{} input channels cannot be divided into {} groups", layer_.output[0],
+                       shuffle.groups));
+  }
+
+  void operator()(const Add&) {
+    several(2);
+    for (const Shape& in : inputs_)
+      if (in != inputs_.front()) fail(fmt::format("add needs inputs of one shape, got {}", all_inputs()));
+    layer_.output = inputs_.front();
+  }
+
+  void operator()(const Multiply&) {
+    several(2);
+    const Shape& a = inputs_[0];
+    const bool per_channel = a.size() == 3 && inputs_[1] == Shape{a[0], 1, 1};
+    if (inputs_.size() != 2 || !(inputs_[1] == a || per_channel))
+      fail(fmt::format("multiply needs two inputs of one shape, or a second of one value a channel, got {}",
+                       all_inputs()));
+    layer_.output = a;
+  }
+
+  void operator()(const Scale&) {
+    layer_.output = only();
+    layer_.parameters = {{"weight", layer_.output[0]}};
+  }
+
+  void operator()(const Upsample& upsample) {
+    const Shape& in = image();
+    layer_.output = {in[0], product({in[1], upsample.scale}), product({in[2], upsample.scale})};
+  }
+
+  void operator()(const Custom& custom) {
+    layer_.output = custom.output;
+    if (custom.parameters > 0) layer_.parameters = {{"weight", custom.parameters}};
+  }
+
+  void check_size() { product(layer_.output); }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw InputError(layer_.pos, fmt::format("layer '{}': {}", layer_.name, message));
+  }
+
+  std::int64_t product(std::initializer_list<std::int64_t> factors) const { return product(Shape(factors)); }
+  std::int64_t product(const Shape& factors) const {
+    std::int64_t result = 1;
+    for (const std::int64_t factor : factors)
+      if (__builtin_mul_overflow(result, factor, &result) || result > max_count)
+        fail("is too large: more than 2^53 values or multiply-adds an image");
+    return result;
+  }
+
+  const Shape& only() const {
+    if (inputs_.size() != 1)
+      fail(fmt::format("{} reads one input, {} are given", kind_name(layer_.kind), inputs_.size()));
+    return inputs_.front();
+  }
+
+  const Shape& image() const {
+    const Shape& in = only();
+    if (in.size() != 3)
+      fail(fmt::format("{} needs an input [channels, height, width], its input is {}", kind_name(layer_.kind),
+                       to_string(in)));
+    return in;
+  }
+
+  void several(std::size_t least) const {
+    if (inputs_.size() < least)
+      fail(fmt::format("{} reads {} inputs or more, {} is given; name them with `inputs: [a, b]`",
+                       kind_name(layer_.kind), least, inputs_.size()));
+  }
+
+  std::string all_inputs() const {
+    std::string text;
+    for (const Shape& in : inputs_) text += (text.empty() ? "" : " and ") + to_string(in);
+    return text;
+  }
+
+  void weights(std::int64_t weight, std::int64_t bias) {
+    layer_.parameters = {{"weight", weight}};
+    if (bias > 0) layer_.parameters.push_back({"bias", bias});
+  }
+
+  void check_groups(std::int64_t in_channels, std::int64_t out_channels, std::int64_t groups) const {
+    if (in_channels % groups != 0)
+      fail(fmt::format("{} input channels cannot be divided into {} groups", in_channels, groups));
+    if (out_channels % groups != 0)
+      fail(fmt::format("{} output channels cannot be divided into {} groups", out_channels, groups));
+  }
+
+  /// floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1; Dumoulin & Visin, arXiv:1603.07285,
+  /// section 4.
+  std::int64_t window(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                      std::int64_t dilation, const char* side) const {
+    const std::int64_t padded = in + 2 * padding;
+    const std::int64_t reach = dilation * (kernel - 1) + 1;
+    if (reach > padded)
+      fail(fmt::format("the kernel spans {} in {}, the padded input has {}", reach, side, padded));
+    return (padded - reach) / stride + 1;
+  }
+
+  /// As PyTorch: with `ceil` the last window must still begin inside the input or its left padding.
+  std::int64_t pooled(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
+                      bool ceil, const char* side) const {
+    const std::int64_t down = window(in, kernel, stride, padding, 1, side);
+    if (!ceil || (in + 2 * padding - kernel) % stride == 0) return down;
+    return down * stride >= in + padding ? down : down + 1;
+  }
+
+  Layer& layer_;
+  const std::vector<Shape>& inputs_;
+};
+
+}  // namespace
+
+void infer_shape(Layer& layer, const std::vector<Shape>& inputs) {
+  Inference inference(layer, inputs);
+  std::visit(inference, layer.kind);
+  inference.check_size();
+}
+
+}  // namespace convoy
