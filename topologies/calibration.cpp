@@ -70,9 +70,10 @@ constexpr Parameter bandwidth_share(double typical, double spread) {
 }
 
 using enum KernelClass;
-const std::array<Parameter, 17> parameters{
+const std::array<Parameter, 18> parameters{
     compute_share<convolution_1x1>(0.7, 0.4, 0.3),
     compute_share<convolution_3x3>(1.0, 0.5, 0.4),
+    compute_share<convolution_5x5>(1.0, 0.5, 0.4),
     compute_share<convolution_other>(0.6, 0.35, 0.3),
     compute_share<convolution_grouped>(0.5, 0.25, 0.4),
     compute_share<convolution_depthwise>(0.2, 0.05, 0.4),

@@ -86,7 +86,8 @@ KernelClass kernel_class(const Work& work) {
     case KernelKind::convolution:
       if (work.groups > 1) return KernelClass::convolution_grouped;
       if (work.kernel_h == 1 && work.kernel_w == 1) return KernelClass::convolution_1x1;
-      if (work.kernel_h == 3 && work.kernel_w == 3 && work.stride == 1) return KernelClass::convolution_3x3;
+      if (work.kernel_h == work.kernel_w && work.stride == 1)
+        return work.kernel_h < 5 ? KernelClass::convolution_3x3 : KernelClass::convolution_5x5;
       return KernelClass::convolution_other;
     case KernelKind::depthwise_convolution:
       return KernelClass::convolution_depthwise;

@@ -16,11 +16,13 @@
 namespace convoy {
 
 /// Kernels that reach a like share of a device's peak. Convolutions by geometry, because libraries have an
-/// algorithm for each: 1x1 is a matrix product, 3x3 with stride 1 has Winograd's (fewer multiplications than
-/// counted, so its share may exceed 1), the others (strides, 5x5, 1x7, 11x11) the general one.
+/// algorithm for each: 1x1 is a matrix product; 3x3 with stride 1 has Winograd's and square ones from 5x5
+/// with stride 1 have Winograd's and the Fourier transform, all with fewer multiplications than counted, so
+/// that their share may exceed 1; the others (strides, 1x7) have the general algorithm.
 enum class KernelClass : std::uint8_t {
   convolution_1x1,
   convolution_3x3,
+  convolution_5x5,
   convolution_other,
   convolution_grouped,
   convolution_depthwise,
@@ -32,19 +34,11 @@ enum class KernelClass : std::uint8_t {
   update,
   custom,
 };
-inline constexpr std::size_t kernel_class_count = 12;
-inline constexpr std::array<std::string_view, kernel_class_count> kernel_class_names{"convolution_1x1",
-                                                                                     "convolution_3x3",
-                                                                                     "convolution_other",
-                                                                                     "convolution_grouped",
-                                                                                     "convolution_depthwise",
-                                                                                     "matmul",
-                                                                                     "normalization",
-                                                                                     "elementwise",
-                                                                                     "pooling",
-                                                                                     "softmax_loss",
-                                                                                     "update",
-                                                                                     "custom"};
+inline constexpr std::size_t kernel_class_count = 13;
+inline constexpr std::array<std::string_view, kernel_class_count> kernel_class_names{
+    "convolution_1x1",       "convolution_3x3", "convolution_5x5", "convolution_other", "convolution_grouped",
+    "convolution_depthwise", "matmul",          "normalization",   "elementwise",       "pooling",
+    "softmax_loss",          "update",          "custom"};
 KernelClass kernel_class(const Work& work);
 
 /// What share of a device's peak and bandwidth kernels reach. The neutral value (all 1, halves 0) is the
