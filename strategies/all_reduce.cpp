@@ -13,7 +13,8 @@
 namespace convoy {
 namespace {
 
-constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;  // PyTorch DistributedDataParallel, bucket_cap_mb=25
+constexpr double default_bucket_bytes =
+    25.0 * 1024 * 1024;  // PyTorch DistributedDataParallel, bucket_cap_mb=25
 constexpr int communication_stream = 1;
 
 struct AllReduceOptions {
@@ -30,7 +31,8 @@ class AllReduce : public Strategy {
   explicit AllReduce(const AllReduceOptions& options) : options_(options) {}
 
   std::string label() const override {
-    return fmt::format("{} all-reduce{}", all_reduce_algorithm_names[static_cast<std::size_t>(options_.algorithm)],
+    return fmt::format("{} all-reduce{}",
+                       all_reduce_algorithm_names[static_cast<std::size_t>(options_.algorithm)],
                        options_.overlap ? "" : ", no overlap");
   }
 
@@ -53,18 +55,22 @@ class AllReduce : public Strategy {
     for (EndpointId d = 0; d < ranks.size(); ++d) ranks[d] = d;
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       // Only `auto` may choose another algorithm for another size.
-      if (b == 0 || (options_.algorithm == AllReduceAlgorithm::automatic && buckets[b].bytes != buckets[b - 1].bytes))
-        plan.patterns.push_back(all_reduce_pattern(options_.algorithm, ranks, input.machine, buckets[b].bytes));
+      if (b == 0 ||
+          (options_.algorithm == AllReduceAlgorithm::automatic && buckets[b].bytes != buckets[b - 1].bytes))
+        plan.patterns.push_back(
+            all_reduce_pattern(options_.algorithm, ranks, input.machine, buckets[b].bytes));
       plan.communications.push_back({fmt::format("all-reduce bucket {}", b),
                                      static_cast<std::uint32_t>(plan.patterns.size() - 1), buckets[b].bytes,
                                      options_.fidelity, input.machine.collective_overhead_s});
     }
   }
 
-  Role worker(const StrategyInput& input, const ReplicaClass& replica, const std::vector<Bucket>& buckets) const {
+  Role worker(const StrategyInput& input, const ReplicaClass& replica,
+              const std::vector<Bucket>& buckets) const {
     if (replica.images % options_.micro_batches != 0)
-      throw InputError(input.batch.pos, fmt::format("training: {} images a device do not divide into {} micro-batches",
-                                                    replica.images, options_.micro_batches));
+      throw InputError(input.batch.pos,
+                       fmt::format("training: {} images a device do not divide into {} micro-batches",
+                                   replica.images, options_.micro_batches));
     Role role = replica_role(input, replica, true);
     std::vector<OpId> cuts;
     if (options_.overlap)
@@ -94,10 +100,12 @@ class AllReduce : public Strategy {
 
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   AllReduceOptions options{};
-  options.algorithm = static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+  options.algorithm =
+      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
   options.overlap = map.flag_or("overlap", true);
-  options.bucket_bytes = map.quantity_or(
-      "bucket", Dimension::bytes, options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
+  options.bucket_bytes =
+      map.quantity_or("bucket", Dimension::bytes,
+                      options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
   options.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
   options.shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
   options.micro_batches = map.integer_or("micro_batches", 1, 1, 1'000'000);

@@ -7,12 +7,13 @@
 
 namespace convoy {
 
-/// `kind: data_parallel, sync: all_reduce`: replicas whose gradients are summed by collectives, bucket by bucket.
+/// `kind: data_parallel, sync: all_reduce`: replicas whose gradients are summed by collectives, bucket by
+/// bucket.
 ///
-/// With `overlap` (default) a bucket's all-reduce starts when backward has completed its gradients, in order on one
-/// communication stream, while backward goes on. Without, all gradients go as one message after backward, unless
-/// `bucket` asks for several. The update waits for the last all-reduce.
-/// `micro_batches: M` accumulates gradients over M parts of each device's share before they are sent.
+/// With `overlap` (default) a bucket's all-reduce starts when backward has completed its gradients, in order
+/// on one communication stream, while backward goes on. Without, all gradients go as one message after
+/// backward, unless `bucket` asks for several. The update waits for the last all-reduce. `micro_batches: M`
+/// accumulates gradients over M parts of each device's share before they are sent.
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map);
 
 }  // namespace convoy

@@ -11,13 +11,14 @@ namespace convoy {
 /// Gradients that are sent as one message.
 struct Bucket {
   double bytes = 0;
-  OpId ready = 0;                        ///< the operation that completes its last gradient
-  std::vector<std::size_t> parameters;   ///< indices into TrainingGraph::parameters
+  OpId ready = 0;                       ///< the operation that completes its last gradient
+  std::vector<std::size_t> parameters;  ///< indices into TrainingGraph::parameters
 };
 
 /// Fills buckets with gradients in the order in which backward completes them; a bucket closes when it holds
 /// `bucket_bytes` or more, so one tensor may exceed it.
-/// Source: PyTorch DistributedDataParallel (Li et al., VLDB 13(12), 2020, section 3.2.3), whose buckets close likewise.
+/// Source: PyTorch DistributedDataParallel (Li et al., VLDB 13(12), 2020, section 3.2.3), whose buckets close
+/// likewise.
 /// @param bucket_bytes infinity: one bucket for all.
 std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes);
 

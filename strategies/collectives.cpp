@@ -10,8 +10,8 @@ namespace {
 
 using Position = std::uint32_t;
 
-/// Binomial reduce of `members` (positions) to their first: in round k, members at odd multiples of 2^k send to the
-/// member 2^k before. Appends to rounds[k].
+/// Binomial reduce of `members` (positions) to their first: in round k, members at odd multiples of 2^k send
+/// to the member 2^k before. Appends to rounds[k].
 void add_binomial_reduce(const std::vector<Position>& members, std::vector<Round>& rounds) {
   std::size_t k = 0;
   for (std::size_t distance = 1; distance < members.size(); distance *= 2, ++k) {
@@ -21,7 +21,8 @@ void add_binomial_reduce(const std::vector<Position>& members, std::vector<Round
   }
 }
 
-/// The same rounds backwards, each message the other way: broadcast after reduce, all-gather after reduce-scatter.
+/// The same rounds backwards, each message the other way: broadcast after reduce, all-gather after
+/// reduce-scatter.
 std::vector<Round> mirrored(const std::vector<Round>& rounds) {
   std::vector<Round> result(rounds.rbegin(), rounds.rend());
   for (Round& round : result)
@@ -35,7 +36,8 @@ void append(std::vector<Round>& rounds, const std::vector<Round>& more) {
 
 Round ring_round(const std::vector<Position>& members, double fraction, std::size_t repeat) {
   Round round{{}, {fraction}, static_cast<std::uint32_t>(repeat)};
-  for (std::size_t i = 0; i < members.size(); ++i) round.pairs.emplace_back(members[i], members[(i + 1) % members.size()]);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    round.pairs.emplace_back(members[i], members[(i + 1) % members.size()]);
   return round;
 }
 
@@ -57,7 +59,8 @@ std::vector<std::vector<Position>> by_host(const std::vector<EndpointId>& ranks,
   return hosts;
 }
 
-Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks, const std::vector<std::vector<Position>>& hosts) {
+Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
+                                const std::vector<std::vector<Position>>& hosts) {
   std::vector<Round> reduce;
   std::vector<Position> leaders;
   for (const std::vector<Position>& host : hosts) {
@@ -65,7 +68,8 @@ Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks, const std:
     leaders.push_back(host.front());
   }
   Pattern pattern{{ranks}, reduce};
-  pattern.rounds.push_back(ring_round(leaders, 1.0 / static_cast<double>(leaders.size()), 2 * (leaders.size() - 1)));
+  pattern.rounds.push_back(
+      ring_round(leaders, 1.0 / static_cast<double>(leaders.size()), 2 * (leaders.size() - 1)));
   append(pattern.rounds, mirrored(reduce));
   return pattern;
 }
@@ -125,18 +129,24 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
   }
   Round between{{}, {1.0 / (shares * static_cast<double>(n))}, static_cast<std::uint32_t>(2 * (n - 1))};
   for (std::size_t local = 0; local < g; ++local)
-    for (std::size_t h = 0; h < n; ++h) between.pairs.emplace_back(hosts[h][local], hosts[(h + 1) % n][local]);
+    for (std::size_t h = 0; h < n; ++h)
+      between.pairs.emplace_back(hosts[h][local], hosts[(h + 1) % n][local]);
   return {{ranks}, {inside, between, inside}};
 }
 
-Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks, const Machine& machine,
-                           double bytes) {
+Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes) {
   switch (algorithm) {
-    case AllReduceAlgorithm::ring: return ring_all_reduce(ranks);
-    case AllReduceAlgorithm::tree: return tree_all_reduce(ranks);
-    case AllReduceAlgorithm::halving_doubling: return halving_doubling_all_reduce(ranks);
-    case AllReduceAlgorithm::hierarchical: return hierarchical_all_reduce(ranks, machine);
-    case AllReduceAlgorithm::automatic: break;
+    case AllReduceAlgorithm::ring:
+      return ring_all_reduce(ranks);
+    case AllReduceAlgorithm::tree:
+      return tree_all_reduce(ranks);
+    case AllReduceAlgorithm::halving_doubling:
+      return halving_doubling_all_reduce(ranks);
+    case AllReduceAlgorithm::hierarchical:
+      return hierarchical_all_reduce(ranks, machine);
+    case AllReduceAlgorithm::automatic:
+      break;
   }
   Pattern best = ring_all_reduce(ranks);
   double best_s = estimate_s(best, machine, bytes);

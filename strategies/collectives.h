@@ -10,7 +10,8 @@
 
 namespace convoy {
 
-// All-reduce algorithms as patterns: of S bytes on N ranks, alpha the latency and B the bandwidth of every message.
+// All-reduce algorithms as patterns: of S bytes on N ranks, alpha the latency and B the bandwidth of every
+// message.
 
 /// Reduce-scatter and all-gather around the ring, in the order of `ranks`: 2(N-1) alpha + 2(N-1)/N S/B.
 /// Source: Patarasuk & Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
@@ -20,25 +21,28 @@ Pattern ring_all_reduce(const std::vector<EndpointId>& ranks);
 /// Source: Thakur, Rabenseifner & Gropp, Int. J. High Perform. Comput. Appl. 19(1), 2005.
 Pattern tree_all_reduce(const std::vector<EndpointId>& ranks);
 
-/// Recursive halving and doubling: 2 log2 N alpha + 2(N-1)/N S/B for a power of two; otherwise the N - 2^k ranks too many
-/// first give their data to a neighbour and get the result back at the end: + 2 (alpha + S/B).
+/// Recursive halving and doubling: 2 log2 N alpha + 2(N-1)/N S/B for a power of two; otherwise the N - 2^k
+/// ranks too many first give their data to a neighbour and get the result back at the end: + 2 (alpha + S/B).
 /// Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner & Gropp 2005.
 Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks);
 
-/// By host. With g ranks on each of n hosts: reduce-scatter inside each host (ring), g ring all-reduces of S/g between
-/// the hosts side by side, all-gather inside. With unequal hosts: binomial reduce to a leader in each host, ring of
-/// the leaders, binomial broadcast. Source: Jia et al., arXiv:1807.11205, section 3.3 (hierarchical all-reduce).
+/// By host. With g ranks on each of n hosts: reduce-scatter inside each host (ring), g ring all-reduces of
+/// S/g between the hosts side by side, all-gather inside. With unequal hosts: binomial reduce to a leader in
+/// each host, ring of the leaders, binomial broadcast. Source: Jia et al., arXiv:1807.11205, section 3.3
+/// (hierarchical all-reduce).
 Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine);
 
 enum class AllReduceAlgorithm : std::uint8_t { ring, tree, halving_doubling, hierarchical, automatic };
-inline const std::vector<std::string> all_reduce_algorithm_names{"ring", "tree", "halving_doubling", "hierarchical",
-                                                                 "auto"};
-/// @param bytes what `automatic` chooses for: the algorithm whose estimate_s is least (ties: the first named).
-Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks, const Machine& machine,
-                           double bytes);
+inline const std::vector<std::string> all_reduce_algorithm_names{"ring", "tree", "halving_doubling",
+                                                                 "hierarchical", "auto"};
+/// @param bytes what `automatic` chooses for: the algorithm whose estimate_s is least (ties: the first
+/// named).
+Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes);
 
-/// Time of a pattern alone on the machine, if every round waits for the last: the sum over rounds of their repetitions
-/// times (greatest latency + greatest bytes / bandwidth of a link). A choice between algorithms, not a prediction.
+/// Time of a pattern alone on the machine, if every round waits for the last: the sum over rounds of their
+/// repetitions times (greatest latency + greatest bytes / bandwidth of a link). A choice between algorithms,
+/// not a prediction.
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes);
 
 }  // namespace convoy

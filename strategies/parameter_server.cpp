@@ -17,11 +17,14 @@ class ParameterServer : public Strategy {
   explicit ParameterServer(const ServerOptions& options) : options_(options) {}
 
   std::string label() const override {
-    return fmt::format("{} {} parameter server{}{}{}", options_.servers, options_.dedicated ? "dedicated" : "colocated",
-                       options_.servers == 1 ? "" : "s", options_.local_aggregation ? ", local aggregation" : "",
+    return fmt::format("{} {} parameter server{}{}{}", options_.servers,
+                       options_.dedicated ? "dedicated" : "colocated", options_.servers == 1 ? "" : "s",
+                       options_.local_aggregation ? ", local aggregation" : "",
                        options_.overlap ? "" : ", no overlap");
   }
-  std::uint32_t dedicated_hosts(std::uint32_t) const override { return options_.dedicated ? options_.servers : 0; }
+  std::uint32_t dedicated_hosts(std::uint32_t) const override {
+    return options_.dedicated ? options_.servers : 0;
+  }
   Plan plan(const StrategyInput& input) const override { return plan_parameter_server(options_, input); }
 
  private:
@@ -39,10 +42,12 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   map.choice_or("mode", {"sync"}, 0);
   options.overlap = map.flag_or("overlap", true);
   options.local_aggregation = map.flag_or("local_aggregation", false);
-  const double bucket_bytes = map.quantity_or(
-      "bucket", Dimension::bytes, options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
+  const double bucket_bytes =
+      map.quantity_or("bucket", Dimension::bytes,
+                      options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
   if (map.has("bucket") && options.sharding == Sharding::tensor)
-    map.fail("bucket", "has no meaning with sharding: tensor, which sends tensor by tensor; use sharding: even");
+    map.fail("bucket",
+             "has no meaning with sharding: tensor, which sends tensor by tensor; use sharding: even");
   options.bucket_bytes = bucket_bytes;
   options.shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
   return std::make_unique<ParameterServer>(options);

@@ -7,14 +7,15 @@
 
 namespace convoy {
 
-/// `kind: data_parallel, sync: parameter_server`: replicas push gradients to servers, which add them up, update the
-/// parameters and send them back once all replicas have pushed.
+/// `kind: data_parallel, sync: parameter_server`: replicas push gradients to servers, which add them up,
+/// update the parameters and send them back once all replicas have pushed.
 ///
-/// `placement: dedicated`: `servers` extra hosts beside the cluster's nodes; `colocated`: server k lives in the memory of
-/// node k. With `overlap` a message leaves when backward has completed its gradients, and comes back as soon as its server
-/// has it from all; without, everything is pushed after backward. The step ends when all parameters are back.
-/// `local_aggregation`: devices of a node push to their host, which adds up and talks to the servers for them.
-/// Closed form without overlap, N workers, S even shards of W bytes in all, NIC bandwidth B: compute + 2 N W / (S B) + 2 alpha.
+/// `placement: dedicated`: `servers` extra hosts beside the cluster's nodes; `colocated`: server k lives in
+/// the memory of node k. With `overlap` a message leaves when backward has completed its gradients, and comes
+/// back as soon as its server has it from all; without, everything is pushed after backward. The step ends
+/// when all parameters are back. `local_aggregation`: devices of a node push to their host, which adds up and
+/// talks to the servers for them. Closed form without overlap, N workers, S even shards of W bytes in all,
+/// NIC bandwidth B: compute + 2 N W / (S B) + 2 alpha.
 std::unique_ptr<Strategy> read_parameter_server(YamlMap& map);
 
 }  // namespace convoy

@@ -8,13 +8,18 @@ namespace convoy {
 
 const std::vector<StrategyEntry>& strategy_registry() {
   static const std::vector<StrategyEntry> table{
-      {"single", "one device, gradients accumulated over micro-batches", "micro_batches (default 1)", &read_single},
+      {"single", "one device, gradients accumulated over micro-batches", "micro_batches (default 1)",
+       &read_single},
       {"data_parallel", "synchronous replicas: all-reduce or parameter servers",
        "sync: all_reduce | parameter_server; shares: equal (default) | speed; "
-       "all_reduce: algorithm: ring (default) | tree | halving_doubling | hierarchical | auto, bucket (default 25MiB; "
-       "all in one without overlap), overlap (default true), fidelity: auto (default) | chunk | fluid, micro_batches; "
-       "parameter_server: servers (default 1), placement: dedicated (default) | colocated, sharding: tensor (default) | "
-       "even, mode: sync, bucket (with sharding: even), overlap (default true), local_aggregation (default false)",
+       "all_reduce: algorithm: ring (default) | tree | halving_doubling | hierarchical | auto, bucket "
+       "(default 25MiB; "
+       "all in one without overlap), overlap (default true), fidelity: auto (default) | chunk | fluid, "
+       "micro_batches; "
+       "parameter_server: servers (default 1), placement: dedicated (default) | colocated, sharding: tensor "
+       "(default) | "
+       "even, mode: sync, bucket (with sharding: even), overlap (default true), local_aggregation (default "
+       "false)",
        &read_data_parallel},
   };
   return table;

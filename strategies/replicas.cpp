@@ -31,8 +31,10 @@ std::vector<std::int64_t> shares_by_speed(const StrategyInput& input, std::int64
     remainders.emplace_back(exact - static_cast<double>(images.back()), d);
   }
   std::stable_sort(remainders.begin(), remainders.end(), [](auto& a, auto& b) { return a.first > b.first; });
-  for (std::size_t i = 0; given < global; i = (i + 1) % remainders.size(), ++given) ++images[remainders[i].second];
-  for (std::size_t i = remainders.size(); given > global;) {  // the least entitled give back what "at least one" took
+  for (std::size_t i = 0; given < global; i = (i + 1) % remainders.size(), ++given)
+    ++images[remainders[i].second];
+  for (std::size_t i = remainders.size();
+       given > global;) {  // the least entitled give back what "at least one" took
     i = i == 0 ? remainders.size() - 1 : i - 1;
     std::int64_t& share = images[remainders[i].second];
     if (share > 1) --share, --given;
@@ -46,13 +48,17 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
   const auto n = static_cast<std::int64_t>(input.machine.devices.size());
   const std::int64_t global = input.batch.global ? *input.batch.global : *input.batch.per_device * n;
   if (global < n)
-    throw InputError(input.batch.pos, fmt::format("training: a global batch of {} leaves some of {} devices without an "
-                                                  "image; at least {} is needed", global, n, n));
+    throw InputError(input.batch.pos,
+                     fmt::format("training: a global batch of {} leaves some of {} devices without an "
+                                 "image; at least {} is needed",
+                                 global, n, n));
   std::vector<std::int64_t> images;
   if (shares == Shares::equal) {
     if (global % n != 0)
-      throw InputError(input.batch.pos, fmt::format("training: a global batch of {} does not divide by {} devices; use a "
-                                                    "multiple of {}, or strategy.shares: speed", global, n, n));
+      throw InputError(input.batch.pos,
+                       fmt::format("training: a global batch of {} does not divide by {} devices; use a "
+                                   "multiple of {}, or strategy.shares: speed",
+                                   global, n, n));
     images.assign(static_cast<std::size_t>(n), global / n);
   } else {
     images = shares_by_speed(input, global);

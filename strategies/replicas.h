@@ -20,13 +20,15 @@ struct ReplicaClass {
 };
 
 /// Shares the batch out among all devices of the machine, and groups devices of one type and share.
-/// equal: the same number of images each. speed: in proportion to speed (one step on an equal share, by the cost model),
-/// whole images by largest remainder, at least one each.
-/// @throws InputError (at batch.pos) where a global batch cannot be shared out: not divisible into equal shares, or
+/// equal: the same number of images each. speed: in proportion to speed (one step on an equal share, by the
+/// cost model), whole images by largest remainder, at least one each.
+/// @throws InputError (at batch.pos) where a global batch cannot be shared out: not divisible into equal
+/// shares, or
 ///         fewer images than devices.
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares);
 
-/// The role of a replica class without its program: members, streams "compute" and "communication", resident memory.
+/// The role of a replica class without its program: members, streams "compute" and "communication", resident
+/// memory.
 /// @param keeps_optimizer_state false where a parameter server keeps it.
 Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state);
 

@@ -18,7 +18,8 @@ struct Exchange {
 };
 
 /// Appends a task without stream; returns its id.
-TaskId add_message_task(Role& role, Task::Kind kind, std::string name, CommId comm, std::vector<TaskId> after) {
+TaskId add_message_task(Role& role, Task::Kind kind, std::string name, CommId comm,
+                        std::vector<TaskId> after) {
   Task task;
   task.name = std::move(name);
   task.kind = kind;
@@ -42,12 +43,15 @@ class Builder {
  public:
   Builder(const ServerOptions& options, const StrategyInput& input)
       : options_(options), input_(input), machine_(input.machine) {
-    const auto nodes = static_cast<std::uint32_t>(std::count_if(machine_.hosts.begin(), machine_.hosts.end(),
-                                                                [](const Host& host) { return host.device_count > 0; }));
+    const auto nodes =
+        static_cast<std::uint32_t>(std::count_if(machine_.hosts.begin(), machine_.hosts.end(),
+                                                 [](const Host& host) { return host.device_count > 0; }));
     if (!options.dedicated && options.servers > nodes)
-      throw InputError(options.servers_pos,
-                       fmt::format("strategy.servers: {} colocated servers need a node each, and there are {}; at most {} "
-                                   "here, or placement: dedicated", options.servers, nodes, nodes));
+      throw InputError(
+          options.servers_pos,
+          fmt::format("strategy.servers: {} colocated servers need a node each, and there are {}; at most {} "
+                      "here, or placement: dedicated",
+                      options.servers, nodes, nodes));
     for (std::uint32_t s = 0; s < options.servers; ++s)
       servers_.push_back(machine_.host_endpoint(options.dedicated ? nodes + s : s));
     messages_ = shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes);
@@ -91,7 +95,8 @@ class Builder {
 
   /// Clients to one server, or to every server an equal part. Nobody sends to himself.
   PatternPair server_patterns(std::uint32_t server) {
-    if (const auto known = server_patterns_.find(server); known != server_patterns_.end()) return known->second;
+    if (const auto known = server_patterns_.find(server); known != server_patterns_.end())
+      return known->second;
     std::vector<EndpointId> targets = servers_;
     if (server != PushMessage::every_server) targets = {servers_[server]};
     std::vector<EndpointId> group = clients_;
@@ -132,11 +137,13 @@ class Builder {
     return {last - 1, last};
   }
 
-  /// Workers that push to their node's host are told apart by its number of devices: they use different patterns.
+  /// Workers that push to their node's host are told apart by its number of devices: they use different
+  /// patterns.
   void add_workers(const ReplicaClass& replica) {
     std::map<std::uint32_t, ReplicaClass> by_device_count;
     for (const EndpointId device : replica.devices) {
-      const std::uint32_t count = options_.local_aggregation ? machine_.hosts[machine_.devices[device].host].device_count : 0;
+      const std::uint32_t count =
+          options_.local_aggregation ? machine_.hosts[machine_.devices[device].host].device_count : 0;
       by_device_count.try_emplace(count, ReplicaClass{replica.device_type, replica.images, {}})
           .first->second.devices.push_back(device);
     }
@@ -159,7 +166,8 @@ class Builder {
     plan_.roles.push_back(std::move(role));
   }
 
-  /// What a host does: index of the server it runs (every_server where all servers do the same), devices it adds up for.
+  /// What a host does: index of the server it runs (every_server where all servers do the same), devices it
+  /// adds up for.
   struct HostDuty {
     std::optional<std::uint32_t> server;
     std::uint32_t device_count;
@@ -174,8 +182,9 @@ class Builder {
       HostDuty duty{std::nullopt, options_.local_aggregation ? host.device_count : 0, host.type};
       const auto server = std::find(servers_.begin(), servers_.end(), machine_.host_endpoint(h));
       if (server != servers_.end())
-        duty.server = options_.sharding == Sharding::even ? PushMessage::every_server
-                                                          : static_cast<std::uint32_t>(server - servers_.begin());
+        duty.server = options_.sharding == Sharding::even
+                          ? PushMessage::every_server
+                          : static_cast<std::uint32_t>(server - servers_.begin());
       if (duty.server || duty.device_count > 0) duties[duty].push_back(machine_.host_endpoint(h));
     }
     for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));
@@ -195,28 +204,32 @@ class Builder {
     const double rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
     const bool aggregates = duty.device_count > 0;
     const bool serves = duty.server && is_target(message, *duty.server);
-    const double target_count = message.server == PushMessage::every_server ? static_cast<double>(servers_.size()) : 1.0;
+    const double target_count =
+        message.server == PushMessage::every_server ? static_cast<double>(servers_.size()) : 1.0;
     const bool has_remote_target = aggregates && target_count > (serves ? 1.0 : 0.0);
 
     std::vector<TaskId> summed, back;
     if (aggregates) {
       const TaskId pushed = add_message_task(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
                                              local_exchanges_.at(duty.device_count)[m].push, {});
-      summed = {add_sum(role, fmt::format("add up node's gradients {}", m), duty.device_count * message.bytes / rate, {pushed})};
+      summed = {add_sum(role, fmt::format("add up node's gradients {}", m),
+                        duty.device_count * message.bytes / rate, {pushed})};
     }
     if (has_remote_target)
       add_message_task(role, Task::Kind::send, fmt::format("push {}", m), exchanges_[m].push, summed);
     if (serves) {
       const double senders = static_cast<double>(clients_.size()) - (aggregates ? 1 : 0);
       std::vector<TaskId> all = summed;
-      all.push_back(add_message_task(role, Task::Kind::receive, fmt::format("gradients {}", m), exchanges_[m].push, {}));
-      const TaskId updated =
-          add_sum(role, fmt::format("add up and update {}", m), senders * message.bytes / target_count / rate, all);
+      all.push_back(add_message_task(role, Task::Kind::receive, fmt::format("gradients {}", m),
+                                     exchanges_[m].push, {}));
+      const TaskId updated = add_sum(role, fmt::format("add up and update {}", m),
+                                     senders * message.bytes / target_count / rate, all);
       add_message_task(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].pull, {updated});
       back.push_back(updated);
     }
     if (has_remote_target)
-      back.push_back(add_message_task(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges_[m].pull, {}));
+      back.push_back(
+          add_message_task(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges_[m].pull, {}));
     if (aggregates)
       add_message_task(role, Task::Kind::send, fmt::format("hand out {}", m),
                        local_exchanges_.at(duty.device_count)[m].pull, back);
@@ -228,10 +241,10 @@ class Builder {
   Plan plan_;
   std::vector<EndpointId> servers_, clients_;
   std::vector<PushMessage> messages_;
-  std::map<std::uint32_t, PatternPair> server_patterns_;                ///< by target
-  std::map<std::uint32_t, PatternPair> local_patterns_;                 ///< by devices of the node
-  std::vector<Exchange> exchanges_;                                     ///< with the servers, by message
-  std::map<std::uint32_t, std::vector<Exchange>> local_exchanges_;      ///< within nodes, by devices of the node
+  std::map<std::uint32_t, PatternPair> server_patterns_;            ///< by target
+  std::map<std::uint32_t, PatternPair> local_patterns_;             ///< by devices of the node
+  std::vector<Exchange> exchanges_;                                 ///< with the servers, by message
+  std::map<std::uint32_t, std::vector<Exchange>> local_exchanges_;  ///< within nodes, by devices of the node
 };
 
 }  // namespace

@@ -15,9 +15,9 @@ struct ServerOptions {
   Sharding sharding = Sharding::tensor;
   bool overlap = true;
   bool local_aggregation = false;
-  double bucket_bytes = 0;       ///< of sharding `even`
+  double bucket_bytes = 0;  ///< of sharding `even`
   Shares shares = Shares::equal;
-  SourcePos servers_pos;         ///< of the number of servers, for errors
+  SourcePos servers_pos;  ///< of the number of servers, for errors
 };
 
 /// The plan of synchronous parameter-server training: see read_parameter_server.

@@ -21,11 +21,12 @@ std::vector<std::uint32_t> place_tensors(const TrainingGraph& graph, std::uint32
 
 }  // namespace
 
-std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers, bool one_by_one,
-                               double bucket_bytes) {
+std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
+                               bool one_by_one, double bucket_bytes) {
   std::vector<PushMessage> messages;
   if (sharding == Sharding::even) {
-    for (const Bucket& bucket : fill_buckets(graph, bucket_bytes)) messages.push_back({bucket.bytes, bucket.ready});
+    for (const Bucket& bucket : fill_buckets(graph, bucket_bytes))
+      messages.push_back({bucket.bytes, bucket.ready});
     return messages;
   }
   const std::vector<std::uint32_t> server_of = place_tensors(graph, servers);

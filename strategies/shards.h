@@ -14,16 +14,16 @@ enum class Sharding : std::uint8_t { tensor, even };
 /// What a client sends to its parameter servers at once, and gets back updated.
 struct PushMessage {
   static constexpr std::uint32_t every_server = std::numeric_limits<std::uint32_t>::max();
-  double bytes = 0;              ///< from one client, to all its targets together
-  OpId ready = 0;                ///< the operation that completes the last gradient in it
-  std::uint32_t server = every_server;   ///< index of the only target; every_server: an equal part to each
+  double bytes = 0;                     ///< from one client, to all its targets together
+  OpId ready = 0;                       ///< the operation that completes the last gradient in it
+  std::uint32_t server = every_server;  ///< index of the only target; every_server: an equal part to each
 };
 
 /// Splits the gradients into messages, in the order in which backward completes them.
 /// even: buckets of `bucket_bytes` (infinity: one), each split equally over all servers.
-/// tensor: whole tensors, each on the server that holds the fewest bytes so far (in the model's order, as TensorFlow's
-/// GreedyLoadBalancingStrategy does); with `one_by_one` a message a tensor, else one a server.
-std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers, bool one_by_one,
-                               double bucket_bytes);
+/// tensor: whole tensors, each on the server that holds the fewest bytes so far (in the model's order, as
+/// TensorFlow's GreedyLoadBalancingStrategy does); with `one_by_one` a message a tensor, else one a server.
+std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
+                               bool one_by_one, double bucket_bytes);
 
 }  // namespace convoy

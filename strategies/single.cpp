@@ -14,19 +14,21 @@ class Single : public Strategy {
   explicit Single(std::int64_t micro_batches) : micro_batches_(micro_batches) {}
 
   std::string label() const override {
-    return micro_batches_ == 1 ? "single device" : fmt::format("single device, {} micro-batches", micro_batches_);
+    return micro_batches_ == 1 ? "single device"
+                               : fmt::format("single device, {} micro-batches", micro_batches_);
   }
 
   Plan plan(const StrategyInput& input) const override {
     const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device;
     if (batch % micro_batches_ != 0)
-      throw InputError(input.batch.pos, fmt::format("training: a batch of {} does not divide into {} micro-batches", batch,
-                                                    micro_batches_));
+      throw InputError(input.batch.pos,
+                       fmt::format("training: a batch of {} does not divide into {} micro-batches", batch,
+                                   micro_batches_));
     Plan plan;
     plan.images = static_cast<double>(batch);
     Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true);
-    const ForwardBackward compute =
-        add_forward_backward(role, input.graph, static_cast<double>(batch / micro_batches_), micro_batches_, {});
+    const ForwardBackward compute = add_forward_backward(
+        role, input.graph, static_cast<double>(batch / micro_batches_), micro_batches_, {});
     add_update(role, input.graph, {compute.last});
     plan.roles.push_back(std::move(role));
     return plan;

@@ -19,7 +19,7 @@ namespace convoy {
 struct BatchSpec {
   std::optional<std::int64_t> per_device;
   std::optional<std::int64_t> global;
-  SourcePos pos;   ///< of the key in the experiment, for errors about a batch that does not divide
+  SourcePos pos;  ///< of the key in the experiment, for errors about a batch that does not divide
 };
 
 /// What a strategy may look at.
@@ -30,14 +30,19 @@ struct StrategyInput {
   BatchSpec batch;
 };
 
-/// Decides a plan; simulates nothing. One object is made from one `strategy:` mapping and is immutable after that.
+/// Decides a plan; simulates nothing. One object is made from one `strategy:` mapping and is immutable after
+/// that.
 class Strategy {
  public:
   virtual ~Strategy() = default;
   /// One line for tables: "ring all-reduce", "1 parameter server, dedicated".
   virtual std::string label() const = 0;
-  /// Hosts without devices that the cluster of `nodes` nodes needs beside its nodes (dedicated parameter servers).
-  virtual std::uint32_t dedicated_hosts(std::uint32_t nodes) const { (void)nodes; return 0; }
+  /// Hosts without devices that the cluster of `nodes` nodes needs beside its nodes (dedicated parameter
+  /// servers).
+  virtual std::uint32_t dedicated_hosts(std::uint32_t nodes) const {
+    (void)nodes;
+    return 0;
+  }
   /// @throws InputError where the strategy cannot run on this machine or batch.
   virtual Plan plan(const StrategyInput& input) const = 0;
 };
@@ -49,7 +54,8 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node);
 struct StrategyEntry {
   std::string_view kind;
   std::string_view summary;
-  std::string_view keys;     ///< "algorithm: ring | tree | ..., bucket, overlap": what `convoy show strategies KIND` prints
+  std::string_view
+      keys;  ///< "algorithm: ring | tree | ..., bucket, overlap": what `convoy show strategies KIND` prints
   std::unique_ptr<Strategy> (*read)(YamlMap& map);
 };
 const std::vector<StrategyEntry>& strategy_registry();

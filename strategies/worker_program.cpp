@@ -10,7 +10,8 @@ namespace {
 
 /// Buffers of the graph by the operation that allocates and the one that frees them.
 struct BufferIndex {
-  explicit BufferIndex(const TrainingGraph& graph) : born(graph.operations.size()), dies(graph.operations.size()) {
+  explicit BufferIndex(const TrainingGraph& graph)
+      : born(graph.operations.size()), dies(graph.operations.size()) {
     for (const Buffer& buffer : graph.buffers) {
       born[buffer.born].push_back(&buffer);
       dies[buffer.dies].push_back(&buffer);
@@ -30,14 +31,16 @@ std::vector<MemoryDelta> deltas(const std::vector<const Buffer*>& buffers, doubl
   return result;
 }
 
-PlanOp plan_op(const Operation& operation, const BufferIndex& buffers, OpId id, double images, std::string name) {
-  return {std::move(name), operation.work, images, deltas(buffers.born[id], images), deltas(buffers.dies[id], images)};
+PlanOp plan_op(const Operation& operation, const BufferIndex& buffers, OpId id, double images,
+               std::string name) {
+  return {std::move(name), operation.work, images, deltas(buffers.born[id], images),
+          deltas(buffers.dies[id], images)};
 }
 
 }  // namespace
 
-ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, double images, std::int64_t micro_batches,
-                                     const std::vector<OpId>& cuts) {
+ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, double images,
+                                     std::int64_t micro_batches, const std::vector<OpId>& cuts) {
   const BufferIndex buffers(graph);
   std::vector<char> cut(graph.operations.size(), 0);
   for (const OpId op : cuts) cut[op] = 1;

@@ -19,8 +19,8 @@ std::string data_path(const std::string& folder) {
   }
   const fs::path source = fs::path(CONVOY_SOURCE_DIR) / folder;
   if (fs::is_directory(source, error)) return source.string();
-  throw std::runtime_error(fmt::format("convoy's data folder '{}' is neither beside the program nor in {}", folder,
-                                       CONVOY_SOURCE_DIR));
+  throw std::runtime_error(fmt::format("convoy's data folder '{}' is neither beside the program nor in {}",
+                                       folder, CONVOY_SOURCE_DIR));
 }
 
 std::vector<std::string> data_names(const std::string& folder) {

@@ -6,8 +6,9 @@
 
 namespace convoy {
 
-/// Folder of the program's own data ("models/zoo", "topologies/catalog/devices", "configs", "results/published"):
-/// beside an installed program in ../share/convoy, else in the source tree it was built from.
+/// Folder of the program's own data ("models/zoo", "topologies/catalog/devices", "configs",
+/// "results/published"): beside an installed program in ../share/convoy, else in the source tree it was built
+/// from.
 /// @throws std::runtime_error when neither exists.
 std::string data_path(const std::string& folder);
 

@@ -31,13 +31,20 @@ std::span<const Unit> units_of(Dimension dimension) {
   static constexpr std::array price{Unit{"USD/h", 1, false, false}};
   static constexpr std::array fraction{Unit{"", 1, false, false}, Unit{"%", 0.01, false, false}};
   switch (dimension) {
-    case Dimension::bytes: return bytes;
-    case Dimension::bandwidth: return bandwidth;
-    case Dimension::time: return time;
-    case Dimension::flop_rate: return flop_rate;
-    case Dimension::power: return power;
-    case Dimension::price: return price;
-    case Dimension::fraction: return fraction;
+    case Dimension::bytes:
+      return bytes;
+    case Dimension::bandwidth:
+      return bandwidth;
+    case Dimension::time:
+      return time;
+    case Dimension::flop_rate:
+      return flop_rate;
+    case Dimension::power:
+      return power;
+    case Dimension::price:
+      return price;
+    case Dimension::fraction:
+      return fraction;
   }
   return {};
 }
@@ -48,10 +55,11 @@ std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
     double factor;
     bool binary;
   };
-  static constexpr std::array prefixes{
-      Prefix{"Ki", 1024.0, true},       Prefix{"Mi", 1048576.0, true},       Prefix{"Gi", 1073741824.0, true},
-      Prefix{"Ti", 1099511627776.0, true}, Prefix{"k", 1e3, false}, Prefix{"M", 1e6, false},
-      Prefix{"G", 1e9, false},          Prefix{"T", 1e12, false},            Prefix{"P", 1e15, false}};
+  static constexpr std::array prefixes{Prefix{"Ki", 1024.0, true},       Prefix{"Mi", 1048576.0, true},
+                                       Prefix{"Gi", 1073741824.0, true}, Prefix{"Ti", 1099511627776.0, true},
+                                       Prefix{"k", 1e3, false},          Prefix{"M", 1e6, false},
+                                       Prefix{"G", 1e9, false},          Prefix{"T", 1e12, false},
+                                       Prefix{"P", 1e15, false}};
   for (const Unit& u : units_of(dimension)) {
     if (unit == u.name) return u.factor;
     if (!u.prefixed || !unit.ends_with(u.name)) continue;
@@ -69,7 +77,9 @@ std::string with_prefix(double value, double base, std::span<const std::string_v
     ++i;
   }
   const double magnitude = std::abs(value);
-  const int decimals = magnitude >= 99.95 || (i == 0 && value == std::floor(value)) ? 0 : magnitude >= 9.995 ? 1 : 2;
+  const int decimals = magnitude >= 99.95 || (i == 0 && value == std::floor(value)) ? 0
+                       : magnitude >= 9.995                                         ? 1
+                                                                                    : 2;
   return fmt::format("{:.{}f} {}", value, decimals, suffixes[i]);
 }
 
@@ -77,13 +87,20 @@ std::string with_prefix(double value, double base, std::span<const std::string_v
 
 std::string_view quantity_help(Dimension dimension) {
   switch (dimension) {
-    case Dimension::bytes: return "a size such as 25MiB or 100MB";
-    case Dimension::bandwidth: return "a bandwidth such as 10Gbps or 12GB/s";
-    case Dimension::time: return "a time such as 25us, 3ms or 1.5s";
-    case Dimension::flop_rate: return "a rate such as 15.7TFLOPS";
-    case Dimension::power: return "a power such as 300W";
-    case Dimension::price: return "a price such as 1.00USD/h";
-    case Dimension::fraction: return "a fraction such as 0.9 or 90%";
+    case Dimension::bytes:
+      return "a size such as 25MiB or 100MB";
+    case Dimension::bandwidth:
+      return "a bandwidth such as 10Gbps or 12GB/s";
+    case Dimension::time:
+      return "a time such as 25us, 3ms or 1.5s";
+    case Dimension::flop_rate:
+      return "a rate such as 15.7TFLOPS";
+    case Dimension::power:
+      return "a power such as 300W";
+    case Dimension::price:
+      return "a price such as 1.00USD/h";
+    case Dimension::fraction:
+      return "a fraction such as 0.9 or 90%";
   }
   return "a quantity";
 }

@@ -10,13 +10,13 @@ namespace convoy {
 /// Dimensions a quantity in YAML can have. k/M/G/T are powers of 1000, Ki/Mi/Gi/Ti powers of 1024;
 /// `b` is a bit and `B` a byte; one multiply-add is 2 FLOPs.
 enum class Dimension {
-  bytes,       ///< B          `25MiB`, `100MB`
-  bandwidth,   ///< B/s        `10Gbps`, `12GB/s`
-  time,        ///< s          `25us`, `3min`, `2h`
-  flop_rate,   ///< FLOP/s     `15.7TFLOPS`
-  power,       ///< W          `300W`
-  price,       ///< USD/h      `1.00USD/h`
-  fraction,    ///< 1          `0.9` or `90%`
+  bytes,      ///< B          `25MiB`, `100MB`
+  bandwidth,  ///< B/s        `10Gbps`, `12GB/s`
+  time,       ///< s          `25us`, `3min`, `2h`
+  flop_rate,  ///< FLOP/s     `15.7TFLOPS`
+  power,      ///< W          `300W`
+  price,      ///< USD/h      `1.00USD/h`
+  fraction,   ///< 1          `0.9` or `90%`
 };
 
 /// What a user may write for `dimension`, for error messages: "a size such as 25MiB or 100MB".

@@ -37,19 +37,22 @@ double read_number(const YamlNode& node, const std::string& path, double min, do
   const std::optional<double> value = node.quoted ? std::nullopt : parse_number(node.scalar);
   if (!value) fail_at(node.pos, path, fmt::format("expected a number, found {}", describe(node)));
   if (*value < min || *value > max)
-    fail_at(node.pos, path, fmt::format("{} is out of range: {} is allowed", node.scalar, range_text(min, max)));
+    fail_at(node.pos, path,
+            fmt::format("{} is out of range: {} is allowed", node.scalar, range_text(min, max)));
   return *value;
 }
 
 std::int64_t read_integer(const YamlNode& node, const std::string& path, std::int64_t min, std::int64_t max) {
   require_scalar(node, path, "a whole number");
-  const bool octal_look = node.scalar.size() > 1 && node.scalar[0] == '0' && std::isdigit(static_cast<unsigned char>(node.scalar[1]));
+  const bool octal_look = node.scalar.size() > 1 && node.scalar[0] == '0' &&
+                          std::isdigit(static_cast<unsigned char>(node.scalar[1]));
   const std::optional<double> value = node.quoted || octal_look ? std::nullopt : parse_number(node.scalar);
   if (!value || *value != std::floor(*value))
     fail_at(node.pos, path, fmt::format("expected a whole number, found {}", describe(node)));
   if (*value < static_cast<double>(min) || *value > static_cast<double>(max))
-    fail_at(node.pos, path, fmt::format("{} is out of range: {} is allowed", node.scalar,
-                                        range_text(static_cast<double>(min), static_cast<double>(max))));
+    fail_at(node.pos, path,
+            fmt::format("{} is out of range: {} is allowed", node.scalar,
+                        range_text(static_cast<double>(min), static_cast<double>(max))));
   return static_cast<std::int64_t>(*value);
 }
 
@@ -58,7 +61,8 @@ double read_quantity(const YamlNode& node, const std::string& path, Dimension di
   std::string why;
   const std::optional<double> value = parse_quantity(node.scalar, dimension, why);
   if (!value) fail_at(node.pos, path, why);
-  if (positive && *value == 0) fail_at(node.pos, path, fmt::format("'{}' must be more than zero", node.scalar));
+  if (positive && *value == 0)
+    fail_at(node.pos, path, fmt::format("'{}' must be more than zero", node.scalar));
   return *value;
 }
 
@@ -86,7 +90,8 @@ YamlMap YamlMap::map(std::string_view key) { return YamlMap(node(key), path_of(k
 
 std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   const YamlNode& list = node(key);
-  if (list.kind != YamlNode::Kind::sequence) fail(key, fmt::format("expected a list of mappings, found {}", describe(list)));
+  if (list.kind != YamlNode::Kind::sequence)
+    fail(key, fmt::format("expected a list of mappings, found {}", describe(list)));
   std::vector<YamlMap> result;
   result.reserve(list.items.size());
   for (std::size_t i = 0; i < list.items.size(); ++i)
@@ -105,11 +110,13 @@ std::size_t YamlMap::choice(std::string_view key, const std::vector<std::string>
   const std::string value = text(key);
   const auto it = std::find(allowed.begin(), allowed.end(), value);
   if (it == allowed.end())
-    fail(key, fmt::format("unknown value '{}'{}; allowed: {}", value, suggestion(value, allowed), list_of(allowed)));
+    fail(key, fmt::format("unknown value '{}'{}; allowed: {}", value, suggestion(value, allowed),
+                          list_of(allowed)));
   return static_cast<std::size_t>(it - allowed.begin());
 }
 
-std::size_t YamlMap::choice_or(std::string_view key, const std::vector<std::string>& allowed, std::size_t fallback) {
+std::size_t YamlMap::choice_or(std::string_view key, const std::vector<std::string>& allowed,
+                               std::size_t fallback) {
   return find(key) ? choice(key, allowed) : fallback;
 }
 
@@ -127,7 +134,8 @@ std::int64_t YamlMap::integer(std::string_view key, std::int64_t min, std::int64
   return read_integer(node(key), path_of(key), min, max);
 }
 
-std::int64_t YamlMap::integer_or(std::string_view key, std::int64_t fallback, std::int64_t min, std::int64_t max) {
+std::int64_t YamlMap::integer_or(std::string_view key, std::int64_t fallback, std::int64_t min,
+                                 std::int64_t max) {
   return find(key) ? integer(key, min, max) : fallback;
 }
 
@@ -174,7 +182,9 @@ const SourcePos& YamlMap::pos(std::string_view key) const {
   return value ? value->pos : node_->pos;
 }
 
-void YamlMap::fail(std::string_view key, const std::string& message) const { fail_at(pos(key), path_of(key), message); }
+void YamlMap::fail(std::string_view key, const std::string& message) const {
+  fail_at(pos(key), path_of(key), message);
+}
 
 void YamlMap::fail(const std::string& message) const { fail_at(node_->pos, path_, message); }
 

@@ -41,10 +41,12 @@ class YamlMap {
 
   /// A whole number in [min, max]. `1e6` and `1000000` are both whole; `2.5`, `010` and `"3"` are not.
   std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max = max_integer);
-  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min, std::int64_t max = max_integer);
+  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min,
+                          std::int64_t max = max_integer);
   /// A finite number in [min, max] without a unit.
   double number(std::string_view key, double min, double max = std::numeric_limits<double>::max());
-  double number_or(std::string_view key, double fallback, double min, double max = std::numeric_limits<double>::max());
+  double number_or(std::string_view key, double fallback, double min,
+                   double max = std::numeric_limits<double>::max());
   /// A number with its unit, in SI base units; never negative. `positive`: zero is an error too.
   double quantity(std::string_view key, Dimension dimension, bool positive = false);
   double quantity_or(std::string_view key, Dimension dimension, double fallback, bool positive = false);
@@ -73,10 +75,13 @@ class YamlMap {
   std::set<std::string, std::less<>> known_;
 };
 
-/// One value as whole number / number / quantity, with the getters' rules and messages. `path` is for messages.
-std::int64_t read_integer(const YamlNode& node, const std::string& path, std::int64_t min, std::int64_t max = YamlMap::max_integer);
+/// One value as whole number / number / quantity, with the getters' rules and messages. `path` is for
+/// messages.
+std::int64_t read_integer(const YamlNode& node, const std::string& path, std::int64_t min,
+                          std::int64_t max = YamlMap::max_integer);
 double read_number(const YamlNode& node, const std::string& path, double min, double max);
-double read_quantity(const YamlNode& node, const std::string& path, Dimension dimension, bool positive = false);
+double read_quantity(const YamlNode& node, const std::string& path, Dimension dimension,
+                     bool positive = false);
 std::string read_text(const YamlNode& node, const std::string& path);
 
 }  // namespace convoy

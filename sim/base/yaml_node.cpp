@@ -46,7 +46,8 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto it = anchors_.find(anchor);
-    if (it == anchors_.end()) throw InputError(at(mark), "alias inside the value it stands for; write the value out");
+    if (it == anchors_.end())
+      throw InputError(at(mark), "alias inside the value it stands for; write the value out");
     YamlNode copy = it->second;
     add_values(mark, count_values(copy));
     copy.pos = at(mark);
@@ -94,7 +95,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, YAML::anchor_t anchor, YamlNode::Kind kind) {
     add_values(mark, 1);
-    if (stack_.size() >= max_depth) throw InputError(at(mark), fmt::format("nested deeper than {} levels", max_depth));
+    if (stack_.size() >= max_depth)
+      throw InputError(at(mark), fmt::format("nested deeper than {} levels", max_depth));
     Open level;
     level.node.kind = kind;
     level.node.pos = at(mark);
@@ -122,7 +124,8 @@ class TreeBuilder : public YAML::EventHandler {
         throw InputError(node.pos, fmt::format("a key must be a word, not {}", describe(node)));
       const auto [it, fresh] = parent.seen.emplace(node.scalar, node.pos);
       if (!fresh)
-        throw InputError(node.pos, fmt::format("key '{}' given twice (first in line {})", node.scalar, it->second.line));
+        throw InputError(
+            node.pos, fmt::format("key '{}' given twice (first in line {})", node.scalar, it->second.line));
       parent.key = std::move(node.scalar);
       parent.key_pos = node.pos;
       parent.has_key = true;
@@ -154,12 +157,17 @@ const YamlNode* YamlNode::find(std::string_view key) const {
 
 std::string describe(const YamlNode& node) {
   switch (node.kind) {
-    case YamlNode::Kind::null: return "nothing";
-    case YamlNode::Kind::sequence: return "a list";
-    case YamlNode::Kind::mapping: return "a mapping";
-    case YamlNode::Kind::scalar: break;
+    case YamlNode::Kind::null:
+      return "nothing";
+    case YamlNode::Kind::sequence:
+      return "a list";
+    case YamlNode::Kind::mapping:
+      return "a mapping";
+    case YamlNode::Kind::scalar:
+      break;
   }
-  return node.scalar.size() > 60 ? fmt::format("'{}...'", node.scalar.substr(0, 60)) : fmt::format("'{}'", node.scalar);
+  return node.scalar.size() > 60 ? fmt::format("'{}...'", node.scalar.substr(0, 60))
+                                 : fmt::format("'{}'", node.scalar);
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& file) {
@@ -185,7 +193,8 @@ YamlNode parse_yaml(const std::string& text, const std::string& file) {
 
 YamlNode load_yaml(const std::string& file) {
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) throw InputError({file, 0, 0}, "is a folder; expected a YAML file");
+  if (std::filesystem::is_directory(file, error))
+    throw InputError({file, 0, 0}, "is a folder; expected a YAML file");
   std::ifstream in(file, std::ios::binary);
   if (!in) throw InputError({file, 0, 0}, "cannot be opened: no such file, or not readable");
   std::string text;
@@ -193,7 +202,8 @@ YamlNode load_yaml(const std::string& file) {
   while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > max_text_bytes)
-      throw InputError({file, 0, 0}, fmt::format("larger than {} MiB, more than any experiment needs", max_text_bytes >> 20));
+      throw InputError({file, 0, 0}, fmt::format("larger than {} MiB, more than any experiment needs",
+                                                 max_text_bytes >> 20));
   }
   return parse_yaml(text, file);
 }
@@ -206,17 +216,21 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
     const std::string_view step = rest.substr(0, dot);
     std::size_t index = 0;
     YamlNode* next = nullptr;
-    if (step.empty()) throw InputError(value.pos, fmt::format("'{}' is not a dotted path such as cluster.nodes", dotted_path));
+    if (step.empty())
+      throw InputError(value.pos,
+                       fmt::format("'{}' is not a dotted path such as cluster.nodes", dotted_path));
     if (node->kind == YamlNode::Kind::sequence) {
       if (!is_index(step, index) || index >= node->items.size())
-        throw InputError(value.pos, fmt::format("path '{}': '{}' is not an index into a list of {}", dotted_path, step,
-                                                node->items.size()));
+        throw InputError(value.pos, fmt::format("path '{}': '{}' is not an index into a list of {}",
+                                                dotted_path, step, node->items.size()));
       next = &node->items[index];
     } else {
       if (node->kind == YamlNode::Kind::null) node->kind = YamlNode::Kind::mapping, node->pos = value.pos;
       if (node->kind != YamlNode::Kind::mapping)
-        throw InputError(value.pos, fmt::format("path '{}' runs through {}, which has no keys", dotted_path, describe(*node)));
-      const auto it = std::find_if(node->entries.begin(), node->entries.end(), [&](auto& e) { return e.first == step; });
+        throw InputError(value.pos, fmt::format("path '{}' runs through {}, which has no keys", dotted_path,
+                                                describe(*node)));
+      const auto it =
+          std::find_if(node->entries.begin(), node->entries.end(), [&](auto& e) { return e.first == step; });
       if (it != node->entries.end()) {
         next = &it->second;
       } else {
@@ -238,13 +252,16 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
 std::string to_flow(const YamlNode& node) {
   std::string out;
   switch (node.kind) {
-    case YamlNode::Kind::null: return "null";
-    case YamlNode::Kind::scalar: return node.scalar;
+    case YamlNode::Kind::null:
+      return "null";
+    case YamlNode::Kind::scalar:
+      return node.scalar;
     case YamlNode::Kind::sequence:
       for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + to_flow(item);
       return "[" + out + "]";
     case YamlNode::Kind::mapping:
-      for (const auto& [key, value] : node.entries) out += (out.empty() ? "" : ", ") + key + ": " + to_flow(value);
+      for (const auto& [key, value] : node.entries)
+        out += (out.empty() ? "" : ", ") + key + ": " + to_flow(value);
       return "{" + out + "}";
   }
   return out;

@@ -16,9 +16,9 @@ struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
   Kind kind = Kind::null;
   std::string scalar;
-  bool quoted = false;                                      ///< '1' in quotes is text, 1 is a number
-  std::vector<YamlNode> items;                              ///< of a sequence
-  std::vector<std::pair<std::string, YamlNode>> entries;    ///< of a mapping, in the order written
+  bool quoted = false;                                    ///< '1' in quotes is text, 1 is a number
+  std::vector<YamlNode> items;                            ///< of a sequence
+  std::vector<std::pair<std::string, YamlNode>> entries;  ///< of a mapping, in the order written
   SourcePos pos;
   SourcePos key_pos;  ///< where the key of this value stands, when it is the value of a mapping
 
@@ -36,7 +36,8 @@ YamlNode parse_yaml(const std::string& text, const std::string& file);
 YamlNode load_yaml(const std::string& file);
 
 /// Sets the value at a dotted path ("strategy.bucket", "cluster.nodes"); numbers index sequences.
-/// Mappings that do not exist are made. @throws InputError (at value.pos) when the path runs through a scalar.
+/// Mappings that do not exist are made. @throws InputError (at value.pos) when the path runs through a
+/// scalar.
 void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
 
 /// The value as one line of flow-style YAML (JSON where the value allows it), for labels and hashes.

@@ -12,89 +12,93 @@
 
 namespace convoy {
 
-/// A plan is what a strategy decides, as plain values: who computes what, what is sent to whom, what waits for what.
-/// It is written by role: members of a role run the same program, so the plan of 16,384 equal replicas is one program.
-/// Nothing here knows how it is replayed.
+/// A plan is what a strategy decides, as plain values: who computes what, what is sent to whom, what waits
+/// for what. It is written by role: members of a role run the same program, so the plan of 16,384 equal
+/// replicas is one program. Nothing here knows how it is replayed.
 
-using TaskId = std::uint32_t;   ///< index into Role::program
-using CommId = std::uint32_t;   ///< index into Plan::communications
+using TaskId = std::uint32_t;  ///< index into Role::program
+using CommId = std::uint32_t;  ///< index into Plan::communications
 
 struct MemoryDelta {
   MemoryClass memory_class;
-  double bytes;                  ///< > 0
+  double bytes;  ///< > 0
 };
 
 /// One operation as a member of the role executes it.
 struct PlanOp {
-  std::string name;              ///< "conv1.forward" or "conv1.forward #3" for micro-batch 3
+  std::string name;  ///< "conv1.forward" or "conv1.forward #3" for micro-batch 3
   Work work;
   double images;
   std::vector<MemoryDelta> allocates;  ///< when it starts
   std::vector<MemoryDelta> frees;      ///< when it has ended
 };
 
-/// A step of a role's program. A task may start when all of `after` (tasks of the same program, smaller ids) are
-/// done and, with a stream, when every earlier task of the program on the same stream is done (streams are in order).
+/// A step of a role's program. A task may start when all of `after` (tasks of the same program, smaller ids)
+/// are done and, with a stream, when every earlier task of the program on the same stream is done (streams
+/// are in order).
 struct Task {
   enum class Kind : std::uint8_t {
-    compute,      ///< runs `ops` in order on the member (a device: cost model; a host: see host_seconds)
-    collective,   ///< takes part in `comm`; done when the member's part is done
-    send,         ///< starts this member's messages of `comm`; done when they have been delivered
-    receive,      ///< done when all messages of `comm` to this member have been delivered
+    compute,     ///< runs `ops` in order on the member (a device: cost model; a host: see host_seconds)
+    collective,  ///< takes part in `comm`; done when the member's part is done
+    send,        ///< starts this member's messages of `comm`; done when they have been delivered
+    receive,     ///< done when all messages of `comm` to this member have been delivered
   };
   static constexpr int no_stream = -1;
 
   std::string name;
   Kind kind = Kind::compute;
-  int stream = 0;                ///< index into Role::streams, or no_stream
+  int stream = 0;  ///< index into Role::streams, or no_stream
   std::vector<TaskId> after;
-  std::vector<PlanOp> ops;       ///< compute on a device
-  double seconds = 0;            ///< compute on a host: its length (hosts have no cost model)
-  CommId comm = 0;               ///< the other kinds
+  std::vector<PlanOp> ops;  ///< compute on a device
+  double seconds = 0;       ///< compute on a host: its length (hosts have no cost model)
+  CommId comm = 0;          ///< the other kinds
 };
 
 /// Members and their common program. All members are devices, or all are hosts.
 struct Role {
-  std::string name;                      ///< "worker", "server", "stage 2"
+  std::string name;  ///< "worker", "server", "stage 2"
   std::vector<EndpointId> members;
-  std::vector<std::string> streams;      ///< stream 0 is the compute stream of a device
+  std::vector<std::string> streams;  ///< stream 0 is the compute stream of a device
   std::vector<Task> program;
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
 };
 
-/// Messages that start together: from sender to receiver (positions in the group). The whole round is done `repeat`
-/// times, every repetition with the same pairs.
+/// Messages that start together: from sender to receiver (positions in the group). The whole round is done
+/// `repeat` times, every repetition with the same pairs.
 struct Round {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  std::vector<double> fractions;  ///< of Communication::bytes that each pair carries; one value may stand for all pairs
+  std::vector<double>
+      fractions;  ///< of Communication::bytes that each pair carries; one value may stand for all pairs
   std::uint32_t repeat = 1;
   double fraction(std::size_t pair) const { return fractions.size() == 1 ? fractions[0] : fractions[pair]; }
 };
 
-/// Who sends to whom, for any size. Communications of one pattern differ in bytes only (the buckets of one ring).
+/// Who sends to whom, for any size. Communications of one pattern differ in bytes only (the buckets of one
+/// ring).
 struct Pattern {
-  std::vector<std::vector<EndpointId>> groups;  ///< each does all rounds for itself; an endpoint is in at most one group
-  std::vector<Round> rounds;                    ///< in order. For send/receive: exactly one, repeat 1
+  std::vector<std::vector<EndpointId>>
+      groups;                 ///< each does all rounds for itself; an endpoint is in at most one group
+  std::vector<Round> rounds;  ///< in order. For send/receive: exactly one, repeat 1
 };
 
-/// How a collective is replayed: `chunk` sends every message of every repetition, each rank going on as soon as its
-/// own messages of the last repetition are there; `fluid` sends the repetitions of a round as one flow a pair, with
-/// the latencies of all of them, all ranks of a group in step.
+/// How a collective is replayed: `chunk` sends every message of every repetition, each rank going on as soon
+/// as its own messages of the last repetition are there; `fluid` sends the repetitions of a round as one flow
+/// a pair, with the latencies of all of them, all ranks of a group in step.
 enum class Fidelity : std::uint8_t { automatic, chunk, fluid };
 
 struct Communication {
-  std::string name;              ///< "all-reduce bucket 3", "push conv1.weight"
-  std::uint32_t pattern = 0;     ///< index into Plan::patterns
+  std::string name;           ///< "all-reduce bucket 3", "push conv1.weight"
+  std::uint32_t pattern = 0;  ///< index into Plan::patterns
   double bytes = 0;
   Fidelity fidelity = Fidelity::automatic;
-  double overhead_s = 0;         ///< before the first round (kernel launch, rendezvous)
+  double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
-  double images = 0;             ///< of one step, over all devices: the global batch
+  double images = 0;  ///< of one step, over all devices: the global batch
 };
 
 }  // namespace convoy

@@ -18,8 +18,10 @@ bool is_size(double value) { return std::isfinite(value) && value >= 0; }
 
 void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) {
   const Task& task = role.program[id];
-  require(task.stream == Task::no_stream || (task.stream >= 0 && static_cast<std::size_t>(task.stream) < role.streams.size()),
-          "task '{}' of role '{}' is on stream {} of {}", task.name, role.name, task.stream, role.streams.size());
+  require(task.stream == Task::no_stream ||
+              (task.stream >= 0 && static_cast<std::size_t>(task.stream) < role.streams.size()),
+          "task '{}' of role '{}' is on stream {} of {}", task.name, role.name, task.stream,
+          role.streams.size());
   for (const TaskId before : task.after)
     require(before < id, "task '{}' of role '{}' waits for a later task", task.name, role.name);
   if (task.kind == Task::Kind::compute) {
@@ -27,15 +29,16 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
     require(devices ? task.seconds == 0 : task.ops.empty(),
             "task '{}' of role '{}': devices run operations, hosts take seconds", task.name, role.name);
     require(is_size(task.seconds), "task '{}' takes {} s", task.name, task.seconds);
-    for (const PlanOp& op : task.ops) require(is_size(op.images), "operation '{}' on {} images", op.name, op.images);
+    for (const PlanOp& op : task.ops)
+      require(is_size(op.images), "operation '{}' on {} images", op.name, op.images);
     return;
   }
-  require(task.comm < plan.communications.size(), "task '{}' uses communication {} of {}", task.name, task.comm,
-          plan.communications.size());
+  require(task.comm < plan.communications.size(), "task '{}' uses communication {} of {}", task.name,
+          task.comm, plan.communications.size());
   const Pattern& pattern = plan.patterns[plan.communications[task.comm].pattern];
   if (task.kind != Task::Kind::collective)
-    require(pattern.rounds.size() == 1 && pattern.rounds[0].repeat == 1, "'{}' sends over a pattern of several rounds",
-            task.name);
+    require(pattern.rounds.size() == 1 && pattern.rounds[0].repeat == 1,
+            "'{}' sends over a pattern of several rounds", task.name);
 }
 
 void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
@@ -47,12 +50,13 @@ void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
       in_group[e] = 1;
     }
     for (const Round& round : pattern.rounds) {
-      require(round.fractions.size() == 1 || round.fractions.size() == round.pairs.size(), "{} fractions for {} pairs",
-              round.fractions.size(), round.pairs.size());
-      for (const double fraction : round.fractions) require(is_size(fraction), "a pair carries the fraction {}", fraction);
+      require(round.fractions.size() == 1 || round.fractions.size() == round.pairs.size(),
+              "{} fractions for {} pairs", round.fractions.size(), round.pairs.size());
+      for (const double fraction : round.fractions)
+        require(is_size(fraction), "a pair carries the fraction {}", fraction);
       for (const auto& [from, to] : round.pairs)
-        require(from < group.size() && to < group.size() && from != to, "pair {} -> {} in a group of {}", from, to,
-                group.size());
+        require(from < group.size() && to < group.size() && from != to, "pair {} -> {} in a group of {}",
+                from, to, group.size());
     }
   }
 }
@@ -63,9 +67,10 @@ void validate(const Plan& plan, const Machine& machine) {
   const std::size_t endpoint_count = machine.endpoint_count();
   for (const Pattern& pattern : plan.patterns) validate_pattern(pattern, endpoint_count);
   for (const Communication& comm : plan.communications) {
-    require(comm.pattern < plan.patterns.size(), "'{}' has pattern {} of {}", comm.name, comm.pattern, plan.patterns.size());
-    require(is_size(comm.bytes) && is_size(comm.overhead_s), "'{}' has {} bytes, {} s overhead", comm.name, comm.bytes,
-            comm.overhead_s);
+    require(comm.pattern < plan.patterns.size(), "'{}' has pattern {} of {}", comm.name, comm.pattern,
+            plan.patterns.size());
+    require(is_size(comm.bytes) && is_size(comm.overhead_s), "'{}' has {} bytes, {} s overhead", comm.name,
+            comm.bytes, comm.overhead_s);
   }
   std::vector<char> has_role(endpoint_count, 0);
   for (const Role& role : plan.roles) {
@@ -81,7 +86,8 @@ void validate(const Plan& plan, const Machine& machine) {
   }
   for (const Pattern& pattern : plan.patterns)
     for (const std::vector<EndpointId>& group : pattern.groups)
-      for (const EndpointId e : group) require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
+      for (const EndpointId e : group)
+        require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
 }
 
 }  // namespace convoy

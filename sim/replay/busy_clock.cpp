@@ -52,7 +52,8 @@ std::vector<double> LinkClock::link_busy_s() const {
 
 std::vector<double> LinkClock::port_busy_s() const {
   std::vector<double> result;
-  for (const std::uint32_t port : port_class_) result.push_back(port == Folding::none ? 0.0 : ports_[port].total_s());
+  for (const std::uint32_t port : port_class_)
+    result.push_back(port == Folding::none ? 0.0 : ports_[port].total_s());
   return result;
 }
 

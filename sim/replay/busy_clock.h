@@ -26,7 +26,8 @@ class BusyTime {
   double since_s_ = 0, total_s_ = 0;
 };
 
-/// Busy time of link classes, and of ports (both directions of a cable; Link::port) by classes of equal ports.
+/// Busy time of link classes, and of ports (both directions of a cable; Link::port) by classes of equal
+/// ports.
 class LinkClock {
  public:
   LinkClock(const Machine& machine, const Folding& folding);

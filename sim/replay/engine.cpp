@@ -2,10 +2,12 @@
 #include "sim/replay/engine.h"
 
 #include <fmt/format.h>
+#include <simgrid/s4u.hpp>
+
+// After s4u.hpp: these headers do not stand alone in SimGrid 3.32.
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
-#include <simgrid/s4u.hpp>
 #include <simgrid/version.h>
 #include <xbt/log.h>
 
@@ -19,8 +21,8 @@ namespace {
 namespace sg4 = simgrid::s4u;
 namespace kernel = simgrid::kernel;
 
-/// A zone in which the way of the next flow is whatever the engine says: routes are convoy's (topologies/), and
-/// SimGrid needs one pair of hosts and the links, not the platform.
+/// A zone in which the way of the next flow is whatever the engine says: routes are convoy's (topologies/),
+/// and SimGrid needs one pair of hosts and the links, not the platform.
 class ScriptedZone : public kernel::routing::NetZoneImpl {
  public:
   explicit ScriptedZone(const std::string& name) : NetZoneImpl(name) {}
@@ -31,20 +33,21 @@ class ScriptedZone : public kernel::routing::NetZoneImpl {
                  std::map<std::string, xbt_edge_t, std::less<>>*) override {}
 
  protected:
-  void get_local_route(const kernel::routing::NetPoint*, const kernel::routing::NetPoint*, kernel::routing::Route* into,
-                       double*) override {
+  void get_local_route(const kernel::routing::NetPoint*, const kernel::routing::NetPoint*,
+                       kernel::routing::Route* into, double*) override {
     into->link_list_ = next_route;
   }
 };
 
-/// Exact alpha-beta behaviour; each line undoes a default that bends it (TCP's windows, slow start, cross traffic),
-/// and the precisions are those at which 1 ns events and 1e-9 shares of a link are still told apart.
+/// Exact alpha-beta behaviour; each line undoes a default that bends it (TCP's windows, slow start, cross
+/// traffic), and the precisions are those at which 1 ns events and 1e-9 shares of a link are still told
+/// apart.
 void configure_simgrid() {
   static const bool once = [] {
     xbt_log_control_set("root.thresh:critical");
-    for (const char* setting :
-         {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:0", "network/latency-factor:1",
-          "network/bandwidth-factor:1", "network/weight-S:0", "surf/precision:1e-12", "maxmin/precision:1e-9"})
+    for (const char* setting : {"network/model:CM02", "network/crosstraffic:0", "network/TCP-gamma:0",
+                                "network/latency-factor:1", "network/bandwidth-factor:1",
+                                "network/weight-S:0", "surf/precision:1e-12", "maxmin/precision:1e-9"})
       sg4::Engine::set_config(setting);
     return true;
   }();
@@ -59,8 +62,8 @@ struct Engine::Impl {
   sg4::Host* from = nullptr;
   sg4::Host* to = nullptr;
   std::vector<kernel::resource::StandardLinkImpl*> links;
-  double scale = 1;     ///< SimGrid's "bytes" per byte
-  double start_s = 0;   ///< SimGrid's clock when this engine was made
+  double scale = 1;    ///< SimGrid's "bytes" per byte
+  double start_s = 0;  ///< SimGrid's clock when this engine was made
   std::unordered_map<const sg4::Activity*, std::pair<sg4::CommPtr, Callback>> flows;
   std::vector<sg4::CommPtr> ended;  ///< SimGrid still touches a Comm after its completion callback
 
@@ -79,7 +82,8 @@ struct Engine::Impl {
   }
 };
 
-Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes) : impl_(std::make_unique<Impl>()) {
+Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes)
+    : impl_(std::make_unique<Impl>()) {
   assert(Impl::current() == nullptr && "one engine at a time");
   static int argc = 1;
   static char name[] = "convoy";
@@ -132,7 +136,10 @@ void Engine::start_flow(double bytes, const std::vector<LinkUse>& route, Callbac
   comm->start();
 }
 
-void Engine::run() { impl_->engine->run(); impl_->ended.clear(); }
+void Engine::run() {
+  impl_->engine->run();
+  impl_->ended.clear();
+}
 
 std::string Engine::simgrid_version() {
   int major = 0, minor = 0, patch = 0;

@@ -42,15 +42,15 @@ Program analyse(const Role& role) {
 
 /// Where one class of endpoints stands in its program.
 struct Progress {
-  std::vector<std::uint32_t> missing;      ///< predecessors not done, by task
-  std::vector<std::uint32_t> next;         ///< first task not started, by stream
-  std::vector<char> busy;                  ///< by stream
-  std::vector<char> done;                  ///< by task
+  std::vector<std::uint32_t> missing;  ///< predecessors not done, by task
+  std::vector<std::uint32_t> next;     ///< first task not started, by stream
+  std::vector<char> busy;              ///< by stream
+  std::vector<char> done;              ///< by task
   std::uint32_t done_count = 0;
   DeviceClock clock;
 };
 
-class Executor : private MessageListener {
+class Executor final : private MessageListener {
  public:
   Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
            const std::vector<bool>& one_by_one, const Folding& folding)
@@ -71,7 +71,8 @@ class Executor : private MessageListener {
       progress.busy.assign(program.streams.size(), 0);
       progress.done.assign(program.successors.size(), 0);
       progress_.push_back(std::move(progress));
-      result_.timelines.push_back({role, folding.endpoints[c], std::vector<TaskTimes>(program.successors.size())});
+      result_.timelines.push_back(
+          {role, folding.endpoints[c], std::vector<TaskTimes>(program.successors.size())});
     }
   }
 
@@ -107,13 +108,17 @@ class Executor : private MessageListener {
     std::vector<double> largest_part(plan_.patterns.size(), 0.0);
     for (std::size_t p = 0; p < plan_.patterns.size(); ++p)
       for (const Round& round : plan_.patterns[p].rounds)
-        for (const double fraction : round.fractions) largest_part[p] = std::max(largest_part[p], fraction * round.repeat);
+        for (const double fraction : round.fractions)
+          largest_part[p] = std::max(largest_part[p], fraction * round.repeat);
     double largest = 1;
-    for (const Communication& comm : plan_.communications) largest = std::max(largest, comm.bytes * largest_part[comm.pattern]);
+    for (const Communication& comm : plan_.communications)
+      largest = std::max(largest, comm.bytes * largest_part[comm.pattern]);
     return largest;
   }
 
-  const Task& task(std::uint32_t c, TaskId t) const { return plan_.roles[result_.timelines[c].role].program[t]; }
+  const Task& task(std::uint32_t c, TaskId t) const {
+    return plan_.roles[result_.timelines[c].role].program[t];
+  }
 
   void try_stream(std::uint32_t c, std::size_t stream) {
     Progress& progress = progress_[c];
@@ -154,20 +159,24 @@ class Executor : private MessageListener {
     auto it = base_times_s_.find(key);
     if (it == base_times_s_.end()) {
       double sum_s = 0;
-      for (const PlanOp& op : task(c, t).ops) sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
+      for (const PlanOp& op : task(c, t).ops)
+        sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
       it = base_times_s_.emplace(key, sum_s).first;
     }
     return it->second / device.speed;
   }
 
   // MessageListener
-  void messages_begin(std::uint32_t c, TaskId t) override { result_.timelines[c].tasks[t].start_s = engine_.now_s(); }
+  void messages_begin(std::uint32_t c, TaskId t) override {
+    result_.timelines[c].tasks[t].start_s = engine_.now_s();
+  }
   void message_begins(std::uint32_t c) override { progress_[c].clock.message_begins(engine_.now_s()); }
   void message_ends(std::uint32_t c) override { progress_[c].clock.message_ends(engine_.now_s()); }
   void task_done(std::uint32_t c, TaskId t) override { finished_.push_back({c, t}); }
   void after_event() override { drain(); }
 
-  /// Works off finished tasks one after the other: a chain of tasks that take no time must not become a chain of calls.
+  /// Works off finished tasks one after the other: a chain of tasks that take no time must not become a chain
+  /// of calls.
   void drain() {
     while (!finished_.empty()) {
       const auto [c, t] = finished_.front();
@@ -203,15 +212,16 @@ class Executor : private MessageListener {
         if (progress.done[t] || ++count > 5) continue;
         std::string waits;
         for (const TaskId before : task(c, t).after)
-          if (!progress.done[before]) waits += fmt::format("{}'{}'", waits.empty() ? "" : ", ", task(c, before).name);
+          if (!progress.done[before])
+            waits += fmt::format("{}'{}'", waits.empty() ? "" : ", ", task(c, before).name);
         blocked += fmt::format("{}{} '{}' waits for {}", blocked.empty() ? "" : "; ",
                                machine_.endpoint_name(folding_.endpoints[c]), task(c, t).name,
                                waits.empty() ? "its messages or its stream" : waits);
       }
     }
     if (count > 0)
-      throw std::runtime_error(fmt::format("the plan cannot finish: {} tasks are blocked: {}{}", count, blocked,
-                                           count > 5 ? "; ..." : ""));
+      throw std::runtime_error(fmt::format("the plan cannot finish: {} tasks are blocked: {}{}", count,
+                                           blocked, count > 5 ? "; ..." : ""));
   }
 
   const Plan& plan_;
@@ -223,7 +233,8 @@ class Executor : private MessageListener {
   MessageGroups messages_;
   std::vector<Program> programs_;
   std::vector<Progress> progress_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double> base_times_s_;  ///< role, device type, task
+  std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double>
+      base_times_s_;  ///< role, device type, task
   std::deque<std::pair<std::uint32_t, TaskId>> finished_;
   Execution result_;
 };

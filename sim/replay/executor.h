@@ -15,16 +15,17 @@ namespace convoy {
 /// What happened to the classes of a folding.
 struct Execution {
   double end_s = 0;
-  std::vector<Timeline> timelines;       ///< by endpoint class
+  std::vector<Timeline> timelines;  ///< by endpoint class
   struct Usage {
     double compute_s = 0, exposed_comm_s = 0, end_s = 0;
   };
-  std::vector<Usage> usage;              ///< by endpoint class
-  std::vector<double> link_busy_s;       ///< by link class
-  std::vector<double> port_busy_s;       ///< by Link::port of the machine
+  std::vector<Usage> usage;         ///< by endpoint class
+  std::vector<double> link_busy_s;  ///< by link class
+  std::vector<double> port_busy_s;  ///< by Link::port of the machine
 };
 
-/// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot finish.
+/// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot
+/// finish.
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
                   const std::vector<bool>& one_by_one, const Folding& folding);
 

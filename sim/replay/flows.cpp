@@ -31,10 +31,12 @@ bool is_uniform(const Machine& machine, const FlowTable& table, const FlowGroup&
   return true;
 }
 
-bool automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table, std::size_t pattern) {
+bool automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table,
+                        std::size_t pattern) {
   for (std::uint32_t g = table.first_group[pattern]; g < table.first_group[pattern + 1]; ++g) {
     const FlowGroup& group = table.groups[g];
-    if (plan.patterns[pattern].groups[group.index].size() <= chunk_ranks_limit && !is_uniform(machine, table, group))
+    if (plan.patterns[pattern].groups[group.index].size() <= chunk_ranks_limit &&
+        !is_uniform(machine, table, group))
       return true;
   }
   return false;

@@ -12,17 +12,18 @@ namespace convoy {
 
 /// One pair of one round of one group of a pattern, with its way through the machine.
 struct Flow {
-  std::uint32_t group;        ///< index into FlowTable::groups
+  std::uint32_t group;  ///< index into FlowTable::groups
   std::uint32_t round;
   EndpointId from, to;
-  double fraction;            ///< of the communication's bytes, each repetition
+  double fraction;  ///< of the communication's bytes, each repetition
   double latency_s;
-  std::uint32_t first_link, link_count;  ///< into FlowTable::links; 0 links: sender and receiver are in one place
+  std::uint32_t first_link,
+      link_count;  ///< into FlowTable::links; 0 links: sender and receiver are in one place
 };
 
 struct FlowGroup {
   std::uint32_t pattern;
-  std::uint32_t index;        ///< in Pattern::groups
+  std::uint32_t index;  ///< in Pattern::groups
   std::uint32_t first_flow, flow_count;
 };
 
@@ -32,16 +33,18 @@ struct FlowTable {
   std::vector<Flow> flows;
   std::vector<LinkId> links;
   std::vector<FlowGroup> groups;
-  std::vector<std::uint32_t> first_group;   ///< of each pattern, and one past the last
+  std::vector<std::uint32_t> first_group;  ///< of each pattern, and one past the last
 
-  std::span<const LinkId> route(const Flow& flow) const { return {links.data() + flow.first_link, flow.link_count}; }
+  std::span<const LinkId> route(const Flow& flow) const {
+    return {links.data() + flow.first_link, flow.link_count};
+  }
 };
 
 FlowTable expand_flows(const Plan& plan, const Machine& machine);
 
-/// For each pattern: whether its ranks go on one by one (a send/receive pattern, or a collective replayed as chunks)
-/// or all ranks of a group in step (fluid). `automatic` becomes chunk for at most 32 ranks whose messages of a round
-/// differ in latency or narrowest link, where ranks get out of step; else fluid.
+/// For each pattern: whether its ranks go on one by one (a send/receive pattern, or a collective replayed as
+/// chunks) or all ranks of a group in step (fluid). `automatic` becomes chunk for at most 32 ranks whose
+/// messages of a round differ in latency or narrowest link, where ranks get out of step; else fluid.
 /// @throws std::logic_error when communications of one pattern ask for different fidelities.
 std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, const FlowTable& table);
 

@@ -10,7 +10,8 @@ namespace {
 
 using Colour = std::uint64_t;
 
-/// Finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every input bit changes half of the output bits.
+/// Finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every input bit changes half of the output
+/// bits.
 Colour mix(Colour x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -36,7 +37,8 @@ std::size_t distinct(const Colours& c) {
 
 class Refiner {
  public:
-  Refiner(const Plan& plan, const Machine& machine, const FlowTable& table, const std::vector<bool>& one_by_one)
+  Refiner(const Plan& plan, const Machine& machine, const FlowTable& table,
+          const std::vector<bool>& one_by_one)
       : plan_(plan), table_(table), one_by_one_(one_by_one) {
     colour_.endpoints.assign(machine.endpoint_count(), 0);
     for (std::size_t r = 0; r < plan.roles.size(); ++r)
@@ -74,7 +76,8 @@ class Refiner {
       Colour crossed = 0;
       for (const LinkId link : table_.route(flow)) crossed += mix(old.links[link]);
       colour_.flows[f] = mix(mix(old.flows[f], crossed), old.groups[flow.group]);
-      if (ranks) colour_.flows[f] = mix(colour_.flows[f], mix(old.endpoints[flow.from], old.endpoints[flow.to]));
+      if (ranks)
+        colour_.flows[f] = mix(colour_.flows[f], mix(old.endpoints[flow.from], old.endpoints[flow.to]));
       for (const LinkId link : table_.route(flow)) colour_.links[link] += mix(old.flows[f]);
       colour_.groups[flow.group] += mix(old.flows[f]);
       if (ranks) {
@@ -127,7 +130,8 @@ void find_routes(const FlowTable& table, Folding& folding) {
     std::vector<LinkUse>& route = folding.flow_route[c];
     for (const LinkId link : table.route(table.flows[folding.flows[c]])) {
       const std::uint32_t link_class = folding.link_class[link];
-      if (std::none_of(route.begin(), route.end(), [&](const LinkUse& use) { return use.link == link_class; }))
+      if (std::none_of(route.begin(), route.end(),
+                       [&](const LinkUse& use) { return use.link == link_class; }))
         route.push_back({link_class, multiplicity.at((std::uint64_t{c} << 32) | link_class)});
     }
   }
@@ -135,8 +139,8 @@ void find_routes(const FlowTable& table, Folding& folding) {
 
 }  // namespace
 
-Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table, const std::vector<bool>& one_by_one,
-             bool fold) {
+Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
+             const std::vector<bool>& one_by_one, bool fold) {
   Colours colours;
   if (fold) {
     colours = Refiner(plan, machine, table, one_by_one).refine();
@@ -146,8 +150,8 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table, c
       for (std::size_t i = 0; i < n; ++i) result[i] = i;
       return result;
     };
-    colours = {own_colours(machine.endpoint_count()), own_colours(table.flows.size()), own_colours(table.groups.size()),
-               own_colours(machine.links.size())};
+    colours = {own_colours(machine.endpoint_count()), own_colours(table.flows.size()),
+               own_colours(table.groups.size()), own_colours(machine.links.size())};
   }
 
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), Folding::none);
@@ -157,13 +161,15 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table, c
   for (const LinkId link : table.links) crossed[link] = true;
 
   Folding folding;
-  number(colours.endpoints, [&](auto e) { return role_of[e] != Folding::none; }, folding.endpoint_class,
-         folding.endpoints);
+  number(
+      colours.endpoints, [&](auto e) { return role_of[e] != Folding::none; }, folding.endpoint_class,
+      folding.endpoints);
   for (const EndpointId e : folding.endpoints) folding.endpoint_role.push_back(role_of[e]);
   const auto all = [](auto) { return true; };
   number(colours.flows, all, folding.flow_class, folding.flows);
   number(colours.groups, all, folding.group_class, folding.groups);
-  number(colours.links, [&](auto l) { return bool{crossed[l]}; }, folding.link_class, folding.links);
+  number(
+      colours.links, [&](auto l) { return bool{crossed[l]}; }, folding.link_class, folding.links);
   find_routes(table, folding);
   return folding;
 }

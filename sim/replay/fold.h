@@ -12,38 +12,40 @@
 
 namespace convoy {
 
-/// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each is simulated.
+/// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each is
+/// simulated.
 ///
 /// The classes are the coarsest equitable partition (colour refinement) of the plan on its machine:
 ///   endpoints of a class run the same program at the same speed, and send and receive equal flows;
-///   flows of a class have equal sizes and latencies, ends of equal classes, and cross links of equal classes;
-///   links of a class have equal capacity and are crossed by equally many flows of every class.
-/// Max-min sharing treats equal flows on equal links alike (its solution is unique, and averaging a solution over a
-/// class gives a feasible one that is no worse), so members of a class do the same at the same time, and a link's
-/// representative, charged with every flow class as often as it is crossed by it, gives each flow its exact rate.
-/// Classes are told apart by 64-bit hashes of their neighbourhoods.
+///   flows of a class have equal sizes and latencies, ends of equal classes, and cross links of equal
+///   classes; links of a class have equal capacity and are crossed by equally many flows of every class.
+/// Max-min sharing treats equal flows on equal links alike (its solution is unique, and averaging a solution
+/// over a class gives a feasible one that is no worse), so members of a class do the same at the same time,
+/// and a link's representative, charged with every flow class as often as it is crossed by it, gives each
+/// flow its exact rate. Classes are told apart by 64-bit hashes of their neighbourhoods.
 struct Folding {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  std::vector<std::uint32_t> endpoint_class;        ///< by endpoint; none for endpoints without a role
-  std::vector<EndpointId> endpoints;                ///< representative by class
-  std::vector<std::uint32_t> endpoint_role;         ///< by class
+  std::vector<std::uint32_t> endpoint_class;  ///< by endpoint; none for endpoints without a role
+  std::vector<EndpointId> endpoints;          ///< representative by class
+  std::vector<std::uint32_t> endpoint_role;   ///< by class
 
-  std::vector<std::uint32_t> flow_class;            ///< by flow
-  std::vector<std::uint32_t> flows;                 ///< representative by class, index into FlowTable::flows
-  std::vector<std::vector<LinkUse>> flow_route;     ///< by class; LinkUse::link is a link class
+  std::vector<std::uint32_t> flow_class;         ///< by flow
+  std::vector<std::uint32_t> flows;              ///< representative by class, index into FlowTable::flows
+  std::vector<std::vector<LinkUse>> flow_route;  ///< by class; LinkUse::link is a link class
 
-  std::vector<std::uint32_t> group_class;           ///< by FlowTable::groups
-  std::vector<std::uint32_t> groups;                ///< representative by class
+  std::vector<std::uint32_t> group_class;  ///< by FlowTable::groups
+  std::vector<std::uint32_t> groups;       ///< representative by class
 
-  std::vector<std::uint32_t> link_class;            ///< by link; none for links no flow crosses
-  std::vector<LinkId> links;                        ///< representative by class
+  std::vector<std::uint32_t> link_class;  ///< by link; none for links no flow crosses
+  std::vector<LinkId> links;              ///< representative by class
 };
 
-/// @param one_by_one by pattern: ranks wait for their own messages only, so flows and their ends must be told apart by
+/// @param one_by_one by pattern: ranks wait for their own messages only, so flows and their ends must be told
+/// apart by
 ///        each other; where false, only the group as a whole matters.
 /// @param fold false puts everything into a class of its own.
-Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table, const std::vector<bool>& one_by_one,
-             bool fold);
+Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
+             const std::vector<bool>& one_by_one, bool fold);
 
 }  // namespace convoy

@@ -10,8 +10,8 @@ namespace convoy {
 using MemoryLevel = std::array<double, memory_class_count>;  ///< bytes by class
 double total_bytes(const MemoryLevel& level);
 
-/// The level of a member's memory while it runs its program. Compute tasks are on one stream, in program order, so the
-/// order of allocations (though not their times) is the program's own.
+/// The level of a member's memory while it runs its program. Compute tasks are on one stream, in program
+/// order, so the order of allocations (though not their times) is the program's own.
 struct MemoryPeak {
   double bytes = 0;
   MemoryLevel level{};  ///< by class, when the total is at its peak

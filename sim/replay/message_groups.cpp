@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/message_groups.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <stdexcept>
 
-#include <fmt/format.h>
-
 namespace convoy {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
-                             const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener)
+                             const Folding& folding, Engine& engine, LinkClock& link_clock,
+                             MessageListener& listener)
     : plan_(plan),
       table_(table),
       one_by_one_(one_by_one),
@@ -33,7 +34,8 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
       group_of_[representative.pattern].emplace(c, g);
     }
     std::set<std::uint32_t> seen;  // a flow class belongs to one round
-    for (std::uint32_t f = representative.first_flow; f < representative.first_flow + representative.flow_count; ++f) {
+    for (std::uint32_t f = representative.first_flow;
+         f < representative.first_flow + representative.flow_count; ++f) {
       const std::uint32_t flow_class = folding.flow_class[f];
       if (!seen.insert(flow_class).second) continue;
       const Flow& flow = table.flows[f];
@@ -53,7 +55,8 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
   const std::uint32_t pattern = plan_.communications[comm].pattern;
   const auto found = group_of_[pattern].find(endpoint_class);
   if (found == group_of_[pattern].end())
-    throw std::logic_error(fmt::format("'{}' is used by an endpoint outside its groups", plan_.communications[comm].name));
+    throw std::logic_error(
+        fmt::format("'{}' is used by an endpoint outside its groups", plan_.communications[comm].name));
   const Group& group = groups_[found->second];
   member = group.member_of.at(endpoint_class);
   const auto [it, fresh] = runs_.try_emplace((std::uint64_t{comm} << 32) | found->second);
@@ -114,7 +117,8 @@ void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, const Task& t
       rank.receive_started = true;
       if (rank.to_receive == 0) listener_.task_done(endpoint_class, id);
       break;
-    case Task::Kind::compute: break;
+    case Task::Kind::compute:
+      break;
   }
 }
 
@@ -134,7 +138,8 @@ double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
   return comm_of(run).bytes * table_.flows[folding_.flows[flow_class]].fraction;
 }
 
-void MessageGroups::launch(std::uint32_t flow_class, double bytes, double repeat, std::function<void()> delivered) {
+void MessageGroups::launch(std::uint32_t flow_class, double bytes, double repeat,
+                           std::function<void()> delivered) {
   const double latency_s = table_.flows[folding_.flows[flow_class]].latency_s * repeat;
   link_clock_.flow_begins(flow_class, engine_.now_s());
   auto end = [this, flow_class, delivered = std::move(delivered)] {
@@ -180,23 +185,27 @@ void MessageGroups::end_in_step(Run& run) {
 
 // --- ranks one by one (chunk, send and receive) ---
 
-/// The flow counts as a message under way at both its ends until it is delivered; `delivered` gets their members.
+/// The flow counts as a message under way at both its ends until it is delivered; `delivered` gets their
+/// members.
 void MessageGroups::launch_for_ends(Run& run, std::uint32_t flow_class,
                                     std::function<void(std::uint32_t, std::uint32_t)> delivered) {
   const Flow& flow = table_.flows[folding_.flows[flow_class]];
-  const std::uint32_t from_class = folding_.endpoint_class[flow.from], to_class = folding_.endpoint_class[flow.to];
+  const std::uint32_t from_class = folding_.endpoint_class[flow.from],
+                      to_class = folding_.endpoint_class[flow.to];
   listener_.message_begins(from_class);
   listener_.message_begins(to_class);
-  launch(flow_class, bytes_of(run, flow_class), 1, [this, &run, from_class, to_class, delivered = std::move(delivered)] {
-    listener_.message_ends(from_class);
-    listener_.message_ends(to_class);
-    delivered(run.group->member_of.at(from_class), run.group->member_of.at(to_class));
-  });
+  launch(flow_class, bytes_of(run, flow_class), 1,
+         [this, &run, from_class, to_class, delivered = std::move(delivered)] {
+           listener_.message_ends(from_class);
+           listener_.message_ends(to_class);
+           delivered(run.group->member_of.at(from_class), run.group->member_of.at(to_class));
+         });
 }
 
 std::uint32_t MessageGroups::round_of(const Run& run, std::uint32_t step) const {
   std::uint32_t round = 0;
-  for (const std::vector<Round>& rounds = rounds_of(run); step >= rounds[round].repeat; ++round) step -= rounds[round].repeat;
+  for (const std::vector<Round>& rounds = rounds_of(run); step >= rounds[round].repeat; ++round)
+    step -= rounds[round].repeat;
   return round;
 }
 

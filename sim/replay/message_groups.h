@@ -17,7 +17,8 @@ namespace convoy {
 /// Hears what happens to the tasks of endpoint classes.
 class MessageListener {
  public:
-  virtual void messages_begin(std::uint32_t endpoint_class, TaskId task) = 0;  ///< the task's first message or overhead
+  virtual void messages_begin(std::uint32_t endpoint_class,
+                              TaskId task) = 0;  ///< the task's first message or overhead
   virtual void message_begins(std::uint32_t endpoint_class) = 0;
   virtual void message_ends(std::uint32_t endpoint_class) = 0;
   virtual void task_done(std::uint32_t endpoint_class, TaskId task) = 0;
@@ -27,12 +28,12 @@ class MessageListener {
   ~MessageListener() = default;
 };
 
-/// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one (chunk), and
-/// sends and receives.
+/// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one
+/// (chunk), and sends and receives.
 class MessageGroups {
  public:
-  MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one, const Folding& folding,
-                Engine& engine, LinkClock& link_clock, MessageListener& listener);
+  MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
+                const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
 
   /// `task` (a collective, send or receive) of `endpoint_class` has its turn.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
@@ -42,12 +43,12 @@ class MessageGroups {
   struct Group {
     struct Member {
       std::uint32_t endpoint_class;
-      std::vector<std::vector<std::uint32_t>> sends;   ///< flow classes by round
-      std::vector<std::uint32_t> messages;             ///< flow classes sent or received, by round
-      std::uint32_t receives = 0;                      ///< flow classes received in all
+      std::vector<std::vector<std::uint32_t>> sends;  ///< flow classes by round
+      std::vector<std::uint32_t> messages;            ///< flow classes sent or received, by round
+      std::uint32_t receives = 0;                     ///< flow classes received in all
     };
     std::vector<Member> members;
-    std::vector<std::vector<std::uint32_t>> flows;     ///< flow classes by round
+    std::vector<std::vector<std::uint32_t>> flows;               ///< flow classes by round
     std::unordered_map<std::uint32_t, std::uint32_t> member_of;  ///< by endpoint class
   };
 
@@ -58,10 +59,11 @@ class MessageGroups {
     struct Rank {
       TaskId task = 0, receive_task = 0;
       bool started = false, receive_started = false;
-      std::uint32_t step = 0;            ///< repetition under way, over all rounds
+      std::uint32_t step = 0;  ///< repetition under way, over all rounds
       bool step_begun = false;
-      std::vector<std::int64_t> missing; ///< messages not there yet, by step; below 0: came before the step began
-      std::uint32_t to_deliver = 0, to_receive = 0;    ///< send/receive patterns
+      std::vector<std::int64_t>
+          missing;  ///< messages not there yet, by step; below 0: came before the step began
+      std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
     std::uint32_t arrived = 0;
@@ -71,11 +73,14 @@ class MessageGroups {
 
   Run& run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member);
   const Communication& comm_of(const Run& run) const { return plan_.communications[run.comm]; }
-  const std::vector<Round>& rounds_of(const Run& run) const { return plan_.patterns[comm_of(run).pattern].rounds; }
+  const std::vector<Round>& rounds_of(const Run& run) const {
+    return plan_.patterns[comm_of(run).pattern].rounds;
+  }
   std::uint32_t round_of(const Run& run, std::uint32_t step) const;
   void after_overhead(const Run& run, std::function<void()> next);
   void launch(std::uint32_t flow_class, double bytes, double repeat, std::function<void()> delivered);
-  void launch_for_ends(Run& run, std::uint32_t flow_class, std::function<void(std::uint32_t, std::uint32_t)> delivered);
+  void launch_for_ends(Run& run, std::uint32_t flow_class,
+                       std::function<void(std::uint32_t, std::uint32_t)> delivered);
   double bytes_of(const Run& run, std::uint32_t flow_class) const;
 
   void next_round_in_step(Run& run);
@@ -91,9 +96,10 @@ class MessageGroups {
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;
-  std::vector<Group> groups_;                                         ///< by group class
-  std::vector<std::unordered_map<std::uint32_t, std::uint32_t>> group_of_;  ///< by pattern: endpoint class -> group class
-  std::unordered_map<std::uint64_t, Run> runs_;                       ///< by (communication, group class)
+  std::vector<Group> groups_;  ///< by group class
+  std::vector<std::unordered_map<std::uint32_t, std::uint32_t>>
+      group_of_;                                 ///< by pattern: endpoint class -> group class
+  std::unordered_map<std::uint64_t, Run> runs_;  ///< by (communication, group class)
 };
 
 }  // namespace convoy

@@ -19,7 +19,8 @@ void count_bytes(const Plan& plan, const FlowTable& table, ReplayResult& result)
   for (const Flow& flow : table.flows) {
     if (flow.link_count == 0) continue;
     const std::uint32_t pattern = table.groups[flow.group].pattern;
-    const double bytes = pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
+    const double bytes =
+        pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
     result.comm_bytes += bytes;
@@ -29,7 +30,8 @@ void count_bytes(const Plan& plan, const FlowTable& table, ReplayResult& result)
 
 }  // namespace
 
-ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost, const ReplayOptions& options) {
+ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
+                    const ReplayOptions& options) {
   validate(plan, machine);
   const FlowTable table = expand_flows(plan, machine);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
@@ -55,7 +57,8 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
     }
   }
   for (std::size_t l = 0; l < machine.links.size(); ++l)
-    if (folding.link_class[l] != Folding::none) result.links[l].busy_s = execution.link_busy_s[folding.link_class[l]];
+    if (folding.link_class[l] != Folding::none)
+      result.links[l].busy_s = execution.link_busy_s[folding.link_class[l]];
   result.port_busy_s = std::move(execution.port_busy_s);
   result.timelines = std::move(execution.timelines);
   result.timeline_of = folding.endpoint_class;
@@ -63,8 +66,8 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   return result;
 }
 
-std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine, const CostModel& cost,
-                           EndpointId endpoint) {
+std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
+                           const CostModel& cost, EndpointId endpoint) {
   std::vector<Span> spans;
   if (result.timeline_of[endpoint] == ReplayResult::no_timeline) return spans;
   const Timeline& timeline = result.timelines[result.timeline_of[endpoint]];
@@ -74,14 +77,16 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
     const TaskTimes& times = timeline.tasks[t];
     if (task.kind != Task::Kind::compute || task.ops.empty()) {
       if (times.end_s > times.start_s)
-        spans.push_back({task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
+        spans.push_back(
+            {task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
       continue;
     }
     const std::vector<double> op_times_s = operation_times_s(task, machine, cost, endpoint);
     double start_s = times.start_s;
     for (std::size_t i = 0; i < op_times_s.size(); ++i) {
       if (op_times_s[i] == 0) continue;
-      const double end_s = std::min(start_s + op_times_s[i], times.end_s);  // rounding must not make spans overlap
+      const double end_s =
+          std::min(start_s + op_times_s[i], times.end_s);  // rounding must not make spans overlap
       spans.push_back({task.ops[i].name, task.stream, true, start_s, end_s});
       start_s = end_s;
     }
@@ -101,7 +106,8 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
   MemoryLevel level = role.resident_bytes;
   const auto change = [&](double time_s, const std::vector<MemoryDelta>& deltas, double sign) {
     if (deltas.empty()) return;
-    for (const MemoryDelta& delta : deltas) level[static_cast<std::size_t>(delta.memory_class)] += sign * delta.bytes;
+    for (const MemoryDelta& delta : deltas)
+      level[static_cast<std::size_t>(delta.memory_class)] += sign * delta.bytes;
     points.push_back({time_s, level});
   };
   points.push_back({0, level});

@@ -13,7 +13,8 @@
 namespace convoy {
 
 struct ReplayOptions {
-  bool fold = true;  ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
+  bool fold =
+      true;  ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
 };
 
 /// When a task of a program ran. A collective starts when its messages do, not when its rank is ready for it.
@@ -30,9 +31,10 @@ struct Timeline {
 
 /// What one endpoint did in the step.
 struct EndpointUsage {
-  double compute_s = 0;          ///< computing
-  double exposed_comm_s = 0;     ///< not computing while a message to or from it, or its collective's overhead, was under way
-  double end_s = 0;              ///< end of its last task
+  double compute_s = 0;  ///< computing
+  double exposed_comm_s =
+      0;  ///< not computing while a message to or from it, or its collective's overhead, was under way
+  double end_s = 0;  ///< end of its last task
   double sent_bytes = 0, received_bytes = 0;
   double peak_memory_bytes = 0;
   std::array<double, memory_class_count> memory_at_peak{};
@@ -40,37 +42,40 @@ struct EndpointUsage {
 
 struct LinkUsage {
   double bytes = 0;
-  double busy_s = 0;             ///< at least one message under way over it
+  double busy_s = 0;  ///< at least one message under way over it
 };
 
 struct ReplayResult {
   double step_time_s = 0;
-  std::vector<EndpointUsage> endpoints;      ///< devices, then hosts
+  std::vector<EndpointUsage> endpoints;  ///< devices, then hosts
   std::vector<LinkUsage> links;
-  std::vector<double> port_busy_s;           ///< by Link::port: either direction busy
-  double comm_bytes = 0;                     ///< payload, each message once however many hops; nothing within a place
-  std::vector<Timeline> timelines;           ///< one for each class of equal endpoints
-  std::vector<std::uint32_t> timeline_of;    ///< by endpoint: index into timelines, or no_timeline (it has no role)
+  std::vector<double> port_busy_s;  ///< by Link::port: either direction busy
+  double comm_bytes = 0;            ///< payload, each message once however many hops; nothing within a place
+  std::vector<Timeline> timelines;  ///< one for each class of equal endpoints
+  std::vector<std::uint32_t>
+      timeline_of;  ///< by endpoint: index into timelines, or no_timeline (it has no role)
   static constexpr std::uint32_t no_timeline = 0xffffffff;
-  std::size_t simulated_flows = 0;           ///< flow classes
+  std::size_t simulated_flows = 0;  ///< flow classes
 };
 
-/// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time; several
-/// may follow one another. Exact alpha-beta links with max-min sharing.
+/// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time;
+/// several may follow one another. Exact alpha-beta links with max-min sharing.
 /// @throws std::runtime_error naming blocked tasks, when the plan cannot finish.
-ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost, const ReplayOptions& options);
+ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
+                    const ReplayOptions& options);
 
 /// A stretch of time in which an endpoint ran one operation or took part in one communication.
 struct Span {
   std::string name;
-  int stream;                ///< index into the role's streams, or Task::no_stream
+  int stream;  ///< index into the role's streams, or Task::no_stream
   bool compute;
   double start_s, end_s;
 };
 
-/// What `endpoint` did in the step, operation by operation, ordered by stream and start. Spans of a stream do not overlap.
-std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine, const CostModel& cost,
-                           EndpointId endpoint);
+/// What `endpoint` did in the step, operation by operation, ordered by stream and start. Spans of a stream do
+/// not overlap.
+std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
+                           const CostModel& cost, EndpointId endpoint);
 
 struct MemoryPoint {
   double time_s;

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Replays against the closed forms of the literature, over random sizes. The seed of every random case is
+// printed when it fails.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+constexpr double tolerance = 1e-6;
+
+struct Case {
+  unsigned seed;
+  int nodes, layers;
+  std::int64_t parameters, batch;
+  double bandwidth_Bps, latency_s;
+
+  double compute_s() const { return static_cast<double>(batch * layers) * 3e9 / 10e12; }
+  double gradient_bytes() const { return 4.0 * layers * static_cast<double>(parameters); }
+  std::string cluster() const {
+    return lab::star(nodes, fmt::format("{}GB/s", bandwidth_Bps / 1e9), fmt::format("{}us", latency_s * 1e6));
+  }
+  ReplayResult run(const std::string& strategy) const {
+    return lab::Experiment(lab::custom_model(layers, parameters), cluster(), strategy, batch).run();
+  }
+};
+
+Case random_case(unsigned seed, std::vector<int> node_choices) {
+  std::mt19937 random(seed);
+  const auto pick = [&](auto low, auto high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  Case c;
+  c.seed = seed;
+  c.nodes =
+      node_choices[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(node_choices.size()) - 1))];
+  c.layers = static_cast<int>(pick(1, 5));
+  c.parameters = pick(1, 20'000'000);
+  c.batch = pick(1, 128);
+  c.bandwidth_Bps = static_cast<double>(pick(1, 400)) * 1e8;
+  c.latency_s = static_cast<double>(pick(0, 100)) * 1e-6;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("one device: the step is the sum of the operations' times") {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    const Case c = random_case(seed, {1});
+    CHECK(c.run("{kind: single}").step_time_s == doctest::Approx(c.compute_s()).epsilon(1e-12));
+    CHECK(c.run("{kind: data_parallel, sync: all_reduce}").step_time_s ==
+          doctest::Approx(c.compute_s()).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("ring without overlap: compute + 2(N-1) alpha + 2(N-1)/N S/B, in chunks and as fluid") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const Case c = random_case(seed, {2, 3, 4, 7, 8, 16, 33});
+    const double n = c.nodes;
+    const double expected =
+        c.compute_s() + 2 * (n - 1) * c.latency_s + 2 * (n - 1) / n * c.gradient_bytes() / c.bandwidth_Bps;
+    for (const std::string fidelity : {"chunk", "fluid", "auto"}) {
+      CAPTURE(fidelity);
+      const ReplayResult result = c.run(
+          fmt::format("{{kind: data_parallel, sync: all_reduce, overlap: false, fidelity: {}}}", fidelity));
+      CHECK(std::abs(result.step_time_s / expected - 1) < tolerance);
+      CHECK(result.comm_bytes == doctest::Approx(2 * (n - 1) * c.gradient_bytes()).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE(
+    "tree without overlap: compute + 2 ceil(log2 N) (alpha + S/B); in chunks no more, and as much for powers "
+    "of two") {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    const Case c = random_case(seed, {2, 3, 4, 5, 8, 13, 16, 32});
+    const double rounds = 2 * std::ceil(std::log2(c.nodes));
+    const double expected = c.compute_s() + rounds * (c.latency_s + c.gradient_bytes() / c.bandwidth_Bps);
+    const std::string tree =
+        "{kind: data_parallel, sync: all_reduce, algorithm: tree, overlap: false, fidelity: ";
+    CHECK(std::abs(c.run(tree + "fluid}").step_time_s / expected - 1) < tolerance);
+    // With other numbers of ranks some leaves have nothing to wait for and start their round early.
+    const double in_chunks = c.run(tree + "chunk}").step_time_s;
+    CHECK(in_chunks < expected * (1 + tolerance));
+    if (std::has_single_bit(static_cast<unsigned>(c.nodes))) CHECK(in_chunks > expected * (1 - tolerance));
+  }
+}
+
+TEST_CASE("halving and doubling without overlap: compute + 2 log2 N alpha + 2(N-1)/N S/B for powers of two") {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    const Case c = random_case(seed, {2, 4, 8, 16, 64});
+    const double n = c.nodes;
+    const double expected = c.compute_s() + 2 * std::log2(n) * c.latency_s +
+                            2 * (n - 1) / n * c.gradient_bytes() / c.bandwidth_Bps;
+    for (const std::string fidelity : {"chunk", "fluid"}) {
+      CAPTURE(fidelity);
+      const ReplayResult result =
+          c.run(fmt::format("{{kind: data_parallel, sync: all_reduce, algorithm: halving_doubling, overlap: "
+                            "false, fidelity: {}}}",
+                            fidelity));
+      CHECK(std::abs(result.step_time_s / expected - 1) < tolerance);
+    }
+  }
+}
+
+TEST_CASE("halving and doubling on N = 2^k + r ranks: 2 (alpha + S/B) more than on 2^k") {
+  for (const int nodes : {3, 5, 6, 7, 12}) {
+    CAPTURE(nodes);
+    Case c = random_case(99, {nodes});
+    const double power = std::exp2(std::floor(std::log2(nodes)));
+    const double expected = c.compute_s() + 2 * std::log2(power) * c.latency_s +
+                            2 * (power - 1) / power * c.gradient_bytes() / c.bandwidth_Bps +
+                            2 * (c.latency_s + c.gradient_bytes() / c.bandwidth_Bps);
+    const ReplayResult result =
+        c.run("{kind: data_parallel, sync: all_reduce, algorithm: halving_doubling, overlap: false}");
+    CHECK(std::abs(result.step_time_s / expected - 1) < tolerance);
+  }
+}
+
+TEST_CASE(
+    "S dedicated servers, even shards, no overlap: compute + 2 N W / (S B) + 2 alpha while the servers' NICs "
+    "are the "
+    "narrow ones") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const Case c = random_case(seed, {1, 2, 4, 8, 16});
+    for (const int servers : {1, 2, 4}) {
+      CAPTURE(servers);
+      // A NIC on either side carries N W / S or W: the larger load sets the time.
+      const double load = c.gradient_bytes() * std::max(1.0, static_cast<double>(c.nodes) / servers);
+      const double expected = c.compute_s() + 2 * load / c.bandwidth_Bps + 2 * c.latency_s;
+      const ReplayResult result = c.run(fmt::format(
+          "{{kind: data_parallel, sync: parameter_server, servers: {}, sharding: even, overlap: false}}",
+          servers));
+      CHECK(std::abs(result.step_time_s / expected - 1) < tolerance);
+      CHECK(result.comm_bytes == doctest::Approx(2 * c.nodes * c.gradient_bytes()).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("tensor sharding without overlap: the hottest server sets the time") {
+  // 3 equal tensors of 4 MB on 2 servers: 2 on the first. 4 workers: push 4 * 8 MB into one NIC of 1 GB/s,
+  // pull as much.
+  const lab::Experiment experiment(
+      lab::custom_model(3, 1'000'000), lab::star(4, "1GB/s", "10us"),
+      "{kind: data_parallel, sync: parameter_server, servers: 2, sharding: tensor, overlap: false}", 10);
+  CHECK(experiment.run().step_time_s ==
+        doctest::Approx(3 * 10 * 3e-4 + 2 * (4 * 8e6 / 1e9 + 10e-6)).epsilon(1e-9));
+}
+
+TEST_CASE("overlap: one bucket a layer, sent while backward goes on") {
+  // 2 layers of 1.5 MB gradients on 2 nodes at 1 GB/s: a bucket takes 1.5 ms + 2 alpha. Batch 10: forward 1
+  // ms a layer, data gradient 1 ms and weight gradient 1 ms a layer. Bucket 0 is ready at 2 + 2 = 4 ms,
+  // bucket 1 at 6 ms: the first all-reduce is hidden, the second ends at 6 + 1.5 ms + 2 * 10 us.
+  const lab::Experiment experiment(lab::custom_model(2, 375'000), lab::star(2, "1GB/s", "10us"),
+                                   "{kind: data_parallel, sync: all_reduce, bucket: 1MB}", 10);
+  const ReplayResult result = experiment.run();
+  CHECK(result.step_time_s == doctest::Approx(6e-3 + 1.5e-3 + 20e-6).epsilon(1e-9));
+  CHECK(result.endpoints[0].compute_s == doctest::Approx(6e-3).epsilon(1e-9));
+  CHECK(result.endpoints[0].exposed_comm_s == doctest::Approx(1.52e-3).epsilon(1e-9));
+}

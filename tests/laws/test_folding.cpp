@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Folding must be exact: one simulated member a class gives what simulating everything gives.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <random>
+
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+void check_folded_equals_unfolded(const lab::Experiment& experiment) {
+  const ReplayResult folded = experiment.run(true), whole = experiment.run(false);
+  const auto same = [](double a, double b) {
+    return std::abs(a - b) <= 1e-9 * std::max({1e-6, std::abs(a), std::abs(b)});
+  };
+  CHECK(same(folded.step_time_s, whole.step_time_s));
+  CHECK(folded.comm_bytes == whole.comm_bytes);
+  REQUIRE(folded.endpoints.size() == whole.endpoints.size());
+  for (std::size_t e = 0; e < folded.endpoints.size(); ++e) {
+    CAPTURE(e);
+    CHECK(same(folded.endpoints[e].compute_s, whole.endpoints[e].compute_s));
+    CHECK(same(folded.endpoints[e].exposed_comm_s, whole.endpoints[e].exposed_comm_s));
+    CHECK(same(folded.endpoints[e].end_s, whole.endpoints[e].end_s));
+    CHECK(folded.endpoints[e].peak_memory_bytes == whole.endpoints[e].peak_memory_bytes);
+  }
+  for (std::size_t l = 0; l < folded.links.size(); ++l) {
+    CAPTURE(experiment.machine().links[l].name);
+    CHECK(folded.links[l].bytes == whole.links[l].bytes);
+    CHECK(same(folded.links[l].busy_s, whole.links[l].busy_s));
+  }
+  for (std::size_t p = 0; p < folded.port_busy_s.size(); ++p)
+    CHECK(same(folded.port_busy_s[p], whole.port_busy_s[p]));
+  CHECK(folded.timelines.size() <= whole.timelines.size());
+  CHECK(folded.simulated_flows <= whole.simulated_flows);
+}
+
+const std::vector<std::string> strategies{
+    "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB}",
+    "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB, fidelity: chunk}",
+    "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB, fidelity: fluid}",
+    "{kind: data_parallel, sync: all_reduce, algorithm: tree, fidelity: chunk}",
+    "{kind: data_parallel, sync: all_reduce, algorithm: halving_doubling, fidelity: chunk}",
+    "{kind: data_parallel, sync: all_reduce, algorithm: hierarchical, fidelity: chunk}",
+    "{kind: data_parallel, sync: all_reduce, algorithm: hierarchical, fidelity: fluid}",
+    "{kind: data_parallel, sync: parameter_server, servers: 1}",
+    "{kind: data_parallel, sync: parameter_server, servers: 2, placement: colocated, sharding: tensor}",
+    "{kind: data_parallel, sync: parameter_server, servers: 3, sharding: even}",
+    "{kind: data_parallel, sync: parameter_server, servers: 2, placement: colocated, sharding: even, "
+    "local_aggregation: true}",
+};
+
+const std::vector<std::string> fabrics{
+    "{kind: switch, bandwidth: 1GB/s, latency: 20us}",
+    "{kind: shared, bandwidth: 1GB/s, latency: 20us}",
+    "{kind: ring, bandwidth: 1GB/s, latency: 20us}",
+    "{kind: full_mesh, bandwidth: 1GB/s, latency: 20us}",
+    "{kind: fat_tree, bandwidth: 1GB/s, latency: 20us, hosts_per_leaf: 2, oversubscription: 2}",
+    "{kind: torus, bandwidth: 1GB/s, latency: 20us, dims: [2, 2]}",
+};
+
+std::string cluster(const std::string& fabric, int devices, const std::string& interconnect,
+                    const std::string& nodes) {
+  return fmt::format(
+      "{{name: lab, nodes: {}, fabric: {}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
+      "interconnect: {}}}}}, "
+      "devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
+      "1.0, "
+      "launch_overhead: 0us}}}}}}",
+      nodes, fabric, devices, interconnect);
+}
+
+}  // namespace
+
+TEST_CASE("folded equals unfolded on every fabric, for every strategy, on equal one-device hosts") {
+  for (const std::string& fabric : fabrics) {
+    for (const std::string& strategy : strategies) {
+      CAPTURE(fabric);
+      CAPTURE(strategy);
+      check_folded_equals_unfolded(lab::Experiment(
+          lab::custom_model(3, 700'000),
+          cluster(fabric, 1, "{kind: none}", "[{name: n, count: 4, server: box}]"), strategy, 3));
+    }
+  }
+}
+
+TEST_CASE("folded equals unfolded on hosts of two devices over PCIe") {
+  for (const std::string& fabric : {fabrics[0], fabrics[4]}) {
+    for (const std::string& strategy : strategies) {
+      CAPTURE(fabric);
+      CAPTURE(strategy);
+      check_folded_equals_unfolded(
+          lab::Experiment(lab::custom_model(3, 700'000),
+                          cluster(fabric, 2, "{kind: pcie, bandwidth: 3GB/s, latency: 5us}",
+                                  "[{name: n, count: 4, server: box}]"),
+                          strategy, 3));
+    }
+  }
+}
+
+TEST_CASE("folded equals unfolded with stragglers: one slow host, and a different speed on every device") {
+  for (const std::string nodes :
+       {"[{name: n, count: 3, server: box}, {name: slow, count: 1, server: box, speed: 0.8}]",
+        "[{name: n, count: 4, server: box, speed_spread: 0.1}]"}) {
+    for (const std::string& strategy : strategies) {
+      CAPTURE(nodes);
+      CAPTURE(strategy);
+      check_folded_equals_unfolded(lab::Experiment(
+          lab::custom_model(3, 700'000), cluster(fabrics[0], 1, "{kind: none}", nodes), strategy, 3));
+    }
+  }
+}
+
+TEST_CASE("equal devices on a switch are one simulated device and one flow, however many there are") {
+  const lab::Experiment experiment(lab::custom_model(3, 700'000), lab::star(512, "1GB/s", "20us"),
+                                   "{kind: data_parallel, sync: all_reduce}", 3);
+  const ReplayResult result = experiment.run();
+  CHECK(result.timelines.size() == 1);
+  CHECK(result.simulated_flows == 1);
+}
+
+TEST_CASE("a straggler unfolds the devices, not the flows of a fluid ring on equal links") {
+  const lab::Experiment experiment(
+      lab::custom_model(3, 700'000),
+      cluster(fabrics[0], 1, "{kind: none}",
+              "[{name: n, count: 63, server: box}, {name: slow, count: 1, server: box, speed: 0.5}]"),
+      "{kind: data_parallel, sync: all_reduce, fidelity: fluid}", 3);
+  const ReplayResult result = experiment.run();
+  CHECK(result.timelines.size() == 2);
+  CHECK(result.simulated_flows == 1);
+}
