@@ -186,7 +186,7 @@ class ClusterReader {
   void check_fabric() const {
     if (cluster_.fabric) {
       for (const NodeGroup& group : cluster_.groups)
-        if (group.nic_bandwidth_Bps && !cluster_.fabric->own_nics())
+        if (group.nic_bandwidth_Bps && !cluster_.fabric->has_nics())
           map_.fail("fabric",
                     fmt::format("node '{}' has a `nic_bandwidth`, which this kind of fabric has no use for",
                                 group.name));
@@ -199,7 +199,7 @@ class ClusterReader {
             fmt::format("key 'fabric' is missing, and server '{}' names none of its own, such as "
                         "{{kind: switch, bandwidth: 10Gbps, latency: 25us}}",
                         server.host.server));
-      if (cluster_.servers.size() > 1 && !server.fabric->own_nics())
+      if (cluster_.servers.size() > 1 && !server.fabric->mixes())
         map_.fail(fmt::format("key 'fabric' is missing: the servers' own fabrics ('{}': {}) cannot be mixed",
                               server.host.server, server.fabric->text()));
     }

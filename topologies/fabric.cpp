@@ -3,7 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "topologies/cable_list.h"
+#include "topologies/fabrics/custom.h"
+#include "topologies/fabrics/dragonfly.h"
+#include "topologies/fabrics/fat_tree.h"
+#include "topologies/fabrics/full_mesh.h"
+#include "topologies/fabrics/ring.h"
+#include "topologies/fabrics/shared.h"
 #include "topologies/fabrics/switch.h"
+#include "topologies/fabrics/torus.h"
 
 namespace convoy {
 
@@ -11,20 +19,47 @@ const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
       {"switch", "one non-blocking switch", "bandwidth, latency, nics, efficiency, message_overhead",
        read_switch_fabric},
+      {"shared", "one medium for everybody and both directions, such as Wi-Fi",
+       "bandwidth, latency, efficiency, message_overhead", read_shared_fabric},
+      {"ring", "hosts in a ring of cables; messages go the shorter way",
+       "bandwidth, latency, efficiency, message_overhead", read_ring_fabric},
+      {"full_mesh", "a cable between every two hosts", "bandwidth, latency, efficiency, message_overhead",
+       read_full_mesh_fabric},
+      {"fat_tree", "leaf and spine switches, or pods of them under core switches; d-mod-k routing",
+       "bandwidth, latency, nics, efficiency, message_overhead, levels: 2 | 3, radix or hosts_per_leaf, "
+       "spines, "
+       "leaves_per_pod, cores_per_spine, oversubscription, core_oversubscription, hop_latency",
+       read_fat_tree_fabric},
+      {"torus", "hosts in a grid whose rows are rings; dimension-ordered routing",
+       "bandwidth, latency, efficiency, message_overhead, dims", read_torus_fabric},
+      {"dragonfly", "groups of fully meshed routers, a cable between every two groups; minimal routing",
+       "bandwidth, latency, nics, efficiency, message_overhead, groups, routers, hosts, local_bandwidth, "
+       "local_latency, "
+       "global_bandwidth, global_latency",
+       read_dragonfly_fabric},
+      {"custom", "switches and cables as listed; the way of least latency",
+       "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead",
+       read_custom_fabric},
   };
   return registry;
 }
 
-NicSpec read_nic(YamlMap& map) {
+NicSpec read_cable(YamlMap& map) {
   NicSpec nic;
-  nic.efficiency = map.quantity_or("efficiency", Dimension::fraction, 1.0, true);
-  if (nic.efficiency > 1) map.fail("efficiency", "must be at most 100%");
+  nic.efficiency = read_payload_share(map);
   nic.bandwidth_Bps = nic.efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
   nic.latency_s = map.quantity("latency", Dimension::time);
   nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
+  return nic;
+}
+
+NicSpec read_nic(YamlMap& map) {
+  NicSpec nic = read_cable(map);
   nic.count = static_cast<std::uint32_t>(map.integer_or("nics", 1, 1, 64));
   return nic;
 }
+
+void Fabric::fail(const std::string& message) const { throw InputError(pos_, path_ + ": " + message); }
 
 std::string nic_text(const NicSpec& nic) {
   std::string text = nic.count == 1 ? "" : fmt::format("{} x ", nic.count);
@@ -50,6 +85,14 @@ NicLinks::NicLinks(std::span<const FabricHost> hosts, LinkTable& links) {
       links.add_cable(host.name + (host.nic.count == 1 ? ".nic" : ".nic" + std::to_string(n)),
                       host.nic.bandwidth_Bps, half_latency_s);
   }
+}
+
+StackLinks::StackLinks(std::span<const FabricHost> hosts, std::span<const double> capacity_Bps,
+                       double message_overhead_s, LinkTable& links)
+    : there_(message_overhead_s > 0), first_(static_cast<LinkId>(links.links().size())) {
+  if (!there_) return;
+  for (std::size_t h = 0; h < hosts.size(); ++h)
+    links.add_cable(hosts[h].name + ".stack", capacity_Bps[h], message_overhead_s / 2);
 }
 
 }  // namespace convoy

@@ -16,13 +16,15 @@ namespace convoy {
 
 /// What the keys `bandwidth`, `latency`, `nics`, `efficiency` and `message_overhead` of a fabric say.
 struct NicSpec {
-  double bandwidth_Bps = 0;  ///< of one NIC in one direction, as payload can use it (times the efficiency)
-  double latency_s = 0;      ///< one way between two hosts of one switch
-  double message_overhead_s = 0;  ///< added to the latency of each message
-  double efficiency = 1;          ///< share of a nominal bandwidth that payload can use
-  std::uint32_t count = 1;        ///< NICs of a host
+  double bandwidth_Bps = 0;       ///< of one NIC (or cable) in one direction, as payload can use it
+  double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)
+  double message_overhead_s = 0;  ///< added to the latency of each message, whatever its way
+  double efficiency = 1;  ///< share of a nominal bandwidth that payload can use; bandwidth_Bps has it already
+  std::uint32_t count = 1;  ///< NICs of a host
 };
+/// Reads them all; `nics` only for fabrics with switches, whose hosts have NICs. @throws InputError
 NicSpec read_nic(YamlMap& map);
+NicSpec read_cable(YamlMap& map);
 
 /// A host as the fabric sees it. Hosts may have NICs of different speed.
 struct FabricHost {
@@ -45,20 +47,26 @@ class FabricRoutes {
 /// What joins hosts (`fabric:`). Immutable.
 class Fabric {
  public:
-  explicit Fabric(const NicSpec& nic) : nic_(nic) {}
+  Fabric(const YamlMap& map, const NicSpec& nic) : nic_(nic), pos_(map.pos()), path_(map.path()) {}
   virtual ~Fabric() = default;
   const NicSpec& nic() const { return nic_; }
-  /// Whether hosts may have NICs of their own speed, so that servers of several providers' fabrics can be
-  /// mixed.
-  virtual bool own_nics() const { return false; }
+  /// Whether a host's NIC may have a bandwidth of its own (`nic_bandwidth`).
+  virtual bool has_nics() const { return true; }
+  /// Whether hosts that bring different fabrics of this kind can be joined by it, each with its own NIC.
+  virtual bool mixes() const { return false; }
   /// Adds the fabric's links. @throws InputError: too many hosts for it, no route.
   virtual std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
                                                     LinkTable& links) const = 0;
   /// One line for people: "switch, 1.25 GB/s, 25.0 us".
   virtual std::string text() const = 0;
 
+ protected:
+  [[noreturn]] void fail(const std::string& message) const;  ///< at the fabric's mapping
+
  private:
   NicSpec nic_;
+  SourcePos pos_;
+  std::string path_;
 };
 
 /// Reads a `fabric:` mapping with the registry's reader of its `kind`. @throws InputError
@@ -83,6 +91,26 @@ class NicLinks {
 
  private:
   std::vector<LinkId> first_;
+};
+
+/// What `message_overhead` costs where hosts have no NIC link that could carry it: a link "n0.stack" a host
+/// and direction, as fast as all of the host's cables together, so that it never limits. None where the
+/// overhead is 0.
+class StackLinks {
+ public:
+  /// @param capacity_Bps of each host: the sum of its cables
+  StackLinks(std::span<const FabricHost> hosts, std::span<const double> capacity_Bps,
+             double message_overhead_s, LinkTable& links);
+  void append_up(std::uint32_t host, std::vector<LinkId>& links) const {
+    if (there_) links.push_back(first_ + 2 * host);
+  }
+  void append_down(std::uint32_t host, std::vector<LinkId>& links) const {
+    if (there_) links.push_back(first_ + 2 * host + 1);
+  }
+
+ private:
+  bool there_ = false;
+  LinkId first_ = 0;
 };
 
 /// "1.25 GB/s, 25.0 us", for Fabric::text.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/interior.h"
 
+#include "topologies/interiors/custom.h"
 #include "topologies/interiors/none.h"
+#include "topologies/interiors/nvlink.h"
+#include "topologies/interiors/nvswitch.h"
 #include "topologies/interiors/pcie.h"
 
 namespace convoy {
@@ -9,8 +12,16 @@ namespace convoy {
 const std::vector<InteriorEntry>& interior_registry() {
   static const std::vector<InteriorEntry> registry = {
       {"none", "devices of a server exchange data in no time", "", read_no_interior},
-      {"pcie", "PCIe lanes of each device to a root, or to PCIe switches below one or two sockets",
-       "bandwidth, latency, efficiency, switches, uplink, sockets, socket_link", read_pcie_interior},
+      {"pcie", "lanes of each device to the root, or to PCIe switches below one or more sockets",
+       "bandwidth, latency, efficiency, switches, uplink, sockets, socket_link, hop_latency",
+       read_pcie_interior},
+      {"nvlink", "links between pairs of devices; pairs without one go over PCIe",
+       "bandwidth (of one link), latency, efficiency, pairs: [[0, 1, links]] or matrix, pcie",
+       read_nvlink_interior},
+      {"nvswitch", "a port of each device to a switch that joins any two",
+       "bandwidth, latency, efficiency, pcie", read_nvswitch_interior},
+      {"custom", "cables between gpu0, gpu1, ..., host and switches as listed; the way of least latency",
+       "switches, links: [{from, to, bandwidth, latency}], nics_at, efficiency", read_custom_interior},
   };
   return registry;
 }

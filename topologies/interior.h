@@ -13,6 +13,7 @@
 namespace convoy {
 
 /// The inside of a server: vertices are devices, switches and sockets. What is at one vertex is in one place.
+/// A cable of infinite bandwidth stands for no cable at all: a way over it has no link for it.
 struct InteriorGraph {
   std::vector<Cable> cables;
   std::vector<bool> transit;  ///< by vertex: passes on what is not its own (switches do, devices do not)

@@ -48,6 +48,7 @@ void ServerLayout::work_out_paths(const InteriorGraph& graph) {
     const PathTree tree = shortest_paths(graph.cables, graph.transit, vertex_of[from]);
     for (std::uint32_t to = 0; to < places(); ++to) {
       paths.push_back(path_to(tree, graph.cables, vertex_of[to]));
+      std::erase_if(paths.back(), [&](Direction d) { return std::isinf(graph.cables[d / 2].bandwidth_Bps); });
       for (const Direction d : paths.back()) used[d / 2] = true;
     }
     if (from > memory()) continue;

@@ -19,7 +19,7 @@ class SwitchRoutes final : public FabricRoutes {
 class SwitchFabric final : public Fabric {
  public:
   using Fabric::Fabric;
-  bool own_nics() const override { return true; }
+  bool mixes() const override { return true; }
   std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
                                             LinkTable& links) const override {
     return std::make_unique<SwitchRoutes>(hosts, links);
@@ -30,7 +30,7 @@ class SwitchFabric final : public Fabric {
 }  // namespace
 
 std::shared_ptr<const Fabric> read_switch_fabric(YamlMap& map) {
-  return std::make_shared<SwitchFabric>(read_nic(map));
+  return std::make_shared<SwitchFabric>(map, read_nic(map));
 }
 
 }  // namespace convoy

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "topologies/cable_list.h"
+
 namespace convoy {
 namespace {
 
@@ -97,7 +99,7 @@ std::vector<std::vector<std::uint32_t>> read_grouping(YamlMap& map, std::string_
 
 PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
   PcieTree tree;
-  const double efficiency = map.quantity_or("efficiency", Dimension::fraction, 1.0, true);
+  const double efficiency = read_payload_share(map);
   tree.bandwidth_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
   tree.latency_s = map.quantity_or("latency", Dimension::time, 0);
   if (map.has("switches")) {
@@ -108,10 +110,27 @@ PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
     if (map.has("sockets")) {
       tree.sockets =
           read_grouping(map, "sockets", static_cast<std::uint32_t>(tree.switches.size()), "switches");
-      tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
+      tree.socket_link_Bps = efficiency * map.quantity("socket_link", Dimension::bandwidth, true);
     }
   }
   return tree;
+}
+
+std::optional<PcieTree> read_optional_pcie(YamlMap& map, std::uint32_t devices) {
+  if (!map.has("pcie")) return std::nullopt;
+  YamlMap pcie = map.map("pcie");
+  PcieTree tree = read_pcie_tree(pcie, devices);
+  pcie.finish();
+  return tree;
+}
+
+void add_host_side(InteriorGraph& graph, const std::optional<PcieTree>& pcie, std::uint32_t nics) {
+  if (pcie) return pcie->add_to(graph, nics);
+  graph.memory_at = graph.add_vertex(true);
+  graph.nics_at.assign(nics, graph.memory_at);
+  for (const std::uint32_t device : graph.devices_at)
+    graph.cables.push_back(
+        {device, graph.memory_at, std::numeric_limits<double>::infinity(), 0, pcie_way_cost, ""});
 }
 
 std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t devices) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
+
 #include "topologies/interior.h"
 
 namespace convoy {
@@ -26,6 +28,12 @@ struct PcieTree {
 /// Reads bandwidth, latency, efficiency, switches, uplink, sockets, socket_link, hop_latency. @throws
 /// InputError
 PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices);
+
+/// The `pcie` of an interconnect whose devices have links of their own: absent, nothing limits the ways to
+/// the host's memory and NICs.
+std::optional<PcieTree> read_optional_pcie(YamlMap& map, std::uint32_t devices);
+/// Adds it: the tree, or the host with the free ways to it.
+void add_host_side(InteriorGraph& graph, const std::optional<PcieTree>& pcie, std::uint32_t nics);
 
 /// `kind: pcie`
 std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t devices);

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/cable_list.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "sim/base/names.h"
+
+namespace convoy {
+
+double read_payload_share(YamlMap& map) {
+  const double share = map.quantity_or("efficiency", Dimension::fraction, 1.0, true);
+  if (share > 1) map.fail("efficiency", "must be at most 100%");
+  return share;
+}
+
+std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency) {
+  std::vector<CableEntry> entries;
+  std::set<std::string> names;
+  for (YamlMap& link : map.maps("links")) {
+    CableEntry entry;
+    entry.from = link.text("from");
+    entry.to = link.text("to");
+    entry.from_pos = link.pos("from");
+    entry.to_pos = link.pos("to");
+    entry.path = link.path();
+    if (entry.from == entry.to) link.fail("to", fmt::format("a cable from '{}' to itself", entry.to));
+    entry.bandwidth_Bps = efficiency * link.quantity("bandwidth", Dimension::bandwidth, true);
+    entry.latency_s = link.quantity_or("latency", Dimension::time, 0);
+    entry.name = link.text_or("name", entry.from + '-' + entry.to);
+    if (!names.insert(entry.name).second)
+      link.fail("name", fmt::format("there is a cable '{}' already; give this one a `name`", entry.name));
+    link.finish();
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<std::string> read_name_list(YamlMap& map, std::string_view key) {
+  std::vector<std::string> names;
+  const YamlNode* list = map.find(key);
+  if (!list) return names;
+  if (list->kind != YamlNode::Kind::sequence)
+    map.fail(key, fmt::format("expected a list of names, found {}", describe(*list)));
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const std::string path = fmt::format("{}[{}]", map.path_of(key), i);
+    names.push_back(read_text(list->items[i], path));
+    if (!seen.insert(names.back()).second)
+      throw InputError(list->items[i].pos, fmt::format("{}: '{}' is listed twice", path, names.back()));
+  }
+  return names;
+}
+
+std::vector<Cable> resolve_cables(const std::vector<CableEntry>& entries,
+                                  const std::map<std::string, std::uint32_t>& vertices) {
+  const auto vertex = [&](const std::string& name, const SourcePos& pos, const std::string& path) {
+    if (const auto it = vertices.find(name); it != vertices.end()) return it->second;
+    std::vector<std::string> known;
+    for (const auto& [place, index] : vertices) known.push_back(place);
+    throw InputError(pos, fmt::format("{}: there is no '{}'{}; there are: {}", path, name,
+                                      suggestion(name, known), list_of(known)));
+  };
+  std::vector<Cable> cables;
+  for (const CableEntry& entry : entries)
+    cables.push_back({vertex(entry.from, entry.from_pos, entry.path + ".from"),
+                      vertex(entry.to, entry.to_pos, entry.path + ".to"), entry.bandwidth_Bps,
+                      entry.latency_s, entry.latency_s, entry.name});
+  return cables;
+}
+
+}  // namespace convoy

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/base/yaml_map.h"
+#include "topologies/shortest_paths.h"
+
+namespace convoy {
+
+/// The key `efficiency`: share of the nominal bandwidth that payload can use, 1 by default. @throws
+/// InputError above 1
+double read_payload_share(YamlMap& map);
+
+/// Cables between named places, as users list them: `links: [{from, to, bandwidth, latency, name}]`.
+struct CableEntry {
+  std::string from, to, name;  ///< name: "from-to" unless given
+  double bandwidth_Bps = 0;    ///< payload
+  double latency_s = 0;
+  SourcePos from_pos, to_pos;
+  std::string path;  ///< "cluster.fabric.links[3]"
+};
+
+/// Reads `links`. Cables of one name (two between the same places, say) must be given names. @throws
+/// InputError
+std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency);
+
+/// Reads a list of new names (`switches`); empty where the key is absent. @throws InputError: double names
+std::vector<std::string> read_name_list(YamlMap& map, std::string_view key);
+
+/// The cables between vertices, with their latency as cost. @throws InputError: a place that `vertices` does
+/// not have
+std::vector<Cable> resolve_cables(const std::vector<CableEntry>& entries,
+                                  const std::map<std::string, std::uint32_t>& vertices);
+
+}  // namespace convoy

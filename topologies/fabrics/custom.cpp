@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/fabrics/custom.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "topologies/cable_list.h"
+
+namespace convoy {
+namespace {
+
+/// Hosts and switches together: the ways from every host are worked out when the machine is built.
+constexpr std::size_t max_vertices = 2048;
+
+class CustomRoutes final : public FabricRoutes {
+ public:
+  CustomRoutes(std::vector<Cable> cables, const std::vector<bool>& transit, std::span<const FabricHost> hosts,
+               double message_overhead_s, LinkTable& links)
+      : cables_(std::move(cables)),
+        first_(static_cast<LinkId>(links.links().size())),
+        stacks_(add_cables(hosts, message_overhead_s, links)) {
+    for (std::uint32_t h = 0; h < hosts.size(); ++h) trees_.push_back(shortest_paths(cables_, transit, h));
+  }
+
+  bool reaches(std::uint32_t from, std::uint32_t to) const { return std::isfinite(trees_[from].cost[to]); }
+
+  void append(FabricPort from, FabricPort to, std::vector<LinkId>& links) const override {
+    stacks_.append_up(from.host, links);
+    const std::size_t start = links.size();
+    const PathTree& tree = trees_[from.host];
+    for (std::uint32_t at = to.host; at != from.host;) {
+      const Direction d = tree.arrives_by[at];
+      links.push_back(first_ + d);
+      at = d % 2 == 0 ? cables_[d / 2].a : cables_[d / 2].b;
+    }
+    std::reverse(links.begin() + static_cast<std::ptrdiff_t>(start), links.end());
+    stacks_.append_down(to.host, links);
+  }
+
+ private:
+  StackLinks add_cables(std::span<const FabricHost> hosts, double message_overhead_s,
+                        LinkTable& links) const {
+    std::vector<double> capacity_Bps(hosts.size(), 0);
+    for (const Cable& cable : cables_) {
+      links.add_cable(cable.name, cable.bandwidth_Bps, cable.latency_s);
+      for (const std::uint32_t end : {cable.a, cable.b})
+        if (end < hosts.size()) capacity_Bps[end] += cable.bandwidth_Bps;
+    }
+    return StackLinks(hosts, capacity_Bps, message_overhead_s, links);
+  }
+
+  std::vector<Cable> cables_;
+  LinkId first_;
+  StackLinks stacks_;
+  std::vector<PathTree> trees_;  ///< by host
+};
+
+class CustomFabric final : public Fabric {
+ public:
+  CustomFabric(const YamlMap& map, const NicSpec& nic, std::vector<std::string> switches,
+               std::vector<CableEntry> cables, bool hosts_forward)
+      : Fabric(map, nic),
+        switches_(std::move(switches)),
+        cables_(std::move(cables)),
+        hosts_forward_(hosts_forward) {}
+  bool has_nics() const override { return false; }
+
+  std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
+                                            LinkTable& links) const override {
+    if (hosts.size() + switches_.size() > max_vertices)
+      fail(fmt::format("{} hosts and {} switches; a custom fabric may have {} together", hosts.size(),
+                       switches_.size(), max_vertices));
+    std::map<std::string, std::uint32_t> vertices;
+    for (const FabricHost& host : hosts) vertices.emplace(host.name, vertices.size());
+    for (const std::string& name : switches_)
+      if (!vertices.emplace(name, vertices.size()).second)
+        fail(fmt::format("'{}' is a host and a switch", name));
+    std::vector<bool> transit(hosts.size(), hosts_forward_);
+    transit.resize(vertices.size(), true);
+    auto routes = std::make_unique<CustomRoutes>(resolve_cables(cables_, vertices), transit, hosts,
+                                                 nic().message_overhead_s, links);
+    for (std::uint32_t from = 0; from < hosts.size(); ++from)
+      for (std::uint32_t to = 0; to < hosts.size(); ++to)
+        if (!routes->reaches(from, to))
+          fail(fmt::format("no route from '{}' to '{}'", hosts[from].name, hosts[to].name));
+    return routes;
+  }
+
+  std::string text() const override {
+    return fmt::format("custom fabric of {} switches and {} cables", switches_.size(), cables_.size());
+  }
+
+ private:
+  std::vector<std::string> switches_;
+  std::vector<CableEntry> cables_;
+  bool hosts_forward_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Fabric> read_custom_fabric(YamlMap& map) {
+  NicSpec nic;
+  nic.efficiency = read_payload_share(map);
+  nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
+  std::vector<std::string> switches = read_name_list(map, "switches");
+  std::vector<CableEntry> cables = read_cable_list(map, nic.efficiency);
+  return std::make_shared<CustomFabric>(map, nic, std::move(switches), std::move(cables),
+                                        map.flag_or("hosts_forward", false));
+}
+
+}  // namespace convoy

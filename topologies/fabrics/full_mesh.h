@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "topologies/fabric.h"
+
+namespace convoy {
+
+/// `kind: full_mesh`: a cable between every two hosts.
+std::shared_ptr<const Fabric> read_full_mesh_fabric(YamlMap& map);
+
+}  // namespace convoy
