@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_map>
+
+#include "strategies/rings.h"
 
 namespace convoy {
 namespace {
@@ -34,10 +35,12 @@ void append(std::vector<Round>& rounds, const std::vector<Round>& more) {
   rounds.insert(rounds.end(), more.begin(), more.end());
 }
 
-Round ring_round(const std::vector<Position>& members, double fraction, std::size_t repeat) {
+/// One message from each member to the next, around each of the rings.
+Round ring_round(const std::vector<std::vector<Position>>& rings, double fraction, std::size_t repeat) {
   Round round{{}, {fraction}, static_cast<std::uint32_t>(repeat)};
-  for (std::size_t i = 0; i < members.size(); ++i)
-    round.pairs.emplace_back(members[i], members[(i + 1) % members.size()]);
+  for (const std::vector<Position>& ring : rings)
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      round.pairs.emplace_back(ring[i], ring[(i + 1) % ring.size()]);
   return round;
 }
 
@@ -45,18 +48,6 @@ std::vector<Position> all_positions(std::size_t n) {
   std::vector<Position> positions(n);
   for (Position i = 0; i < n; ++i) positions[i] = i;
   return positions;
-}
-
-/// Positions of the ranks on each host, hosts in the order of their first rank.
-std::vector<std::vector<Position>> by_host(const std::vector<EndpointId>& ranks, const Machine& machine) {
-  std::vector<std::vector<Position>> hosts;
-  std::unordered_map<std::uint32_t, std::size_t> index;
-  for (Position i = 0; i < ranks.size(); ++i) {
-    const auto [it, fresh] = index.emplace(machine.devices[ranks[i]].host, hosts.size());
-    if (fresh) hosts.emplace_back();
-    hosts[it->second].push_back(i);
-  }
-  return hosts;
 }
 
 Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
@@ -69,17 +60,18 @@ Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
   }
   Pattern pattern{{ranks}, reduce};
   pattern.rounds.push_back(
-      ring_round(leaders, 1.0 / static_cast<double>(leaders.size()), 2 * (leaders.size() - 1)));
+      ring_round({leaders}, 1.0 / static_cast<double>(leaders.size()), 2 * (leaders.size() - 1)));
   append(pattern.rounds, mirrored(reduce));
   return pattern;
 }
 
 }  // namespace
 
-Pattern ring_all_reduce(const std::vector<EndpointId>& ranks) {
+Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine) {
   const std::size_t n = ranks.size();
   if (n < 2) return {{ranks}, {}};
-  return {{ranks}, {ring_round(all_positions(n), 1.0 / static_cast<double>(n), 2 * (n - 1))}};
+  const std::vector<std::vector<Position>> rings = find_rings(ranks, machine);
+  return {{ranks}, {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), 2 * (n - 1))}};
 }
 
 Pattern tree_all_reduce(const std::vector<EndpointId>& ranks) {
@@ -116,16 +108,18 @@ Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks) {
 }
 
 Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine) {
-  const std::vector<std::vector<Position>> hosts = by_host(ranks, machine);
+  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
   const std::size_t n = hosts.size(), g = hosts.empty() ? 0 : hosts.front().size();
-  if (n < 2 || n == ranks.size()) return ring_all_reduce(ranks);
+  if (n < 2 || n == ranks.size()) return ring_all_reduce(ranks, machine);
   if (std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host.size() != g; }))
     return hierarchical_by_leaders(ranks, hosts);
   const auto shares = static_cast<double>(g);
-  Round inside{{}, {1.0 / shares}, static_cast<std::uint32_t>(g - 1)};
-  for (const std::vector<Position>& host : hosts) {
-    const Round ring = ring_round(host, 0, 1);
-    inside.pairs.insert(inside.pairs.end(), ring.pairs.begin(), ring.pairs.end());
+  Round inside;
+  for (const std::vector<std::vector<Position>>& rings : rings_by_host(ranks, machine)) {
+    const Round round = ring_round(rings, 1.0 / (shares * static_cast<double>(rings.size())), g - 1);
+    inside.repeat = round.repeat;
+    inside.pairs.insert(inside.pairs.end(), round.pairs.begin(), round.pairs.end());
+    inside.fractions.insert(inside.fractions.end(), round.pairs.size(), round.fractions[0]);
   }
   Round between{{}, {1.0 / (shares * static_cast<double>(n))}, static_cast<std::uint32_t>(2 * (n - 1))};
   for (std::size_t local = 0; local < g; ++local)
@@ -138,7 +132,7 @@ Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<Endpo
                            const Machine& machine, double bytes) {
   switch (algorithm) {
     case AllReduceAlgorithm::ring:
-      return ring_all_reduce(ranks);
+      return ring_all_reduce(ranks, machine);
     case AllReduceAlgorithm::tree:
       return tree_all_reduce(ranks);
     case AllReduceAlgorithm::halving_doubling:
@@ -148,7 +142,7 @@ Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<Endpo
     case AllReduceAlgorithm::automatic:
       break;
   }
-  Pattern best = ring_all_reduce(ranks);
+  Pattern best = ring_all_reduce(ranks, machine);
   double best_s = estimate_s(best, machine, bytes);
   for (Pattern& candidate : std::vector<Pattern>{tree_all_reduce(ranks), halving_doubling_all_reduce(ranks),
                                                  hierarchical_all_reduce(ranks, machine)}) {

@@ -13,9 +13,10 @@ namespace convoy {
 // All-reduce algorithms as patterns: of S bytes on N ranks, alpha the latency and B the bandwidth of every
 // message.
 
-/// Reduce-scatter and all-gather around the ring, in the order of `ranks`: 2(N-1) alpha + 2(N-1)/N S/B.
+/// Reduce-scatter and all-gather around the rings of find_rings (on a switch: one, in the order of `ranks`):
+/// 2(N-1) alpha + 2(N-1)/N S/B, with R rings side by side S/R in place of S.
 /// Source: Patarasuk & Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
-Pattern ring_all_reduce(const std::vector<EndpointId>& ranks);
+Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine);
 
 /// Binomial reduce to the first rank and broadcast back: 2 ceil(log2 N) (alpha + S/B).
 /// Source: Thakur, Rabenseifner & Gropp, Int. J. High Perform. Comput. Appl. 19(1), 2005.
