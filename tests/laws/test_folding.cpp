@@ -59,7 +59,7 @@ const std::vector<std::string> fabrics{
     "{kind: ring, bandwidth: 1GB/s, latency: 20us}",
     "{kind: full_mesh, bandwidth: 1GB/s, latency: 20us}",
     "{kind: fat_tree, bandwidth: 1GB/s, latency: 20us, hosts_per_leaf: 2, oversubscription: 2}",
-    "{kind: torus, bandwidth: 1GB/s, latency: 20us, dims: [2, 2]}",
+    "{kind: torus, bandwidth: 1GB/s, latency: 20us, dims: [3, 3]}",
 };
 
 std::string cluster(const std::string& fabric, int devices, const std::string& interconnect,
