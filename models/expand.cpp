@@ -145,7 +145,7 @@ class Expander {
   /// The same for the first copy of a repeated block: `first: {stride: 2}` overrides its arguments.
   static Scope read_first(YamlMap& map, const Block& block, const Scope& arguments) {
     Scope scope = arguments;
-    if (!map.has("first")) return scope;
+    if (!map.find("first")) return scope;
     YamlMap overrides = map.map("first");
     for (const auto& [name, fallback] : block.arguments)
       if (const YamlNode* given = overrides.find(name)) scope[name] = *given;

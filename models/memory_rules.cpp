@@ -4,7 +4,7 @@
 namespace convoy {
 namespace {
 
-/// One overload a kind. Source of what is kept: the backward formulas of PyTorch 1.13,
+/// One overload a kind. Source of what is kept: the backward formulas of PyTorch 2.0,
 /// tools/autograd/derivatives.yaml; the formula's name stands at each rule.
 struct Rules {
   /// convolution_backward(grad, input, weight): the weight gradient needs the input.

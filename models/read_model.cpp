@@ -122,7 +122,7 @@ Model read_definition(const YamlNode& node, const std::string& path, YamlMap* re
   Model model;
   model.name = map.text("name");
   model.input = read_input(map);
-  if (reference && reference->has("input")) model.input = read_input(*reference);
+  if (reference && reference->find("input")) model.input = read_input(*reference);
   const std::vector<std::string> losses{"none", "cross_entropy"};
   model.cross_entropy_loss = map.choice_or("loss", losses, 0) == 1;
   const Scope parameters = read_parameters(map, reference, given);
@@ -223,8 +223,6 @@ Model read_model(const YamlNode& node) {
     map.finish();
     return model;
   }
-  map.find("file");
-  map.find("layers");
   const std::string name = map.text("name");
   Model model = read_zoo(name, map.pos("name"), map.path_of("name"), &map);
   map.finish();

@@ -17,8 +17,8 @@ using OpId = std::uint32_t;
 
 /// One kernel (or group of kernels that always run together) of a training step.
 struct Operation {
-  std::string name;       ///< "conv1.forward", "conv1.data_gradient", "conv1.weight_gradient", "conv1.update"
-  std::uint32_t layer;    ///< index into TrainingGraph::model.layers
+  std::string name;     ///< "conv1.forward", "conv1.data_gradient", "conv1.weight_gradient", "conv1.update"
+  std::uint32_t layer;  ///< index into TrainingGraph::model.layers
   Phase phase;
   Work work;
   std::vector<OpId> inputs;  ///< operations whose results this one reads; all smaller than its own id
@@ -30,8 +30,8 @@ inline constexpr std::size_t memory_class_count = 6;
 inline constexpr std::array<std::string_view, memory_class_count> memory_class_names{
     "weights", "gradients", "optimizer", "activations", "workspace", "reserved"};
 
-/// A buffer that lives within a step: allocated when operation `born` starts, freed when operation `dies` has ended.
-/// Activations (saved for backward or not), gradients of activations, masks, indices, workspaces.
+/// A buffer that lives within a step: allocated when operation `born` starts, freed when operation `dies` has
+/// ended. Activations (saved for backward or not), gradients of activations, masks, indices, workspaces.
 struct Buffer {
   std::string name;
   MemoryClass memory_class;
@@ -44,12 +44,12 @@ struct Buffer {
 
 /// One parameter tensor, the unit of gradient buckets and of parameter-server shards.
 struct Parameter {
-  std::string name;       ///< "conv1.weight"
+  std::string name;  ///< "conv1.weight"
   std::uint32_t layer;
   std::int64_t elements;
-  OpId first_use;         ///< the forward operation that reads it first
-  OpId gradient;          ///< the operation that completes its gradient
-  OpId update;            ///< the operation that updates it
+  OpId first_use;  ///< the forward operation that reads it first
+  OpId gradient;   ///< the operation that completes its gradient
+  OpId update;     ///< the operation that updates it
 };
 
 struct TrainingOptions {
@@ -57,9 +57,10 @@ struct TrainingOptions {
   Optimizer optimizer = Optimizer::sgd;
 };
 
-/// Everything one training step of one replica does, for any batch. `operations` is in execution order (forward in
-/// the model's topological order, backward mirrored, each layer's data gradient before its weight gradient, then
-/// the updates), which is also a topological order. Plain values; Boost.Graph is used inside models/ only.
+/// Everything one training step of one replica does, for any batch. `operations` is in execution order
+/// (forward in the model's topological order, backward mirrored, each layer's data gradient before its weight
+/// gradient, then the updates), which is also a topological order. Plain values; Boost.Graph is used inside
+/// models/ only.
 struct TrainingGraph {
   Model model;
   TrainingOptions options;
@@ -67,27 +68,29 @@ struct TrainingGraph {
   std::vector<Buffer> buffers;
   std::vector<Parameter> parameters;  ///< in the model's order
 
-  /// Bytes of one copy of the parameters in the precision gradients are sent in (element_bytes of the precision).
+  /// Bytes of one copy of the parameters in the precision gradients are sent in (element_bytes of the
+  /// precision).
   double gradient_bytes() const;
-  /// Resident bytes of a replica by class: weights (with fp32 master copies under mixed precision), gradients,
-  /// optimizer state. Activations, workspace and reserve are 0 here: they are buffers or belong to the device.
+  /// Resident bytes of a replica by class: weights (with fp32 master copies under mixed precision),
+  /// gradients, optimizer state. Activations, workspace and reserve are 0 here: they are buffers or belong to
+  /// the device.
   std::array<double, memory_class_count> resident_bytes() const;
 };
 
 /// Operations, buffers and parameters of training `model`.
-/// FLOPs: forward from the layer's shape; a convolution's or linear layer's data gradient and weight gradient each as
-/// much as its forward; what lies between the image and the first layer with parameters has no data gradient.
-/// `custom` layers: as given, the backward FLOPs in equal parts in data and weight gradient (all in data gradient when
-/// it has no parameters); forward and backward each move memory_bytes; their update and the adding up of gradients
-/// they make cost nothing beside that.
-/// Every kernel is an operation of its own; views (flatten, slice, the gradients of add and concat) are none. A tensor
-/// that several layers read has an operation "NAME.gradient_sum" (data_gradient, elementwise) for each reader after
-/// the first. A layer has one weight gradient and one update for all its parameters. With `loss: cross_entropy` each
-/// output of the model has "NAME.loss.forward" and "NAME.loss.data_gradient".
+/// FLOPs: forward from the layer's shape; a convolution's or linear layer's data gradient and weight gradient
+/// each as much as its forward; what lies between the image and the first layer with parameters has no data
+/// gradient. `custom` layers: as given, the backward FLOPs in equal parts in data and weight gradient (all in
+/// data gradient when it has no parameters); forward and backward each move memory_bytes; their update and
+/// the adding up of gradients they make cost nothing beside that. Every kernel is an operation of its own;
+/// views (flatten, slice, the gradients of add and concat) are none. A tensor that several layers read has an
+/// operation "NAME.gradient_sum" (data_gradient, elementwise) for each reader after the first. A layer has
+/// one weight gradient and one update for all its parameters. With `loss: cross_entropy` each output of the
+/// model has "NAME.loss.forward" and "NAME.loss.data_gradient".
 TrainingGraph build_training_graph(const Model& model, const TrainingOptions& options);
 
-/// What eager PyTorch keeps between forward and backward for one more image: the bytes an image of all saved buffers.
-/// The rules stand in memory_rules.cpp.
+/// What eager PyTorch keeps between forward and backward for one more image: the bytes an image of all saved
+/// buffers. The rules stand in memory_rules.cpp.
 double saved_activation_bytes(const TrainingGraph& graph);
 
 }  // namespace convoy

@@ -18,13 +18,15 @@ enum class KernelKind : std::uint8_t {
   elementwise,            ///< activations, additions, dropout, scaling, concatenation and other copies
   pooling,
   softmax_loss,
-  update,                 ///< the optimizer's step
-  custom,                 ///< given by its costs (layer kind `custom`): efficiency of the device's `custom` entry, 1 where none
+  update,  ///< the optimizer's step
+  custom,  ///< given by its costs (layer kind `custom`): efficiency of the device's `custom` entry, 1 where
+           ///< none
 };
 std::string_view to_string(Phase phase);
 std::string_view to_string(KernelKind kind);
 
-/// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master weights.
+/// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master
+/// weights.
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
 std::string_view to_string(Precision precision);
 /// Bytes of an activation or gradient element: 4, or 2 for fp16 and bf16.
@@ -34,8 +36,9 @@ enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 
 /// What one operation asks of a device, as a function of the number of images b it is run on:
 ///   FLOPs(b) = flops_per_image b + flops_fixed,   bytes(b) = bytes_per_image b + bytes_fixed
-/// with one multiply-add = 2 FLOPs and bytes = memory traffic of a kernel that reads every input once and writes
-/// every output once. The geometry is there for the cost model's efficiency; it is 0 where it has no meaning.
+/// with one multiply-add = 2 FLOPs and bytes = memory traffic of a kernel that reads every input once and
+/// writes every output once. The geometry is there for the cost model's efficiency; it is 0 where it has no
+/// meaning.
 struct Work {
   KernelKind kind = KernelKind::custom;
   Phase phase = Phase::forward;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "models/layer_registry.h"
+#include "sim/base/data_path.h"
+#include "tests/models/model_text.h"
+
+using namespace convoy;
+
+TEST_CASE("every registered layer kind and every zoo model is described in docs/models.md") {
+  std::ifstream file(data_path("docs") + "/models.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string docs = text.str();
+  for (const LayerEntry& entry : layer_registry()) {
+    CAPTURE(entry.kind);
+    CHECK(docs.find("| `" + std::string(entry.kind) + "` |") != std::string::npos);
+  }
+  for (const std::string& name : zoo_names()) {
+    CAPTURE(name);
+    CHECK(docs.find("`" + name + "`") != std::string::npos);
+  }
+}
+
+TEST_CASE("a layer read from its entry has the name of its kind") {
+  const std::string keys =
+      ", out_channels: 2, kernel: 1, out_features: 2, first: 0, last: 1, groups: 1, "
+      "forward_flops: 1, backward_flops: 1, output: [1], ";
+  for (const LayerEntry& entry : layer_registry()) {
+    CAPTURE(entry.kind);
+    const YamlNode node = parse_yaml("{kind: " + std::string(entry.kind) + keys + "}", "test.yaml");
+    YamlMap map(node, "");
+    CHECK(kind_name(read_layer_kind(map)) == entry.kind);
+  }
+}
+
+TEST_CASE("every example of a model in docs/models.md reads") {
+  std::ifstream file(data_path("docs") + "/models.md");
+  std::string line, block;
+  bool inside = false;
+  int read = 0;
+  while (std::getline(file, line)) {
+    if (!inside && line == "```yaml") {
+      inside = true;
+      block.clear();
+    } else if (inside && line == "```") {
+      inside = false;
+      if (!block.starts_with("model:")) continue;
+      CAPTURE(block);
+      const YamlNode root = parse_yaml(block, "docs/models.md");
+      CHECK_NOTHROW(read_model(*root.find("model")));
+      ++read;
+    } else if (inside) {
+      block += line + "\n";
+    }
+  }
+  CHECK(read >= 3);
+}

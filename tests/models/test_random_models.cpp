@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Laws over random small networks, and a second, slow implementation of shapes and FLOPs that counts one by
+// one.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+
+#include "models/training_graph.h"
+#include "sim/base/data_path.h"
+#include "tests/models/model_text.h"
+
+using namespace convoy;
+
+namespace {
+
+constexpr unsigned seed = 20260;
+constexpr int rounds = 200;
+
+/// A random network as YAML, with branches that are joined by concat, add or left as outputs.
+struct RandomNetwork {
+  explicit RandomNetwork(std::mt19937& random) {
+    const int channels = pick(random, 1, 6), side = pick(random, 5, 12);
+    input = fmt::format("[{}, {}, {}]", channels, side, side);
+    const int count = pick(random, 1, 12);
+    for (int i = 0; i < count; ++i) {
+      const std::string name = fmt::format("n{}", i);
+      const std::string reads = i == 0 ? "input" : pick_name(random, i);
+      layers += fmt::format("  - {{name: {}, inputs: [{}], {}}}\n", name, reads, body(random));
+      if (pick(random, 0, 3) == 0)
+        layers += fmt::format("  - {{name: {0}j, kind: {1}, inputs: [{0}, {0}]}}\n", name,
+                              pick(random, 0, 1) ? "add" : "concat");
+    }
+  }
+
+  static int pick(std::mt19937& random, int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  }
+  static std::string pick_name(std::mt19937& random, int below) {
+    const int i = pick(random, -1, below - 1);
+    return i < 0 ? "input" : fmt::format("n{}", i);
+  }
+  static std::string body(std::mt19937& random) {
+    switch (pick(random, 0, 8)) {
+      case 0:
+        return "kind: relu";
+      case 1:
+        return "kind: batch_norm";
+      case 2:
+        return "kind: max_pool, kernel: 2, stride: 1, padding: 1, ceil: true";
+      case 3:
+        return "kind: dropout";
+      case 4:
+        return "kind: sigmoid";
+      case 5:
+        return "kind: avg_pool, kernel: 3, stride: 1, padding: 1";
+      default:
+        return fmt::format("kind: conv2d, out_channels: {}, kernel: [{}, {}], stride: {}, padding: {}",
+                           pick(random, 1, 5), pick(random, 1, 3), pick(random, 1, 3), pick(random, 1, 2),
+                           pick(random, 1, 2));
+    }
+  }
+
+  std::string input, layers;
+};
+
+/// Positions a window can take, found by trying every one.
+std::int64_t count_positions(std::int64_t in, std::int64_t kernel, std::int64_t stride,
+                             std::int64_t padding) {
+  std::int64_t count = 0;
+  for (std::int64_t begin = -padding; begin + kernel <= in + padding; begin += stride) ++count;
+  return count;
+}
+
+/// Multiply-adds of a convolution, output by output and weight by weight.
+std::int64_t count_macs(const Conv2d& conv, const Shape& in, const Shape& out) {
+  std::int64_t macs = 0;
+  for (std::int64_t o = 0; o < elements(out); ++o)
+    for (std::int64_t c = 0; c < in[0]; ++c) macs += conv.kernel.h * conv.kernel.w;
+  return macs;
+}
+
+void check_laws(const TrainingGraph& graph) {
+  for (std::size_t id = 0; id < graph.operations.size(); ++id) {
+    const Operation& op = graph.operations[id];
+    CHECK(op.layer < graph.model.layers.size());
+    CHECK(op.phase == op.work.phase);
+    for (const OpId input : op.inputs) CHECK(input < id);
+    CHECK(std::is_sorted(op.inputs.begin(), op.inputs.end()));
+    CHECK(op.work.flops_per_image >= 0);
+    CHECK(op.work.bytes_per_image >= 0);
+  }
+  std::map<std::string, int> names;
+  for (const Operation& op : graph.operations) CHECK(++names[op.name] == 1);
+  for (const Buffer& buffer : graph.buffers) {
+    CHECK(buffer.born <= buffer.dies);
+    CHECK(buffer.dies < graph.operations.size());
+    CHECK(buffer.bytes_per_image > 0);
+    if (buffer.saved) CHECK(graph.operations[buffer.born].phase == Phase::forward);
+    if (buffer.saved) CHECK(graph.operations[buffer.dies].phase != Phase::forward);
+  }
+  for (const Parameter& parameter : graph.parameters) {
+    CHECK(graph.operations[parameter.first_use].phase == Phase::forward);
+    CHECK(graph.operations[parameter.gradient].phase == Phase::weight_gradient);
+    CHECK(graph.operations[parameter.update].phase == Phase::update);
+    CHECK(graph.operations[parameter.update].inputs == std::vector<OpId>{parameter.gradient});
+    CHECK(graph.operations[parameter.gradient].layer == parameter.layer);
+  }
+  // Multiply-adds: each weight gradient costs its forward pass, and so does each data gradient that there is.
+  std::map<std::uint32_t, double> forward;
+  for (const Operation& op : graph.operations) {
+    const bool multiplies = op.work.kind == KernelKind::convolution || op.work.kind == KernelKind::matmul ||
+                            op.work.kind == KernelKind::depthwise_convolution;
+    if (!multiplies) continue;
+    if (op.phase == Phase::forward)
+      forward[op.layer] = op.work.flops_per_image;
+    else
+      CHECK(op.work.flops_per_image == forward.at(op.layer));
+    CHECK(op.work.flops_per_image == 2.0 * static_cast<double>(graph.model.layers[op.layer].macs));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("random networks agree with a count one by one, and their graphs are sound") {
+  MESSAGE("seed ", seed);
+  std::mt19937 random(seed);
+  int read = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const RandomNetwork network(random);
+    CAPTURE(network.layers);
+    Model model;
+    try {
+      model = toy(network.input, network.layers);
+    } catch (const InputError&) {
+      continue;  // shrunk to nothing
+    }
+    ++read;
+    for (const Layer& layer : model.layers) {
+      const Shape& in = model.shape_of(layer.inputs[0]);
+      if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) {
+        CHECK(layer.output == Shape{conv->out_channels,
+                                    count_positions(in[1], conv->kernel.h, conv->stride.h, conv->padding.h),
+                                    count_positions(in[2], conv->kernel.w, conv->stride.w, conv->padding.w)});
+        CHECK(layer.macs == count_macs(*conv, in, layer.output));
+        CHECK(layer.parameter_elements() ==
+              conv->out_channels * in[0] * conv->kernel.h * conv->kernel.w + conv->out_channels);
+      } else if (std::holds_alternative<Pool>(layer.kind)) {
+        const bool max = std::get<Pool>(layer.kind).mode == Pool::Mode::max;
+        CHECK(layer.output == Shape{in[0], count_positions(in[1], max ? 2 : 3, 1, 1),
+                                    count_positions(in[2], max ? 2 : 3, 1, 1)});
+      } else if (std::holds_alternative<Concat>(layer.kind)) {
+        CHECK(layer.output == Shape{2 * in[0], in[1], in[2]});
+      } else {
+        CHECK(layer.output == in);
+      }
+    }
+    check_laws(build_training_graph(model, {Precision::fp32, Optimizer::momentum}));
+    const double full = saved_activation_bytes(build_training_graph(model, {}));
+    const double half =
+        saved_activation_bytes(build_training_graph(model, {Precision::fp16, Optimizer::sgd}));
+    CHECK(half <= full);
+    CHECK(half >= full / 2);
+  }
+  CHECK(read > rounds / 2);
+}
+
+TEST_CASE("the graphs of all zoo models are sound") {
+  for (std::string name : zoo_names()) {
+    if (name == "wrn_DEPTH_WIDTH") name = "wrn_16_2";
+    CAPTURE(name);
+    check_laws(build_training_graph(model_from(name), {Precision::bf16, Optimizer::adam}));
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <map>
+
+#include "models/summary.h"
+#include "models/training_graph.h"
+#include "sim/base/data_path.h"
+#include "tests/models/model_text.h"
+
+using namespace convoy;
+
+namespace {
+
+/// Counted on torchvision 0.14's own modules, in training mode: parameters and their tensors, multiply-adds
+/// of Conv2d and Linear by forward hooks (one 224x224 image; Inception 299x299), and the growth an image of
+/// the unique storages that torch.autograd.graph.saved_tensors_hooks sees, less parameters and buffers. Where
+/// eager PyTorch 2 keeps less than 1.13 did (the input of a mean over the last feature map), the map is taken
+/// off: see `mean_input`.
+struct Published {
+  const char* name;
+  std::int64_t parameters;
+  std::size_t tensors;
+  std::int64_t macs;
+  double saved_bytes;
+  double mean_input = 0;
+};
+
+constexpr Published published[] = {
+    {"alexnet", 61100840, 16, 714188480, 3741184},
+    {"vgg11", 132863336, 22, 7609090048, 48869376},
+    {"vgg13", 133047848, 26, 11308466176, 68136960},
+    {"vgg16", 138357544, 32, 15470264320, 73355264},
+    {"vgg19", 143667240, 38, 19632062464, 78573568},
+    {"vgg11_bn", 132868840, 38, 7609090048, 78573568},
+    {"resnet18", 11689512, 62, 1814073344, 22179840},
+    {"resnet34", 21797672, 110, 3663761408, 32215040},
+    {"resnet50", 25557032, 161, 4089184256, 85909504},
+    {"resnet101", 44549160, 314, 7801405440, 126853120},
+    {"resnet152", 60192808, 467, 11513626624, 177430528},
+    {"inception_v3", 27161264, 292, 5718899296, 98816556, 4. * 2048 * 8 * 8},
+    {"googlenet", 13004888, 187, 1506748416, 48495488, 4. * 1024 * 7 * 7},
+    {"resnext50_32x4d", 25028904, 161, 4230479872, 112201728},
+    {"wide_resnet50_2", 68883240, 161, 11398021120, 112201728},
+};
+
+}  // namespace
+
+TEST_CASE("zoo models have torchvision's parameters, multiply-adds and saved activations") {
+  for (const Published& row : published) {
+    CAPTURE(row.name);
+    const ModelSummary summary = summarize(model_from(row.name));
+    CHECK(summary.name == row.name);
+    CHECK(summary.parameters == row.parameters);
+    CHECK(summary.parameter_tensors == row.tensors);
+    CHECK(summary.forward_macs == row.macs);
+    CHECK(summary.forward_flops == 2.0 * static_cast<double>(row.macs));
+    CHECK(summary.saved_activation_bytes == row.saved_bytes - row.mean_input);
+  }
+}
+
+TEST_CASE(
+    "without their auxiliary heads inception_v3 and googlenet have the multiply-adds and parameters "
+    "published") {
+  // torchvision's documentation: Inception v3 5.713 G; GoogLeNet 1.498 G, 6,624,904 parameters.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> without;
+  for (const char* name : {"inception_v3", "googlenet"})
+    for (const LayerSummary& layer : summarize(model_from(name)).layers)
+      if (!layer.name.starts_with("Aux") && !layer.name.starts_with("aux")) {
+        without[name].first += layer.forward_macs;
+        without[name].second += layer.parameters;
+      }
+  CHECK(without["inception_v3"].first == 5713216096);
+  CHECK(without["inception_v3"].second == 23834568);
+  CHECK(without["googlenet"].first == 1498376192);
+  CHECK(without["googlenet"].second == 6624904);
+}
+
+TEST_CASE("the CIFAR-10 network of two convolutions takes its filters as parameters") {
+  // 32 -5x5-> 28 -pool-> 14 -5x5-> 10 -pool-> 5.  K1 = 500, K2 = 1500:
+  //   conv1 28*28*500*75 = 29,400,000   conv2 10*10*1500*500*25 = 1,875,000,000   fc 1500*25*10 = 375,000
+  const ModelSummary wide = summarize(model_from("{name: cifar_two_conv, filters: [500, 1500]}"));
+  CHECK(wide.forward_macs == 1904775000);
+  // weights 500*75 + 1500*500*25 + 37500*10, biases 500 + 1500 + 10
+  CHECK(wide.parameters == 37500 + 18750000 + 375000 + 2010);
+  CHECK(summarize(model_from("cifar_two_conv")).forward_macs == 2940000 + 62500000 + 125000);
+}
+
+TEST_CASE("VGG-16 for CIFAR-10 is the convolutions and one layer of 512 to 10") {
+  const ModelSummary summary = summarize(model_from("vgg16_cifar10"));
+  CHECK(summary.parameters == 14714688 + 5130);  // VGG-16's convolutions; 512 * 10 + 10
+}
+
+TEST_CASE("a zoo model takes another input and other classes") {
+  const Model model = model_from("{name: resnet18, input: [3, 64, 64], classes: 10}");
+  CHECK(model.input == Shape{3, 64, 64});
+  CHECK(model.layers.back().output == Shape{10});
+  CHECK(summarize(model).parameters == 11689512 - 990 * 513);
+}
+
+TEST_CASE("every zoo file reads, and has a loss") {
+  for (std::string name : zoo_names()) {
+    if (name == "wrn_DEPTH_WIDTH") name = "wrn_28_10";
+    CAPTURE(name);
+    const Model model = model_from(name);
+    CHECK(model.cross_entropy_loss);
+    CHECK(summarize(model).parameters > 0);
+  }
+}
+
+TEST_CASE("reading ResNet-152 and building its graph takes less than 10 ms") {
+  double best_s = 1;  // of several, for the machine may be busy
+  for (int i = 0; i < 20; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const TrainingGraph graph = build_training_graph(model_from("resnet152"), {});
+    best_s =
+        std::min(best_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    CHECK(graph.parameters.size() == 467);
+  }
+#ifdef NDEBUG
+  CHECK(best_s < 0.010);
+#else
+  CHECK(best_s < 0.5);  // unoptimised, perhaps under a sanitizer
+#endif
+}
+
+TEST_CASE("an unknown model name gets a suggestion and the list") {
+  const std::string error = error_of("resnet51");
+  CHECK(error.starts_with(
+      "test.yaml:1:1: model: unknown model 'resnet51' (did you mean 'resnet50'?); the zoo has: alexnet, "));
+  CHECK(error.ends_with(". A model of your own needs `layers`"));
+  CHECK(error_of("{name: wrn_DEPTH_WIDTH}")
+            .starts_with("test.yaml:1:8: model.name: unknown model 'wrn_DEPTH_WIDTH'"));
+}
+
+TEST_CASE("what a zoo model is given must be of the parameter's kind") {
+  CHECK(error_of("{name: resnet18, classes: 0}") ==
+        "test.yaml:1:27: model.classes: 0 is out of range: between 1 and 1000000000 is allowed");
+  CHECK(error_of("{name: cifar_two_conv, filters: [50]}") ==
+        "test.yaml:1:33: model.filters: expected a list of 2 whole numbers such as [50, 500], found a list "
+        "of 1");
+  CHECK(error_of("{name: cifar_two_conv, filters: 50}") ==
+        "test.yaml:1:33: model.filters: expected a list of 2 whole numbers such as [50, 500], found '50'");
+  CHECK(error_of("{name: resnet18, clases: 10}") ==
+        "test.yaml:1:18: model.clases: unknown key (did you mean 'classes'?); known here: classes, input, "
+        "name");
+  CHECK(error_of("{name: vgg16, input: [3, 16, 16]}")
+            .find("layer 'stage5.pool': the kernel spans 2 in height, the "
+                  "padded input has 1") != std::string::npos);
+}
