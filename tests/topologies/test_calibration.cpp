@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "sim/base/data_path.h"
+#include "topologies/calibration.h"
+
+using namespace convoy;
+
+namespace {
+
+// A profile in a file of its own, removed with the object.
+class Profile {
+ public:
+  explicit Profile(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / fmt::format("convoy_profile_{}.csv", next_name())) {
+    std::ofstream(path_) << text;
+  }
+  ~Profile() { std::filesystem::remove(path_); }
+  Profile(const Profile&) = delete;
+  Profile& operator=(const Profile&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  static std::string next_name() {
+    static int count = 0;
+    return fmt::format("{}_{}", std::random_device()(), count++);  // a file name, nothing that is tested
+  }
+  std::filesystem::path path_;
+};
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// The message of reading `text`, without the file's name.
+std::string profile_error(const std::string& text) {
+  const Profile profile(text);
+  const std::string message = error_of([&] { calibrate(profile.path(), "k80"); });
+  return message.starts_with(profile.path()) ? message.substr(profile.path().size()) : message;
+}
+
+std::string published() { return data_path("results/published") + "/single_device.csv"; }
+
+// The model of docs/cost_model.md, written a second time: time of the forward pass of a convolution, square
+// kernel, stride 1, on a device of 10 TFLOP/s and 100 GB/s.
+struct Truth {
+  double one = 0.62, three = 1.35, five = 1.1, bandwidth = 0.8, launch_s = 17e-6;
+  double half_outputs = 20, half_reduction = 40, half_rows = 900;
+
+  double seconds(double images, double in, double out, double kernel, double side) const {
+    const double rows = images * side * side, length = in * kernel * kernel;
+    const double limit = kernel == 1 ? one : kernel == 3 ? three : five;
+    const double rate = 10e12 * limit * (out / (out + half_outputs)) * (length / (length + half_reduction)) *
+                        (rows / (rows + half_rows));
+    const double bytes = 4 * (rows * (in + out) + length * out);
+    return launch_s + std::max(2 * rows * length * out / rate, bytes / (100e9 * bandwidth));
+  }
+};
+
+Work kernel(double in, double out, double size, double side) {
+  Work w;
+  w.kind = KernelKind::convolution;
+  w.in_channels = static_cast<std::int64_t>(in);
+  w.out_channels = static_cast<std::int64_t>(out);
+  w.kernel_h = w.kernel_w = static_cast<std::int64_t>(size);
+  w.stride = w.groups = 1;
+  w.out_h = w.out_w = static_cast<std::int64_t>(side);
+  w.flops_per_image = 2 * side * side * in * out * size * size;
+  w.bytes_per_image = 4 * side * side * (in + out);
+  w.bytes_fixed = 4 * in * out * size * size;
+  return w;
+}
+
+DeviceType blank() {
+  DeviceType d;
+  d.name = "blank";
+  d.peak_flops = {{Precision::fp32, 10e12}};
+  d.memory_bytes = 16e9;
+  d.memory_bandwidth_Bps = 100e9;
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("a fit finds the parameters that made the measurements") {
+  const Truth truth;
+  std::vector<Observation> observations;
+  for (const double size : {1.0, 3.0, 5.0})
+    for (const double in : {8.0, 32.0, 128.0, 512.0})
+      for (const double out : {16.0, 64.0, 512.0})
+        for (const double side : {7.0, 28.0})
+          for (const double images : {1.0, 32.0})
+            observations.push_back({{kernel(in, out, size, side)},
+                                    images,
+                                    Precision::fp32,
+                                    truth.seconds(images, in, out, size, side),
+                                    0.01});
+  const DeviceType d = fit_efficiencies(blank(), observations);
+  const Efficiency& e = d.efficiency[0];
+  const auto compute = [&](KernelClass c) { return e.compute[static_cast<std::size_t>(c)]; };
+  CHECK(compute(KernelClass::convolution_1x1) == doctest::Approx(truth.one).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_3x3) == doctest::Approx(truth.three).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_5x5) == doctest::Approx(truth.five).epsilon(0.02));
+  CHECK(e.bandwidth[static_cast<std::size_t>(KernelClass::convolution_1x1)] ==
+        doctest::Approx(truth.bandwidth).epsilon(0.02));
+  CHECK(d.launch_overhead_s == doctest::Approx(truth.launch_s).epsilon(0.02));
+  CHECK(e.half_outputs == doctest::Approx(truth.half_outputs).epsilon(0.05));
+  CHECK(e.half_reduction == doctest::Approx(truth.half_reduction).epsilon(0.05));
+  CHECK(e.half_rows == doctest::Approx(truth.half_rows).epsilon(0.05));
+  // and predicts kernels it has not seen
+  for (const double images : {4.0, 100.0})
+    for (const double size : {1.0, 3.0, 5.0}) {
+      const double time = operation_time_s(kernel(96, 200, size, 14), images, Precision::fp32, d);
+      CHECK(time == doctest::Approx(truth.seconds(images, 96, 200, size, 14)).epsilon(0.02));
+    }
+}
+
+TEST_CASE("what is not measured stays at its prior, and other precisions at theirs") {
+  const Truth truth;
+  const DeviceType d = fit_efficiencies(
+      blank(), {{{kernel(64, 64, 3, 56)}, 32, Precision::fp32, truth.seconds(32, 64, 64, 3, 56), 0.05}});
+  // the priors of docs/cost_model.md
+  CHECK(d.efficiency[0].compute[static_cast<std::size_t>(KernelClass::matmul)] ==
+        doctest::Approx(0.7).epsilon(1e-6));
+  CHECK(d.efficiency[0].bandwidth[static_cast<std::size_t>(KernelClass::update)] ==
+        doctest::Approx(0.7).epsilon(1e-6));
+  const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
+  CHECK(fp16.compute[static_cast<std::size_t>(KernelClass::convolution_1x1)] ==
+        doctest::Approx(0.4).epsilon(1e-6));
+}
+
+TEST_CASE("without observations a device stays as it is") {
+  const DeviceType d = fit_efficiencies(blank(), {});
+  CHECK(d.efficiency == blank().efficiency);
+  CHECK(d.launch_overhead_s == 0);
+}
+
+TEST_CASE("the YAML of a fit reads back as the device") {
+  const CalibrationReport report = calibrate(published(), "v100-sxm2-16gb");
+  const std::string yaml =
+      "peak: {fp32: 15.7TFLOPS, fp16: 125TFLOPS}\nmemory: 16GiB\nmemory_bandwidth: 900GB/s\n" + report.yaml;
+  const DeviceType read = read_device(parse_yaml(yaml, "fit.yaml"), "v100-sxm2-16gb");
+  CHECK(read.launch_overhead_s == doctest::Approx(report.device.launch_overhead_s).epsilon(0.005));
+  for (const Precision p : {Precision::fp32, Precision::fp16}) {
+    const Efficiency &a = read.efficiency[static_cast<std::size_t>(p)],
+                     &b = report.device.efficiency[static_cast<std::size_t>(p)];
+    for (std::size_t c = 0; c < kernel_class_count; ++c) {
+      CAPTURE(kernel_class_names[c]);
+      CHECK(a.compute[c] == doctest::Approx(b.compute[c]).epsilon(0.006));
+      CHECK(a.bandwidth[c] == doctest::Approx(b.bandwidth[c]).epsilon(0.006));
+    }
+    CHECK(a.half_rows == doctest::Approx(b.half_rows).epsilon(0.006));
+  }
+}
+
+TEST_CASE("the catalogue's efficiencies are what calibrate makes of the published figures") {
+  for (const char* name :
+       {"k80", "p100-sxm2-16gb", "v100-sxm2-16gb", "t4", "a100-sxm4-80gb", "a10", "h100-sxm5-80gb",
+        "titan-x-maxwell", "titan-x-pascal", "gtx-1080", "gtx-1080-ti", "rtx-3090", "xeon-e5-2630-v3-dual"}) {
+    CAPTURE(name);
+    const CalibrationReport report = calibrate(published(), name);
+    std::ifstream file(data_path("topologies/catalog/devices") + "/" + name + ".yaml");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    CHECK(text.find(report.yaml) != std::string::npos);
+  }
+}
+
+TEST_CASE("devices without figures of their own have those of the sibling their source names") {
+  for (const auto& [name, sibling] :
+       std::vector<std::pair<const char*, const char*>>{{"k20", "k80"},
+                                                        {"k40", "k80"},
+                                                        {"m40", "titan-x-maxwell"},
+                                                        {"gtx-980", "titan-x-maxwell"},
+                                                        {"p40", "gtx-1080-ti"},
+                                                        {"titan-xp", "titan-x-pascal"},
+                                                        {"p100-pcie-16gb", "p100-sxm2-16gb"},
+                                                        {"v100-pcie-16gb", "v100-sxm2-16gb"},
+                                                        {"v100-sxm2-32gb", "v100-sxm2-16gb"},
+                                                        {"titan-v", "v100-sxm2-16gb"},
+                                                        {"rtx-2080-ti", "t4"},
+                                                        {"a100-sxm4-40gb", "a100-sxm4-80gb"},
+                                                        {"a100-pcie-40gb", "a100-sxm4-80gb"},
+                                                        {"l4", "a10"},
+                                                        {"h200-sxm-141gb", "h100-sxm5-80gb"}}) {
+    CAPTURE(name);
+    const DeviceType d = load_device(name, {}), of = load_device(sibling, {});
+    CHECK(d.launch_overhead_s == of.launch_overhead_s);
+    for (const auto& [precision, peak] : d.peak_flops)
+      CHECK(d.efficiency[static_cast<std::size_t>(precision)] ==
+            of.efficiency[static_cast<std::size_t>(precision)]);
+    for (const auto& [key, text] : d.sources)
+      if (key == "efficiency") CHECK(text.find(std::string("taken from ") + sibling) == 0);
+  }
+}
+
+TEST_CASE("rows with role test do not move a fit") {
+  const std::string head = "device,model,batch,step,images_per_s,role\nk80,resnet18,16,train,100,fit\n";
+  const Profile with(head + "k80,resnet18,32,train,5,test\n"), without(head);
+  const CalibrationReport a = calibrate(with.path(), "k80"), b = calibrate(without.path(), "k80");
+  CHECK(a.yaml == b.yaml);
+  CHECK(a.mean_error == b.mean_error);
+  REQUIRE(a.rows.size() == 2);
+  CHECK(a.rows[1].role == "test");
+  CHECK(a.rows[1].error > 10);
+}
+
+TEST_CASE("layers and kernels of a profile are fitted like networks") {
+  const Profile profile(
+      "device,model,layer,kernel,batch,step,images_per_s\n"
+      "k80,vgg11,,,32,forward,100\n"
+      "k80,resnet18,stem.conv,,32,forward,1000\n"
+      "k80,,,convolution 64>128 3x3/1 28x28,32,weight_gradient,2000\n"
+      "k80,,,matmul 4096>1000,256,forward,300000\n");
+  const CalibrationReport report = calibrate(profile.path(), "k80");
+  REQUIRE(report.rows.size() == 4);
+  CHECK(report.rows[1].model == "resnet18 stem.conv");
+  // 2 x 28 x 28 x 64 x 128 x 9 = 115,605,504 FLOPs an image
+  const std::vector<Work> works = measured_work(read_measurements(profile.path())[2]);
+  REQUIRE(works.size() == 1);
+  CHECK(works[0].phase == Phase::weight_gradient);
+  CHECK(works[0].flops_per_image == 115605504);
+  // (64 + 128) x 28 x 28 x 4 B of activations, 64 x 128 x 9 x 4 B of weights
+  CHECK(works[0].bytes_per_image == 602112);
+  CHECK(works[0].bytes_fixed == 294912);
+  // 2 x 4096 x 1000
+  CHECK(measured_work(read_measurements(profile.path())[3])[0].flops_per_image == 8192000);
+}
+
+TEST_CASE("steps cover the phases they name") {
+  const auto count = [](const char* step) {
+    const Profile profile(fmt::format("device,model,batch,step,images_per_s\nk80,vgg11,8,{},10\n", step));
+    return measured_work(read_measurements(profile.path())[0]).size();
+  };
+  CHECK(count("forward_backward") == count("forward") + count("backward"));
+  CHECK(count("backward") == count("data_gradient") + count("weight_gradient"));
+  CHECK(count("train") > count("forward_backward"));
+}
+
+TEST_CASE("wrong profiles are refused with line and column") {
+  CHECK(profile_error("device,model,batch,step\nk80,vgg11,8,train\n") ==
+        ":1:1: column 'images_per_s' is missing");
+  CHECK(profile_error("device,batch,step,images_per_s\nk80,8,train,1\n") ==
+        ":1:1: a column 'model' or 'kernel' is missing");
+  CHECK(
+      profile_error("device,model,bacth,step,images_per_s\n") ==
+      ":1:14: unknown column 'bacth' (did you mean 'batch'?); there are device, model, layer, kernel, batch, "
+      "precision, step, framework, images_per_s, role, source, note");
+  CHECK(profile_error("device,model,batch,step,step,images_per_s\n") ==
+        ":1:25: column 'step' is there twice");
+  const std::string head = "device,model,batch,step,images_per_s\n";
+  CHECK(profile_error(head) == ": holds no measurement");
+  CHECK(profile_error(head + "k80,vgg11,8,train\n") == ":2:1: 4 cells where the header has 5");
+  CHECK(profile_error(head + "k80,vgg11,0,train,10\n") ==
+        ":2:11: batch: expected a number above zero, found '0'");
+  CHECK(profile_error(head + "k80,vgg11,8,train,nan\n") ==
+        ":2:19: images_per_s: expected a number above zero, found 'nan'");
+  CHECK(profile_error(head + "k80,vgg11,8,trian,10\n") ==
+        ":2:13: step: 'trian' is not one of train, forward_backward, forward, backward, data_gradient, "
+        "weight_gradient (did you mean 'train'?)");
+  CHECK(profile_error(head + "k80,,8,train,10\n") == ":2:1: give either a model or a kernel, and not both");
+  CHECK(profile_error(head + ",vgg11,8,train,10\n") == ":2:1: device: expected a name, found nothing");
+  CHECK(profile_error(head + "k80,\"vgg11,8,train,10\n") == ":2:5: a quoted cell does not end on its line");
+  CHECK(profile_error(head + "k80,\"vgg11\"x,8,train,10\n") ==
+        ":2:5: expected a comma after the closing quote");
+  CHECK(profile_error(head + "t4,vgg11,8,train,10\n") == ": holds no row with device k80 and role fit");
+  CHECK(profile_error("device,model,precision,batch,step,images_per_s\nk80,vgg11,tf32,8,train,10\n") ==
+        ":2:1: k80 has no peak for tf32");
+  CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,nosuch,8,train,10\n") ==
+        ":2:1: layer: vgg11 has no layer 'nosuch'");
+  CHECK(profile_error("device,kernel,batch,step,images_per_s\nk80,convolution 3x3,8,forward,10\n") ==
+        ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output) or 'matmul IN>OUT', "
+        "found "
+        "'convolution 3x3'");
+  CHECK(error_of([] { read_measurements("/nowhere/profile.csv"); }) ==
+        "/nowhere/profile.csv: cannot be read");
+}
+
+TEST_CASE("cells may be quoted") {
+  const Profile profile(
+      "device,model,batch,step,images_per_s,note\r\nk80,\"vgg11\",8,train,10,\"a, \"\"b\"\"\"\r\n");
+  const std::vector<Measurement> rows = read_measurements(profile.path());
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].model == "vgg11");
+  CHECK(rows[0].note == "a, \"b\"");
+}

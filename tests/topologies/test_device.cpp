@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "sim/base/data_path.h"
+#include "topologies/device.h"
+
+using namespace convoy;
+
+namespace {
+
+DeviceType device(const std::string& yaml) { return read_device(parse_yaml(yaml, "lab.yaml"), "mine"); }
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+std::string error_in(const std::string& yaml) {
+  return error_of([&] { device(yaml); });
+}
+
+// `yaml` as flow style without its closing brace, plus one more entry.
+std::string with(const std::string& entry) {
+  return "{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0, " + entry + "}";
+}
+
+double compute(const Efficiency& e, KernelClass c) { return e.compute[static_cast<std::size_t>(c)]; }
+double bandwidth(const Efficiency& e, KernelClass c) { return e.bandwidth[static_cast<std::size_t>(c)]; }
+
+}  // namespace
+
+TEST_CASE("an inline device is read with its units") {
+  const DeviceType d = device(
+      "{peak: {fp32: 10TFLOPS, fp16: 40TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0, "
+      "launch_overhead: 5us, idle_power: 50W, peak_power: 250W, reserved: 500MiB, sources: {peak: data "
+      "sheet}}");
+  CHECK(d.name == "mine");
+  CHECK(d.peak_flops == std::map<Precision, double>{{Precision::fp32, 10e12}, {Precision::fp16, 40e12}});
+  CHECK(d.memory_bytes == 16.0 * 1024 * 1024 * 1024);
+  CHECK(d.memory_bandwidth_Bps == 500e9);
+  CHECK(d.launch_overhead_s == doctest::Approx(5e-6).epsilon(1e-15));
+  CHECK(d.idle_power_w == 50);
+  CHECK(d.peak_power_w == 250);
+  CHECK(d.reserved_bytes == 500.0 * 1024 * 1024);
+  CHECK(d.sources == std::vector<std::pair<std::string, std::string>>{{"peak", "data sheet"}});
+  CHECK(d.runs(Precision::fp16));
+  CHECK_FALSE(d.runs(Precision::tf32));
+}
+
+TEST_CASE("what an inline device may leave out is zero") {
+  const DeviceType d =
+      device("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}");
+  CHECK(d.launch_overhead_s == 0);
+  CHECK(d.reserved_bytes == 0);
+  CHECK(d.idle_power_w == 0);
+  CHECK(d.peak_power_w == 0);
+}
+
+TEST_CASE("efficiency 1.0 is the neutral one for every precision") {
+  const DeviceType d =
+      device("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}");
+  for (const Efficiency& e : d.efficiency) CHECK(e == Efficiency());
+}
+
+TEST_CASE("a single number is the share of peak and of bandwidth for everything") {
+  const DeviceType d =
+      device("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 0.5}");
+  for (const Efficiency& e : d.efficiency) CHECK(e == Efficiency(0.5));
+}
+
+TEST_CASE("an efficiency mapping names kinds, the rest is its default") {
+  const DeviceType d = device(
+      "{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: {default: 0.5, "
+      "convolution_3x3: 1.5, normalization: 0.25, bandwidth: 0.75, weight_gradient: 0.8, half_rows: 100, "
+      "fp16: {convolution_3x3: 0.4, half_rows: 300}}}");
+  const Efficiency& fp32 = d.efficiency[static_cast<std::size_t>(Precision::fp32)];
+  CHECK(compute(fp32, KernelClass::convolution_3x3) == 1.5);
+  CHECK(bandwidth(fp32, KernelClass::convolution_3x3) == 0.75);
+  CHECK(compute(fp32, KernelClass::matmul) == 0.5);
+  CHECK(bandwidth(fp32, KernelClass::matmul) == 0.75);
+  CHECK(bandwidth(fp32, KernelClass::normalization) == 0.25);
+  CHECK(compute(fp32, KernelClass::normalization) == 1.0);
+  CHECK(bandwidth(fp32, KernelClass::elementwise) == 0.5);
+  CHECK(compute(fp32, KernelClass::custom) == 1.0);
+  CHECK(bandwidth(fp32, KernelClass::custom) == 1.0);
+  CHECK(fp32.phase == std::array<double, 4>{1, 1, 0.8, 1});
+  CHECK(fp32.half_rows == 100);
+  const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
+  CHECK(compute(fp16, KernelClass::convolution_3x3) == 0.4);
+  CHECK(fp16.half_rows == 300);
+  CHECK(bandwidth(fp16, KernelClass::normalization) == 0.25);
+  CHECK(d.efficiency[static_cast<std::size_t>(Precision::bf16)] == fp32);
+}
+
+TEST_CASE("a device without efficiency is an error, not a guess") {
+  CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s}") ==
+        "lab.yaml:1:1: devices.mine: key 'efficiency' is missing");
+}
+
+TEST_CASE("wrong devices are refused with their place and the remedy") {
+  CHECK(error_in(with("memroy: 1GiB")).starts_with("lab.yaml:1:"));
+  CHECK(error_in("{peak: {}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}") ==
+        "lab.yaml:1:8: devices.mine.peak: give the peak of at least one precision: fp32, tf32, fp16 or bf16");
+  CHECK(error_in(with("reserved: 16GiB")) ==
+        "lab.yaml:1:95: devices.mine.reserved: must be less than the device's memory");
+  CHECK(error_in(with("idle_power: 60W, peak_power: 50W")) ==
+        "lab.yaml:1:114: devices.mine.peak_power: must be at least idle_power");
+  CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 0}") ==
+        "lab.yaml:1:80: devices.mine.efficiency: 0 is out of range: between 1e-06 and 4 is allowed");
+  CHECK(error_in(
+            "{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: {matmul: 1}}") ==
+        "lab.yaml:1:80: devices.mine.efficiency: key 'default' is missing");
+  CHECK(error_in("[1, 2]") == "lab.yaml:1:1: devices.mine: expected a mapping (key: value), found a list");
+}
+
+TEST_CASE("an unknown device is refused with the nearest name") {
+  const std::string message = error_of([] { load_device("v100-sxm2-16g", {"cluster.yaml", 3, 5}); });
+  CHECK(
+      message.starts_with("cluster.yaml:3:5: unknown device 'v100-sxm2-16g' (did you mean "
+                          "'v100-sxm2-16gb'?); the catalogue has a10, "));
+}
+
+TEST_CASE("the catalogue has every device it promises") {
+  const std::vector<std::string> names = device_names();
+  for (const char* name : {"k20",
+                           "k40",
+                           "k80",
+                           "m40",
+                           "p40",
+                           "p100-pcie-16gb",
+                           "p100-sxm2-16gb",
+                           "v100-pcie-16gb",
+                           "v100-sxm2-16gb",
+                           "v100-sxm2-32gb",
+                           "t4",
+                           "a100-sxm4-40gb",
+                           "a100-sxm4-80gb",
+                           "a100-pcie-40gb",
+                           "a10",
+                           "l4",
+                           "h100-sxm5-80gb",
+                           "h200-sxm-141gb",
+                           "titan-x-maxwell",
+                           "titan-x-pascal",
+                           "titan-xp",
+                           "titan-v",
+                           "gtx-980",
+                           "gtx-1080",
+                           "gtx-1080-ti",
+                           "rtx-2080-ti",
+                           "rtx-3090",
+                           "xeon-e5-2630-v3-dual"}) {
+    CAPTURE(name);
+    CHECK(std::binary_search(names.begin(), names.end(), name));
+  }
+}
+
+namespace {
+
+// Dotted paths of the leaves that hold a number.
+void number_leaves(const YamlNode& node, const std::string& path, std::vector<std::string>& leaves) {
+  for (const auto& [key, value] : node.entries) {
+    const std::string here = path.empty() ? key : path + "." + key;
+    if (here == "sources") continue;
+    if (value.kind == YamlNode::Kind::mapping) number_leaves(value, here, leaves);
+    if (value.kind == YamlNode::Kind::scalar && !value.scalar.empty() && value.scalar[0] >= '0' &&
+        value.scalar[0] <= '9')
+      leaves.push_back(here);
+  }
+}
+
+bool covers(const std::string& source, const std::string& leaf) {
+  return leaf == source || (leaf.starts_with(source) && leaf[source.size()] == '.');
+}
+
+}  // namespace
+
+TEST_CASE("every number of the catalogue has its source, and every source a number") {
+  for (const std::string& name : device_names()) {
+    CAPTURE(name);
+    const DeviceType d = load_device(name, {});
+    CHECK(d.name == name);
+    CHECK_FALSE(d.title.empty());
+    std::vector<std::string> leaves;
+    number_leaves(load_yaml(data_path("topologies/catalog/devices") + "/" + name + ".yaml"), "", leaves);
+    CHECK(leaves.size() > 10);
+    for (const std::string& leaf : leaves) {
+      CAPTURE(leaf);
+      CHECK(std::any_of(d.sources.begin(), d.sources.end(),
+                        [&](const auto& s) { return covers(s.first, leaf); }));
+    }
+    for (const auto& [key, text] : d.sources) {
+      CAPTURE(key);
+      CHECK(text.size() > 5);
+      CHECK(std::any_of(leaves.begin(), leaves.end(),
+                        [&](const std::string& leaf) { return covers(key, leaf); }));
+    }
+  }
+}
+
+TEST_CASE("a K80 is half of a board") {
+  const DeviceType k80 = load_device("k80", {});
+  CHECK(k80.title == "NVIDIA Tesla K80, one of the board's two GPUs (half a board)");
+  CHECK(k80.peak_flops.at(Precision::fp32) == doctest::Approx(8.736e12 / 2));
+  CHECK(k80.memory_bytes == 12.0 * 1024 * 1024 * 1024);
+  CHECK(k80.memory_bandwidth_Bps == doctest::Approx(480e9 / 2));
+}
