@@ -9,39 +9,48 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/base/yaml_node.h"
 
 namespace convoy {
 
-// The results of an experiment as plain values, named as in results.json (design B5, schema convoy.results/1).
+// The results of an experiment as plain values, named as in results.json (docs/results.md, schema
+// convoy.results/1).
 
 struct DeviceResult {
   std::string name;
   double busy_s = 0, sent_bytes = 0, received_bytes = 0, peak_memory_bytes = 0, energy_j = 0;
-  std::array<double, memory_class_count> memory{};   ///< by class at the peak, bytes
+  std::array<double, memory_class_count> memory{};  ///< by class at the peak, bytes
+  bool operator==(const DeviceResult&) const = default;
 };
 
 struct LinkResult {
   std::string name;
-  double bytes = 0, utilization = 0;                 ///< bytes / (bandwidth step time)
+  double bytes = 0, utilization = 0;  ///< bytes / (bandwidth step time)
+  bool operator==(const LinkResult&) const = default;
 };
 
+/// What the step waits for most: the device or port that is busy for the largest share of it.
 struct Bottleneck {
-  std::string kind;      ///< "compute" | "link" | "memory" | "host"
-  std::string name;      ///< of the device or port
-  double utilization = 0;///< share of the step it is busy
-  std::string text;      ///< a sentence for people
+  std::string kind;        ///< "compute" | "link" | "memory" | "host"
+  std::string name;        ///< of the device or port
+  double utilization = 0;  ///< share of the step it is busy
+  std::string text;        ///< a sentence for people
+  bool operator==(const Bottleneck&) const = default;
 };
 
 struct RunResult {
-  std::string id;                                             ///< "1", "2", ... in sweep order
-  std::vector<std::pair<std::string, std::string>> point;     ///< dotted path -> value as flow YAML
+  std::string id;                                       ///< "1", "2", ... in sweep order
+  std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
   std::string model, cluster, strategy;
+  std::string device_type;    ///< "k80"; "v100-sxm2-16gb + k80" where they differ
+  std::string network_model;  ///< of the machine; in results.json part of the manifest
   std::int64_t devices = 0;
   double global_batch = 0;
   double step_time_s = 0, throughput_images_per_s = 0;
-  std::optional<double> epoch_time_s, cost_usd_per_epoch;     ///< where dataset and prices are known
+  std::optional<double> epoch_time_s, cost_usd_per_epoch;  ///< where dataset and prices are known
   double energy_j = 0;
-  double compute_s = 0, exposed_comm_s = 0, idle_s = 0;       ///< of the critical device; they add up to step_time_s
+  double compute_s = 0, exposed_comm_s = 0,
+         idle_s = 0;  ///< of the critical device; they add up to step_time_s
   double comm_bytes = 0, load_imbalance = 1, peak_memory_bytes = 0;
   bool fits = true;
   Bottleneck bottleneck;
@@ -50,8 +59,9 @@ struct RunResult {
 };
 
 struct Manifest {
-  std::string version, simgrid, config_sha256;
-  std::vector<std::pair<std::string, std::string>> inputs;    ///< file -> sha256
+  std::string version, simgrid, network_model, config_sha256;
+  std::vector<std::string> set;                             ///< --set key=value, as given
+  std::vector<std::pair<std::string, std::string>> inputs;  ///< file -> sha256
 };
 
 struct Results {
@@ -59,5 +69,11 @@ struct Results {
   std::vector<RunResult> runs;
   Manifest manifest;
 };
+
+/// Throughput per device of each run, relative to the best among the runs with the fewest devices in its
+/// group. A group is the runs whose sweep points differ only in the strategy and in counts of nodes and
+/// devices, and whose model and kind of device are the same (docs/results.md). Empty where no group has runs
+/// of different device counts.
+std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs);
 
 }  // namespace convoy

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/bottleneck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+constexpr double equal_share = 1e-6;  ///< shares this near are the same to a reader
+
+struct Busiest {
+  std::size_t first = 0;
+  std::size_t count = 0;  ///< that are as busy
+  double share = 0;
+};
+
+template <class Seconds>
+Busiest busiest(std::size_t count, double step_s, Seconds seconds) {
+  Busiest result;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const double share = step_s > 0 ? seconds(i) / step_s : 0; share > result.share + equal_share)
+      result = {i, 0, share};
+  for (std::size_t i = 0; i < count; ++i)
+    if (step_s > 0 && seconds(i) / step_s >= result.share - equal_share) ++result.count;
+  return result;
+}
+
+std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0); }
+
+std::optional<Bottleneck> over_full(const Machine& machine, const ReplayResult& replayed) {
+  std::optional<Bottleneck> worst;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const double size = machine.device_types[machine.devices[d].type].memory_bytes;
+    const double peak = replayed.endpoints[d].peak_memory_bytes;
+    if (peak <= size || (worst && peak / size <= worst->utilization)) continue;
+    worst = Bottleneck{"memory", machine.devices[d].name, peak / size,
+                       fmt::format("{} needs {} and has {} of memory", machine.devices[d].name,
+                                   format_bytes(peak), format_bytes(size))};
+  }
+  return worst;
+}
+
+std::string compute_text(const Machine& machine, const Busiest& found) {
+  const Device& device = machine.devices[found.first];
+  const std::string& type = machine.device_types[device.type].name;
+  const std::size_t all = machine.devices.size();
+  if (found.count == all)
+    return fmt::format("{} {} of the step",
+                       all == 1                           ? fmt::format("the {} computes", type)
+                       : machine.device_types.size() == 1 ? fmt::format("all {} {} compute", all, type)
+                                                          : fmt::format("all {} devices compute", all),
+                       percent(found.share));
+  if (found.count > 1)
+    return fmt::format("{} of {} devices, such as {} ({}), compute {} of the step", found.count, all,
+                       device.name, type, percent(found.share));
+  return fmt::format("{} ({}) computes {} of the step", device.name, type, percent(found.share));
+}
+
+/// "n0.nic" -> "n0's NIC"; "ps0.nic2" -> "parameter server ps0's NIC 2"; "leaf2.spine1" -> "link
+/// leaf2.spine1".
+std::string port_text(const Machine& machine, const std::string& port) {
+  const std::size_t dot = port.rfind('.');
+  if (dot == std::string::npos) return fmt::format("the medium '{}'", port);
+  const std::string owner = port.substr(0, dot), part = port.substr(dot + 1);
+  if (!part.starts_with("nic")) return fmt::format("link {}", port);
+  const auto host = std::find_if(machine.hosts.begin(), machine.hosts.end(),
+                                 [&](const Host& h) { return h.name == owner; });
+  const bool server = host != machine.hosts.end() && host->device_count == 0;
+  return fmt::format("{}{}'s NIC{}{}", server ? "parameter server " : "", owner, part.size() > 3 ? " " : "",
+                     part.substr(3));
+}
+
+}  // namespace
+
+Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed) {
+  if (std::optional<Bottleneck> memory = over_full(machine, replayed)) return *memory;
+  const double step_s = replayed.step_time_s;
+  const std::size_t devices = machine.devices.size();
+  const Busiest compute =
+      busiest(devices, step_s, [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
+  const Busiest port =
+      busiest(machine.port_count, step_s, [&](std::size_t p) { return replayed.port_busy_s[p]; });
+  const Busiest host = busiest(machine.hosts.size(), step_s,
+                               [&](std::size_t h) { return replayed.endpoints[devices + h].compute_s; });
+  if (compute.share + equal_share >= std::max(port.share, host.share))
+    return {"compute", machine.devices[compute.first].name, compute.share, compute_text(machine, compute)};
+  if (port.share + equal_share >= host.share) {
+    const auto link = std::find_if(machine.links.begin(), machine.links.end(),
+                                   [&](const Link& l) { return l.port == port.first; });
+    const std::string name = port_name(*link);
+    const std::string like_it = port.count > 1 ? fmt::format(" (as {} others)", port.count - 1) : "";
+    return {
+        "link", name, port.share,
+        fmt::format("{}{} is busy {} of the step", port_text(machine, name), like_it, percent(port.share))};
+  }
+  const std::string& name = machine.hosts[host.first].name;
+  return {"host", name, host.share,
+          fmt::format("{}'s CPUs add gradients {} of the step", name, percent(host.share))};
+}
+
+}  // namespace convoy

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "sim/app/commands.h"
+#include "sim/app/manifest.h"
+#include "sim/app/output_folder.h"
+#include "sim/app/sweep.h"
+#include "sim/results/write_csv.h"
+#include "sim/results/write_json.h"
+#include "sim/results/write_table.h"
+#include "sim/results/write_trace.h"
+
+namespace convoy {
+namespace {
+
+/// "simulating 12/45" in place, on a terminal only.
+class Progress {
+ public:
+  void operator()(std::size_t done, std::size_t all) {
+    if (!terminal_) return;
+    fmt::print(stderr, "\rsimulating {}/{}", done, all);
+    if (done == all) fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+  }
+
+ private:
+  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+void write_trace(const Results& results, const std::vector<RunOutput>& outputs, std::ostream& out) {
+  TraceWriter writer(out);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    for (TraceProcess process : outputs[i].trace) {
+      if (outputs.size() > 1) process.name = fmt::format("run {}: {}", results.runs[i].id, process.name);
+      writer.add(process);
+    }
+}
+
+void write_folder(const Results& results, const std::vector<RunOutput>& outputs,
+                  const RunArguments& arguments, const std::string& path) {
+  OutputFolder folder(path);
+  folder.write("results.json", [&](std::ostream& out) { write_json(results, out); });
+  folder.write("results.csv", [&](std::ostream& out) { write_csv(results, out); });
+  if (arguments.trace)
+    folder.write("trace.json", [&](std::ostream& out) { write_trace(results, outputs, out); });
+  else
+    folder.remove("trace.json");
+}
+
+std::string files_text(const std::string& path, bool trace) {
+  return fmt::format("\nresults in {}: results.json, results.csv{}\n", path,
+                     trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
+}
+
+}  // namespace
+
+Exit run_command(const RunArguments& arguments) {
+  const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  const std::string path = arguments.out.empty() ? "runs/" + experiment.name() : arguments.out;
+  const bool to_folder = !arguments.json || !arguments.out.empty() || arguments.trace;
+  if (to_folder) OutputFolder::check(path);
+
+  SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, Progress()});
+  Results results{experiment.name(), {}, {}};
+  for (RunOutput& run : outcome.runs) results.runs.push_back(std::move(run.result));
+  results.manifest = make_manifest(experiment, arguments.file, arguments.settings, results.runs);
+
+  if (to_folder) write_folder(results, outcome.runs, arguments, path);
+  write_stdout([&](std::ostream& out) {
+    if (arguments.json)
+      write_json(results, out);
+    else
+      out << table(results) << files_text(path, arguments.trace);
+  });
+  for (const std::string& failure : outcome.failures) fmt::print(stderr, "convoy: {}\n", failure);
+  if (!outcome.failures.empty()) return Exit::bug;
+  const bool fits =
+      std::all_of(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return run.fits; });
+  if (!arguments.require_fit || fits) return Exit::done;
+  const auto runs_over =
+      std::count_if(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return !run.fits; });
+  fmt::print(stderr, "convoy: {} of {} runs need more memory than their devices have\n", runs_over,
+             results.runs.size());
+  return Exit::does_not_fit;
+}
+
+Exit check_command(const CheckArguments& arguments) {
+  const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  check_sweep(experiment, arguments.jobs);
+  write_stdout([&](std::ostream& out) {
+    out << fmt::format("{}: {} {}\n", experiment.name(), experiment.size(),
+                       experiment.size() == 1 ? "run" : "runs");
+    constexpr std::size_t listed = 50;
+    for (std::size_t i = 0; experiment.swept() && i < std::min(experiment.size(), listed); ++i) {
+      std::string point;
+      for (const auto& [path, value] : experiment.coordinates(i))
+        point += fmt::format("{}{}: {}", point.empty() ? "" : ", ", path, to_flow(value));
+      out << fmt::format("  {}  {}\n", point_id(i), point);
+    }
+    if (experiment.size() > listed) out << fmt::format("  and {} more\n", experiment.size() - listed);
+  });
+  return Exit::done;
+}
+
+}  // namespace convoy

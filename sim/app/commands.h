@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace convoy {
+
+/// What the program ends with.
+enum class Exit : int { done = 0, check_failed = 1, bad_input = 2, does_not_fit = 3, bug = 70 };
+
+// One struct a sub-command: its arguments as the command line gives them.
+
+struct RunArguments {
+  std::string file;
+  std::vector<std::string> settings;  ///< --set
+  std::string out;                    ///< "": runs/EXPERIMENT
+  bool json = false, trace = false, require_fit = false;
+  std::size_t jobs = 1;
+};
+
+struct CheckArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  std::size_t jobs = 1;
+};
+
+struct ShowArguments {
+  std::string what;  ///< one of show_subjects()
+  std::string name;  ///< "": list them all
+  bool json = false;
+};
+
+struct CalibrateArguments {
+  std::string profile, device;
+};
+
+struct ReproduceArguments {
+  std::vector<std::string> names;  ///< of reproductions; empty: all
+  bool json = false;
+};
+
+// The commands. Data goes to standard output, talk to standard error. @throws InputError, OutputError
+
+Exit run_command(const RunArguments& arguments);
+Exit check_command(const CheckArguments& arguments);
+Exit show_command(const ShowArguments& arguments);
+Exit calibrate_command(const CalibrateArguments& arguments);
+Exit reproduce_command(const ReproduceArguments& arguments);
+
+std::vector<std::string> show_subjects();       ///< "models", "devices", ...
+std::vector<std::string> reproduction_names();  ///< "single-device", "scaling"
+
+/// Reads the command line and calls the command. What goes wrong ends as one line on standard error.
+Exit convoy_main(int argc, char** argv);
+
+}  // namespace convoy

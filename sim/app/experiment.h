@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/base/yaml_node.h"
+#include "strategies/strategy.h"
+
+namespace convoy {
+
+/// Measured training throughput of one device, to which its compute times are scaled.
+struct Anchor {
+  double images_per_s = 0;
+  std::int64_t batch = 0;             ///< images a step of that measurement
+  std::optional<std::string> device;  ///< kind of device; needed where the cluster has several
+  SourcePos pos;
+};
+
+/// `training:` of an experiment.
+struct Training {
+  BatchSpec batch;
+  TrainingOptions options;
+  SourcePos precision_pos;
+  std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
+  std::optional<Anchor> anchor;
+};
+
+/// One point of an experiment's sweep: the parts still to be read by their folders, and the training.
+struct Point {
+  YamlNode model, cluster, strategy;
+  Training training;
+};
+
+/// An experiment file with its `--set`s: a tree of YAML and the axes along which it is varied
+/// (docs/experiment.md).
+class Experiment {
+ public:
+  static constexpr std::size_t max_points = 100'000;
+
+  /// @param settings "key.path=value" in the order given; value is YAML, key.path a dotted path ("sweep.PATH"
+  /// sets an
+  ///        axis). @throws InputError: the file cannot be read, or a part of it that does not depend on the
+  ///        point is wrong.
+  static Experiment load(const std::string& file, const std::vector<std::string>& settings);
+
+  const std::string& name() const { return name_; }
+  /// All that the results depend on, as exact text: the file's content with the settings in place.
+  std::string content() const;
+  std::size_t size() const { return size_; }  ///< points; 1 without a sweep
+  bool swept() const { return !axes_.empty(); }
+  /// Dotted paths and values of a point; the last path changes fastest.
+  std::vector<std::pair<std::string, YamlNode>> coordinates(std::size_t index) const;
+  /// Reads a point's training and finds its other parts. @throws InputError
+  Point point(std::size_t index) const;
+
+ private:
+  using Axis = std::pair<std::string, std::vector<YamlNode>>;
+  void read_sweep(const YamlNode& sweep);
+
+  YamlNode tree_;  ///< without `sweep`
+  std::string name_;
+  std::vector<Axis> axes_;
+  std::size_t size_ = 1;
+};
+
+/// "1", "2", ...: what results call a point.
+std::string point_id(std::size_t index);
+
+/// Exact text of a value: equal for two values if and only if readers cannot tell them apart.
+std::string fingerprint(const YamlNode& node);
+
+}  // namespace convoy

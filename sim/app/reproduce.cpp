@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/reproduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "sim/app/experiment.h"
+#include "sim/app/simulate.h"
+#include "sim/app/workers.h"
+#include "sim/base/data_path.h"
+#include "sim/base/yaml_map.h"
+#include "sim/results/json_writer.h"
+#include "topologies/calibration.h"
+
+namespace convoy {
+namespace {
+
+/// A measured point of results/published/scaling.yaml.
+struct ScalingRow {
+  std::string table, experiment, model, source;
+  std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
+  std::optional<std::int64_t> servers;
+  double images_per_s = 0;
+
+  std::int64_t devices() const { return nodes * devices_per_node; }
+  std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
+};
+
+/// "4x8": 4 nodes of 8 devices.
+std::int64_t part_of_setup(const YamlMap& map, const std::string& setup, bool devices) {
+  const std::size_t cross = setup.find('x');
+  const std::string text = devices ? setup.substr(cross + 1) : setup.substr(0, cross);
+  const std::optional<double> number = parse_number(text);
+  if (cross == std::string::npos || !number || *number < 1)
+    map.fail(setup, "expected NODESxDEVICES, such as 4x8");
+  return static_cast<std::int64_t>(*number);
+}
+
+std::vector<ScalingRow> read_scaling() {
+  std::vector<ScalingRow> rows;
+  const YamlNode file = load_yaml(data_path("results/published") + "/scaling.yaml");
+  YamlMap root(file, "");
+  for (YamlMap& table : root.maps("tables")) {
+    ScalingRow row;
+    row.table = table.text("name");
+    row.experiment = table.text("experiment");
+    row.source = table.text("source");
+    table.text("note");
+    for (YamlMap& series : table.maps("series")) {
+      row.model = series.text("model");
+      row.batch = series.integer("batch", 1);
+      YamlMap points = series.map("images_per_s");
+      for (const std::string& setup : points.keys()) {
+        row.nodes = part_of_setup(points, setup, false);
+        row.devices_per_node = part_of_setup(points, setup, true);
+        row.images_per_s = points.number(setup, 1e-6);
+        row.servers.reset();
+        if (series.has("servers") && series.map("servers").has(setup))
+          row.servers = series.map("servers").integer(setup, 1);
+        rows.push_back(row);
+      }
+      series.find("servers");
+      series.finish();
+    }
+    table.finish();
+  }
+  root.finish();
+  return rows;
+}
+
+/// The throughput that convoy predicts for a row from that of one device.
+double predict(const ScalingRow& row, double images_per_s_of_one) {
+  std::vector<std::string> settings{
+      fmt::format("model={}", row.model), fmt::format("training.batch_per_device={}", row.batch),
+      fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
+      fmt::format("cluster.nodes={}", row.nodes),
+      fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
+  if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
+  const Experiment experiment =
+      Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
+  return simulate(Preparer(experiment).prepare(0), false).result.throughput_images_per_s;
+}
+
+}  // namespace
+
+double Reproduction::mean_error() const {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const ReproducedRow& row : rows)
+    if (!row.anchor) sum += std::abs(row.error), ++count;
+  return count ? sum / static_cast<double>(count) : 0;
+}
+
+double Reproduction::worst_error() const {
+  double worst = 0;
+  for (const ReproducedRow& row : rows)
+    if (!row.anchor) worst = std::max(worst, std::abs(row.error));
+  return worst;
+}
+
+Reproduction reproduce_single_device() {
+  Reproduction result{
+      "single-device", "Training throughput of one device, from the cost model alone", 0.10, 0.20, {}};
+  for (const AccuracyRow& row : single_device_accuracy())
+    result.rows.push_back({fmt::format("{} {}", row.device, row.precision), row.model,
+                           fmt::format("batch {}, {}", row.batch, row.framework), row.published,
+                           row.predicted, row.error, false, row.source});
+  return result;
+}
+
+Reproduction reproduce_scaling(std::size_t jobs) {
+  Reproduction result{"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}};
+  const std::vector<ScalingRow> rows = read_scaling();
+  std::map<std::string, double> of_one;
+  for (const ScalingRow& row : rows)
+    if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
+  for (const ScalingRow& row : rows)
+    result.rows.push_back({row.table, row.model,
+                           fmt::format("{} x {}, batch {}", row.nodes, row.devices_per_node, row.batch),
+                           row.images_per_s, 0, 0, row.devices() == 1, row.source});
+  const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
+    return [&row = rows[i], one = of_one.at(rows[i].series())] { return shortest(predict(row, one)); };
+  };
+  std::string failure;
+  run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
+    if (answer.kind != WorkerAnswer::Kind::done)
+      failure = answer.bytes;
+    else
+      result.rows[i].predicted = std::stod(answer.bytes);
+    result.rows[i].error = result.rows[i].predicted / result.rows[i].published - 1;
+  });
+  if (!failure.empty()) throw std::runtime_error(failure);
+  return result;
+}
+
+}  // namespace convoy

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace convoy {
+
+/// A published figure beside the prediction, both in images/s.
+struct ReproducedRow {
+  std::string table;  ///< "EC2 p2.8xlarge, K80, batch 64"
+  std::string model;
+  std::string setup;  ///< "4 x 8, batch 64"
+  double published = 0, predicted = 0;
+  double error = 0;     ///< predicted / published - 1
+  bool anchor = false;  ///< the prediction was scaled to this row: says nothing about the error
+  std::string source;
+};
+
+/// A comparison with its rows and the errors it promises not to exceed.
+struct Reproduction {
+  std::string name, title;
+  double mean_tolerance = 0, worst_tolerance = 0;  ///< of |error|
+  std::vector<ReproducedRow> rows;
+
+  double mean_error() const;  ///< of |error| over rows that are no anchors
+  double worst_error() const;
+  bool passed() const { return mean_error() <= mean_tolerance && worst_error() <= worst_tolerance; }
+};
+
+/// Training throughput of single devices (results/published/single_device.csv) from the cost model alone.
+Reproduction reproduce_single_device();
+
+/// Throughput of several devices (results/published/scaling.yaml) from that of one. Each table names an
+/// experiment in configs/published, which says cluster and strategy; the anchor is the row of one device with
+/// the same experiment, model and batch. @param jobs processes at a time
+Reproduction reproduce_scaling(std::size_t jobs);
+
+}  // namespace convoy

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/model.h"
+#include "sim/app/evaluate.h"
+#include "sim/app/trace.h"
+#include "sim/base/names.h"
+#include "sim/replay/replay.h"
+#include "strategies/strategy.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t cached_values = 64;
+
+/// The value of `key`, made where it is not there yet. Small: a sweep has few different models, or few points
+/// of each.
+template <class Value, class Make>
+const Value& cached(std::map<std::string, Value>& cache, const std::string& key, Make make) {
+  const auto it = cache.find(key);
+  if (it != cache.end()) return it->second;
+  if (cache.size() >= cached_values) cache.clear();
+  return cache.emplace(key, make()).first->second;
+}
+
+/// "training.precision: device 'k80' cannot run tf32; it runs fp32"
+void check_precision(const Training& training, const Machine& machine) {
+  for (const DeviceType& type : machine.device_types) {
+    if (type.runs(training.options.precision)) continue;
+    std::vector<std::string> runs;
+    for (const auto& [precision, peak] : type.peak_flops) runs.emplace_back(to_string(precision));
+    throw InputError(training.precision_pos,
+                     fmt::format("training.precision: device '{}' cannot run {}; it runs {}", type.name,
+                                 to_string(training.options.precision), list_of(runs)));
+  }
+}
+
+CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
+  CostModel cost(training.options.precision);
+  if (!training.anchor) return cost;
+  const Anchor& anchor = *training.anchor;
+  std::vector<std::string> names;
+  for (const DeviceType& type : machine.device_types) names.push_back(type.name);
+  if (!anchor.device && names.size() != 1)
+    throw InputError(
+        anchor.pos, fmt::format("training.anchor: the cluster has several kinds of device; say which one was "
+                                "measured with 'device: NAME', one of {}",
+                                list_of(names)));
+  const std::string& name = anchor.device ? *anchor.device : names.front();
+  const auto type = std::find(names.begin(), names.end(), name);
+  if (type == names.end())
+    throw InputError(anchor.pos,
+                     fmt::format("training.anchor.device: the cluster has no device '{}'{}; it has {}", name,
+                                 suggestion(name, names), list_of(names)));
+  cost.anchor(graph, static_cast<double>(anchor.batch), anchor.images_per_s,
+              machine.device_types[static_cast<std::size_t>(type - names.begin())]);
+  return cost;
+}
+
+}  // namespace
+
+const Model& Preparer::model(const YamlNode& node) {
+  return cached(models_, fingerprint(node), [&] { return read_model(node); });
+}
+
+std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
+  const std::string key = fmt::format("{} {} {}", static_cast<int>(options.precision),
+                                      static_cast<int>(options.optimizer), fingerprint(node));
+  return cached(graphs_, key, [&] {
+    return std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
+  });
+}
+
+const ClusterSpec& Preparer::cluster(const YamlNode& node) {
+  return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
+}
+
+PreparedRun Preparer::prepare(std::size_t index) {
+  const Point point = experiment_.point(index);
+  const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
+  const ClusterSpec& cluster = this->cluster(point.cluster);
+  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));
+  check_precision(point.training, machine);
+  CostModel cost = make_cost(point.training, *graph, machine);
+  Plan plan = strategy->plan({*graph, machine, cost, point.training.batch});
+  return {point_id(index),   experiment_.coordinates(index),
+          std::move(graph),  std::move(machine),
+          std::move(cost),   std::move(plan),
+          strategy->label(), point.training.samples};
+}
+
+RunOutput simulate(const PreparedRun& run, bool with_trace) {
+  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
+  RunOutput output{evaluate(run, replayed), {}};
+  if (with_trace) output.trace = trace_of(run, replayed);
+  return output;
+}
+
+}  // namespace convoy

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/app/experiment.h"
+#include "sim/plan/plan.h"
+#include "sim/results/result.h"
+#include "sim/results/write_trace.h"
+#include "topologies/cluster.h"
+#include "topologies/cost_model.h"
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// A point of an experiment with everything decided: ready to be replayed.
+struct PreparedRun {
+  std::string id;
+  std::vector<std::pair<std::string, YamlNode>> coordinates;
+  std::shared_ptr<const TrainingGraph> graph;
+  Machine machine;
+  CostModel cost;
+  Plan plan;
+  std::string strategy;                 ///< its label
+  std::optional<std::int64_t> samples;  ///< of the dataset
+};
+
+/// Reads points of one experiment. Models and clusters that several points share are read once.
+class Preparer {
+ public:
+  explicit Preparer(const Experiment& experiment) : experiment_(experiment) {}
+  /// @throws InputError: whatever is wrong with the point, its plan included.
+  PreparedRun prepare(std::size_t index);
+
+ private:
+  const Model& model(const YamlNode& node);
+  std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);
+  const ClusterSpec& cluster(const YamlNode& node);
+
+  const Experiment& experiment_;
+  std::map<std::string, Model> models_;
+  std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
+  std::map<std::string, ClusterSpec> clusters_;
+};
+
+/// What one run gives.
+struct RunOutput {
+  RunResult result;
+  std::vector<TraceProcess> trace;  ///< where asked for
+};
+
+/// Replays a prepared point. Only the first call of a process gives results that are the same to the last bit
+/// (sim/replay/engine.h), so every point of a sweep has a process of its own.
+RunOutput simulate(const PreparedRun& run, bool with_trace);
+
+}  // namespace convoy

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/sweep.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "sim/app/wire.h"
+#include "sim/app/workers.h"
+
+namespace convoy {
+namespace {
+
+std::string point_text(const Experiment& experiment, std::size_t index) {
+  std::string text;
+  for (const auto& [path, value] : experiment.coordinates(index))
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", path, to_flow(value));
+  return fmt::format("point {} ({})", point_id(index), text);
+}
+
+}  // namespace
+
+void check_sweep(const Experiment& experiment, std::size_t jobs) {
+  Preparer preparer(experiment);
+  const FirstHalf check = [&](std::size_t index) {
+    preparer.prepare(index);
+    return SecondHalf{};
+  };
+  if (experiment.size() == 1) return (void)run_here(0, check);
+  std::optional<std::size_t> first;
+  std::string message;
+  run_in_workers(experiment.size(), jobs, check, [&](std::size_t index, WorkerAnswer answer) {
+    if (answer.kind != WorkerAnswer::Kind::input_error || (first && *first < index)) return;
+    first = index;
+    message = std::move(answer.bytes);
+  });
+  if (first) throw InputError({}, message);
+}
+
+SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options) {
+  Preparer preparer(experiment);
+  if (experiment.size() == 1) return {{simulate(preparer.prepare(0), options.trace)}, {}};
+
+  check_sweep(experiment, options.jobs);
+  const FirstHalf work = [&](std::size_t index) -> SecondHalf {
+    auto run = std::make_shared<const PreparedRun>(preparer.prepare(index));
+    return [run, trace = options.trace] { return encode(simulate(*run, trace)); };
+  };
+  std::vector<std::optional<RunOutput>> outputs(experiment.size());
+  std::vector<std::string> failures(experiment.size());
+  std::size_t done = 0;
+  options.progress(done, experiment.size());
+  run_in_workers(experiment.size(), options.jobs, work, [&](std::size_t index, WorkerAnswer answer) {
+    if (answer.kind == WorkerAnswer::Kind::done) {
+      outputs[index] = decode_output(answer.bytes);
+      outputs[index]->result.point = experiment.coordinates(index);
+    } else {
+      failures[index] = fmt::format("{}: {}", point_text(experiment, index), answer.bytes);
+    }
+    options.progress(++done, experiment.size());
+  });
+  SweepOutcome outcome;
+  for (std::optional<RunOutput>& output : outputs)
+    if (output) outcome.runs.push_back(std::move(*output));
+  for (std::string& failure : failures)
+    if (!failure.empty()) outcome.failures.push_back(std::move(failure));
+  return outcome;
+}
+
+}  // namespace convoy

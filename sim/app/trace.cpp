@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t drawn_in_full = 64;
+
+/// "n0.gpu3" on host "n0" -> "gpu3"; the host itself, and the only device of a host, -> its name.
+std::string short_name(const Machine& machine, EndpointId endpoint) {
+  if (endpoint >= machine.devices.size()) return "host";
+  const Device& device = machine.devices[endpoint];
+  const std::string& host = machine.hosts[device.host].name;
+  return device.name.starts_with(host + ".") ? device.name.substr(host.size() + 1) : "device";
+}
+
+/// Spans without a stream may overlap; each goes to the first lane that is free.
+std::vector<std::vector<TraceSpan>> in_lanes(std::vector<TraceSpan> spans) {
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const TraceSpan& a, const TraceSpan& b) { return a.start_s < b.start_s; });
+  std::vector<std::vector<TraceSpan>> lanes;
+  for (TraceSpan& span : spans) {
+    const auto free = std::find_if(lanes.begin(), lanes.end(),
+                                   [&](const auto& lane) { return lane.back().end_s <= span.start_s; });
+    (free == lanes.end() ? lanes.emplace_back() : *free).push_back(std::move(span));
+  }
+  return lanes;
+}
+
+void add_threads(const PreparedRun& run, const ReplayResult& replayed, EndpointId endpoint,
+                 TraceProcess& process) {
+  const std::uint32_t timeline = replayed.timeline_of[endpoint];
+  if (timeline == ReplayResult::no_timeline) return;
+  const Role& role = run.plan.roles[replayed.timelines[timeline].role];
+  const std::string name = short_name(run.machine, endpoint);
+  std::map<int, std::vector<TraceSpan>> streams;
+  for (Span& span : spans_of(replayed, run.plan, run.machine, run.cost, endpoint))
+    streams[span.stream].push_back({std::move(span.name), span.start_s, span.end_s});
+  std::vector<TraceSpan> messages = std::move(streams[Task::no_stream]);
+  streams.erase(Task::no_stream);
+  for (auto& [stream, spans] : streams)
+    process.threads.push_back(
+        {fmt::format("{} {}", name, role.streams[static_cast<std::size_t>(stream)]), std::move(spans)});
+  std::size_t lane = 0;
+  for (std::vector<TraceSpan>& spans : in_lanes(std::move(messages)))
+    process.threads.push_back({fmt::format("{} messages {}", name, ++lane), std::move(spans)});
+}
+
+}  // namespace
+
+std::vector<TraceProcess> trace_of(const PreparedRun& run, const ReplayResult& replayed) {
+  const Machine& machine = run.machine;
+  const bool all = machine.devices.size() <= drawn_in_full;
+  const auto drawn = [&](EndpointId endpoint) {
+    const std::uint32_t timeline = replayed.timeline_of[endpoint];
+    return timeline != ReplayResult::no_timeline &&
+           (all || replayed.timelines[timeline].representative == endpoint);
+  };
+  std::vector<TraceProcess> processes;
+  for (std::uint32_t h = 0; h < machine.hosts.size(); ++h) {
+    const Host& host = machine.hosts[h];
+    TraceProcess process{host.name, {}};
+    for (EndpointId d = host.first_device; d < host.first_device + host.device_count; ++d)
+      if (drawn(d)) add_threads(run, replayed, d, process);
+    if (const EndpointId memory = machine.host_endpoint(h); drawn(memory))
+      add_threads(run, replayed, memory, process);
+    if (!process.threads.empty()) processes.push_back(std::move(process));
+  }
+  return processes;
+}
+
+}  // namespace convoy

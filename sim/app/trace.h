@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "sim/app/simulate.h"
+#include "sim/replay/replay.h"
+#include "sim/results/write_trace.h"
+
+namespace convoy {
+
+/// The step as drawn: a process a host, a thread a stream of each of its devices and of the host itself. On
+/// machines of more than 64 devices, only one of each class of equal devices or hosts.
+std::vector<TraceProcess> trace_of(const PreparedRun& run, const ReplayResult& replayed);
+
+}  // namespace convoy

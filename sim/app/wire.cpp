@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/wire.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <type_traits>
+
+namespace convoy {
+namespace {
+
+class Encoder {
+ public:
+  std::string bytes;
+
+  template <class T>
+  void number(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void text(const std::string& value) {
+    number(value.size());
+    bytes += value;
+  }
+  template <class T, class Each>
+  void list(const std::vector<T>& values, Each each) {
+    number(values.size());
+    for (const T& value : values) each(*this, value);
+  }
+};
+
+class Decoder {
+ public:
+  explicit Decoder(const std::string& bytes) : bytes_(bytes) {}
+
+  template <class T>
+  void number(T& value) {
+    std::memcpy(&value, take(sizeof value), sizeof value);
+  }
+  void text(std::string& value) {
+    const std::size_t size = count();
+    value.assign(take(size), size);
+  }
+  template <class T, class Each>
+  void list(std::vector<T>& values, Each each) {
+    values.resize(count());
+    for (T& value : values) each(*this, value);
+  }
+
+ private:
+  std::size_t count() {
+    std::size_t n = 0;
+    number(n);
+    if (n > bytes_.size() - at_) throw std::runtime_error("a worker's answer is cut short");
+    return n;
+  }
+  const char* take(std::size_t n) {
+    if (n > bytes_.size() - at_) throw std::runtime_error("a worker's answer is cut short");
+    at_ += n;
+    return bytes_.data() + at_ - n;
+  }
+  const std::string& bytes_;
+  std::size_t at_ = 0;
+};
+
+// One list of fields serves both directions: Archive is an Encoder with const values or a Decoder with
+// values.
+
+constexpr auto device_fields = [](auto& archive, auto& device) {
+  archive.text(device.name);
+  for (auto* number : {&device.busy_s, &device.sent_bytes, &device.received_bytes, &device.peak_memory_bytes,
+                       &device.energy_j})
+    archive.number(*number);
+  archive.number(device.memory);
+};
+
+constexpr auto link_fields = [](auto& archive, auto& link) {
+  archive.text(link.name);
+  archive.number(link.bytes);
+  archive.number(link.utilization);
+};
+
+constexpr auto run_fields = [](auto& archive, auto& run) {
+  for (auto* text : {&run.id, &run.model, &run.cluster, &run.strategy, &run.device_type, &run.network_model})
+    archive.text(*text);
+  archive.number(run.devices);
+  for (auto* number :
+       {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j, &run.compute_s,
+        &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance, &run.peak_memory_bytes})
+    archive.number(*number);
+  archive.number(run.epoch_time_s);
+  archive.number(run.cost_usd_per_epoch);
+  archive.number(run.fits);
+  for (auto* text : {&run.bottleneck.kind, &run.bottleneck.name, &run.bottleneck.text}) archive.text(*text);
+  archive.number(run.bottleneck.utilization);
+  archive.list(run.per_device, device_fields);
+  archive.list(run.per_link, link_fields);
+};
+
+constexpr auto span_fields = [](auto& archive, auto& span) {
+  archive.text(span.name);
+  archive.number(span.start_s);
+  archive.number(span.end_s);
+};
+
+constexpr auto thread_fields = [](auto& archive, auto& thread) {
+  archive.text(thread.name);
+  archive.list(thread.spans, span_fields);
+};
+
+constexpr auto process_fields = [](auto& archive, auto& process) {
+  archive.text(process.name);
+  archive.list(process.threads, thread_fields);
+};
+
+constexpr auto output_fields = [](auto& archive, auto& output) {
+  run_fields(archive, output.result);
+  archive.list(output.trace, process_fields);
+};
+
+}  // namespace
+
+std::string encode(const RunOutput& output) {
+  Encoder encoder;
+  output_fields(encoder, output);
+  return std::move(encoder.bytes);
+}
+
+RunOutput decode_output(const std::string& bytes) {
+  Decoder decoder(bytes);
+  RunOutput output;
+  output_fields(decoder, output);
+  return output;
+}
+
+}  // namespace convoy

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/json_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <ostream>
+#include <stdexcept>
+
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t buffer_bytes = 1u << 16;
+
+/// Length of the valid UTF-8 sequence at the start of `text`, 0 where there is none (RFC 3629, section 4).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  if (length < 3) return length;
+  const unsigned char second = byte(1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool surrogate = first == 0xed && second >= 0xa0;
+  const bool beyond = first == 0xf4 && second >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
+std::string shortest(double number) {
+  std::array<char, 32> text;
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
+  return {text.data(), end};
+}
+
+JsonWriter::JsonWriter(std::ostream& out, Style style, int indent)
+    : out_(out), style_(style), indent_(indent) {
+  buffer_.reserve(buffer_bytes + 4096);
+}
+
+JsonWriter::~JsonWriter() { flush(); }
+
+void JsonWriter::flush() {
+  out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  buffer_.clear();
+}
+
+void JsonWriter::separate() {
+  if (levels_.empty()) return;
+  Level& level = levels_.back();
+  if (!level.empty) buffer_ += level.style == Style::compact ? ", " : ",";
+  if (level.style == Style::lines) {
+    buffer_ += '\n';
+    buffer_.append(2 * (levels_.size() + static_cast<std::size_t>(indent_)), ' ');
+  }
+  level.empty = false;
+}
+
+void JsonWriter::before_value() {
+  if (!after_key_) separate();
+  after_key_ = false;
+  if (buffer_.size() >= buffer_bytes) flush();
+}
+
+void JsonWriter::open(char bracket, Style style) {
+  before_value();
+  buffer_ += bracket;
+  const bool compact = style == Style::compact || style_ == Style::compact ||
+                       (!levels_.empty() && levels_.back().style == Style::compact);
+  levels_.push_back({compact ? Style::compact : Style::lines});
+}
+
+void JsonWriter::close(char bracket) {
+  const Level level = levels_.back();
+  levels_.pop_back();
+  if (level.style == Style::lines && !level.empty) {
+    buffer_ += '\n';
+    buffer_.append(2 * (levels_.size() + static_cast<std::size_t>(indent_)), ' ');
+  }
+  buffer_ += bracket;
+}
+
+void JsonWriter::key(std::string_view name) {
+  separate();
+  string(name);
+  buffer_ += ": ";
+  after_key_ = true;
+}
+
+void JsonWriter::string(std::string_view text) {
+  buffer_ += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const auto c = static_cast<unsigned char>(text.front());
+    if (length == 0) {
+      buffer_ += "\\ufffd";  // what is not UTF-8 (a name from a file) becomes the replacement character
+    } else if (c == '"' || c == '\\') {
+      buffer_ += '\\';
+      buffer_ += text.front();
+    } else if (c < 0x20 || c == 0x7f) {
+      buffer_ += fmt::format("\\u{:04x}", c);
+    } else {
+      buffer_ += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  buffer_ += '"';
+}
+
+void JsonWriter::value(std::string_view text) {
+  before_value();
+  string(text);
+}
+
+void JsonWriter::value(bool truth) {
+  before_value();
+  buffer_ += truth ? "true" : "false";
+}
+
+void JsonWriter::value(double number) {
+  if (!std::isfinite(number)) throw std::logic_error(fmt::format("a result is not a number: {}", number));
+  before_value();
+  buffer_ += shortest(number);
+}
+
+void JsonWriter::value(std::int64_t number) {
+  before_value();
+  buffer_ += fmt::format_int(number).c_str();
+}
+
+void JsonWriter::null() {
+  before_value();
+  buffer_ += "null";
+}
+
+void JsonWriter::raw(std::string_view json) {
+  before_value();
+  buffer_ += json;
+}
+
+void JsonWriter::value(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      null();
+      return;
+    case YamlNode::Kind::sequence:
+      begin_array(Style::compact);
+      for (const YamlNode& item : node.items) value(item);
+      end_array();
+      return;
+    case YamlNode::Kind::mapping:
+      begin_object(Style::compact);
+      for (const auto& [name, content] : node.entries) field(name, content);
+      end_object();
+      return;
+    case YamlNode::Kind::scalar:
+      break;
+  }
+  if (!node.quoted) {
+    if (node.scalar == "true" || node.scalar == "false") return value(node.scalar == "true");
+    if (const std::optional<double> number = parse_number(node.scalar)) return value(*number);
+  }
+  value(std::string_view(node.scalar));
+}
+
+}  // namespace convoy

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "sim/results/result.h"
+
+namespace convoy {
+namespace {
+
+bool counts_devices(std::string_view path) {
+  return path == "cluster.nodes" || path == "cluster.devices_per_node" || path == "training.global_batch" ||
+         (path.starts_with("cluster.") && path.ends_with(".count"));
+}
+
+/// What a run's point has in common with those it is compared with.
+std::string group_of(const RunResult& run) {
+  std::string key = run.model + '\n' + run.device_type;
+  for (const auto& [path, value] : run.point) {
+    if (path == "cluster" || path == "strategy" || path.starts_with("strategy.") || counts_devices(path))
+      continue;
+    key += '\n' + path + '=' + to_flow(value);
+  }
+  return key;
+}
+
+struct Group {
+  std::int64_t fewest = 0, most = 0;
+  double best = 0;  ///< images/s of a device, of the runs with the fewest devices
+};
+
+}  // namespace
+
+std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs) {
+  const auto per_device = [](const RunResult& run) {
+    return run.throughput_images_per_s / static_cast<double>(run.devices);
+  };
+  std::map<std::string, Group> groups;
+  for (const RunResult& run : runs) {
+    Group& group = groups[group_of(run)];
+    if (group.most == 0 || run.devices < group.fewest) group.fewest = run.devices, group.best = 0;
+    group.most = std::max(group.most, run.devices);
+    if (run.devices == group.fewest) group.best = std::max(group.best, per_device(run));
+  }
+  if (std::none_of(groups.begin(), groups.end(), [](auto& g) { return g.second.most > g.second.fewest; }))
+    return {};
+  std::vector<double> result;
+  for (const RunResult& run : runs) result.push_back(per_device(run) / groups[group_of(run)].best);
+  return result;
+}
+
+}  // namespace convoy

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/write_json.h"
+
+#include "sim/results/json_writer.h"
+
+namespace convoy {
+namespace {
+
+using Style = JsonWriter::Style;
+
+void optional_field(JsonWriter& json, std::string_view name, const std::optional<double>& number) {
+  json.key(name);
+  number ? json.value(*number) : json.null();
+}
+
+void write_device(JsonWriter& json, const DeviceResult& device) {
+  json.begin_object(Style::compact);
+  json.field("name", device.name);
+  json.field("busy_s", device.busy_s);
+  json.field("sent_bytes", device.sent_bytes);
+  json.field("received_bytes", device.received_bytes);
+  json.field("peak_memory_bytes", device.peak_memory_bytes);
+  json.key("memory");
+  json.begin_object();
+  for (std::size_t c = 0; c < memory_class_count; ++c) json.field(memory_class_names[c], device.memory[c]);
+  json.end_object();
+  json.field("energy_j", device.energy_j);
+  json.end_object();
+}
+
+void write_link(JsonWriter& json, const LinkResult& link) {
+  json.begin_object(Style::compact);
+  json.field("name", link.name);
+  json.field("bytes", link.bytes);
+  json.field("utilization", link.utilization);
+  json.end_object();
+}
+
+void write_bottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
+  json.begin_object(Style::compact);
+  json.field("kind", bottleneck.kind);
+  json.field("name", bottleneck.name);
+  json.field("utilization", bottleneck.utilization);
+  json.field("text", bottleneck.text);
+  json.end_object();
+}
+
+void write_run(JsonWriter& json, const RunResult& run) {
+  json.begin_object();
+  json.field("id", run.id);
+  json.key("point");
+  json.begin_object(Style::compact);
+  for (const auto& [path, value] : run.point) json.field(path, value);
+  json.end_object();
+  json.field("model", run.model);
+  json.field("cluster", run.cluster);
+  json.field("strategy", run.strategy);
+  json.field("devices", run.devices);
+  json.field("global_batch", run.global_batch);
+  json.field("step_time_s", run.step_time_s);
+  json.field("throughput_images_per_s", run.throughput_images_per_s);
+  optional_field(json, "epoch_time_s", run.epoch_time_s);
+  optional_field(json, "cost_usd_per_epoch", run.cost_usd_per_epoch);
+  json.field("energy_j", run.energy_j);
+  json.field("compute_s", run.compute_s);
+  json.field("exposed_comm_s", run.exposed_comm_s);
+  json.field("idle_s", run.idle_s);
+  json.field("comm_bytes", run.comm_bytes);
+  json.field("load_imbalance", run.load_imbalance);
+  json.field("peak_memory_bytes", run.peak_memory_bytes);
+  json.field("fits", run.fits);
+  json.key("bottleneck");
+  write_bottleneck(json, run.bottleneck);
+  json.key("per_device");
+  json.begin_array();
+  for (const DeviceResult& device : run.per_device) write_device(json, device);
+  json.end_array();
+  json.key("per_link");
+  json.begin_array();
+  for (const LinkResult& link : run.per_link) write_link(json, link);
+  json.end_array();
+  json.end_object();
+}
+
+void write_manifest(JsonWriter& json, const Manifest& manifest) {
+  json.begin_object();
+  json.field("version", manifest.version);
+  json.field("simgrid", manifest.simgrid);
+  json.field("network_model", manifest.network_model);
+  json.field("config_sha256", manifest.config_sha256);
+  json.key("set");
+  json.begin_array(Style::compact);
+  for (const std::string& setting : manifest.set) json.value(std::string_view(setting));
+  json.end_array();
+  json.key("inputs");
+  json.begin_object();
+  for (const auto& [file, sha256] : manifest.inputs) json.field(file, sha256);
+  json.end_object();
+  json.end_object();
+}
+
+}  // namespace
+
+void write_json(const Results& results, std::ostream& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("schema", "convoy.results/1");
+  json.field("experiment", results.experiment);
+  json.key("runs");
+  json.begin_array();
+  for (const RunResult& run : results.runs) write_run(json, run);
+  json.end_array();
+  json.key("manifest");
+  write_manifest(json, results.manifest);
+  json.end_object();
+  json.raw("\n");
+}
+
+}  // namespace convoy

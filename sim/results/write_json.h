@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <iosfwd>
+
+#include "sim/results/result.h"
+
+namespace convoy {
+
+/// Writes results.json, run by run and device by device.
+void write_json(const Results& results, std::ostream& out);
+
+}  // namespace convoy

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/write_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+struct Column {
+  std::string title;
+  bool left;
+  std::vector<std::string> cells;  ///< by run
+};
+
+/// Columns on a terminal, not bytes: UTF-8 continuation bytes take none.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t width, bool left) {
+  const std::string space(width - std::min(width, width_of(text)), ' ');
+  return left ? text + space : space + text;
+}
+
+std::string shortened(std::string text) {
+  constexpr std::size_t longest = 40;
+  if (width_of(text) <= longest) return text;
+  std::size_t cut = 0;
+  for (std::size_t columns = 0; columns < longest - 3; ++cut)
+    if ((static_cast<unsigned char>(text[cut + 1]) & 0xc0) != 0x80) ++columns;
+  return text.substr(0, cut) + "...";
+}
+
+std::string number(double value) {
+  const double size = std::abs(value);
+  return fmt::format("{:.{}f}", value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
+}
+
+/// Columns of the sweep that tell runs apart beside model, strategy and number of nodes, which have their
+/// own.
+std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
+  std::vector<Column> columns;
+  for (std::size_t i = 0; i < runs.front().point.size(); ++i) {
+    const std::string& path = runs.front().point[i].first;
+    if (path == "model" || path == "strategy" || path == "cluster") continue;
+    if (path == "cluster.nodes" && std::all_of(runs.begin(), runs.end(), [&](const RunResult& r) {
+          return r.point[i].second.scalar == std::to_string(r.devices);
+        }))
+      continue;
+    const std::size_t dot = path.rfind('.');
+    Column column{dot == std::string::npos ? path : path.substr(dot + 1), true, {}};
+    for (const RunResult& run : runs) column.cells.push_back(shortened(to_flow(run.point[i].second)));
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+template <class Text>
+Column column(const std::vector<RunResult>& runs, const char* title, bool left, Text text) {
+  Column result{title, left, {}};
+  for (const RunResult& run : runs) result.cells.push_back(text(run));
+  return result;
+}
+
+template <class Value>
+bool differs(const std::vector<RunResult>& runs, Value value) {
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](const RunResult& r) { return value(r) != value(runs.front()); });
+}
+
+std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
+  std::vector<Column> columns;
+  if (differs(runs, [](const RunResult& r) { return r.cluster; }))
+    columns.push_back(column(runs, "cluster", true, [](const RunResult& r) { return shortened(r.cluster); }));
+  columns.push_back(column(runs, "strategy", true, [](const RunResult& r) { return shortened(r.strategy); }));
+  for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
+  columns.push_back(
+      column(runs, "devices", false, [](const RunResult& r) { return std::to_string(r.devices); }));
+  columns.push_back(
+      column(runs, "step", false, [](const RunResult& r) { return format_time(r.step_time_s); }));
+  columns.push_back(
+      column(runs, "images/s", false, [](const RunResult& r) { return number(r.throughput_images_per_s); }));
+  if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
+    std::size_t i = 0;
+    columns.push_back(
+        column(runs, "scaling", false, [&](const RunResult&) { return percent(efficiency[i++]); }));
+  }
+  columns.push_back(column(runs, "exposed comm", false, [](const RunResult& r) {
+    return r.exposed_comm_s == 0 ? std::string("-") : format_time(r.exposed_comm_s);
+  }));
+  columns.push_back(column(runs, "sent", false, [](const RunResult& r) {
+    return r.comm_bytes == 0 ? std::string("-") : format_bytes(r.comm_bytes);
+  }));
+  columns.push_back(column(runs, "peak memory", false, [](const RunResult& r) {
+    return format_bytes(r.peak_memory_bytes) + (r.fits ? "" : " (!)");
+  }));
+  columns.push_back(column(runs, "bottleneck", true, [](const RunResult& r) {
+    return fmt::format("{} {}", r.bottleneck.kind == "compute" ? "compute" : r.bottleneck.name,
+                       percent(r.bottleneck.utilization));
+  }));
+  return columns;
+}
+
+std::string line_of(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, auto cell) {
+  std::string line;
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    line += (c ? "  " : "") + padded(cell(columns[c]), widths[c], columns[c].left);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::string table(const Results& results) {
+  const std::vector<RunResult>& runs = results.runs;
+  if (runs.empty()) return {};
+  const std::vector<Column> columns = all_columns(runs);
+  std::vector<std::size_t> widths;
+  for (const Column& c : columns) {
+    std::size_t width = width_of(c.title);
+    for (const std::string& cell : c.cells) width = std::max(width, width_of(cell));
+    widths.push_back(width);
+  }
+  const std::string header = line_of(columns, widths, [](const Column& c) { return c.title; });
+  std::vector<std::string> models;
+  for (const RunResult& run : runs)
+    if (std::find(models.begin(), models.end(), run.model) == models.end()) models.push_back(run.model);
+  std::string text;
+  for (const std::string& model : models) {
+    const auto first =
+        std::find_if(runs.begin(), runs.end(), [&](const RunResult& r) { return r.model == model; });
+    const bool one_cluster = !differs(runs, [](const RunResult& r) { return r.cluster; });
+    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", model,
+                        one_cluster ? " on " + first->cluster : "", header);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (runs[i].model == model)
+        text += line_of(columns, widths, [&](const Column& c) { return c.cells[i]; });
+  }
+  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
+    text += "\n(!) more than the device's memory: this run would fail\n";
+  return text;
+}
+
+}  // namespace convoy

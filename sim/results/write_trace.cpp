@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/write_trace.h"
+
+#include <cmath>
+
+#include "sim/results/json_writer.h"
+
+namespace convoy {
+
+class TraceWriter::Impl {
+ public:
+  explicit Impl(std::ostream& out) : json_(out) {
+    json_.begin_object();
+    json_.field("displayTimeUnit", "ms");
+    json_.key("traceEvents");
+    json_.begin_array();
+  }
+  ~Impl() {
+    json_.end_array();
+    json_.end_object();
+    json_.raw("\n");
+  }
+
+  void add(const TraceProcess& process) {
+    ++pid_;
+    metadata("process_name", 0, process.name);
+    for (std::size_t t = 0; t < process.threads.size(); ++t) {
+      const auto tid = static_cast<std::int64_t>(t) + 1;
+      metadata("thread_name", tid, process.threads[t].name);
+      for (const TraceSpan& span : process.threads[t].spans) complete(tid, span);
+    }
+  }
+
+ private:
+  void begin(const char* phase, std::int64_t tid, std::string_view name) {
+    json_.begin_object(JsonWriter::Style::compact);
+    json_.field("ph", phase);
+    json_.field("pid", pid_);
+    json_.field("tid", tid);
+    json_.field("name", name);
+  }
+
+  void metadata(std::string_view what, std::int64_t tid, const std::string& name) {
+    begin("M", tid, what);
+    json_.key("args");
+    json_.begin_object();
+    json_.field("name", name);
+    json_.end_object();
+    json_.end_object();
+  }
+
+  void complete(std::int64_t tid, const TraceSpan& span) {
+    begin("X", tid, span.name);
+    // Whole nanoseconds, so that a span that begins where another ends is not taken for one inside it.
+    const double start_ns = std::round(span.start_s * 1e9), end_ns = std::round(span.end_s * 1e9);
+    json_.field("ts", start_ns / 1000);
+    json_.field("dur", (end_ns - start_ns) / 1000);
+    json_.end_object();
+  }
+
+  JsonWriter json_;
+  std::int64_t pid_ = 0;
+};
+
+TraceWriter::TraceWriter(std::ostream& out) : impl_(std::make_unique<Impl>(out)) {}
+TraceWriter::~TraceWriter() = default;
+void TraceWriter::add(const TraceProcess& process) { impl_->add(process); }
+
+}  // namespace convoy
