@@ -51,6 +51,9 @@ struct Efficiency {
   double half_outputs = 0;                           ///< output channels at which half the peak is reached
   double half_reduction = 0;  ///< length of the dot products at which half the peak is reached
   double half_rows = 0;       ///< output pixels of all images at which half the peak is reached
+  /// Allowed shares. Above: Winograd's F(4x4, 3x3) saves a factor of 4 (Lavin and Gray, arXiv:1509.09308,
+  /// section 4).
+  static constexpr double min_share = 1e-6, max_share = 4.0;
   explicit Efficiency(double everywhere = 1.0);
   bool operator==(const Efficiency&) const = default;
 };

@@ -283,8 +283,20 @@ TEST_CASE("wrong profiles are refused with line and column") {
         ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output) or 'matmul IN>OUT', "
         "found "
         "'convolution 3x3'");
+  CHECK(profile_error(
+            "device,model,layer,batch,step,images_per_s\nk80,vgg11,classifier.dropout6,8,weight_gradient,10\n") ==
+        ":2:1: what was measured computes and moves nothing");
   CHECK(error_of([] { read_measurements("/nowhere/profile.csv"); }) ==
         "/nowhere/profile.csv: cannot be read");
+}
+
+TEST_CASE("speeds no device can have are refused, not fitted") {
+  // A K80 does 4.4 TFLOP/s; VGG-16's forward pass is 31 GFLOPs an image.
+  const std::string message =
+      profile_error("device,model,batch,step,images_per_s\nk80,vgg16,256,forward,1e9\n");
+  CAPTURE(message);
+  CHECK(message.starts_with(": k80 would have to run convolution_"));
+  CHECK(message.ends_with(": check images_per_s, batch and device of its rows"));
 }
 
 TEST_CASE("cells may be quoted") {
