@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
@@ -38,6 +39,43 @@ ClusterSpec load_cluster(const std::string& name, const SourcePos& pos) {
   ClusterSpec cluster = read_cluster(node);
   cluster.name = name;
   return cluster;
+}
+
+Description describe(const ServerSpec& server) {
+  Description lines = {{"name", server.host.server}};
+  if (!server.title.empty()) lines.emplace_back("title", server.title);
+  for (const auto& [type, count] : server.devices)
+    lines.emplace_back("devices", fmt::format("{} x {}", count, type.name));
+  if (server.interior) lines.emplace_back("interconnect", server.interior->text());
+  if (server.fabric) lines.emplace_back("fabric", server.fabric->text());
+  if (server.host.price_usd_per_h > 0) {
+    lines.emplace_back("price", fmt::format("{:g} USD/h", server.host.price_usd_per_h));
+    if (server.bare_price_usd_per_h != server.host.price_usd_per_h)
+      lines.emplace_back("price without devices", fmt::format("{:g} USD/h", server.bare_price_usd_per_h));
+  }
+  if (std::isfinite(server.host.reduce_bandwidth_Bps))
+    lines.emplace_back("gradient sums on the host", format_bandwidth(server.host.reduce_bandwidth_Bps));
+  if (std::isfinite(server.copy_bandwidth_Bps))
+    lines.emplace_back("copies through host memory", format_bandwidth(server.copy_bandwidth_Bps));
+  if (server.host.host_power_w > 0)
+    lines.emplace_back("host power", fmt::format("{:g} W", server.host.host_power_w));
+  return lines;
+}
+
+Description describe(const ClusterSpec& cluster) {
+  Description lines = {{"name", cluster.name}};
+  if (!cluster.title.empty()) lines.emplace_back("title", cluster.title);
+  for (const NodeGroup& group : cluster.groups)
+    lines.emplace_back("nodes",
+                       fmt::format("{} x {}, {} devices each", group.count,
+                                   cluster.servers[group.server].host.server, cluster.devices_of(group)));
+  lines.emplace_back("devices", std::to_string(cluster.device_count()));
+  if (cluster.fabric)
+    lines.emplace_back("fabric", cluster.fabric->text());
+  else if (cluster.node_count() > 1)
+    for (const ServerSpec& server : cluster.servers)
+      lines.emplace_back("fabric", fmt::format("{} ({})", server.fabric->text(), server.host.server));
+  return lines;
 }
 
 }  // namespace convoy

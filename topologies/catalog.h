@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topologies/cluster.h"
@@ -16,5 +17,11 @@ std::vector<std::string> cluster_names();
 /// A server or cluster of the catalogue. @throws InputError at `pos` where the name is unknown
 ServerSpec load_server(const std::string& name, const SourcePos& pos);
 ClusterSpec load_cluster(const std::string& name, const SourcePos& pos);
+
+/// What a server or cluster is, for `convoy show`: label and text, in order ("fabric", "switch, 1.18
+/// GB/s, 36.0 us").
+using Description = std::vector<std::pair<std::string, std::string>>;
+Description describe(const ServerSpec& server);
+Description describe(const ClusterSpec& cluster);
 
 }  // namespace convoy

@@ -90,6 +90,8 @@ class ClusterReader {
   ClusterReader(const YamlNode& node) : map_(node, "cluster"), inventory_(map_) { cluster_.pos = node.pos; }
 
   ClusterSpec read() {
+    cluster_.title = map_.text_or("title", "");
+    read_sources(map_);
     read_speed_variation();
     if (map_.has("server"))
       read_one_server();

@@ -27,6 +27,7 @@ struct NodeGroup {
 /// A `cluster:` as it was read (docs/clusters.md). Plain values; catalogue entries are resolved.
 struct ClusterSpec {
   std::string name;
+  std::string title;  ///< for people; "" where none is given
   std::vector<ServerSpec> servers;
   std::vector<NodeGroup> groups;
   std::uint32_t devices_per_node = 0;    ///< use only the first so many devices of a host; 0: all

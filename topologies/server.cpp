@@ -11,6 +11,12 @@ std::uint32_t ServerSpec::device_count() const {
   return count;
 }
 
+void read_sources(YamlMap& map) {
+  if (!map.has("sources")) return;
+  YamlMap sources = map.map("sources");
+  for (const std::string& key : sources.keys()) sources.text(key);
+}
+
 ServerSpec read_server(const YamlNode& node, const std::string& path, const std::string& name,
                        const DeviceLookup& devices) {
   YamlMap map(node, path);
@@ -47,12 +53,7 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
     server.bare_price_usd_per_h = host.quantity_or("price", Dimension::price, server.bare_price_usd_per_h);
     host.finish();
   }
-  // Citations are for people and for the test of the catalogue; the reader only holds them to be texts.
-  if (map.has("sources")) {
-    YamlMap sources = map.map("sources");
-    for (const std::string& key : sources.keys()) sources.text(key);
-    sources.finish();
-  }
+  read_sources(map);
   map.finish();
   return server;
 }

@@ -27,6 +27,10 @@ struct ServerSpec {
   std::uint32_t device_count() const;
 };
 
+/// Takes `sources: {key: citation}` of a server or cluster: citations are for people and for the test of the
+/// catalogue, the reader only holds them to be texts. @throws InputError
+void read_sources(YamlMap& map);
+
 /// Finds a device type by name: those of the experiment, then the catalogue. @throws InputError at the
 /// position
 using DeviceLookup = std::function<DeviceType(const std::string& name, const SourcePos& pos)>;

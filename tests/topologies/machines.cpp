@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tests/topologies/machines.h"
 
+#include <algorithm>
+#include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "sim/base/input_error.h"
@@ -57,6 +60,33 @@ std::string way(const Machine& machine, const std::string& from, const std::stri
 
 double latency_s(const Machine& machine, const std::string& from, const std::string& to) {
   return route_of(machine, from, to).latency_s;
+}
+
+std::string check_routes(const Machine& machine, bool symmetric) {
+  const auto ports = [&](const Route& route) {
+    std::multiset<std::uint32_t> result;
+    for (const LinkId link : route.links) result.insert(machine.links.at(link).port);
+    return result;
+  };
+  Route there, back;
+  for (EndpointId a = 0; a < machine.endpoint_count(); ++a)
+    for (EndpointId b = 0; b < machine.endpoint_count(); ++b) {
+      const std::string pair = machine.endpoint_name(a) + " to " + machine.endpoint_name(b) + ": ";
+      machine.router->route(a, b, there);
+      if (a == b && !there.links.empty()) return pair + "not empty";
+      const std::set<LinkId> distinct(there.links.begin(), there.links.end());
+      if (distinct.size() != there.links.size()) return pair + "a link twice";
+      double latency_s = 0;
+      for (const LinkId link : there.links) latency_s += machine.links.at(link).latency_s;
+      if (latency_s != there.latency_s) return pair + "latency is not the links' sum";
+      if (!symmetric) continue;
+      machine.router->route(b, a, back);
+      if (ports(there) != ports(back)) return pair + "other cables than back";
+      if (std::any_of(back.links.begin(), back.links.end(),
+                      [&](LinkId link) { return distinct.contains(link); }))
+        return pair + "a direction is used both ways";
+    }
+  return "";
 }
 
 }  // namespace convoy

@@ -23,4 +23,9 @@ std::string names(const Machine& machine, const Route& route);
 std::string way(const Machine& machine, const std::string& from, const std::string& to);
 double latency_s(const Machine& machine, const std::string& from, const std::string& to);
 
+/// Looks at the routes between all endpoints: what is wrong with the first bad one, or "". A route must have
+/// no link twice, sum up its latency, be empty between a place and itself, and use the same ports in both
+/// directions (in the other direction of each cable) where `symmetric`.
+std::string check_routes(const Machine& machine, bool symmetric = false);
+
 }  // namespace convoy

@@ -67,7 +67,7 @@ TEST_CASE("PCIe switches share their uplinks, and sockets the link between them"
   CHECK(way(machine, "n0.gpu3", "mem:n0") == "n0.gpu3.pcie.up n0.pcie2.uplink.up n0.socket0-1.down");
   CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == doctest::Approx(7 * us).epsilon(1e-12));
   CHECK(bandwidth_Bps(machine, "n0.pcie0.uplink.up") == 5e9);
-  CHECK(bandwidth_Bps(machine, "n0.socket0-1.up") == 4e9);
+  CHECK(bandwidth_Bps(machine, "n0.socket0-1.up") == 8e9);
   CHECK(bandwidth_Bps(machine, "n0.gpu0.pcie.up") == 6e9);
 }
 

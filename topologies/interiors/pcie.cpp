@@ -110,7 +110,7 @@ PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
     if (map.has("sockets")) {
       tree.sockets =
           read_grouping(map, "sockets", static_cast<std::uint32_t>(tree.switches.size()), "switches");
-      tree.socket_link_Bps = efficiency * map.quantity("socket_link", Dimension::bandwidth, true);
+      tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
     }
   }
   return tree;

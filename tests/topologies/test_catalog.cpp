@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "sim/base/data_path.h"
+#include "tests/topologies/machines.h"
+#include "topologies/catalog.h"
+
+using namespace convoy;
+
+namespace {
+
+/// Dotted paths of the values that are numbers, with or without a unit.
+void collect_numbers(const YamlNode& node, const std::string& path, std::vector<std::string>& paths) {
+  if (node.kind == YamlNode::Kind::scalar && !node.quoted &&
+      std::isdigit(static_cast<unsigned char>(node.scalar[0])))
+    paths.push_back(path);
+  for (const YamlNode& item : node.items) collect_numbers(item, path, paths);
+  for (const auto& [key, value] : node.entries)
+    if (key != "sources") collect_numbers(value, path.empty() ? key : path + "." + key, paths);
+}
+
+bool has_source(const YamlNode& file, std::string path) {
+  const YamlNode* sources = file.find("sources");
+  while (sources && !path.empty()) {
+    if (sources->find(path)) return true;
+    const std::size_t dot = path.rfind('.');
+    path = dot == std::string::npos ? "" : path.substr(0, dot);
+  }
+  return false;
+}
+
+bool has_place(const YamlNode& file, const std::string& path) {
+  const YamlNode* node = &file;
+  for (std::size_t start = 0; node && start <= path.size();) {
+    const std::size_t end = std::min(path.find('.', start), path.size());
+    node = node->find(path.substr(start, end - start));
+    start = end + 1;
+  }
+  return node != nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("every number of the servers and clusters has a source, and every source a number") {
+  for (const std::string folder : {"topologies/catalog/servers", "topologies/catalog/clusters"})
+    for (const std::string& name : data_names(folder)) {
+      CAPTURE(name);
+      const YamlNode file = load_yaml(data_path(folder) + "/" + name + ".yaml");
+      std::vector<std::string> numbers;
+      collect_numbers(file, "", numbers);
+      CHECK(!numbers.empty());
+      for (const std::string& path : numbers) {
+        CAPTURE(path);
+        CHECK(has_source(file, path));
+      }
+      REQUIRE(file.find("sources"));
+      for (const auto& [path, citation] : file.find("sources")->entries) {
+        CAPTURE(path);
+        CHECK(has_place(file, path));
+        CHECK(citation.scalar.size() > 10);
+      }
+    }
+}
+
+TEST_CASE("every server of the catalogue makes a machine of two nodes with a way between any two places") {
+  for (const std::string& name : server_names()) {
+    CAPTURE(name);
+    const ServerSpec server = load_server(name, {});
+    const Machine machine = machine_of(fmt::format("server: {}\nnodes: 2", name), 1);
+    CHECK(machine.devices.size() == 2 * server.device_count());
+    CHECK(check_routes(machine) == "");
+    CHECK(describe(server).front().second == name);
+  }
+}
+
+TEST_CASE("every cluster of the catalogue can be built by its name") {
+  REQUIRE(!cluster_names().empty());
+  for (const std::string& name : cluster_names()) {
+    CAPTURE(name);
+    const ClusterSpec cluster = load_cluster(name, {});
+    const Machine machine = build_machine(cluster, 0);
+    CHECK(machine.name == name);
+    CHECK(machine.devices.size() == cluster.device_count());
+    CHECK(describe(cluster).front().second == name);
+  }
+  CHECK(build_machine(load_cluster("tf-ec2-p2", {}), 0).devices.size() == 64);
+}
+
+TEST_CASE("servers have the names and devices that the contract gives them") {
+  const std::vector<std::pair<std::string, std::uint32_t>> expected = {{"aws-p2.xlarge", 1},
+                                                                       {"aws-p2.8xlarge", 8},
+                                                                       {"aws-p2.16xlarge", 16},
+                                                                       {"aws-p3.2xlarge", 1},
+                                                                       {"aws-p3.8xlarge", 4},
+                                                                       {"aws-p3.16xlarge", 8},
+                                                                       {"aws-p3dn.24xlarge", 8},
+                                                                       {"aws-g4dn.xlarge", 1},
+                                                                       {"aws-g4dn.12xlarge", 4},
+                                                                       {"aws-p4d.24xlarge", 8},
+                                                                       {"azure-nc6", 1},
+                                                                       {"azure-nc24", 4},
+                                                                       {"azure-nc24rs-v3", 4},
+                                                                       {"azure-nd96asr-v4", 8},
+                                                                       {"gcp-n1-standard-4-k80", 1},
+                                                                       {"gcp-n1-standard-8-k80", 1},
+                                                                       {"gcp-n1-standard-16-k80", 1},
+                                                                       {"gcp-n1-standard-32-k80", 1},
+                                                                       {"gcp-n1-standard-32-k80x8", 8},
+                                                                       {"gcp-a2-highgpu-8g", 8},
+                                                                       {"dgx1-p100", 8},
+                                                                       {"dgx1-v100", 8},
+                                                                       {"dgx2", 16},
+                                                                       {"dgx-a100", 8},
+                                                                       {"dgx-h100", 8}};
+  for (const auto& [name, devices] : expected) {
+    CAPTURE(name);
+    CHECK(load_server(name, {}).device_count() == devices);
+  }
+}
+
+TEST_CASE("a Google Cloud machine has 2 Gbit/s a vCPU, up to 32 with a K80") {
+  const auto nic_Bps = [](const std::string& server) {
+    return load_server(server, {}).fabric->nic().bandwidth_Bps;
+  };
+  // 94% of the nominal rate is payload.
+  CHECK(nic_Bps("gcp-n1-standard-4-k80") == doctest::Approx(0.94 * 8e9 / 8));
+  CHECK(nic_Bps("gcp-n1-standard-8-k80") == doctest::Approx(0.94 * 16e9 / 8));
+  CHECK(nic_Bps("gcp-n1-standard-32-k80x8") == doctest::Approx(0.94 * 32e9 / 8));
+}
+
+TEST_CASE("every P100 of a DGX-1 uses its four NVLinks and every V100 its six") {
+  for (const auto& [name, links, link_Bps] :
+       {std::tuple{"dgx1-p100", 4, 0.9 * 20e9}, std::tuple{"dgx1-v100", 6, 0.8 * 25e9}}) {
+    CAPTURE(name);
+    const Machine machine = machine_of(fmt::format("server: {}\nnodes: 1", name));
+    std::vector<double> sum_Bps(8, 0);
+    for (std::uint32_t a = 0; a < 8; ++a)
+      for (std::uint32_t b = 0; b < 8; ++b) {
+        Route route;
+        if (a != b) machine.router->route(a, b, route);
+        if (route.links.size() == 1) sum_Bps[a] += machine.links[route.links[0]].bandwidth_Bps;
+      }
+    for (const double sum : sum_Bps) CHECK(sum == doctest::Approx(links * link_Bps));
+  }
+}
+
+TEST_CASE("devices of a DGX-1 leave by the NIC at their PCIe switch") {
+  const Machine machine = machine_of("server: dgx1-v100\nnodes: 2");
+  CHECK(way(machine, "n0.gpu5", "n1.gpu2") == "n0.gpu5.pcie.up n0.nic2.up n1.nic1.down n1.gpu2.pcie.down");
+}
