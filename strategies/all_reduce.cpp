@@ -19,6 +19,7 @@ constexpr int communication_stream = 1;
 
 struct AllReduceOptions {
   AllReduceAlgorithm algorithm;
+  RingOrder rings;
   double bucket_bytes;
   bool overlap;
   Fidelity fidelity;
@@ -58,7 +59,7 @@ class AllReduce : public Strategy {
       if (b == 0 ||
           (options_.algorithm == AllReduceAlgorithm::automatic && buckets[b].bytes != buckets[b - 1].bytes))
         plan.patterns.push_back(
-            all_reduce_pattern(options_.algorithm, ranks, input.machine, buckets[b].bytes));
+            all_reduce_pattern(options_.algorithm, ranks, input.machine, buckets[b].bytes, options_.rings));
       plan.communications.push_back({fmt::format("all-reduce bucket {}", b),
                                      static_cast<std::uint32_t>(plan.patterns.size() - 1), buckets[b].bytes,
                                      options_.fidelity, input.machine.collective_overhead_s});
@@ -102,6 +103,7 @@ std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   AllReduceOptions options{};
   options.algorithm =
       static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+  options.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
   options.overlap = map.flag_or("overlap", true);
   options.bucket_bytes =
       map.quantity_or("bucket", Dimension::bytes,

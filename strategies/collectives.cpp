@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "strategies/rings.h"
-
 namespace convoy {
 namespace {
 
@@ -67,10 +65,10 @@ Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
 
 }  // namespace
 
-Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine) {
+Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
   const std::size_t n = ranks.size();
   if (n < 2) return {{ranks}, {}};
-  const std::vector<std::vector<Position>> rings = find_rings(ranks, machine);
+  const std::vector<std::vector<Position>> rings = find_rings(ranks, machine, order);
   return {{ranks}, {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), 2 * (n - 1))}};
 }
 
@@ -107,15 +105,16 @@ Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks) {
   return pattern;
 }
 
-Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine) {
+Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                RingOrder order) {
   const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
   const std::size_t n = hosts.size(), g = hosts.empty() ? 0 : hosts.front().size();
-  if (n < 2 || n == ranks.size()) return ring_all_reduce(ranks, machine);
+  if (n < 2 || n == ranks.size()) return ring_all_reduce(ranks, machine, order);
   if (std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host.size() != g; }))
     return hierarchical_by_leaders(ranks, hosts);
   const auto shares = static_cast<double>(g);
   Round inside;
-  for (const std::vector<std::vector<Position>>& rings : rings_by_host(ranks, machine)) {
+  for (const std::vector<std::vector<Position>>& rings : rings_by_host(ranks, machine, order)) {
     const Round round = ring_round(rings, 1.0 / (shares * static_cast<double>(rings.size())), g - 1);
     inside.repeat = round.repeat;
     inside.pairs.insert(inside.pairs.end(), round.pairs.begin(), round.pairs.end());
@@ -129,23 +128,23 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
 }
 
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes) {
+                           const Machine& machine, double bytes, RingOrder order) {
   switch (algorithm) {
     case AllReduceAlgorithm::ring:
-      return ring_all_reduce(ranks, machine);
+      return ring_all_reduce(ranks, machine, order);
     case AllReduceAlgorithm::tree:
       return tree_all_reduce(ranks);
     case AllReduceAlgorithm::halving_doubling:
       return halving_doubling_all_reduce(ranks);
     case AllReduceAlgorithm::hierarchical:
-      return hierarchical_all_reduce(ranks, machine);
+      return hierarchical_all_reduce(ranks, machine, order);
     case AllReduceAlgorithm::automatic:
       break;
   }
-  Pattern best = ring_all_reduce(ranks, machine);
+  Pattern best = ring_all_reduce(ranks, machine, order);
   double best_s = estimate_s(best, machine, bytes);
   for (Pattern& candidate : std::vector<Pattern>{tree_all_reduce(ranks), halving_doubling_all_reduce(ranks),
-                                                 hierarchical_all_reduce(ranks, machine)}) {
+                                                 hierarchical_all_reduce(ranks, machine, order)}) {
     const double time_s = estimate_s(candidate, machine, bytes);
     if (time_s >= best_s) continue;
     best = std::move(candidate);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "strategies/rings.h"
 #include "topologies/machine.h"
 
 namespace convoy {
@@ -16,7 +17,8 @@ namespace convoy {
 /// Reduce-scatter and all-gather around the rings of find_rings (on a switch: one, in the order of `ranks`):
 /// 2(N-1) alpha + 2(N-1)/N S/B, with R rings side by side S/R in place of S.
 /// Source: Patarasuk & Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
-Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine);
+Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
+                        RingOrder order = RingOrder::mesh);
 
 /// Binomial reduce to the first rank and broadcast back: 2 ceil(log2 N) (alpha + S/B).
 /// Source: Thakur, Rabenseifner & Gropp, Int. J. High Perform. Comput. Appl. 19(1), 2005.
@@ -31,7 +33,8 @@ Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks);
 /// S/g between the hosts side by side, all-gather inside. With unequal hosts: binomial reduce to a leader in
 /// each host, ring of the leaders, binomial broadcast. Source: Jia et al., arXiv:1807.11205, section 3.3
 /// (hierarchical all-reduce).
-Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine);
+Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                RingOrder order = RingOrder::mesh);
 
 enum class AllReduceAlgorithm : std::uint8_t { ring, tree, halving_doubling, hierarchical, automatic };
 inline const std::vector<std::string> all_reduce_algorithm_names{"ring", "tree", "halving_doubling",
@@ -39,7 +42,7 @@ inline const std::vector<std::string> all_reduce_algorithm_names{"ring", "tree",
 /// @param bytes what `automatic` chooses for: the algorithm whose estimate_s is least (ties: the first
 /// named).
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes);
+                           const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 
 /// Time of a pattern alone on the machine, if every round waits for the last: the sum over rounds of their
 /// repetitions times (greatest latency + greatest bytes / bandwidth of a link). A choice between algorithms,

@@ -42,6 +42,7 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   map.choice_or("mode", {"sync"}, 0);
   options.overlap = map.flag_or("overlap", true);
   options.local_aggregation = map.flag_or("local_aggregation", false);
+  options.pull_after_all = map.choice_or("pull", {"as_ready", "after_all"}, 0) == 1;
   const double bucket_bytes =
       map.quantity_or("bucket", Dimension::bytes,
                       options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);

@@ -101,12 +101,14 @@ class CableGraph {
 };
 
 /// The rings of one host's devices, as indices into `devices`.
-std::vector<Order> rings_among(const std::vector<EndpointId>& devices, const Machine& machine) {
+std::vector<Order> rings_among(const std::vector<EndpointId>& devices, const Machine& machine,
+                               RingOrder order) {
   std::vector<Order> rings;
-  for (Order& cycle : CableGraph(devices, machine).disjoint_cycles()) {
-    rings.emplace_back(cycle.rbegin(), cycle.rend());
-    rings.push_back(std::move(cycle));
-  }
+  if (order == RingOrder::mesh)
+    for (Order& cycle : CableGraph(devices, machine).disjoint_cycles()) {
+      rings.emplace_back(cycle.rbegin(), cycle.rend());
+      rings.push_back(std::move(cycle));
+    }
   if (!rings.empty()) return rings;
   Order in_order(devices.size());
   std::iota(in_order.begin(), in_order.end(), 0u);
@@ -132,7 +134,8 @@ std::vector<Order> positions_by_host(const std::vector<EndpointId>& ranks, const
   return hosts;
 }
 
-std::vector<std::vector<Order>> rings_by_host(const std::vector<EndpointId>& ranks, const Machine& machine) {
+std::vector<std::vector<Order>> rings_by_host(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                              RingOrder order) {
   // Equal hosts have equal cables: the search is made once for each type of host and choice of its devices.
   std::map<std::pair<std::uint32_t, Order>, std::vector<Order>> known;
   std::vector<std::vector<Order>> result;
@@ -145,15 +148,15 @@ std::vector<std::vector<Order>> rings_by_host(const std::vector<EndpointId>& ran
       local.push_back(ranks[position] - host.first_device);
     }
     const auto [it, fresh] = known.try_emplace({host.type, std::move(local)});
-    if (fresh) it->second = rings_among(devices, machine);
+    if (fresh) it->second = rings_among(devices, machine, order);
     std::vector<Order>& rings = result.emplace_back();
     for (const Order& ring : it->second) rings.push_back(renamed(ring, positions));
   }
   return result;
 }
 
-std::vector<Order> find_rings(const std::vector<EndpointId>& ranks, const Machine& machine) {
-  const std::vector<std::vector<Order>> hosts = rings_by_host(ranks, machine);
+std::vector<Order> find_rings(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
+  const std::vector<std::vector<Order>> hosts = rings_by_host(ranks, machine, order);
   if (hosts.size() == 1) return hosts[0];
   Order ring;
   for (const std::vector<Order>& rings : hosts) ring.insert(ring.end(), rings[0].begin(), rings[0].end());

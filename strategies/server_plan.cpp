@@ -195,44 +195,59 @@ class Builder {
     role.name = !duty.server ? "node host" : duty.device_count > 0 ? "node host and server" : "server";
     role.members = std::move(members);
     role.streams = {"cpu"};
-    for (std::size_t m = 0; m < messages_.size(); ++m) add_host_tasks(role, duty, m);
+    std::vector<std::vector<TaskId>> updated;  // by message: what must be done before it goes back
+    for (std::size_t m = 0; m < messages_.size(); ++m) updated.push_back(add_sums(role, duty, m));
+    if (options_.pull_after_all) {
+      std::vector<TaskId> all;
+      for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
+      updated.assign(messages_.size(), all);
+    }
+    for (std::size_t m = 0; m < messages_.size(); ++m) add_pulls(role, duty, m, updated[m]);
     return role;
   }
 
-  void add_host_tasks(Role& role, const HostDuty& duty, std::size_t m) const {
-    const PushMessage& message = messages_[m];
-    const double rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
-    const bool aggregates = duty.device_count > 0;
-    const bool serves = duty.server && is_target(message, *duty.server);
-    const double target_count =
-        message.server == PushMessage::every_server ? static_cast<double>(servers_.size()) : 1.0;
-    const bool has_remote_target = aggregates && target_count > (serves ? 1.0 : 0.0);
+  bool serves(const HostDuty& duty, std::size_t m) const {
+    return duty.server && is_target(messages_[m], *duty.server);
+  }
+  double target_count(std::size_t m) const {
+    return messages_[m].server == PushMessage::every_server ? static_cast<double>(servers_.size()) : 1.0;
+  }
+  bool has_remote_target(const HostDuty& duty, std::size_t m) const {
+    return duty.device_count > 0 && target_count(m) > (serves(duty, m) ? 1.0 : 0.0);
+  }
 
-    std::vector<TaskId> summed, back;
-    if (aggregates) {
+  /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
+  /// it.
+  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) const {
+    const double bytes = messages_[m].bytes, rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
+    std::vector<TaskId> before;
+    if (duty.device_count > 0) {
       const TaskId pushed = add_message_task(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
                                              local_exchanges_.at(duty.device_count)[m].push, {});
-      summed = {add_sum(role, fmt::format("add up node's gradients {}", m),
-                        duty.device_count * message.bytes / rate, {pushed})};
+      before = {add_sum(role, fmt::format("add up node's gradients {}", m), duty.device_count * bytes / rate,
+                        {pushed})};
     }
-    if (has_remote_target)
-      add_message_task(role, Task::Kind::send, fmt::format("push {}", m), exchanges_[m].push, summed);
-    if (serves) {
-      const double senders = static_cast<double>(clients_.size()) - (aggregates ? 1 : 0);
-      std::vector<TaskId> all = summed;
-      all.push_back(add_message_task(role, Task::Kind::receive, fmt::format("gradients {}", m),
-                                     exchanges_[m].push, {}));
-      const TaskId updated = add_sum(role, fmt::format("add up and update {}", m),
-                                     senders * message.bytes / target_count / rate, all);
-      add_message_task(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].pull, {updated});
-      back.push_back(updated);
-    }
-    if (has_remote_target)
-      back.push_back(
+    if (has_remote_target(duty, m))
+      add_message_task(role, Task::Kind::send, fmt::format("push {}", m), exchanges_[m].push, before);
+    if (!serves(duty, m)) return {};
+    const double senders = static_cast<double>(clients_.size()) - (duty.device_count > 0 ? 1 : 0);
+    before.push_back(
+        add_message_task(role, Task::Kind::receive, fmt::format("gradients {}", m), exchanges_[m].push, {}));
+    return {add_sum(role, fmt::format("add up and update {}", m), senders * bytes / target_count(m) / rate,
+                    before)};
+  }
+
+  /// The way back of message m: from this host's server, and to this host's devices.
+  void add_pulls(Role& role, const HostDuty& duty, std::size_t m, const std::vector<TaskId>& updated) const {
+    std::vector<TaskId> before = updated;
+    if (serves(duty, m))
+      add_message_task(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].pull, updated);
+    if (has_remote_target(duty, m))
+      before.push_back(
           add_message_task(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges_[m].pull, {}));
-    if (aggregates)
+    if (duty.device_count > 0)
       add_message_task(role, Task::Kind::send, fmt::format("hand out {}", m),
-                       local_exchanges_.at(duty.device_count)[m].pull, back);
+                       local_exchanges_.at(duty.device_count)[m].pull, before);
   }
 
   const ServerOptions& options_;

@@ -15,7 +15,8 @@ struct ServerOptions {
   Sharding sharding = Sharding::tensor;
   bool overlap = true;
   bool local_aggregation = false;
-  double bucket_bytes = 0;  ///< of sharding `even`
+  bool pull_after_all = false;  ///< a server sends nothing back before it has updated all it holds
+  double bucket_bytes = 0;      ///< of sharding `even`
   Shares shares = Shares::equal;
   SourcePos servers_pos;  ///< of the number of servers, for errors
 };

@@ -50,12 +50,18 @@ class Strategy {
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError
 std::unique_ptr<Strategy> read_strategy(const YamlNode& node);
 
+/// A key that a strategy's YAML may have.
+struct StrategyKey {
+  std::string_view name;
+  std::string_view values;  ///< what may be written; the default comes first
+  std::string_view meaning;
+};
+
 /// A row of the registry: `convoy show strategies`, error messages and documentation read it.
 struct StrategyEntry {
   std::string_view kind;
   std::string_view summary;
-  std::string_view
-      keys;  ///< "algorithm: ring | tree | ..., bucket, overlap": what `convoy show strategies KIND` prints
+  std::vector<StrategyKey> keys;
   std::unique_ptr<Strategy> (*read)(YamlMap& map);
 };
 const std::vector<StrategyEntry>& strategy_registry();

@@ -274,14 +274,25 @@ std::string strategy_line(const std::string& name) { return std::string(strategy
 void show_strategy(std::ostream& out, const std::string& name, bool as_json) {
   const StrategyEntry& entry = strategy_entry(name);
   if (!as_json) {
-    out << fmt::format("{}: {}\n  {}\n", entry.kind, entry.summary, entry.keys);
+    out << fmt::format("{}: {}\n", entry.kind, entry.summary);
+    for (const StrategyKey& key : entry.keys)
+      out << fmt::format("  {:<18} {}\n  {:<18}   {}\n", key.name, key.values, "", key.meaning);
     return;
   }
   JsonWriter json(out);
   json.begin_object();
   json.field("kind", entry.kind);
   json.field("summary", entry.summary);
-  json.field("keys", entry.keys);
+  json.key("keys");
+  json.begin_array();
+  for (const StrategyKey& key : entry.keys) {
+    json.begin_object();
+    json.field("name", key.name);
+    json.field("values", key.values);
+    json.field("meaning", key.meaning);
+    json.end_object();
+  }
+  json.end_array();
   json.end_object();
   json.raw("\n");
 }
