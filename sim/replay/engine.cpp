@@ -92,7 +92,7 @@ Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flo
   configure_simgrid();
 
   int bits = 20;
-  while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 1.6e19) --bits;
+  while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 9e18) --bits;  // what llround can give
   impl_->scale = std::ldexp(1.0, bits);
 
   impl_->zone = new ScriptedZone("convoy");  // the first zone is the root: SimGrid owns it from here

@@ -27,8 +27,7 @@ class Engine {
 
   /// @param link_bandwidth_Bps capacity of each link, all > 0.
   /// @param largest_flow_bytes no flow will be larger; sets the resolution sizes are rounded to (2^-20 bytes
-  /// up to
-  ///        16 TB, coarser above), since SimGrid counts payloads in whole numbers.
+  ///        up to 8 TB, coarser above), since SimGrid counts payloads in whole numbers.
   Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes);
   ~Engine();
   Engine(const Engine&) = delete;
