@@ -12,9 +12,8 @@ namespace convoy {
 namespace {
 
 const std::string folder = "topologies/catalog/devices";
-constexpr double max_share =
-    4.0;  // Winograd F(4x4, 3x3) saves a factor of 4 (Lavin and Gray 2015, section 4.1)
-constexpr double min_share = 1e-6;
+constexpr double min_share = Efficiency::min_share;
+constexpr double max_share = Efficiency::max_share;
 
 constexpr std::size_t index(KernelClass c) { return static_cast<std::size_t>(c); }
 constexpr std::size_t index(Phase p) { return static_cast<std::size_t>(p); }
