@@ -7,6 +7,9 @@ namespace {
 /// One overload a kind. Source of what is kept: the backward formulas of PyTorch 2.0,
 /// tools/autograd/derivatives.yaml; the formula's name stands at each rule.
 struct Rules {
+  const Shape& output;
+  double values = static_cast<double>(elements(output));
+
   /// convolution_backward(grad, input, weight): the weight gradient needs the input.
   MemoryRules operator()(const Conv2d&) const { return {.input_for_weights = true}; }
   MemoryRules operator()(const ConvTranspose2d&) const { return {.input_for_weights = true}; }
@@ -14,15 +17,20 @@ struct Rules {
   /// addmm: mat1 for the weight's gradient.
   MemoryRules operator()(const Linear&) const { return {.input_for_weights = true}; }
 
-  /// native_batch_norm_backward(grad, input, ...), native_layer_norm_backward; means and deviations are a few
-  /// values a channel or image and not counted.
+  /// native_batch_norm_backward(grad, input, ...); its mean and deviation a channel are not an image's.
+  /// native_layer_norm_backward(grad, input, mean, rstd, ...): two values a position.
   MemoryRules operator()(const Normalization& norm) const {
-    return {.input_for_data = true, .input_for_weights = norm.affine};
+    MemoryRules rules{.input_for_data = true, .input_for_weights = norm.affine};
+    if (norm.over == Normalization::Over::layer) {
+      rules.extra = "statistics";
+      rules.extra_bytes = 2 * 4 * values / static_cast<double>(output.front());
+    }
+    return rules;
   }
 
   /// A composite of pooling, power and division: input and scales.
   MemoryRules operator()(const LocalResponseNorm&) const {
-    return {.input_for_data = true, .extra = "scales", .extra_bytes_per_value = 4};
+    return {.input_for_data = true, .extra = "scales", .extra_bytes = 4 * values};
   }
 
   MemoryRules operator()(const Activation& activation) const {
@@ -50,7 +58,7 @@ struct Rules {
   /// avg_pool2d_backward(grad, self, ...) keeps its input as well.
   MemoryRules operator()(const Pool& pool) const {
     if (pool.mode == Pool::Mode::average) return {.input_for_data = true};
-    return {.input_for_data = true, .extra = "indices", .extra_bytes_per_value = 8};
+    return {.input_for_data = true, .extra = "indices", .extra_bytes = 8 * values};
   }
 
   /// To [1, 1] it is mean(), which keeps only sizes; else _adaptive_avg_pool2d_backward(grad, self).
@@ -59,7 +67,7 @@ struct Rules {
   }
 
   /// mul(input, mask) with a float mask.
-  MemoryRules operator()(const Dropout&) const { return {.extra = "mask", .extra_bytes_per_value = 4}; }
+  MemoryRules operator()(const Dropout&) const { return {.extra = "mask", .extra_bytes = 4 * values}; }
 
   MemoryRules operator()(const Flatten&) const { return {.view = true}; }
   MemoryRules operator()(const Slice&) const { return {.view = true}; }
@@ -78,6 +86,6 @@ struct Rules {
 
 }  // namespace
 
-MemoryRules memory_rules(const LayerKind& kind) { return std::visit(Rules{}, kind); }
+MemoryRules memory_rules(const Layer& layer) { return std::visit(Rules{layer.output}, layer.kind); }
 
 }  // namespace convoy

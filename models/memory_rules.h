@@ -16,9 +16,9 @@ struct MemoryRules {
   bool input_for_weights = false;  ///< the weight gradient does
   bool output_for_data = false;    ///< the data gradient reads the layer's output
   std::string_view extra = {};     ///< name of a further buffer kept for the data gradient: "indices", "mask"
-  double extra_bytes_per_value = 0;  ///< of the output, whatever the precision
+  double extra_bytes = 0;          ///< its size for one image, whatever the precision
 };
 
-MemoryRules memory_rules(const LayerKind& kind);
+MemoryRules memory_rules(const Layer& layer);
 
 }  // namespace convoy

@@ -196,10 +196,17 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
     throw InputError(
         pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",
                          path, name, suggestion(name, names), list_of(names, names.size())));
-  const YamlNode definition = load_yaml(data_path("models/zoo") + "/" + file + ".yaml");
-  Model model = read_definition(definition, "", reference, given);
-  model.name = name;
-  return model;
+  const std::string folder = data_path("models/zoo");
+  const YamlNode definition = load_yaml(folder + "/" + file + ".yaml");
+  try {
+    Model model = read_definition(definition, "", reference, given);
+    model.name = name;
+    return model;
+  } catch (const InputError& error) {
+    // What the user asked for does not suit the zoo file (an image too small, a depth that does not exist).
+    if (!std::string_view(error.what()).starts_with(folder)) throw;
+    throw InputError(pos, fmt::format("{}: cannot build '{}' as asked for: {}", path, name, error.what()));
+  }
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class Builder {
     rules_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
       costs_.push_back(layer_costs(model, i));
-      rules_.push_back(memory_rules(model.layers[i].kind));
+      rules_.push_back(memory_rules(model.layers[i]));
       for (const LayerIndex input : model.layers[i].inputs)
         if (input != image_input) ++readers_[at(input)];
     }
@@ -133,9 +133,7 @@ class Builder {
       storage_[i] = Storage{add_buffer(layer(i).name + ".output", bytes_of(layer(i).output), op),
                             readers_[i] <= 1, rules_[i].output_for_data};
     if (needs && !rules_[i].extra.empty() && costs_[i].data_gradient)
-      extra_[i] =
-          add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra),
-                     rules_[i].extra_bytes_per_value * static_cast<double>(elements(layer(i).output)), op);
+      extra_[i] = add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra), rules_[i].extra_bytes, op);
   }
 
   /// Empty for the image before any operation has read it, and for views of it.

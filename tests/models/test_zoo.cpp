@@ -43,6 +43,21 @@ constexpr Published published[] = {
     {"googlenet", 13004888, 187, 1506748416, 48495488, 4. * 1024 * 7 * 7},
     {"resnext50_32x4d", 25028904, 161, 4230479872, 112201728},
     {"wide_resnet50_2", 68883240, 161, 11398021120, 112201728},
+    {"vgg13_bn", 133053736, 46, 11308466176, 117108736},
+    {"vgg16_bn", 138365992, 58, 15470264320, 127545344},
+    {"vgg19_bn", 143678248, 70, 19632062464, 137981952},
+    {"densenet121", 7978856, 364, 2834161664, 130361344},
+    {"densenet169", 14149480, 508, 3359843328, 157308416},
+    {"densenet201", 20013928, 604, 4291365888, 202969600},
+    {"mobilenet_v2", 3504872, 158, 300774272, 78460416, 4. * 1280 * 7 * 7},
+    {"squeezenet1_0", 1248424, 52, 818924576, 35767328},
+    {"squeezenet1_1", 1235496, 52, 349151936, 21069728},
+    {"shufflenet_v2_x1_0", 2278604, 170, 144907992, 20384960},
+    {"mnasnet1_0", 4383312, 158, 314415872, 44265472},
+    {"regnet_y_400mf", 4344144, 225, 401842848, 33630848},
+    // less one float of stochastic depth for each of 9 and 17 blocks
+    {"efficientnet_b0", 5288548, 213, 385814752, 88444932 - 9 * 4, 4. * 1280 * 7 * 7},
+    {"convnext_tiny", 28589128, 182, 4455531264, 109306404 - 17 * 4, 4. * 768 * 7 * 7},
 };
 
 }  // namespace
@@ -90,6 +105,15 @@ TEST_CASE("the CIFAR-10 network of two convolutions takes its filters as paramet
 TEST_CASE("VGG-16 for CIFAR-10 is the convolutions and one layer of 512 to 10") {
   const ModelSummary summary = summarize(model_from("vgg16_cifar10"));
   CHECK(summary.parameters == 14714688 + 5130);  // VGG-16's convolutions; 512 * 10 + 10
+}
+
+TEST_CASE("wide residual networks have the depth and width of their names") {
+  // the authors' code: WRN-28-10 has 36,479,194 parameters and WRN-16-2 691,674
+  CHECK(summarize(model_from("wrn_28_10")).parameters == 36479194);
+  CHECK(summarize(model_from("wrn_16_2")).parameters == 691674);
+  const std::string error = error_of("wrn_101_14");
+  CHECK(error.starts_with("test.yaml:1:1: model: cannot build 'wrn_101_14' as asked for: "));
+  CHECK(error.ends_with("expression '$((depth - 4)/6 - 1)' divides 97 by 6, which leaves a remainder"));
 }
 
 TEST_CASE("a zoo model takes another input and other classes") {
@@ -145,7 +169,7 @@ TEST_CASE("what a zoo model is given must be of the parameter's kind") {
   CHECK(error_of("{name: resnet18, clases: 10}") ==
         "test.yaml:1:18: model.clases: unknown key (did you mean 'classes'?); known here: classes, input, "
         "name");
-  CHECK(error_of("{name: vgg16, input: [3, 16, 16]}")
-            .find("layer 'stage5.pool': the kernel spans 2 in height, the "
-                  "padded input has 1") != std::string::npos);
+  const std::string small = error_of("{name: vgg16, input: [3, 16, 16]}");
+  CHECK(small.starts_with("test.yaml:1:8: model.name: cannot build 'vgg16' as asked for: "));
+  CHECK(small.ends_with("layer 'stage5.pool': the kernel spans 2 in height, the padded input has 1"));
 }
