@@ -19,12 +19,12 @@ constexpr std::int64_t max_hosts = 100'000;
 class Inventory {
  public:
   explicit Inventory(YamlMap& cluster) {
-    if (cluster.has("devices")) {
+    if (cluster.find("devices")) {
       YamlMap devices = cluster.map("devices");
       for (const std::string& name : devices.keys())
         devices_.emplace(name, read_device(devices.node(name), name));
     }
-    if (cluster.has("servers")) {
+    if (cluster.find("servers")) {
       YamlMap servers = cluster.map("servers");
       for (const std::string& name : servers.keys())
         servers_.emplace(name, read_server(servers.node(name), servers.path_of(name), name,
@@ -93,14 +93,14 @@ class ClusterReader {
     cluster_.title = map_.text_or("title", "");
     read_sources(map_);
     read_speed_variation();
-    if (map_.has("server"))
+    if (map_.find("server"))
       read_one_server();
     else
       read_node_list();
     if (const YamlNode* fabric = map_.find("fabric"))
       cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
     read_devices_per_node();
-    if (map_.has("communication")) {
+    if (map_.find("communication")) {
       YamlMap communication = map_.map("communication");
       cluster_.collective_overhead_s = communication.quantity_or("overhead", Dimension::time, 0);
       communication.finish();
@@ -112,7 +112,7 @@ class ClusterReader {
 
  private:
   void read_speed_variation() {
-    if (!map_.has("speed_variation")) return;
+    if (!map_.find("speed_variation")) return;
     YamlMap variation = map_.map("speed_variation");
     spread_ = read_spread(variation, "spread", 0);
     cluster_.speed_seed = static_cast<std::uint64_t>(variation.integer_or("seed", 1, 0));
@@ -140,7 +140,7 @@ class ClusterReader {
   }
 
   void read_node_list() {
-    if (!map_.has("nodes"))
+    if (!map_.find("nodes"))
       map_.fail("needs `server` with `nodes: N`, or a list of `nodes`, or the name of a catalogue cluster");
     cluster_.name = map_.text_or("name", "cluster");
     std::int64_t hosts = 0;
@@ -151,7 +151,7 @@ class ClusterReader {
       group.count = static_cast<std::uint32_t>(entry.integer_or("count", 1, 1, max_hosts));
       group.speed = entry.number_or("speed", 1.0, 1e-6, 1e6);
       group.speed_spread = read_spread(entry, "speed_spread", spread_);
-      if (entry.has("nic_bandwidth"))
+      if (entry.find("nic_bandwidth"))
         group.nic_bandwidth_Bps = entry.quantity("nic_bandwidth", Dimension::bandwidth, true);
       const std::string server = entry.text("server");
       group.server = add_server(server, entry.pos("server"));
@@ -176,7 +176,7 @@ class ClusterReader {
   }
 
   void read_devices_per_node() {
-    if (!map_.has("devices_per_node")) return;
+    if (!map_.find("devices_per_node")) return;
     cluster_.devices_per_node = static_cast<std::uint32_t>(map_.integer("devices_per_node", 1));
     for (const ServerSpec& server : cluster_.servers)
       if (server.device_count() < cluster_.devices_per_node)

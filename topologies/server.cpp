@@ -12,7 +12,7 @@ std::uint32_t ServerSpec::device_count() const {
 }
 
 void read_sources(YamlMap& map) {
-  if (!map.has("sources")) return;
+  if (!map.find("sources")) return;
   YamlMap sources = map.map("sources");
   for (const std::string& key : sources.keys()) sources.text(key);
 }
@@ -43,7 +43,7 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
 
   server.host.price_usd_per_h = map.quantity_or("price", Dimension::price, 0);
   server.bare_price_usd_per_h = server.host.price_usd_per_h;
-  if (map.has("host")) {
+  if (map.find("host")) {
     YamlMap host = map.map("host");
     server.host.reduce_bandwidth_Bps =
         host.quantity_or("reduce_bandwidth", Dimension::bandwidth, server.host.reduce_bandwidth_Bps, true);

@@ -104,7 +104,7 @@ std::shared_ptr<const Fabric> read_dragonfly_fabric(YamlMap& map) {
   shape.routers = static_cast<std::uint32_t>(map.integer("routers", 1, max_count));
   shape.hosts = static_cast<std::uint32_t>(map.integer("hosts", 1, max_count));
   const auto bandwidth_or_nic = [&](std::string_view key) {
-    return map.has(key) ? nic.efficiency * map.quantity(key, Dimension::bandwidth, true) : nic.bandwidth_Bps;
+    return map.find(key) ? nic.efficiency * map.quantity(key, Dimension::bandwidth, true) : nic.bandwidth_Bps;
   };
   shape.local_Bps = bandwidth_or_nic("local_bandwidth");
   shape.global_Bps = bandwidth_or_nic("global_bandwidth");

@@ -116,7 +116,7 @@ std::shared_ptr<const Fabric> read_fat_tree_fabric(YamlMap& map) {
   const NicSpec nic = read_nic(map);
   const bool three_levels = map.choice_or("levels", {"2", "3"}, 0) == 1;
   FatTreeShape shape;
-  if (map.has("radix")) {
+  if (map.find("radix")) {
     // Equal switches with half of their ports down and half up (Al-Fares, Loukissas, Vahdat: A scalable,
     // commodity data center network architecture, SIGCOMM 2008); the top level has all of its ports down.
     const std::uint32_t radix = static_cast<std::uint32_t>(map.integer("radix", 2, max_ports));

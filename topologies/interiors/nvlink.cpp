@@ -118,8 +118,8 @@ std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t
   const double efficiency = read_payload_share(map);
   const double link_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
   const double latency_s = map.quantity_or("latency", Dimension::time, 0);
-  std::vector<NvlinkPair> pairs = map.has("matrix")  ? pairs_of_matrix(map, devices)
-                                  : map.has("pairs") ? pairs_of_list(map, devices)
+  std::vector<NvlinkPair> pairs = map.find("matrix")  ? pairs_of_matrix(map, devices)
+                                  : map.find("pairs") ? pairs_of_list(map, devices)
                                                      : all_pairs(devices);
   std::optional<PcieTree> pcie = read_optional_pcie(map, devices);
   if (!pcie && pairs.size() < std::size_t{devices} * (devices - 1) / 2)

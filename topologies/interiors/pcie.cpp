@@ -102,12 +102,12 @@ PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
   const double efficiency = read_payload_share(map);
   tree.bandwidth_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
   tree.latency_s = map.quantity_or("latency", Dimension::time, 0);
-  if (map.has("switches")) {
+  if (map.find("switches")) {
     tree.switches = read_grouping(map, "switches", devices, "devices");
-    tree.uplink_Bps = map.has("uplink") ? efficiency * map.quantity("uplink", Dimension::bandwidth, true)
+    tree.uplink_Bps = map.find("uplink") ? efficiency * map.quantity("uplink", Dimension::bandwidth, true)
                                         : tree.bandwidth_Bps;
     tree.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-    if (map.has("sockets")) {
+    if (map.find("sockets")) {
       tree.sockets =
           read_grouping(map, "sockets", static_cast<std::uint32_t>(tree.switches.size()), "switches");
       tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
@@ -117,7 +117,7 @@ PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
 }
 
 std::optional<PcieTree> read_optional_pcie(YamlMap& map, std::uint32_t devices) {
-  if (!map.has("pcie")) return std::nullopt;
+  if (!map.find("pcie")) return std::nullopt;
   YamlMap pcie = map.map("pcie");
   PcieTree tree = read_pcie_tree(pcie, devices);
   pcie.finish();

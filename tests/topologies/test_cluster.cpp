@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "sim/base/input_error.h"
+#include "tests/topologies/machines.h"
+#include "topologies/cluster.h"
+
+using namespace convoy;
+
+namespace {
+
+const std::string box =
+    "servers: {box: {devices: [{device: ideal}], price: 2USD/h, host: {price: 0.5USD/h, power: 80W, "
+    "reduce_bandwidth: 10GB/s}}}\n";
+const std::string gigabit = "fabric: {kind: switch, bandwidth: 1Gbps, latency: 50us}\n";
+
+}  // namespace
+
+TEST_CASE("a server's name and a number of nodes make a cluster on the provider's fabric") {
+  const Machine machine = machine_of("{server: gcp-n1-standard-8-k80, nodes: 8}");
+  CHECK(machine.name == "8 x gcp-n1-standard-8-k80");
+  CHECK(machine.hosts.size() == 8);
+  CHECK(machine.device_types.at(0).name == "k80");
+  CHECK(way(machine, "n0", "n7") == "n0.nic.up n7.nic.down");
+}
+
+TEST_CASE("a fabric of the experiment overrides the provider's, with one NIC a host") {
+  const Machine machine =
+      machine_of("{server: dgx1-v100, nodes: 2, fabric: {kind: switch, bandwidth: 25Gbps, latency: 20us}}");
+  CHECK(way(machine, "mem:n0", "mem:n1") == "n0.nic.up n1.nic.down");
+  CHECK(way(machine, "n0.gpu7", "mem:n0") == "n0.gpu7.pcie.up n0.pcie3.uplink.up n0.socket0-1.down");
+}
+
+TEST_CASE("a scalar is the name of a catalogue cluster") {
+  CHECK(build_machine(read_cluster(parse_yaml("tf-gce-k80", "c.yaml")), 0).devices.size() == 8);
+}
+
+TEST_CASE("entries of nodes keep their order, names, devices and speeds") {
+  const Machine machine = machine_of(R"(
+nodes:
+  - {name: fast, count: 2, server: two}
+  - {name: slow, server: box, speed: 0.5}
+fabric: {kind: switch, bandwidth: 1Gbps, latency: 50us}
+servers:
+  box: {devices: [{device: old}]}
+  two: {devices: [{device: new}, {device: old}], interconnect: {kind: none}}
+devices:
+  new: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}
+  old: {peak: {fp32: 1TFLOPS}, memory: 4GiB, memory_bandwidth: 100GB/s, efficiency: 1.0}
+)");
+  std::string devices;
+  for (const Device& device : machine.devices)
+    devices += fmt::format("{} {} {} {}; ", device.name, machine.device_types[device.type].name,
+                           machine.hosts[device.host].name, device.speed);
+  CHECK(devices ==
+        "fast0.gpu0 new fast0 1; fast0.gpu1 old fast0 1; fast1.gpu0 new fast1 1; fast1.gpu1 old fast1 1; "
+        "slow0 old slow0 0.5; ");
+  CHECK(machine.device_types.size() == 2);
+  CHECK(machine.hosts[2].first_device == 4);
+}
+
+TEST_CASE("dedicated hosts come last, have the first node's NIC and the price of a machine without devices") {
+  const Machine machine = machine_of(
+      "nodes: [{name: a, count: 2, server: box, nic_bandwidth: 10Gbps}, {name: b, server: box}]\n" + gigabit +
+          box,
+      2);
+  REQUIRE(machine.hosts.size() == 5);
+  CHECK(machine.hosts[3].name == "ps0");
+  CHECK(machine.hosts[4].device_count == 0);
+  CHECK(machine.host_types[machine.hosts[4].type].price_usd_per_h == 0.5);
+  CHECK(machine.host_types[machine.hosts[0].type].price_usd_per_h == 2.0);
+  CHECK(machine.host_types[machine.hosts[4].type].reduce_bandwidth_Bps == 10e9);
+  CHECK(machine.host_types[machine.hosts[4].type].host_power_w == 80);
+  CHECK(way(machine, "b0", "mem:ps1") == "b0.nic.up ps1.nic.down");
+  Route route;
+  machine.router->route(machine.host_endpoint(4), 2, route);
+  CHECK(machine.links[route.links[0]].bandwidth_Bps == 1.25e9);
+  CHECK(machine.links[route.links[1]].bandwidth_Bps == 0.125e9);
+}
+
+TEST_CASE("servers of different switch fabrics are mixed, each with its own NIC") {
+  const Machine machine =
+      machine_of("nodes: [{name: a, server: gcp-n1-standard-8-k80}, {name: b, server: aws-p2.8xlarge}]");
+  Route route;
+  machine.router->route(0, 1, route);
+  CHECK(names(machine, route) == "a0.nic.up b0.nic.down b0.pcie0.uplink.down b0.gpu0.pcie.down");
+}
+
+TEST_CASE("speeds are spread evenly between their bounds and depend on the seed only") {
+  const auto speeds = [](int nodes, int seed) {
+    const Machine machine =
+        machine_of(fmt::format("server: box\nnodes: {}\nspeed_variation: {{spread: 5%, seed: {}}}\n{}{}",
+                               nodes, seed, gigabit, box));
+    std::vector<double> result;
+    for (const Device& device : machine.devices) result.push_back(device.speed);
+    return result;
+  };
+  const std::vector<double> thousand = speeds(1000, 1);
+  double mean = 0, variance = 0;
+  for (const double speed : thousand) {
+    CHECK(speed >= 0.95);
+    CHECK(speed <= 1.05);
+    mean += speed / 1000;
+  }
+  for (const double speed : thousand) variance += (speed - mean) * (speed - mean) / 1000;
+  // Uniform on [0.95, 1.05]: deviation 0.1 / sqrt(12) = 0.0289, and that of the mean of 1000 is 0.0009.
+  CHECK(std::abs(mean - 1) < 4 * 0.0009);
+  CHECK(std::sqrt(variance) == doctest::Approx(0.0289).epsilon(0.1));
+  CHECK(std::set<double>(thousand.begin(), thousand.end()).size() == 1000);
+  const std::vector<double> ten = speeds(10, 1);
+  CHECK(ten == std::vector<double>(thousand.begin(), thousand.begin() + 10));
+  CHECK(ten != speeds(10, 2));
+}
+
+TEST_CASE("the first speeds are those of splitmix64 with its published outputs") {
+  // splitmix64 of seed 1234567 begins with 6457827717110365317, 3203168211198807973 (reference test vector).
+  const Machine machine =
+      machine_of("server: box\nnodes: 2\nspeed_variation: {spread: 50%, seed: 1234567}\n" + gigabit + box);
+  CHECK(machine.devices[0].speed == doctest::Approx(0.5 + 6457827717110365317.0 / 0x1p64).epsilon(1e-14));
+  CHECK(machine.devices[1].speed == doctest::Approx(0.5 + 3203168211198807973.0 / 0x1p64).epsilon(1e-14));
+}
+
+TEST_CASE("a cluster's communication overhead is the machine's") {
+  CHECK(machine_of("server: box\ncommunication: {overhead: 50us}\n" + box).collective_overhead_s ==
+        50 * 1e-6);
+  CHECK(machine_of("server: box\n" + box).collective_overhead_s == 0);
+}
+
+TEST_CASE("ports are dense, and a port has one medium or both directions of one cable") {
+  const Machine machine = machine_of("{server: dgx1-v100, nodes: 3}", 1);
+  std::vector<std::vector<std::string>> links_of(machine.port_count);
+  for (const Link& link : machine.links) links_of.at(link.port).push_back(link.name);
+  for (const auto& links : links_of) {
+    REQUIRE(links.size() == 2);
+    CHECK(port_name({links[0], 0, 0, 0}) == port_name({links[1], 0, 0, 0}));
+  }
+}
