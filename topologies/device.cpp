@@ -43,10 +43,14 @@ void read_shares(YamlMap& map, Efficiency& e) {
 
 std::array<Efficiency, 4> read_efficiency(YamlMap& device) {
   std::array<Efficiency, 4> result;
-  if (device.node("efficiency").kind != YamlNode::Kind::mapping) {
+  const YamlNode& node = device.node("efficiency");
+  if (node.kind == YamlNode::Kind::scalar) {
     result.fill(Efficiency(device.number("efficiency", min_share, max_share)));
     return result;
   }
+  if (node.kind != YamlNode::Kind::mapping)
+    device.fail("efficiency", fmt::format("expected a number such as 0.7 or a mapping of shares, found {}",
+                                          describe(node)));
   YamlMap map = device.map("efficiency");
   Efficiency common;
   const double fallback = map.number("default", min_share, max_share);
@@ -130,8 +134,8 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
-  if (map.has("sources")) {
-    YamlMap sources = map.map("sources");
+  if (const YamlNode* texts = map.find("sources")) {
+    YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));
   }
   map.finish();

@@ -105,7 +105,18 @@ TEST_CASE("a device without efficiency is an error, not a guess") {
 }
 
 TEST_CASE("wrong devices are refused with their place and the remedy") {
-  CHECK(error_in(with("memroy: 1GiB")).starts_with("lab.yaml:1:"));
+  CHECK(error_in(with("memroy: 1GiB")) ==
+        "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: efficiency, "
+        "idle_power, "
+        "launch_overhead, memory, memory_bandwidth, peak, peak_power, reserved, sources, title");
+  CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: [1]}") ==
+        "lab.yaml:1:80: devices.mine.efficiency: expected a number such as 0.7 or a mapping of shares, found "
+        "a list");
+  CHECK(error_in("{peak: {fp32: 10}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1}") ==
+        "lab.yaml:1:15: devices.mine.peak.fp32: '10' lacks its unit; write a rate such as 15.7TFLOPS");
+  CHECK(error_in("{peak: {fp8: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1}") ==
+        "lab.yaml:1:9: devices.mine.peak.fp8: unknown key (did you mean 'fp16'?); known here: bf16, fp16, "
+        "fp32, tf32");
   CHECK(error_in("{peak: {}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}") ==
         "lab.yaml:1:8: devices.mine.peak: give the peak of at least one precision: fp32, tf32, fp16 or bf16");
   CHECK(error_in(with("reserved: 16GiB")) ==
