@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <stdexcept>
 
 namespace convoy {
@@ -15,6 +16,22 @@ void require(bool good, fmt::format_string<Args...> text, Args&&... args) {
 }
 
 bool is_size(double value) { return std::isfinite(value) && value >= 0; }
+
+/// A member may send and receive in one communication, and otherwise has one task in it.
+void validate_used_once(const Plan& plan, const Role& role) {
+  constexpr unsigned sends = 1, receives = 2;
+  std::map<CommId, unsigned> used;
+  for (const Task& task : role.program) {
+    if (task.kind == Task::Kind::compute) continue;
+    const unsigned use = task.kind == Task::Kind::send      ? sends
+                         : task.kind == Task::Kind::receive ? receives
+                                                            : sends | receives;
+    unsigned& so_far = used[task.comm];
+    require((so_far & use) == 0, "task '{}' of role '{}' uses communication '{}' a second time", task.name,
+            role.name, plan.communications[task.comm].name);
+    so_far |= use;
+  }
+}
 
 void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) {
   const Task& task = role.program[id];
@@ -29,8 +46,13 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
     require(devices ? task.seconds == 0 : task.ops.empty(),
             "task '{}' of role '{}': devices run operations, hosts take seconds", task.name, role.name);
     require(is_size(task.seconds), "task '{}' takes {} s", task.name, task.seconds);
-    for (const PlanOp& op : task.ops)
+    for (const PlanOp& op : task.ops) {
       require(is_size(op.images), "operation '{}' on {} images", op.name, op.images);
+      for (const std::vector<MemoryDelta>* deltas : {&op.allocates, &op.frees})
+        for (const MemoryDelta& delta : *deltas)
+          require(is_size(delta.bytes) && delta.bytes > 0, "operation '{}' allocates or frees {} bytes",
+                  op.name, delta.bytes);
+    }
     return;
   }
   require(task.comm < plan.communications.size(), "task '{}' uses communication {} of {}", task.name,
@@ -83,6 +105,7 @@ void validate(const Plan& plan, const Machine& machine) {
       has_role[e] = 1;
     }
     for (TaskId t = 0; t < role.program.size(); ++t) validate_task(plan, role, t, devices);
+    validate_used_once(plan, role);
   }
   for (const Pattern& pattern : plan.patterns)
     for (const std::vector<EndpointId>& group : pattern.groups)
