@@ -92,6 +92,7 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
 
   std::vector<Layer> layers;
   layers.reserve(drafts.size());
+  std::int64_t parameters = 0, macs = 0;
   for (const LayerIndex from : sorted.order) {
     const LayerDraft& draft = drafts[static_cast<std::size_t>(from)];
     YamlMap map(draft.node, fmt::format("{}.{}", path, draft.name));
@@ -108,6 +109,13 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
                                            : layers[static_cast<std::size_t>(layer.inputs.back())].output);
     }
     infer_shape(layer, shapes);
+    parameters += layer.parameter_elements();
+    macs += layer.macs;
+    if (parameters > YamlMap::max_integer || macs > YamlMap::max_integer)
+      throw InputError(
+          layer.pos,
+          fmt::format("layer '{}': up to here the model has more than 2^53 parameters or multiply-adds",
+                      layer.name));
     layers.push_back(std::move(layer));
   }
   return layers;

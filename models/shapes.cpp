@@ -35,10 +35,12 @@ class Inference {
       if (conv.output_padding != Size2{0, 0}) fail("output_padding must be smaller than the stride");
     }
     // PyTorch, ConvTranspose2d, dilation 1.
-    const std::int64_t h =
-        (in[1] - 1) * conv.stride.h - 2 * conv.padding.h + conv.kernel.h + conv.output_padding.h;
-    const std::int64_t w =
-        (in[2] - 1) * conv.stride.w - 2 * conv.padding.w + conv.kernel.w + conv.output_padding.w;
+    const auto side = [&](std::int64_t size, std::int64_t stride, std::int64_t padding, std::int64_t kernel,
+                          std::int64_t output_padding) {
+      return product({size - 1, stride}) - 2 * padding + kernel + output_padding;
+    };
+    const std::int64_t h = side(in[1], conv.stride.h, conv.padding.h, conv.kernel.h, conv.output_padding.h);
+    const std::int64_t w = side(in[2], conv.stride.w, conv.padding.w, conv.kernel.w, conv.output_padding.w);
     if (h < 1 || w < 1)
       fail(fmt::format("padding [{}, {}] leaves nothing of the output of an input {}", conv.padding.h,
                        conv.padding.w, to_string(in)));
@@ -85,6 +87,7 @@ class Inference {
       if (in.size() != out.size() || !std::equal(in.begin() + 1, in.end(), out.begin() + 1))
         fail(fmt::format("concat needs inputs that differ in channels only, got {}", all_inputs()));
       out[0] += in[0];
+      product(out);
     }
     layer_.output = out;
   }

@@ -89,6 +89,23 @@ TEST_CASE("shapes that do not fit are errors at the layer") {
         at + "is too large: more than 2^53 values or multiply-adds an image");
 }
 
+TEST_CASE("sizes beyond 2^53 are errors wherever they come from") {
+  const std::string too_large = "is too large: more than 2^53 values or multiply-adds an image";
+  const std::string huge = "  - {name: h, kind: upsample, scale: 1000000000}\n";
+  CHECK(layers_error("[1, 1, 1]", huge).ends_with("layer 'h': " + too_large));
+  CHECK(layers_error(
+            "[1, 1000000, 1]",
+            "  - {name: u, kind: conv_transpose2d, out_channels: 1, kernel: 1, stride: [1000000000, 1]}\n"
+            "  - {name: x, kind: conv_transpose2d, out_channels: 1, kernel: 1, stride: [1000000000, 1]}\n")
+            .ends_with("layer 'x': " + too_large));
+  CHECK(layers_error("[1]",
+                     "  - {name: a, kind: custom, forward_flops: 0, backward_flops: 0, output: [1], "
+                     "parameters: 9e15}\n"
+                     "  - {name: b, kind: custom, forward_flops: 0, backward_flops: 0, output: [1], "
+                     "parameters: 9e15}\n") ==
+        "test.yaml:5:5: layer 'b': up to here the model has more than 2^53 parameters or multiply-adds");
+}
+
 TEST_CASE("inputs of unlike shapes are errors that show them") {
   const std::string two =
       "  - {name: a, kind: conv2d, out_channels: 4, kernel: 3}\n"
