@@ -10,8 +10,9 @@
 namespace convoy {
 namespace {
 
-/// More devices than this in one machine are taken for a slip of the pen.
-constexpr std::uint64_t max_devices = 4'000'000;
+/// More than this is taken for a slip of the pen.
+constexpr std::uint64_t max_devices = 1'000'000, max_dedicated_hosts = 100'000;
+constexpr std::size_t max_links = 10'000'000;  // about 1 GB
 
 /// Joins the ways inside the two hosts and through the fabric.
 class MachineRouter final : public Router {
@@ -103,6 +104,9 @@ class MachineBuilder {
     if (cluster_.node_count() + std::uint64_t{dedicated_} > 1 && !cluster_.fabric &&
         !cluster_.servers[0].fabric)
       throw InputError(
+    if (dedicated_ > max_dedicated_hosts)
+      throw InputError(cluster_.pos, fmt::format("cluster: {} dedicated hosts; at most {} are allowed",
+                                                 dedicated_, max_dedicated_hosts));
           cluster_.pos,
           "cluster: key 'fabric' is missing: the strategy adds dedicated hosts, and nothing joins them");
   }
@@ -149,6 +153,11 @@ class MachineBuilder {
     links_.reserve(link_count);
     for (const NodeGroup& group : cluster_.groups)
       for (std::uint32_t i = 0; i < group.count; ++i) add_host(group, group.name + std::to_string(i));
+    if (link_count > max_links)
+      throw InputError(
+          cluster_.pos,
+          fmt::format("cluster: {} links inside servers and to their NICs; at most {} are allowed",
+                      link_count, max_links));
   }
 
   void add_host(const NodeGroup& group, std::string name) {

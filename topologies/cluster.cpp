@@ -14,6 +14,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t max_hosts = 100'000;
+constexpr std::size_t max_entries = 10'000;  // each is compared with each, for double names
 
 /// The servers and devices that a cluster may name: its own ones before the catalogue's.
 class Inventory {
@@ -145,6 +146,10 @@ class ClusterReader {
     cluster_.name = map_.text_or("name", "cluster");
     std::int64_t hosts = 0;
     for (YamlMap& entry : map_.maps("nodes")) {
+    if (const YamlNode& list = map_.node("nodes"); list.items.size() > max_entries)
+      map_.fail("nodes",
+                fmt::format("{} entries; at most {} are allowed (an entry's `count` makes equal hosts)",
+                            list.items.size(), max_entries));
       NodeGroup group;
       group.name = entry.text_or("name", "n");
       check_group_name(entry, group.name);

@@ -55,7 +55,7 @@ NicSpec read_cable(YamlMap& map) {
 
 NicSpec read_nic(YamlMap& map) {
   NicSpec nic = read_cable(map);
-  nic.count = static_cast<std::uint32_t>(map.integer_or("nics", 1, 1, 64));
+  nic.count = static_cast<std::uint32_t>(map.integer_or("nics", 1, 1, 32));
   return nic;
 }
 

@@ -4,6 +4,13 @@
 #include <fmt/format.h>
 
 namespace convoy {
+namespace {
+
+/// The ways between all places of a server are worked out once; their number grows with the square of the
+/// devices.
+constexpr std::uint32_t max_devices = 128;
+
+}  // namespace
 
 std::uint32_t ServerSpec::device_count() const {
   std::uint32_t count = 0;
@@ -25,14 +32,14 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
   server.title = map.text_or("title", "");
   for (YamlMap& entry : map.maps("devices")) {
     const std::string device = entry.text("device");
-    const auto count = static_cast<std::uint32_t>(entry.integer_or("count", 1, 1, 1024));
+    const auto count = static_cast<std::uint32_t>(entry.integer_or("count", 1, 1, max_devices));
     server.devices.emplace_back(devices(device, entry.pos("device")), count);
     entry.finish();
   }
   const std::uint32_t count = server.device_count();
   if (count == 0) map.fail("devices", "a server needs at least one device");
-  if (count > 1024)
-    map.fail("devices", fmt::format("{} devices in one server; at most 1024 are allowed", count));
+  if (count > max_devices)
+    map.fail("devices", fmt::format("{} devices in one server; at most {} are allowed", count, max_devices));
 
   if (const YamlNode* interconnect = map.find("interconnect"))
     server.interior = read_interior(*interconnect, map.path_of("interconnect"), count);

@@ -63,9 +63,8 @@ TEST_CASE("counts and sizes out of range are errors") {
   CHECK(error_of("nodes: []\n" + box) == "c.yaml:1:8: cluster.nodes: a cluster needs at least one node");
   CHECK(error_of("server: box\nservers: {box: {devices: []}}\n") ==
         "c.yaml:2:26: cluster.servers.box.devices: a server needs at least one device");
-  CHECK(
-      error_of("server: box\nservers: {box: {devices: [{device: ideal, count: 0}]}}\n") ==
-      "c.yaml:2:50: cluster.servers.box.devices[0].count: 0 is out of range: between 1 and 1024 is allowed");
+  CHECK(error_of("server: box\nservers: {box: {devices: [{device: ideal, count: 0}]}}\n") ==
+        "c.yaml:2:50: cluster.servers.box.devices[0].count: 0 is out of range: between 1 and 128 is allowed");
   CHECK(with_fabric("{kind: switch, bandwidth: 0Gbps, latency: 1us}") ==
         "c.yaml:3:35: cluster.fabric.bandwidth: '0Gbps' must be more than zero");
   CHECK(with_fabric("{kind: switch, bandwidth: 1Gbps, latency: 1us, efficiency: 120%}") ==
@@ -74,6 +73,16 @@ TEST_CASE("counts and sizes out of range are errors") {
         "c.yaml:2:19: cluster.devices_per_node: 2 are asked for, but server 'box' has 1");
   CHECK(error_of("server: box\nspeed_variation: {spread: 100%}\n" + box) ==
         "c.yaml:2:27: cluster.speed_variation.spread: must be below 100%: a device's speed cannot be zero");
+}
+
+TEST_CASE("machines beyond reason are errors before they are built") {
+  CHECK(error_of("server: dgx2\nnodes: 100000\n") ==
+        "c.yaml:1:1: cluster: 1600000 devices; at most 1000000 are allowed");
+  CHECK(error_of("server: dgx1-v100\nnodes: 100000\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us, "
+                 "nics: 32}\n") ==
+        "c.yaml:1:1: cluster: 12200000 links inside servers and to their NICs; at most 10000000 are allowed");
+  CHECK(error_of("server: box\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + box, 100001) ==
+        "c.yaml:1:1: cluster: 100001 dedicated hosts; at most 100000 are allowed");
 }
 
 TEST_CASE("hosts of one name are errors, also where the names meet in their numbers") {

@@ -7,7 +7,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t max_count = 4096;
-constexpr std::uint64_t max_cables = 4'000'000;
+constexpr std::uint64_t max_cables = 2'000'000;
 
 struct DragonflyShape {
   std::uint32_t groups = 0, routers = 0, hosts = 0;  ///< routers of a group, hosts of a router

@@ -7,7 +7,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t max_ports = 65'536;
-constexpr std::uint64_t max_cables = 4'000'000;
+constexpr std::uint64_t max_cables = 2'000'000;
 
 struct FatTreeShape {
   std::uint32_t hosts_per_leaf = 0;

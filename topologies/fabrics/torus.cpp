@@ -10,7 +10,7 @@ namespace convoy {
 namespace {
 
 constexpr std::size_t max_dims = 8;
-constexpr std::int64_t max_positions = 1'000'000;
+constexpr std::int64_t max_positions = 131'072;
 
 struct Grid {
   std::vector<std::uint32_t> dims;
