@@ -101,12 +101,12 @@ class MachineBuilder {
     if (devices > max_devices)
       throw InputError(cluster_.pos,
                        fmt::format("cluster: {} devices; at most {} are allowed", devices, max_devices));
-    if (cluster_.node_count() + std::uint64_t{dedicated_} > 1 && !cluster_.fabric &&
-        !cluster_.servers[0].fabric)
-      throw InputError(
     if (dedicated_ > max_dedicated_hosts)
       throw InputError(cluster_.pos, fmt::format("cluster: {} dedicated hosts; at most {} are allowed",
                                                  dedicated_, max_dedicated_hosts));
+    if (cluster_.node_count() + std::uint64_t{dedicated_} > 1 && !cluster_.fabric &&
+        !cluster_.servers[0].fabric)
+      throw InputError(
           cluster_.pos,
           "cluster: key 'fabric' is missing: the strategy adds dedicated hosts, and nothing joins them");
   }
@@ -150,14 +150,14 @@ class MachineBuilder {
     for (const NodeGroup& group : cluster_.groups)
       link_count +=
           group.count * (router_->layouts[group.server]->link_count() + 2 * nic_count_of(group.server));
-    links_.reserve(link_count);
-    for (const NodeGroup& group : cluster_.groups)
-      for (std::uint32_t i = 0; i < group.count; ++i) add_host(group, group.name + std::to_string(i));
     if (link_count > max_links)
       throw InputError(
           cluster_.pos,
           fmt::format("cluster: {} links inside servers and to their NICs; at most {} are allowed",
                       link_count, max_links));
+    links_.reserve(link_count);
+    for (const NodeGroup& group : cluster_.groups)
+      for (std::uint32_t i = 0; i < group.count; ++i) add_host(group, group.name + std::to_string(i));
   }
 
   void add_host(const NodeGroup& group, std::string name) {

@@ -145,11 +145,11 @@ class ClusterReader {
       map_.fail("needs `server` with `nodes: N`, or a list of `nodes`, or the name of a catalogue cluster");
     cluster_.name = map_.text_or("name", "cluster");
     std::int64_t hosts = 0;
-    for (YamlMap& entry : map_.maps("nodes")) {
     if (const YamlNode& list = map_.node("nodes"); list.items.size() > max_entries)
       map_.fail("nodes",
                 fmt::format("{} entries; at most {} are allowed (an entry's `count` makes equal hosts)",
                             list.items.size(), max_entries));
+    for (YamlMap& entry : map_.maps("nodes")) {
       NodeGroup group;
       group.name = entry.text_or("name", "n");
       check_group_name(entry, group.name);
