@@ -77,14 +77,28 @@ std::string port_text(const Machine& machine, const std::string& port) {
 
 }  // namespace
 
+/// The port with the most loaded link (bytes of its capacity): where several are busy all the time, the
+/// others wait for it. `count` ports are loaded as much.
+Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
+  std::vector<double> load_s(machine.port_count);
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    double& load = load_s[machine.links[l].port];
+    load = std::max(load, replayed.links[l].bytes / machine.links[l].bandwidth_Bps);
+  }
+  Busiest port = busiest(load_s.size(), replayed.step_time_s, [&](std::size_t p) { return load_s[p]; });
+  port.share = port.count > 0 && replayed.step_time_s > 0
+                   ? replayed.port_busy_s[port.first] / replayed.step_time_s
+                   : 0;
+  return port;
+}
+
 Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed) {
   if (std::optional<Bottleneck> memory = over_full(machine, replayed)) return *memory;
   const double step_s = replayed.step_time_s;
   const std::size_t devices = machine.devices.size();
   const Busiest compute =
       busiest(devices, step_s, [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
-  const Busiest port =
-      busiest(machine.port_count, step_s, [&](std::size_t p) { return replayed.port_busy_s[p]; });
+  const Busiest port = most_loaded_port(machine, replayed);
   const Busiest host = busiest(machine.hosts.size(), step_s,
                                [&](std::size_t h) { return replayed.endpoints[devices + h].compute_s; });
   if (compute.share + equal_share >= std::max(port.share, host.share))

@@ -7,8 +7,8 @@
 
 namespace convoy {
 
-/// The device, host or port that is busy for the largest share of the step (of equals: devices before ports
-/// before hosts); a device whose memory does not hold the plan comes before them all.
+/// Of the busiest device, the most loaded port and the busiest host, that which is busy for the largest share
+/// of the step (of equals in this order). A device whose memory does not hold the plan comes before them all.
 Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed);
 
 }  // namespace convoy

@@ -56,6 +56,15 @@ std::string files_text(const std::string& path, bool trace) {
                      trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
 }
 
+/// Names the first points that failed.
+Exit report(const std::vector<std::string>& failures) {
+  constexpr std::size_t named = 10;
+  for (std::size_t i = 0; i < std::min(failures.size(), named); ++i)
+    fmt::print(stderr, "convoy: {}\n", failures[i]);
+  if (failures.size() > named) fmt::print(stderr, "convoy: and {} more points\n", failures.size() - named);
+  return Exit::bug;
+}
+
 }  // namespace
 
 Exit run_command(const RunArguments& arguments) {
@@ -65,6 +74,7 @@ Exit run_command(const RunArguments& arguments) {
   if (to_folder) OutputFolder::check(path);
 
   SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, Progress()});
+  if (outcome.runs.empty()) return report(outcome.failures);
   Results results{experiment.name(), {}, {}};
   for (RunOutput& run : outcome.runs) results.runs.push_back(std::move(run.result));
   results.manifest = make_manifest(experiment, arguments.file, arguments.settings, results.runs);
@@ -76,8 +86,7 @@ Exit run_command(const RunArguments& arguments) {
     else
       out << table(results) << files_text(path, arguments.trace);
   });
-  for (const std::string& failure : outcome.failures) fmt::print(stderr, "convoy: {}\n", failure);
-  if (!outcome.failures.empty()) return Exit::bug;
+  if (!outcome.failures.empty()) return report(outcome.failures);
   const bool fits =
       std::all_of(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return run.fits; });
   if (!arguments.require_fit || fits) return Exit::done;
@@ -90,7 +99,8 @@ Exit run_command(const RunArguments& arguments) {
 
 Exit check_command(const CheckArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
-  check_sweep(experiment, arguments.jobs);
+  const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
+  if (!failures.empty()) return report(failures);
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} {}\n", experiment.name(), experiment.size(),
                        experiment.size() == 1 ? "run" : "runs");

@@ -69,10 +69,30 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
   return price;
 }
 
+/// "a + b" for the names in order, each once.
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) ==
+        names.begin() + static_cast<std::ptrdiff_t>(i))
+      text += (text.empty() ? "" : " + ") + names[i];
+  return text;
+}
+
 std::string device_types(const Machine& machine) {
-  std::string names;
-  for (const DeviceType& type : machine.device_types) names += (names.empty() ? "" : " + ") + type.name;
-  return names;
+  std::vector<std::string> names;
+  for (const DeviceType& type : machine.device_types) names.push_back(type.name);
+  return joined(names);
+}
+
+std::string server_types(const Machine& machine) {
+  std::vector<bool> used(machine.host_types.size());
+  for (const Host& host : machine.hosts)
+    if (host.device_count > 0) used[host.type] = true;
+  std::vector<std::string> names;
+  for (std::size_t t = 0; t < used.size(); ++t)
+    if (used[t]) names.push_back(machine.host_types[t].server);
+  return joined(names);
 }
 
 }  // namespace
@@ -85,6 +105,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.model = run.graph->model.name;
   result.cluster = machine.name;
   result.strategy = run.strategy;
+  result.servers = server_types(machine);
   result.device_type = device_types(machine);
   result.network_model = machine.network_model;
   result.devices = static_cast<std::int64_t>(machine.devices.size());

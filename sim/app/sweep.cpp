@@ -21,28 +21,37 @@ std::string point_text(const Experiment& experiment, std::size_t index) {
 
 }  // namespace
 
-void check_sweep(const Experiment& experiment, std::size_t jobs) {
+std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs) {
   Preparer preparer(experiment);
   const FirstHalf check = [&](std::size_t index) {
     preparer.prepare(index);
     return SecondHalf{};
   };
-  if (experiment.size() == 1) return (void)run_here(0, check);
+  if (experiment.size() == 1) {
+    run_here(0, check);
+    return {};
+  }
   std::optional<std::size_t> first;
   std::string message;
+  std::vector<std::string> failures(experiment.size());
   run_in_workers(experiment.size(), jobs, check, [&](std::size_t index, WorkerAnswer answer) {
+    if (answer.kind == WorkerAnswer::Kind::failed)
+      failures[index] = fmt::format("{}: {}", point_text(experiment, index), answer.bytes);
     if (answer.kind != WorkerAnswer::Kind::input_error || (first && *first < index)) return;
     first = index;
     message = std::move(answer.bytes);
   });
   if (first) throw InputError({}, message);
+  std::erase(failures, "");
+  return failures;
 }
 
 SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options) {
   Preparer preparer(experiment);
   if (experiment.size() == 1) return {{simulate(preparer.prepare(0), options.trace)}, {}};
 
-  check_sweep(experiment, options.jobs);
+  check_sweep(experiment,
+              options.jobs);  // what fails to be planned fails below again, beside the others' results
   const FirstHalf work = [&](std::size_t index) -> SecondHalf {
     auto run = std::make_shared<const PreparedRun>(preparer.prepare(index));
     return [run, trace = options.trace] { return encode(simulate(*run, trace)); };
@@ -63,8 +72,8 @@ SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options
   SweepOutcome outcome;
   for (std::optional<RunOutput>& output : outputs)
     if (output) outcome.runs.push_back(std::move(*output));
-  for (std::string& failure : failures)
-    if (!failure.empty()) outcome.failures.push_back(std::move(failure));
+  std::erase(failures, "");
+  outcome.failures = std::move(failures);
   return outcome;
 }
 

@@ -22,8 +22,9 @@ struct SweepOutcome {
   std::vector<std::string> failures;  ///< "point 3 (cluster.nodes: 4): what happened", in the sweep's order
 };
 
-/// Reads, checks and plans every point, simulates none. @throws InputError: the first point's that is wrong.
-void check_sweep(const Experiment& experiment, std::size_t jobs);
+/// Reads, checks and plans every point, simulates none. Returns what failed though the input is right, as in
+/// SweepOutcome. @throws InputError: the first point's that is wrong.
+std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs);
 
 /// Simulates every point after check_sweep has passed all of them. A single point runs in this process.
 SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options);

@@ -80,7 +80,8 @@ constexpr auto link_fields = [](auto& archive, auto& link) {
 };
 
 constexpr auto run_fields = [](auto& archive, auto& run) {
-  for (auto* text : {&run.id, &run.model, &run.cluster, &run.strategy, &run.device_type, &run.network_model})
+  for (auto* text :
+       {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
     archive.text(*text);
   archive.number(run.devices);
   for (auto* number :

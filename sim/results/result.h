@@ -42,6 +42,7 @@ struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
   std::string model, cluster, strategy;
+  std::string servers;        ///< kinds of hosts with devices: "dgx1-v100"; "a + b" where they differ
   std::string device_type;    ///< "k80"; "v100-sxm2-16gb + k80" where they differ
   std::string network_model;  ///< of the machine; in results.json part of the manifest
   std::int64_t devices = 0;

@@ -47,17 +47,17 @@ std::string percent(double share) {
   return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
 }
 
-/// Columns of the sweep that tell runs apart beside model, strategy and number of nodes, which have their
+/// Columns of the sweep that tell runs apart beside model, strategy and number of devices, which have their
 /// own.
 std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < runs.front().point.size(); ++i) {
     const std::string& path = runs.front().point[i].first;
     if (path == "model" || path == "strategy" || path == "cluster") continue;
-    if (path == "cluster.nodes" && std::all_of(runs.begin(), runs.end(), [&](const RunResult& r) {
-          return r.point[i].second.scalar == std::to_string(r.devices);
-        }))
-      continue;
+    const auto says_devices = [&](const RunResult& r) {
+      return r.point[i].second.scalar == std::to_string(r.devices);
+    };
+    if (std::all_of(runs.begin(), runs.end(), says_devices)) continue;
     const std::size_t dot = path.rfind('.');
     Column column{dot == std::string::npos ? path : path.substr(dot + 1), true, {}};
     for (const RunResult& run : runs) column.cells.push_back(shortened(to_flow(run.point[i].second)));
@@ -81,7 +81,9 @@ bool differs(const std::vector<RunResult>& runs, Value value) {
 
 std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   std::vector<Column> columns;
-  if (differs(runs, [](const RunResult& r) { return r.cluster; }))
+  const auto& point = runs.front().point;
+  if (std::any_of(point.begin(), point.end(),
+                  [](const auto& coordinate) { return coordinate.first == "cluster"; }))
     columns.push_back(column(runs, "cluster", true, [](const RunResult& r) { return shortened(r.cluster); }));
   columns.push_back(column(runs, "strategy", true, [](const RunResult& r) { return shortened(r.strategy); }));
   for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
@@ -120,6 +122,12 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
   return line + '\n';
 }
 
+/// " on dgx1-v100 (v100-sxm2-16gb)" where all runs have the same kind of server.
+std::string place(const std::vector<RunResult>& runs) {
+  if (differs(runs, [](const RunResult& r) { return r.servers + '\n' + r.device_type; })) return {};
+  return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
+}
+
 }  // namespace
 
 std::string table(const Results& results) {
@@ -138,11 +146,7 @@ std::string table(const Results& results) {
     if (std::find(models.begin(), models.end(), run.model) == models.end()) models.push_back(run.model);
   std::string text;
   for (const std::string& model : models) {
-    const auto first =
-        std::find_if(runs.begin(), runs.end(), [&](const RunResult& r) { return r.model == model; });
-    const bool one_cluster = !differs(runs, [](const RunResult& r) { return r.cluster; });
-    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", model,
-                        one_cluster ? " on " + first->cluster : "", header);
+    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", model, place(runs), header);
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (runs[i].model == model)
         text += line_of(columns, widths, [&](const Column& c) { return c.cells[i]; });
