@@ -94,11 +94,23 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
+/// What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies have.
+/// Empty where a strategy has nothing of a kind.
+struct PlanNotes {
+  /// A stage of a pipeline.
+  struct Stage {
+    std::vector<EndpointId> devices;  ///< its replicas
+    std::vector<std::string> layers;
+  };
+  std::vector<Stage> stages;
+};
+
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
+  PlanNotes notes{};
 };
 
 }  // namespace convoy
