@@ -220,7 +220,8 @@ class Executor final : private MessageListener {
       }
     }
     if (count > 0)
-      throw std::runtime_error(fmt::format("the plan cannot finish: {} tasks are blocked: {}{}", count,
+      throw std::runtime_error(fmt::format("the plan cannot finish: {} blocked: {}{}",
+                                           count == 1 ? "1 task is" : fmt::format("{} tasks are", count),
                                            blocked, count > 5 ? "; ..." : ""));
   }
 

@@ -118,7 +118,8 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
     double time_s = timeline.tasks[t].start_s;
     for (std::size_t i = 0; i < task.ops.size(); ++i) {
       change(time_s, task.ops[i].allocates, 1);
-      time_s += op_times_s[i];
+      time_s =
+          std::min(time_s + op_times_s[i], timeline.tasks[t].end_s);  // rounding must not pass the next task
       change(time_s, task.ops[i].frees, -1);
     }
   }
