@@ -152,7 +152,7 @@ class Builder {
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
-    Role role = replica_role(input_, replica, false);
+    Role role = replica_role(input_, replica, false, machine_.devices.size());
     std::vector<OpId> cuts;
     if (options_.overlap)
       for (const PushMessage& message : messages_) cuts.push_back(message.ready);
