@@ -61,6 +61,7 @@ struct Role {
   std::vector<std::string> streams;  ///< stream 0 is the compute stream of a device
   std::vector<Task> program;
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
+  double slowdown = 1;  ///< operations take so many times as long (waiting for the slowest of many, jitter.h)
 };
 
 /// Messages that start together: from sender to receiver (positions in the group). The whole round is done

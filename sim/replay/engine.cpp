@@ -2,17 +2,18 @@
 #include "sim/replay/engine.h"
 
 #include <fmt/format.h>
+
 #include <simgrid/s4u.hpp>
 
 // After s4u.hpp: these headers do not stand alone in SimGrid 3.32.
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/kernel/routing/NetPoint.hpp>
-#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/version.h>
 #include <xbt/log.h>
 
 #include <cassert>
 #include <cmath>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <unordered_map>
 
 namespace convoy {
