@@ -95,7 +95,8 @@ class Builder {
   }
 
   BufferId add_buffer(std::string name, double bytes, OpId born) {
-    graph_.buffers.push_back({std::move(name), MemoryClass::activations, bytes, 0, born, born, false, {born}});
+    graph_.buffers.push_back(
+        {std::move(name), MemoryClass::activations, bytes, 0, born, born, false, {born}});
     return static_cast<BufferId>(graph_.buffers.size() - 1);
   }
 

@@ -22,7 +22,8 @@ struct Operation {
   Phase phase;
   Work work;
   std::vector<OpId> inputs;  ///< operations whose results this one reads; all smaller than its own id
-  std::uint32_t reader = no_reader;  ///< of a gradient sum: index of the layer whose part it adds to the others'
+  std::uint32_t reader =
+      no_reader;  ///< of a gradient sum: index of the layer whose part it adds to the others'
   static constexpr std::uint32_t no_reader = 0xffffffff;
 };
 

@@ -24,7 +24,8 @@ struct PipelineOptions {
   std::int64_t micro_batches;
   PipelineSchedule schedule;
   PartitionMethod partition;
-  std::vector<std::pair<std::string, SourcePos>> begins;  ///< `begins`: first layer of each stage but the first
+  std::vector<std::pair<std::string, SourcePos>>
+      begins;  ///< `begins`: first layer of each stage but the first
   Recompute recompute;
   Neighbours neighbours;
   AllReduceAlgorithm algorithm;
@@ -46,10 +47,10 @@ class Pipeline : public Strategy {
     const auto count = [](const char* format, const std::optional<std::int64_t>& n) {
       return n ? fmt::format(fmt::runtime(format), *n) : std::string{};
     };
-    return fmt::format("pipeline {}{}{}{}",
-                       schedule_names[static_cast<std::size_t>(options_.schedule)],
-                       count(", {} stages", options_.stages), count(" x {}", options_.replicas),
-                       options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
+    return fmt::format(
+        "pipeline {}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
+        count(", {} stages", options_.stages), count(" x {}", options_.replicas),
+        options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
   }
 
   Plan plan(const StrategyInput& input) const override {
@@ -93,11 +94,12 @@ class Pipeline : public Strategy {
                                    "{} stages",
                                    units.size(), counts.stages));
     if (counts.spread && counts.stages * options_.micro_batches < devices)
-      throw InputError(options_.stages_pos,
-                       fmt::format("strategy.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
-                                   "stage's replicas take them in turn",
-                                   counts.stages, devices, options_.micro_batches,
-                                   options_.micro_batches == 1 ? "" : "es"));
+      throw InputError(
+          options_.stages_pos,
+          fmt::format("strategy.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
+                      "stage's replicas take them in turn",
+                      counts.stages, devices, options_.micro_batches,
+                      options_.micro_batches == 1 ? "" : "es"));
     return counts;
   }
 
@@ -141,8 +143,9 @@ class Pipeline : public Strategy {
       if (!stages_together && best && counts.replicas == 1) continue;
       shape.slots = slots(slot_count, counts.replicas, stages_together);
       const PipelineCosts costs(input, units, shape);
-      std::vector<StageChoice> choices = options_.begins.empty() ? partition_pipeline(options_.partition, costs)
-                                                                 : given_cuts(input.graph, units);
+      std::vector<StageChoice> choices = options_.begins.empty()
+                                             ? partition_pipeline(options_.partition, costs)
+                                             : given_cuts(input.graph, units);
       const double step_s = costs.step_s(choices);
       if (!best || step_s < best->step_s) best = Candidate{shape, std::move(choices), step_s};
     }
@@ -155,12 +158,14 @@ class Pipeline : public Strategy {
       const auto unit = std::find_if(units.layers.begin(), units.layers.end(),
                                      [&](std::uint32_t l) { return graph.model.layers[l].name == name; });
       if (unit == units.layers.end())
-        throw InputError(pos, fmt::format("strategy.begins: the model has no layer '{}' that runs a kernel", name));
+        throw InputError(
+            pos, fmt::format("strategy.begins: the model has no layer '{}' that runs a kernel", name));
       const auto first = static_cast<std::uint32_t>(unit - units.layers.begin());
       if (first <= choices.back().first_unit)
-        throw InputError(pos, fmt::format("strategy.begins: '{}' does not come after the layer that the stage "
-                                          "before begins with",
-                                          name));
+        throw InputError(pos,
+                         fmt::format("strategy.begins: '{}' does not come after the layer that the stage "
+                                     "before begins with",
+                                     name));
       choices.push_back({first, 1});
     }
     return choices;
@@ -180,8 +185,8 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
   options.micro_batches = map.integer_or("micro_batches", 1, 1, many);
   options.schedule = static_cast<PipelineSchedule>(
       map.choice_or("schedule", schedule_names, static_cast<std::size_t>(PipelineSchedule::one_f_one_b)));
-  options.partition = static_cast<PartitionMethod>(map.choice_or(
-      "partition", partition_method_names, static_cast<std::size_t>(PartitionMethod::optimal)));
+  options.partition = static_cast<PartitionMethod>(
+      map.choice_or("partition", partition_method_names, static_cast<std::size_t>(PartitionMethod::optimal)));
   if (const YamlNode* begins = map.find("begins")) {
     if (map.has("partition"))
       map.fail("begins", "says where stages begin, and so does partition: give one of them");

@@ -33,8 +33,8 @@ std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, s
 
 PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape)
     : shape_(shape), count_(units.size()), options_(input.graph.options) {
-  for (Table* table : {&in_bytes_, &in_gradient_bytes_, &out_bytes_, &out_gradient_bytes_, &held_bytes_,
-                       &operand_bytes_})
+  for (Table* table :
+       {&in_bytes_, &in_gradient_bytes_, &out_bytes_, &out_gradient_bytes_, &held_bytes_, &operand_bytes_})
     *table = {count_ + 1, std::vector<double>((count_ + 1) * (count_ + 1), 0.0)};
   add_times(input, units);
   add_bytes(units);
@@ -59,8 +59,8 @@ void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
     for (std::size_t u = 0; u < count_; ++u) {
       double slowest_s = 0;
       for (const EndpointId e : slot)
-        slowest_s = std::max(slowest_s,
-                             of_type[input.machine.devices[e].type][u] / input.machine.devices[e].speed);
+        slowest_s =
+            std::max(slowest_s, of_type[input.machine.devices[e].type][u] / input.machine.devices[e].speed);
       before[u + 1] = before[u] + slowest_s;
     }
   }
@@ -193,9 +193,9 @@ PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t
   }
   if (end < count_ && slots_before + slots < shape_.slots.size()) {
     const Cable& cable = cables_[slots_before + slots];
-    cost.interval_s = std::max(
-        {cost.interval_s, share * out_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps,
-         share * out_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps});
+    cost.interval_s =
+        std::max({cost.interval_s, share * out_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps,
+                  share * out_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps});
   }
   double capacity = std::numeric_limits<double>::infinity();
   for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)

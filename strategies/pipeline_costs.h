@@ -45,14 +45,15 @@ class PipelineCosts {
     double compute_s;   ///< forward and backward (and forward again), on the slowest of its devices
     double messages_s;  ///< what it waits for: activations and gradients that it gets, with their latencies
     double sync_s;      ///< summing gradients over its replicas, a micro-batch's share of it
-    /// Time between two micro-batches that it could keep up with: the largest of computing and summing, getting
-    /// and sending activations, and the same for gradients.
+    /// Time between two micro-batches that it could keep up with: the largest of computing and summing,
+    /// getting and sending activations, and the same for gradients.
     double interval_s;
     bool fits;  ///< resident memory, held activations and the largest operands in the device's memory
     double sum_s() const { return compute_s + messages_s + sync_s; }
   };
   /// @param slots_before of the stages before it
-  StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before, std::uint32_t slots) const;
+  StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                  std::uint32_t slots) const;
 
   /// Step of a cut pipeline: every stage once, and the slowest interval for each further micro-batch,
   ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M sum.
@@ -75,10 +76,12 @@ class PipelineCosts {
   void add_bytes(const Units& units);
   void add_memory(const StrategyInput& input, const Units& units);
   void add_cables(const Machine& machine);
-  double compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before, std::uint32_t slots) const;
+  double compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                   std::uint32_t slots) const;
   double memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                       std::uint32_t slots) const;
-  double sync_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before, std::uint32_t slots) const;
+  double sync_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                std::uint32_t slots) const;
 
   /// Upper triangle of a table by (begin, end).
   struct Table {
@@ -93,7 +96,7 @@ class PipelineCosts {
   TrainingOptions options_;
   std::vector<std::vector<double>> time_before_s_;  ///< by slot: of all units before a unit
   std::vector<double> parameters_before_;
-  Table in_bytes_, in_gradient_bytes_;    ///< of an image: what [begin, end) reads from before; gradients of it
+  Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
   Table out_bytes_, out_gradient_bytes_;  ///< what later units read of [begin, end); gradients of it
   Table held_bytes_;                      ///< of an image: made in forward, read in backward
   Table operand_bytes_;                   ///< of an image: the most that one operation has beside these

@@ -20,11 +20,13 @@ struct Price {
 /// Dynamic programming over stages from the first to the last.
 class Search {
  public:
-  using Pricing = std::function<Price(std::uint32_t begin, std::uint32_t end, std::uint32_t before,
-                                      std::uint32_t slots)>;
+  using Pricing =
+      std::function<Price(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots)>;
 
   Search(const PipelineCosts& costs, Pricing price)
-      : units_(costs.unit_count()), slots_(costs.slot_count()), stages_(costs.shape().stages),
+      : units_(costs.unit_count()),
+        slots_(costs.slot_count()),
+        stages_(costs.shape().stages),
         price_(std::move(price)) {}
 
   struct Found {
@@ -34,7 +36,8 @@ class Search {
 
   /// The smallest slowest interval.
   std::optional<Found> fastest() {
-    return run(infinity, [](double so_far, const Price& price) { return std::max(so_far, price.interval_s); });
+    return run(infinity,
+               [](double so_far, const Price& price) { return std::max(so_far, price.interval_s); });
   }
   /// The smallest sum with no interval above the bound.
   std::optional<Found> cheapest(double bound_s) {
@@ -126,7 +129,8 @@ class BoundSearch {
     best_ = found.stages;
   }
 
-  /// Bounds above `low` and below `high`: a better one has an interval above low's and a sum not below high's.
+  /// Bounds above `low` and below `high`: a better one has an interval above low's and a sum not below
+  /// high's.
   void between(double low_s, double low_sum_s, double high_s, double high_sum_s) {
     if (high_s - low_s <= rounding * high_s || low_sum_s - high_sum_s <= rounding * low_sum_s) return;
     if (interval_weight_ * low_s + sum_weight_ * high_sum_s >= best_value_ * (1 - rounding)) return;

@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "strategies/jitter.h"
+
 namespace convoy {
 namespace {
 
@@ -82,8 +84,8 @@ class Builder {
   }
 
   CommId add_communication(std::string name, std::size_t pattern, double bytes, double overhead_s) {
-    plan_.communications.push_back({std::move(name), static_cast<std::uint32_t>(pattern), bytes,
-                                    Fidelity::automatic, overhead_s});
+    plan_.communications.push_back(
+        {std::move(name), static_cast<std::uint32_t>(pattern), bytes, Fidelity::automatic, overhead_s});
     return static_cast<CommId>(plan_.communications.size() - 1);
   }
 
@@ -100,10 +102,10 @@ class Builder {
       for (std::size_t r = 0; r < senders.size(); ++r) pairs.groups.push_back({senders[r], receivers[r]});
       plan_.patterns.push_back(std::move(pairs));
     }
-    return it->second =
-               add_communication(fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations",
-                                             micro_batch, from, to),
-                                 pattern->second, shape_.images * (backward ? e.backward_bytes : e.forward_bytes), 0);
+    return it->second = add_communication(
+               fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch,
+                           from, to),
+               pattern->second, shape_.images * (backward ? e.backward_bytes : e.forward_bytes), 0);
   }
 
   // Programs.
@@ -111,8 +113,7 @@ class Builder {
   void add_slot(std::uint32_t s, std::uint32_t k) {
     std::vector<std::int64_t> micro_batches;
     for (std::int64_t m = k; m < shape_.micro_batches; m += choices_[s].slots) micro_batches.push_back(m);
-    const std::size_t flying =
-        static_cast<std::size_t>(in_flight(shape_, first_slot_[s], choices_[s].slots));
+    const std::size_t flying = static_cast<std::size_t>(in_flight(shape_, first_slot_[s], choices_[s].slots));
     program_.clear();
     for (const Pass& pass :
          order_passes(micro_batches, flying, shape_.schedule == PipelineSchedule::gpipe && shape_.stages > 1))
@@ -142,12 +143,11 @@ class Builder {
     for (std::size_t e = 0; e < stages_.edges.size(); ++e) {
       if (!goes(e, s, pass.backward, false)) continue;
       const CommId comm = message(e, pass.backward, pass.micro_batch);
-      received.push_back(
-          add_task(Task::Kind::receive, plan_.communications[comm].name, receiving, {}, comm));
+      received.push_back(add_task(Task::Kind::receive, plan_.communications[comm].name, receiving, {}, comm));
     }
-    last_compute_ =
-        add_task(Task::Kind::compute, fmt::format("{} #{}", pass.backward ? "backward" : "forward", pass.micro_batch),
-                 computing, std::move(received), 0);
+    last_compute_ = add_task(Task::Kind::compute,
+                             fmt::format("{} #{}", pass.backward ? "backward" : "forward", pass.micro_batch),
+                             computing, std::move(received), 0);
     program_.back().ops = plan_ops(operations(s, pass), shape_.images,
                                    shape_.micro_batches > 1 ? fmt::format(" #{}", pass.micro_batch) : "");
     for (std::size_t e = 0; e < stages_.edges.size(); ++e)
@@ -164,9 +164,10 @@ class Builder {
 
   const std::vector<StageOp>& operations(std::uint32_t s, const Pass& pass) const {
     const Stage& stage = stages_.stages[s];
-    const bool again = !stage.backward.empty() &&
-                       (shape_.recompute == Recompute::always ||
-                        (shape_.recompute == Recompute::except_last && pass.micro_batch + 1 < shape_.micro_batches));
+    const bool again =
+        !stage.backward.empty() &&
+        (shape_.recompute == Recompute::always ||
+         (shape_.recompute == Recompute::except_last && pass.micro_batch + 1 < shape_.micro_batches));
     if (pass.backward) return again ? stage.full_backward : stage.backward;
     return again ? stage.light_forward : stage.forward;
   }
@@ -195,6 +196,8 @@ class Builder {
       role.resident_bytes = resident_bytes(stages_.stages[s].parameter_elements, input_.graph.options);
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
           input_.machine.device_types[type].reserved_bytes;
+      role.slowdown =
+          synchronous_slowdown(input_.machine.step_jitter, shape_.slots.size() * shape_.slots.front().size());
       plan_.roles.push_back(std::move(role));
     }
   }
@@ -206,8 +209,8 @@ class Builder {
   AllReduceAlgorithm algorithm_;
   std::vector<std::uint32_t> first_slot_;  ///< by stage
   Plan plan_;
-  std::map<std::uint32_t, CommId> sums_;                                        ///< by stage
-  std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;      ///< edge, backward, micro-batch
+  std::map<std::uint32_t, CommId> sums_;                                    ///< by stage
+  std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;  ///< edge, backward, micro-batch
   std::map<std::tuple<std::size_t, bool, EndpointId, EndpointId>, std::size_t> patterns_;
   std::vector<Task> program_;  ///< of the slot under construction
   TaskId last_compute_ = 0;
@@ -215,8 +218,9 @@ class Builder {
 
 }  // namespace
 
-Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape, const std::vector<StageChoice>& choices,
-                   const Stages& stages, AllReduceAlgorithm algorithm) {
+Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
+                   const std::vector<StageChoice>& choices, const Stages& stages,
+                   AllReduceAlgorithm algorithm) {
   return Builder(input, shape, choices, stages, algorithm).build();
 }
 

@@ -43,11 +43,14 @@ const std::vector<StrategyEntry>& strategy_registry() {
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
        {{"stages", "devices / replicas | a number", "parts of the network"},
         {"replicas", "1 | a number", "pipelines side by side, that sum their gradients stage by stage"},
-        {"micro_batches", "1 | a number", "parts of a pipeline's share of the batch, accumulated before the update"},
+        {"micro_batches", "1 | a number",
+         "parts of a pipeline's share of the batch, accumulated before the update"},
         {"schedule", "1f1b | gpipe | naive",
-         "order on a device: forward and backward in turn, all forward first, or one micro-batch after the other"},
+         "order on a device: forward and backward in turn, all forward first, or one micro-batch after the "
+         "other"},
         {"partition", "optimal | balanced | even",
-         "the smallest estimated step that fits in memory (stages may take several devices), the smallest slowest "
+         "the smallest estimated step that fits in memory (stages may take several devices), the smallest "
+         "slowest "
          "stage, or as many layers each"},
         {"begins", "a list of layers", "instead of partition: the first layer of each stage but the first"},
         {"recompute", "never | always | except_last",

@@ -144,7 +144,8 @@ class Cutter {
       if (received || buffer.name == image_buffer) {
         hold(stage.light_forward[begin], second_end, memory);
       } else {
-        hold(stage.light_forward[begin], stage.light_forward[uses.goes_on[0] ? turn - 1 : last_forward], memory);
+        hold(stage.light_forward[begin], stage.light_forward[uses.goes_on[0] ? turn - 1 : last_forward],
+             memory);
         hold(stage.full_backward[begin], second_end, memory);
       }
     }
@@ -152,7 +153,7 @@ class Cutter {
 
   struct Uses {
     std::vector<std::size_t> positions;  ///< ascending
-    bool goes_on[2] = {false, false};    ///< used elsewhere after its last use here, in forward and in backward
+    bool goes_on[2] = {false, false};  ///< used elsewhere after its last use here, in forward and in backward
   };
 
   Uses uses_in(const Buffer& buffer, std::uint32_t s, std::size_t turn) const {

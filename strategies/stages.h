@@ -48,8 +48,8 @@ struct StageEdge {
 /// one stage: that of its layer; a gradient sum where both its summands are first together.
 ///
 /// Memory is that of the graph's buffers, a copy in every stage that uses them: made with the operation that
-/// makes it, or at the beginning of the pass that it was received for; freed with its last use there, but what
-/// may be sent not before the pass ends. Messages under way are not counted.
+/// makes it, or at the beginning of the pass that it was received for; freed with its last use there, but
+/// what may be sent not before the pass ends. Messages under way are not counted.
 struct Stages {
   std::vector<Stage> stages;
   std::vector<StageEdge> edges;  ///< ordered by (from, to)

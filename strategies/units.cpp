@@ -30,8 +30,7 @@ Units find_units(const TrainingGraph& graph) {
     const Layer& layer = model.layers[i];
     if (memory_rules(layer).view) {
       const LayerIndex of = layer.inputs.front();
-      units.unit_of.push_back(of == image_input ? Units::none
-                                                : units.unit_of[static_cast<std::size_t>(of)]);
+      units.unit_of.push_back(of == image_input ? Units::none : units.unit_of[static_cast<std::size_t>(of)]);
       continue;
     }
     const auto unit = static_cast<std::uint32_t>(units.layers.size());

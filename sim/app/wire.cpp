@@ -79,6 +79,16 @@ constexpr auto link_fields = [](auto& archive, auto& link) {
   archive.number(link.utilization);
 };
 
+constexpr auto text_field = [](auto& archive, auto& text) { archive.text(text); };
+
+constexpr auto stage_fields = [](auto& archive, auto& stage) {
+  archive.text(stage.device);
+  archive.list(stage.replicas, text_field);
+  archive.list(stage.layers, text_field);
+  archive.number(stage.compute_s);
+  archive.number(stage.peak_memory_bytes);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
@@ -95,6 +105,8 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.bottleneck.utilization);
   archive.list(run.per_device, device_fields);
   archive.list(run.per_link, link_fields);
+  archive.number(run.bubble_fraction);
+  archive.list(run.stages, stage_fields);
 };
 
 constexpr auto span_fields = [](auto& archive, auto& span) {

@@ -95,8 +95,8 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
-/// What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies have.
-/// Empty where a strategy has nothing of a kind.
+/// What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
+/// have. Empty where a strategy has nothing of a kind.
 struct PlanNotes {
   /// A stage of a pipeline.
   struct Stage {
