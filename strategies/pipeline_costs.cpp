@@ -212,13 +212,21 @@ double PipelineCosts::sum_weight() const {
   return shape_.schedule == PipelineSchedule::naive ? static_cast<double>(shape_.micro_batches) : 1;
 }
 
+double PipelineCosts::round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
+                                   std::uint32_t slots) const {
+  const std::int64_t flying = in_flight(shape_, slots_before, slots);
+  if (shape_.schedule != PipelineSchedule::one_f_one_b || flying * slots >= shape_.micro_batches) return 0;
+  return (cost.compute_s + rest_s) / static_cast<double>(flying * slots);
+}
+
 double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
   double sum_s = 0, interval_s = 0;
-  for (std::uint32_t s = 0, before = 0; s < stages.size(); before += stages[s++].slots) {
-    const std::uint32_t end = s + 1 < stages.size() ? stages[s + 1].first_unit : unit_count();
-    const StageCost cost = stage(stages[s].first_unit, end, before, stages[s].slots);
+  std::uint32_t end = unit_count(), before = slot_count();
+  for (auto stage = stages.rbegin(); stage != stages.rend(); end = stage++->first_unit) {
+    before -= stage->slots;
+    const StageCost cost = this->stage(stage->first_unit, end, before, stage->slots);
+    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
     sum_s += cost.sum_s();
-    interval_s = std::max(interval_s, cost.interval_s);
   }
   return sum_weight() * sum_s + interval_weight() * interval_s;
 }

@@ -55,11 +55,17 @@ class PipelineCosts {
   StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
 
-  /// Step of a cut pipeline: every stage once, and the slowest interval for each further micro-batch,
+  /// Step of a cut pipeline: every stage once, and for each further micro-batch the slowest interval,
   ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M sum.
-  /// The makespan of a flow line with equal jobs, with forward and backward taken as one.
+  /// The makespan of a flow line with equal jobs, with forward and backward taken as one. Under 1F1B an
+  /// interval is also no less than round_trip_s, since a stage has no more micro-batches under way than it
+  /// may hold.
   double step_s(const std::vector<StageChoice>& stages) const;
   bool fits(const std::vector<StageChoice>& stages) const;
+  /// Time from a micro-batch's forward on a stage to the end of its backward, over those under way meanwhile.
+  /// @param rest_s sum of the later stages; 0 where the schedule sets no such limit
+  double round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
+                      std::uint32_t slots) const;
 
   const PipelineShape& shape() const { return shape_; }
   std::uint32_t unit_count() const { return static_cast<std::uint32_t>(count_); }
