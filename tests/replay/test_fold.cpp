@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sim/replay/fold.h"
-#include "tests/replay/hand.h"
+#include "tests/support/hand.h"
 
 using namespace convoy;
 
