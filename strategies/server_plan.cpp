@@ -148,7 +148,7 @@ class Builder {
           .first->second.devices.push_back(device);
     }
     for (const auto& [count, part] : by_device_count)
-      add_worker_role(part, options_.local_aggregation ? local_exchanges_.at(count) : exchanges_);
+      add_worker_role(part, options_.local_aggregation ? local_exchanges_[count] : exchanges_);
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {

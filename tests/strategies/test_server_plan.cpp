@@ -164,3 +164,13 @@ TEST_CASE("more colocated servers than nodes are an error at their number") {
   CHECK_NOTHROW(lab::Experiment(lab::custom_model(1, 1000), lab::star(2, "1GB/s", "1us"),
                                 "{kind: data_parallel, sync: parameter_server, servers: 3}", 4));
 }
+
+TEST_CASE("a model without parameters has nothing to push, in every combination") {
+  for (int bits = 0; bits < 16; ++bits) {
+    CAPTURE(bits);
+    const lab::Experiment experiment(lab::custom_model(2, 0), cluster(2, 2, true),
+                                     strategy(1, bits & 1, bits & 2, bits & 4, bits & 8), 10);
+    CHECK(experiment.plan().communications.empty());
+    CHECK(experiment.run().step_time_s == doctest::Approx(2 * 10 * 3e-4).epsilon(1e-12));
+  }
+}
