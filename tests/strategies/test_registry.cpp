@@ -99,7 +99,7 @@ TEST_CASE("labels say what a table's reader must know") {
         "3 colocated parameter servers, local aggregation, no overlap");
 }
 
-TEST_CASE("dedicated servers ask for hosts of their own, whatever the nodes; nobody else does") {
+TEST_CASE("dedicated servers ask for hosts of their own, whatever the nodes, and nobody else does") {
   const auto hosts = [](const std::string& yaml) {
     return read_strategy(parse_yaml(yaml, "s"))->dedicated_hosts(4);
   };
