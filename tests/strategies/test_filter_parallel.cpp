@@ -157,7 +157,7 @@ TEST_CASE("one device is exactly the single strategy") {
   }
 }
 
-TEST_CASE("probed shares follow the devices' speed; equal ones begin with the master") {
+TEST_CASE("probed shares follow the speed of devices and equal ones begin with the master") {
   const lab::Experiment experiment(filters_of(8, 9), slow_star({1, 1, 2}), "{kind: single}", 1);
   const StrategyInput input{
       experiment.graph(), experiment.machine(), experiment.cost(), {1, std::nullopt, {}}};
@@ -193,7 +193,7 @@ TEST_CASE("with overlap a slow master computes while its messages are under way"
   CHECK(step_s("false") - step_s("true") == doctest::Approx(16.848e-3).epsilon(1e-9));
 }
 
-TEST_CASE("any device can be the master; the others send it everything") {
+TEST_CASE("any device can be the master, and all bytes pass it") {
   const lab::Experiment experiment(two_convolutions, slow_star({1, 1, 1}),
                                    "{kind: filter_parallel, master: 2}", 10);
   CHECK(experiment.plan().roles[0].members == std::vector<EndpointId>{2});
