@@ -52,7 +52,7 @@ class Builder {
     add_sums();
     for (std::uint32_t s = 0; s < choices_.size(); ++s) {
       for (std::uint32_t k = 0; k < choices_[s].slots; ++k) add_slot(s, k);
-      plan_.notes.stages.push_back({devices_of(s), stages_.stages[s].layers});
+      plan_.stages.push_back({devices_of(s), stages_.stages[s].layers});
     }
     return std::move(plan_);
   }

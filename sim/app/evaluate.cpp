@@ -58,11 +58,11 @@ void fill_links(const Machine& machine, const ReplayResult& replayed, RunResult&
   }
 }
 
-/// What the strategy says of its plan, with what its devices did.
-void fill_notes(const PlanNotes& notes, const Machine& machine, const ReplayResult& replayed,
-                RunResult& result) {
+/// A pipeline's stages with what their devices did.
+void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machine,
+                 const ReplayResult& replayed, RunResult& result) {
   double busy_s = 0, devices = 0;
-  for (const PlanNotes::Stage& stage : notes.stages) {
+  for (const PipelineStage& stage : stages) {
     StageResult& row = result.stages.emplace_back();
     row.device = machine.devices[stage.devices.front()].name;
     row.layers = stage.layers;
@@ -148,7 +148,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   for (const Host& host : machine.hosts)
     result.energy_j += machine.host_types[host.type].host_power_w * replayed.step_time_s;
   fill_links(machine, replayed, result);
-  fill_notes(run.plan.notes, machine, replayed, result);
+  fill_stages(run.plan.stages, machine, replayed, result);
+  result.partition = run.plan.partition;
   result.bottleneck = find_bottleneck(machine, replayed);
   return result;
 }

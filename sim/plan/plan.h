@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,15 +96,19 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
-/// What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
-/// have. Empty where a strategy has nothing of a kind.
-struct PlanNotes {
-  /// A stage of a pipeline.
-  struct Stage {
-    std::vector<EndpointId> devices;  ///< its replicas
-    std::vector<std::string> layers;
-  };
-  std::vector<Stage> stages;
+/// A stage of a pipeline, as the strategy describes it.
+struct PipelineStage {
+  std::vector<EndpointId> devices;  ///< its replicas
+  std::vector<std::string> layers;
+};
+
+/// What a partition of the training graph's work over devices costs, where the strategy makes one.
+struct PartitionSummary {
+  std::string method;
+  double connectivity_bytes = 0;  ///< sent in a step: every tensor once to each further part that needs it
+  double cut_bytes = 0;           ///< of tensors that any other part needs, each once however many need it
+  double load_imbalance = 1;      ///< largest part over mean, in the measure that was balanced
+  bool operator==(const PartitionSummary&) const = default;
 };
 
 struct Plan {
@@ -111,7 +116,10 @@ struct Plan {
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
-  PlanNotes notes{};
+  // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
+  // have.
+  std::vector<PipelineStage> stages{};
+  std::optional<PartitionSummary> partition;
 };
 
 }  // namespace convoy

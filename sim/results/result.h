@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/plan/plan.h"
 
 namespace convoy {
 
@@ -70,6 +71,7 @@ struct RunResult {
   /// where the strategy has none.
   std::optional<double> bubble_fraction;
   std::vector<StageResult> stages;
+  std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
 };
 
 struct Manifest {

@@ -61,15 +61,15 @@ void write_stage(JsonWriter& json, const StageResult& stage) {
   json.end_object();
 }
 
-/// Sections that only some strategies have.
-void write_notes(JsonWriter& json, const RunResult& run) {
-  if (run.bubble_fraction) json.field("bubble_fraction", *run.bubble_fraction);
-  if (!run.stages.empty()) {
-    json.key("stages");
-    json.begin_array();
-    for (const StageResult& stage : run.stages) write_stage(json, stage);
-    json.end_array();
-  }
+void write_partition(JsonWriter& json, const PartitionSummary& partition) {
+  json.begin_object(Style::compact);
+  json.field("method", partition.method);
+  json.field("connectivity_bytes", partition.connectivity_bytes);
+  json.field("cut_bytes", partition.cut_bytes);
+  json.field("load_imbalance", partition.load_imbalance);
+  json.key("partition_s");  // a clock's reading would make results differ from run to run
+  json.null();
+  json.end_object();
 }
 
 void write_run(JsonWriter& json, const RunResult& run) {
@@ -106,7 +106,17 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_array();
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
-  write_notes(json, run);
+  if (run.bubble_fraction) json.field("bubble_fraction", *run.bubble_fraction);
+  if (!run.stages.empty()) {
+    json.key("stages");
+    json.begin_array();
+    for (const StageResult& stage : run.stages) write_stage(json, stage);
+    json.end_array();
+  }
+  if (run.partition) {
+    json.key("partition");
+    write_partition(json, *run.partition);
+  }
   json.end_object();
 }
 
