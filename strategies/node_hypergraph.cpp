@@ -157,7 +157,7 @@ class Builder {
           node.backward.push_back(id);
       }
     }
-    for (std::size_t i = 0; i < flops_.size(); ++i) {
+    for (std::size_t i = 0; i < data.size(); ++i) {
       if (data[i]) result_.layers[i].backward.push_back(*data[i]);
       if (weights[i]) result_.layers[i].backward.push_back(*weights[i]);
     }
