@@ -72,7 +72,9 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "stage, or as many layers each"},
         {"begins", "a list of layers", "instead of partition: the first layer of each stage but the first"},
         {"recompute", "never | always | except_last",
-         "keep only what stages get from each other, and run forward again before backward"},
+         "keep only what stages get from each other, and run forward again before backward; except_last "
+         "(gpipe): "
+         "not for the last micro-batch, which goes back at once"},
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
         {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduce over replicas"}},
