@@ -79,7 +79,7 @@ TEST_CASE("pipelines that do not fit the cluster, the model or the batch are err
         "test:1:1: training: a global batch of 24 does not divide into 7 micro-batches");
 }
 
-TEST_CASE("where stages begin can be given; wrong places are errors") {
+TEST_CASE("where stages begin can be given, and wrong places are errors") {
   const auto pipeline = [](const std::string& begins) {
     return fmt::format("{{kind: pipeline, replicas: 1, begins: {}}}", begins);
   };
@@ -147,7 +147,7 @@ TEST_CASE("a slow first stage gets the devices that are left over, which take it
   CHECK(passes(plan.roles[3]) == "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5");
 }
 
-TEST_CASE("neighbours: a pipeline's stages or a stage's replicas; auto takes the faster way") {
+TEST_CASE("neighbours: a pipeline's stages or a stage's replicas, and auto takes the faster way") {
   const auto devices = [](const std::string& model, const std::string& neighbours) {
     const std::string cluster =
         "{name: lab, nodes: [{name: n, count: 2, server: box}], fabric: {kind: switch, bandwidth: 1GB/s, "
