@@ -38,6 +38,25 @@ struct Bottleneck {
   bool operator==(const Bottleneck&) const = default;
 };
 
+/// Steps on the same devices, of a run whose devices change.
+struct PhaseResult {
+  std::int64_t first_step = 0, devices = 0;
+  double start_s = 0;  ///< when its first step begins
+  double step_time_s = 0, throughput_images_per_s = 0;
+  std::int64_t least_images = 0, most_images = 0;  ///< of a device in a step
+  double peak_memory_bytes = 0;                    ///< of the fullest device
+  bool operator==(const PhaseResult&) const = default;
+};
+
+/// A change of devices between two phases.
+struct ReconfigurationResult {
+  std::int64_t at_step = 0;  ///< when it was asked for
+  std::int64_t from = 0, to = 0;
+  double pause_s = 0;           ///< nobody trains
+  std::int64_t first_step = 0;  ///< of the phase after it
+  bool operator==(const ReconfigurationResult&) const = default;
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -57,6 +76,10 @@ struct RunResult {
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
+  /// Where the devices change during the run: its phases and what lies between them. All above is then of the
+  /// last phase, but peak_memory_bytes and fits, which are of the fullest one.
+  std::vector<PhaseResult> phases;
+  std::vector<ReconfigurationResult> reconfigurations;
 };
 
 struct Manifest {

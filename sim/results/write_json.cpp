@@ -45,6 +45,37 @@ void write_bottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
   json.end_object();
 }
 
+void write_phases(JsonWriter& json, const RunResult& run) {
+  if (run.phases.empty()) return;
+  json.key("reconfigurations");
+  json.begin_array();
+  for (const ReconfigurationResult& change : run.reconfigurations) {
+    json.begin_object(Style::compact);
+    json.field("at_step", change.at_step);
+    json.field("from", change.from);
+    json.field("to", change.to);
+    json.field("pause_s", change.pause_s);
+    json.field("first_step", change.first_step);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("phases");
+  json.begin_array();
+  for (const PhaseResult& phase : run.phases) {
+    json.begin_object(Style::compact);
+    json.field("first_step", phase.first_step);
+    json.field("devices", phase.devices);
+    json.field("start_s", phase.start_s);
+    json.field("step_time_s", phase.step_time_s);
+    json.field("throughput_images_per_s", phase.throughput_images_per_s);
+    json.field("least_images", phase.least_images);
+    json.field("most_images", phase.most_images);
+    json.field("peak_memory_bytes", phase.peak_memory_bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_object();
   json.field("id", run.id);
@@ -79,6 +110,7 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_array();
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
+  write_phases(json, run);
   json.end_object();
 }
 

@@ -79,6 +79,15 @@ bool differs(const std::vector<RunResult>& runs, Value value) {
                      [&](const RunResult& r) { return value(r) != value(runs.front()); });
 }
 
+/// "4-8: 2.2 s, 8-3: 51 us"
+std::string pauses(const RunResult& run) {
+  std::string text;
+  for (const ReconfigurationResult& change : run.reconfigurations)
+    text += fmt::format("{}{}-{}: {}", text.empty() ? "" : ", ", change.from, change.to,
+                        format_time(change.pause_s));
+  return text.empty() ? "-" : shortened(text);
+}
+
 std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   std::vector<Column> columns;
   const auto& point = runs.front().point;
@@ -107,6 +116,8 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   columns.push_back(column(runs, "peak memory", false, [](const RunResult& r) {
     return format_bytes(r.peak_memory_bytes) + (r.fits ? "" : " (!)");
   }));
+  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.reconfigurations.empty(); }))
+    columns.push_back(column(runs, "pauses", true, pauses));
   columns.push_back(column(runs, "bottleneck", true, [](const RunResult& r) {
     return fmt::format("{} {}", r.bottleneck.kind == "compute" ? "compute" : r.bottleneck.name,
                        percent(r.bottleneck.utilization));
