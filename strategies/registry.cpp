@@ -2,6 +2,7 @@
 
 #include "strategies/data_parallel.h"
 #include "strategies/elastic.h"
+#include "strategies/filter_parallel.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
@@ -52,6 +53,12 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "images at once; coarse: at most an equal share of the first devices, unless given"},
         {"times", "{process_start, framework_init, ...}", "lengths of a restart's parts"}},
        &read_elastic},
+      {"filter_parallel",
+       "convolutions shared out by filters among all devices; a master does everything else",
+       {{"shares", "probed | equal", "filters a device: by its speed on the layer, or the same for all"},
+        {"master", "0 | a device's index", "the device that holds the parameters and does the rest"},
+        {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
+       &read_filter_parallel},
   };
   return table;
 }

@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/plan/plan.h"
 
 namespace convoy {
 
@@ -80,6 +81,7 @@ struct RunResult {
   /// last phase, but peak_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
+  std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
 };
 
 struct Manifest {
