@@ -90,10 +90,22 @@ struct Manifest {
   std::vector<std::pair<std::string, std::string>> inputs;  ///< file -> sha256
 };
 
+/// A queue of jobs under one policy.
+struct ScheduleResult {
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::int64_t jobs = 0;
+  double mean_interval_s = 0;  ///< between arrivals
+  double mean_completion_s = 0, makespan_s = 0;
+  double busy_share = 0;     ///< of the GPUs' time that jobs held them
+  std::int64_t changes = 0;  ///< of a job's GPUs
+};
+
 struct Results {
   std::string experiment;
   std::vector<RunResult> runs;
   Manifest manifest;
+  std::vector<ScheduleResult> schedules = {};  ///< where the experiment has `jobs:`
 };
 
 /// Throughput per device of each run, relative to the best among the runs with the fewest devices in its

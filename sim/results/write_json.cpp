@@ -129,6 +129,24 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.end_object();
 }
 
+void write_schedules(JsonWriter& json, const std::vector<ScheduleResult>& schedules) {
+  json.key("schedules");
+  json.begin_array();
+  for (const ScheduleResult& schedule : schedules) {
+    json.begin_object(Style::compact);
+    json.field("policy", schedule.policy);
+    json.field("seed", static_cast<std::int64_t>(schedule.seed));
+    json.field("jobs", schedule.jobs);
+    json.field("mean_interval_s", schedule.mean_interval_s);
+    json.field("mean_completion_s", schedule.mean_completion_s);
+    json.field("makespan_s", schedule.makespan_s);
+    json.field("busy_share", schedule.busy_share);
+    json.field("changes", schedule.changes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_manifest(JsonWriter& json, const Manifest& manifest) {
   json.begin_object();
   json.field("version", manifest.version);
@@ -157,6 +175,7 @@ void write_json(const Results& results, std::ostream& out) {
   json.begin_array();
   for (const RunResult& run : results.runs) write_run(json, run);
   json.end_array();
+  if (!results.schedules.empty()) write_schedules(json, results.schedules);
   json.key("manifest");
   write_manifest(json, results.manifest);
   json.end_object();

@@ -139,6 +139,22 @@ std::string place(const std::vector<RunResult>& runs) {
   return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
 }
 
+/// "jobs every 2 min (200, seed 1)  afs-l  1.2 h" a line.
+std::string schedule_table(const std::vector<ScheduleResult>& schedules) {
+  std::string text;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const ScheduleResult& s = schedules[i];
+    if (i == 0 || s.mean_interval_s != schedules[i - 1].mean_interval_s)
+      text +=
+          fmt::format("\n{} jobs, one every {} on average (seed {})\n{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n",
+                      s.jobs, format_time(s.mean_interval_s), s.seed, "policy", "mean completion", "all done",
+                      "GPUs held", "changes");
+    text += fmt::format("{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n", s.policy, format_time(s.mean_completion_s),
+                        format_time(s.makespan_s), percent(s.busy_share), s.changes);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string table(const Results& results) {
@@ -164,6 +180,7 @@ std::string table(const Results& results) {
   }
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     text += "\n(!) more than the device's memory: this run would fail\n";
+  text += schedule_table(results.schedules);
   return text;
 }
 
