@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -153,15 +154,15 @@ TEST_CASE("elastic: coarse micro-batches stay what they were for the first devic
 
 TEST_CASE("elastic: errors name the place and what is allowed") {
   CHECK(error_of(elastic("[{at_step: 0, devices: 2}, {at_step: 9, devices: 4}, {at_step: 9, devices: 2}]")) ==
-        "strategy.yaml:1:161: strategy.schedule[2].at_step: steps must ascend; 9 does not come after 9");
+        "strategy.yaml:1:155: strategy.schedule[2].at_step: steps must ascend; 9 does not come after 9");
   CHECK(error_of(elastic("[{at_step: 3, devices: 2}]")) ==
-        "strategy.yaml:1:101: strategy.schedule[0].at_step: the first entry must be for step 0, found 3");
+        "strategy.yaml:1:103: strategy.schedule[0].at_step: the first entry must be for step 0, found 3");
   CHECK(error_of(elastic("[]")) ==
-        "strategy.yaml:1:91: strategy.schedule: expected a list such as [{at_step: 0, devices: 4}], found an "
+        "strategy.yaml:1:92: strategy.schedule: expected a list such as [{at_step: 0, devices: 4}], found an "
         "empty "
         "list");
   CHECK(error_of(elastic("[{at_step: 0, devices: 9}]")) ==
-        "strategy.yaml:1:113: strategy.schedule: 9 devices from step 0 on, but the cluster has 8");
+        "strategy.yaml:1:115: strategy.schedule: 9 devices from step 0 on, but the cluster has 8");
   CHECK(error_of(elastic("[{at_step: 0, devices: 8}]"), 5) ==
         "experiment.yaml:3:20: training: a global batch of 5 leaves some of 8 devices without an image; at "
         "least 8 "
@@ -169,7 +170,9 @@ TEST_CASE("elastic: errors name the place and what is allowed") {
   CHECK(error_of("{kind: elastic, inner: {kind: pipelines}, schedule: [{at_step: 0, devices: 1}]}") == "");
   CHECK(
       error_of("{kind: elastic, inner: {kind: data_parallel, sync: all_reduce, micro_batches: 2}, schedule: "
-               "[{at_step: 0, devices: 1}]}") == "");
+               "[{at_step: 0, devices: 1}]}") ==
+      "strategy.yaml:1:79: strategy.inner.micro_batches: elastic shares the batch out itself; see "
+      "strategy.balance and strategy.micro_batch");
 }
 
 TEST_CASE("elastic: a batch per device is an error") {
