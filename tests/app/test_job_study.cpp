@@ -61,12 +61,13 @@ TEST_CASE("job study: throughput between two runs lies on the line between them"
 
 TEST_CASE("job study: errors say what is wrong and where") {
   CHECK(error_of(replaced(good, "srtf", "sjf")) ==
-        "jobs.yaml:1:120: jobs.policies: 'sjf' is not a policy; there are afs-l, tiresias-l, srtf, "
+        "jobs.yaml:1:124: jobs.policies: 'sjf' is not a policy (did you mean 'srtf'?); there are afs-l, "
+        "tiresias-l, srtf, "
         "themis-like");
   CHECK(error_of(replaced(good, "4: 1", "9: 1")) ==
-        "jobs.yaml:1:74: jobs.asked.9: expected a number of GPUs from 1 to 8 as key");
+        "jobs.yaml:1:72: jobs.asked.9: expected a number of GPUs from 1 to 8 as key");
   CHECK(error_of(replaced(good, "[1min, 5min]", "[]")) ==
-        "jobs.yaml:1:97: jobs.mean_intervals: expected a list of times between two arrivals, such as [2min, "
+        "jobs.yaml:1:92: jobs.mean_intervals: expected a list of times between two arrivals, such as [2min, "
         "5min]");
   CHECK_THROWS_WITH_AS(job_kinds({run("a", 2, 10)}, {"jobs.yaml", 9, 3}),
                        "jobs.yaml:9:3: jobs: the sweep has no run of a on one device, which takes time",
