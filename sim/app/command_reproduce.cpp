@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ostream>
 #include <set>
 #include <thread>
 
-#include "sim/app/claims.h"
 #include "sim/app/commands.h"
 #include "sim/app/output_folder.h"
 #include "sim/app/reproduce.h"
+#include "sim/app/thesis.h"
 #include "sim/results/json_writer.h"
 
 namespace convoy {
@@ -22,55 +21,42 @@ struct Entry {
   Reproduction (*run)();
 };
 
-constexpr std::array entries{
-    Entry{"single-device", &reproduce_single_device},
-    Entry{"scaling", [] { return reproduce_scaling(std::max(1u, std::thread::hardware_concurrency())); }}};
+std::size_t all_cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
-struct ClaimsEntry {
-  const char* name;
-  Claims (*run)(std::size_t jobs);
-};
+constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
+                             Entry{"scaling", [] { return reproduce_scaling(all_cores()); }}};
 
-constexpr std::array claims_entries{ClaimsEntry{"kaist2019", &reproduce_kaist2019},
-                                    ClaimsEntry{"afs", &reproduce_afs}};
-
-void limit_field(JsonWriter& json, std::string_view name, double limit) {
-  json.key(name);
-  std::isfinite(limit) ? json.value(limit) : json.null();
+void write_claim(const Claim& claim, JsonWriter& json) {
+  json.begin_object(JsonWriter::Style::compact);
+  json.field("claim", claim.what);
+  json.field("setup", claim.setup);
+  json.field("kind", to_string(claim.kind));
+  json.field("unit", claim.unit);
+  json.key("published");
+  claim.published ? json.value(*claim.published) : json.null();
+  json.field("ours", claim.ours);
+  if (claim.kind != Claim::Kind::shown) {
+    if (claim.kind != Claim::Kind::expected) json.field("low", claim.low);
+    json.field("high", claim.high);
+    json.field("passed", claim.passed());
+  }
+  json.end_object();
 }
 
-void write_claims_json(JsonWriter& json, const std::vector<Claims>& all) {
+void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
+  json.begin_object();
+  json.field("name", thesis.name);
+  json.field("title", thesis.title);
+  json.field("note", thesis.note);
+  json.field("passed", thesis.passed());
   json.key("claims");
   json.begin_array();
-  for (const Claims& claims : all) {
-    json.begin_object();
-    json.field("name", claims.name);
-    json.field("title", claims.title);
-    json.field("passed", claims.passed());
-    json.key("rows");
-    json.begin_array();
-    for (const Claim& row : claims.rows) {
-      json.begin_object(JsonWriter::Style::compact);
-      json.field("what", row.what);
-      json.field("setup", row.setup);
-      json.field("target", row.published ? "published" : "calculated");
-      json.field("stated", row.stated);
-      json.field("ours", row.ours);
-      json.field("unit", row.unit);
-      json.field("error", row.error());
-      limit_field(json, "least", row.least);
-      limit_field(json, "most", row.most);
-      json.field("passed", row.passed());
-      json.field("source", row.source);
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-  }
+  for (const Claim& claim : thesis.claims) write_claim(claim, json);
   json.end_array();
+  json.end_object();
 }
 
-void write_json(const std::vector<Reproduction>& reproductions, const std::vector<Claims>& claims,
+void write_json(const std::vector<Reproduction>& reproductions, const std::vector<ThesisReproduction>& theses,
                 std::ostream& out) {
   JsonWriter json(out);
   json.begin_object();
@@ -105,7 +91,10 @@ void write_json(const std::vector<Reproduction>& reproductions, const std::vecto
     json.end_object();
   }
   json.end_array();
-  write_claims_json(json, claims);
+  json.key("theses");
+  json.begin_array();
+  for (const ThesisReproduction& thesis : theses) write_thesis(thesis, json);
+  json.end_array();
   json.end_object();
   json.raw("\n");
 }
@@ -138,30 +127,37 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
                      reproduction.passed() ? "passed" : "FAILED");
 }
 
-/// "4.5 to 7.5", "at most 0.52"
-std::string limits(const Claim& row) {
-  if (std::isinf(row.least)) return fmt::format("at most {:.4g}", row.most);
-  if (std::isinf(row.most)) return fmt::format("at least {:.4g}", row.least);
-  return fmt::format("{:.4g} to {:.4g}", row.least, row.most);
+/// "-93 +- 4" is told as the range that is accepted.
+std::string verdict_of(const Claim& claim) {
+  if (claim.kind == Claim::Kind::shown) return "";
+  const std::string range = claim.kind == Claim::Kind::expected
+                                ? fmt::format("at most {:.4g}", claim.high)
+                                : fmt::format("{:.4g} to {:.4g}", claim.low, claim.high);
+  return fmt::format("{}: {}", range, claim.passed() ? "passed" : "FAILED");
 }
 
-void write_claims_table(const Claims& claims, std::ostream& out) {
+std::string error_of(const Claim& claim) {
+  if (claim.kind != Claim::Kind::published) return std::string(to_string(claim.kind));
+  if (claim.unit == "%") return fmt::format("{:+.1f} points", claim.ours - *claim.published);
+  return fmt::format("{:+.1f} %", 100 * (claim.ours / *claim.published - 1));
+}
+
+void write_table(const ThesisReproduction& thesis, std::ostream& out) {
   std::size_t what_width = 5, setup_width = 5;
-  for (const Claim& row : claims.rows) {
-    what_width = std::max(what_width, row.what.size());
-    setup_width = std::max(setup_width, row.setup.size());
+  for (const Claim& claim : thesis.claims) {
+    what_width = std::max(what_width, claim.what.size());
+    setup_width = std::max(setup_width, claim.setup.size());
   }
-  out << fmt::format("{} ({})\n", claims.title, claims.name);
-  out << fmt::format("{:<{}}  {:<{}}  {:<10}  {:>10}  {:>10}  {:>8}  {}\n", "claim", what_width, "setup",
-                     setup_width, "target is", "target", "ours", "error", "accepted");
-  for (const Claim& row : claims.rows) {
-    const auto value = [&](double number) { return fmt::format("{:.3g} {}", number, row.unit); };
-    out << fmt::format("{:<{}}  {:<{}}  {:<10}  {:>10}  {:>10}  {:>8}  {}{}\n", row.what, what_width,
-                       row.setup, setup_width, row.published ? "published" : "calculated", value(row.stated),
-                       value(row.ours), fmt::format("{:+.1f} %", 100 * row.error()), limits(row),
-                       row.passed() ? "" : "  OUT");
+  out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
+  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {}\n", "claim", what_width, "setup", setup_width,
+                     "published", "ours", "error", "accepted");
+  for (const Claim& claim : thesis.claims) {
+    const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
+    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {}\n", claim.what, what_width, claim.setup,
+                       setup_width, claim.published ? figure(*claim.published) : "-", figure(claim.ours),
+                       error_of(claim), verdict_of(claim));
   }
-  out << fmt::format("{}: {}\n\n", claims.name, claims.passed() ? "passed" : "FAILED");
+  out << fmt::format("{}: {}\n\n", thesis.name, thesis.passed() ? "passed" : "FAILED");
 }
 
 }  // namespace
@@ -169,7 +165,7 @@ void write_claims_table(const Claims& claims, std::ostream& out) {
 std::vector<std::string> reproduction_names() {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.emplace_back(entry.name);
-  for (const ClaimsEntry& entry : claims_entries) names.emplace_back(entry.name);
+  for (const ThesisEntry& entry : thesis_entries()) names.emplace_back(entry.name);
   return names;
 }
 
@@ -181,18 +177,19 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
   std::vector<Reproduction> reproductions;
   for (const Entry& entry : entries)
     if (wanted(entry.name)) reproductions.push_back(entry.run());
-  std::vector<Claims> claims;
-  for (const ClaimsEntry& entry : claims_entries)
-    if (wanted(entry.name)) claims.push_back(entry.run(std::max(1u, std::thread::hardware_concurrency())));
+  std::vector<ThesisReproduction> theses;
+  for (const ThesisEntry& entry : thesis_entries())
+    if (wanted(entry.name)) theses.push_back(entry.run(all_cores()));
   write_stdout([&](std::ostream& out) {
-    if (arguments.json) return write_json(reproductions, claims, out);
+    if (arguments.json) return write_json(reproductions, theses, out);
     for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);
-    for (const Claims& of_paper : claims) write_claims_table(of_paper, out);
+    for (const ThesisReproduction& thesis : theses) write_table(thesis, out);
   });
-  const auto passed = [](const auto& all) {
-    return std::all_of(all.begin(), all.end(), [](const auto& one) { return one.passed(); });
-  };
-  return passed(reproductions) && passed(claims) ? Exit::done : Exit::check_failed;
+  const auto passed = [](const auto& made) { return made.passed(); };
+  return std::all_of(reproductions.begin(), reproductions.end(), passed) &&
+                 std::all_of(theses.begin(), theses.end(), passed)
+             ? Exit::done
+             : Exit::check_failed;
 }
 
 }  // namespace convoy
