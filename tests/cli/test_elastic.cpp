@@ -122,8 +122,9 @@ TEST_CASE("elastic: what the papers published comes out, as far as it is said to
   for (int i = 0; i < 3; ++i) {
     CHECK(afs[i]["ours"].get<double>() > 1);
     CHECK(afs[i]["ours"] <= afs[i]["published"]);
-    CHECK(afs[i + 3]["ours"].get<double>() <= 1);
   }
+  CHECK(afs[3]["ours"].get<double>() <= 1);
+  CHECK(afs[4]["ours"].get<double>() <= 1);
   CHECK(kaist[0]["published"] == 6);
   CHECK(std::abs(kaist[0]["ours"].get<double>() / 6 - 1) <= 0.25);
   CHECK(kaist[1]["ours"].get<double>() <= 1);
