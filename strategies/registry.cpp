@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "strategies/data_parallel.h"
+#include "strategies/elastic.h"
 #include "strategies/filter_parallel.h"
 #include "strategies/hypergraph.h"
 #include "strategies/pipeline.h"
@@ -41,6 +42,19 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "of a server's are"},
         {"mode", "sync", "parameter_server: the server answers when all have pushed"}},
        &read_data_parallel},
+      {"elastic",
+       "data-parallel replicas whose number changes during the run, with a fixed global batch",
+       {{"inner", "{kind: data_parallel, sync: all_reduce, ...}", "what runs on the devices; required"},
+        {"schedule", "a list of {at_step, devices}",
+         "devices from which step on, the first at step 0; required"},
+        {"reconfigure", "overlapped | restart",
+         "newcomers start while the others train on, or all stop and go on from a checkpoint"},
+        {"balance", "uniform | coarse",
+         "images a device: equal give or take one, or whole micro-batches dealt out"},
+        {"micro_batch", "what memory allows | a number",
+         "images at once; coarse: at most an equal share of the first devices, unless given"},
+        {"times", "{process_start, framework_init, ...}", "lengths of a restart's parts"}},
+       &read_elastic},
       {"filter_parallel",
        "convolutions shared out by filters among all devices; a master does everything else",
        {{"shares", "probed | equal", "filters a device: by its speed on the layer, or the same for all"},

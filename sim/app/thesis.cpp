@@ -7,8 +7,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/app/afs.h"
 #include "sim/app/eserol2019.h"
 #include "sim/app/experiment.h"
+#include "sim/app/kaist2019.h"
 #include "sim/app/marques2016.h"
 #include "sim/app/sweep.h"
 #include "sim/base/data_path.h"
@@ -34,7 +36,9 @@ bool ThesisReproduction::passed() const {
 }
 
 const std::vector<ThesisEntry>& thesis_entries() {
-  static const std::vector<ThesisEntry> table{{"eserol2019", &reproduce_eserol2019},
+  static const std::vector<ThesisEntry> table{{"afs", &reproduce_afs},
+                                              {"eserol2019", &reproduce_eserol2019},
+                                              {"kaist2019", &reproduce_kaist2019},
                                               {"marques2016", &reproduce_marques2016}};
   return table;
 }
