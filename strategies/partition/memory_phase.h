@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "strategies/partition/method.h"
+
+namespace convoy {
+
+/// Makes a placement fit into `task.memory_bytes` a part (ParDNN, memory phase): while a part overflows, it
+/// hands the cheapest of what it holds at its peak to the emptiest part. Where that does not end well, the
+/// graph is cut anew into blocks of equal memory that keep an operation with its oldest input. What fits is
+/// refined within the limit. Where nothing fits, the placement whose fullest part overflows least.
+/// A placement that fits is left as it is.
+Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement placement);
+
+}  // namespace convoy
