@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,11 +96,21 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
+/// What a partition of the training graph's work over devices costs, where the strategy makes one.
+struct PartitionSummary {
+  std::string method;
+  double connectivity_bytes = 0;  ///< sent in a step: every tensor once to each further part that needs it
+  double cut_bytes = 0;           ///< of tensors that any other part needs, each once however many need it
+  double load_imbalance = 1;      ///< largest part over mean, in the measure that was balanced
+  bool operator==(const PartitionSummary&) const = default;
+};
+
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
+  std::optional<PartitionSummary> partition;
 };
 
 }  // namespace convoy

@@ -7,14 +7,14 @@
 #include <cmath>
 #include <unordered_map>
 
-// clang-format off: s4u.hpp comes first, the others do not stand alone in SimGrid 3.32.
-#include <simgrid/version.h>
-#include <xbt/log.h>
-
+// s4u.hpp comes first: the others do not stand alone in SimGrid 3.32.
+// clang-format off
+#include <simgrid/s4u.hpp>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
-#include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+#include <xbt/log.h>
 // clang-format on
 
 namespace convoy {
