@@ -2,6 +2,7 @@
 
 #include "strategies/data_parallel.h"
 #include "strategies/filter_parallel.h"
+#include "strategies/pardnn.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
@@ -45,6 +46,12 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"master", "0 | a device's index", "the device that holds the parameters and does the rest"},
         {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
        &read_filter_parallel},
+      {"pardnn",
+       "operations placed one by one by the ParDNN partitioner",
+       {{"parts", "all devices | a number", "devices that take part"},
+        {"refine", "true | false", "with the partitioner's refinement phase"},
+        {"memory", "the device's | a size", "of a device, which the partitioner keeps within"}},
+       &read_pardnn},
   };
   return table;
 }

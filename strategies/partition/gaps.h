@@ -18,15 +18,15 @@ class Gaps {
     while (std::max(gap->first, ready_us) + length_us > gap->second) ++gap;
     return std::max(gap->first, ready_us);
   }
-  /// Takes [start, end), which lies in a gap, out of it.
+  /// Takes [start, end), which lies in a gap, out of it. What takes no time parts the gap: nothing can run
+  /// across it.
   void take(double start_us, double end_us) {
-    if (start_us == end_us) return;
     const auto gap = std::prev(free_.upper_bound(start_us));
     const auto [from, to] = *gap;
-    if (from == start_us)
-      free_.erase(gap);
-    else
+    if (start_us > from)
       gap->second = start_us;
+    else if (end_us > start_us)
+      free_.erase(gap);
     if (end_us < to) free_.emplace(end_us, to);
   }
 

@@ -15,12 +15,12 @@ std::uint32_t position_at(const std::vector<NodeId>& sequence, const Schedule& s
   return static_cast<std::uint32_t>(after - sequence.begin());
 }
 
-void find_peaks(const Dag& dag, MemoryUse& use) {
+void find_peaks(MemoryUse& use) {
   std::vector<std::vector<double>> change(use.sequence.size());
   for (Part part = 0; part < change.size(); ++part) change[part].resize(use.sequence[part].size() + 1);
   for (const HeldOutput& output : use.outputs) {
-    change[output.part][output.first] += dag.output_bytes(output.node);
-    change[output.part][output.last + 1] -= dag.output_bytes(output.node);
+    change[output.part][output.first] += output.bytes;
+    change[output.part][output.last + 1] -= output.bytes;
   }
   for (Part part = 0; part < change.size(); ++part) {
     double held = use.resident_bytes[part], peak = held;
@@ -71,17 +71,18 @@ MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const
       const auto end = static_cast<std::uint32_t>(use.sequence[home].size() - 1);
       last[home] = std::max(last[home], std::min(end, position_at(use.sequence[home], schedule, arrived)));
     }
-    use.outputs.push_back({v, home, use.position[v], last[home]});
+    const double at_home = dag.output_bytes(v) - dag.memory_bytes(v);
+    if (at_home > 0) use.outputs.push_back({v, home, use.position[v], last[home], at_home});
     last[home] = unread;
     for (const NodeId w : dag.children(v)) {
       const Part part = placement[w];
       if (last[part] == unread) continue;
       const std::uint32_t posted = position_at(use.sequence[part], schedule, schedule.finish_us[v]);
-      use.outputs.push_back({v, part, std::min(posted, last[part]), last[part]});
+      use.outputs.push_back({v, part, std::min(posted, last[part]), last[part], dag.output_bytes(v)});
       last[part] = unread;
     }
   }
-  find_peaks(dag, use);
+  find_peaks(use);
   return use;
 }
 

@@ -97,7 +97,7 @@ class MemoryPhase {
     const std::uint32_t peak = use.peak_position[part];
     for (const HeldOutput& held : use.outputs) {
       if (held.part != part || held.first > peak || held.last < peak) continue;
-      Move move{{}, dag_.output_bytes(held.node), 0};
+      Move move{{}, held.bytes, 0};
       for (const NodeId w : dag_.children(held.node))
         if (placement[w] == part && use.position[w] >= peak) move.units.push_back(dag_.unit(w));
       if (placement[held.node] == part && use.position[held.node] == peak)

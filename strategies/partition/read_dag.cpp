@@ -168,7 +168,7 @@ class Handler {
     const std::size_t at = read > 0 ? read - 1 : 0;
     if (read >= text_.size() && error.id == 101)
       fail(text_.size(), "the file ends too early: it is no whole JSON document");
-    if (error.id == 406) fail(token(), "number too large");
+    if (error.id == 406) fail(number_token(), "number too large");
     fail(at, "not JSON");
   }
 
@@ -183,29 +183,30 @@ class Handler {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
   }
 
-  /// Where the token that the parser has just read begins.
-  std::size_t token() const {
-    std::size_t end = std::min(read, text_.size());
-    const auto in_number = [](char c) {
-      return std::string_view("0123456789+-.eE").find(c) != std::string_view::npos;
+  /// Where the number that the parser has just read begins; it may have read one character further.
+  std::size_t number_token() const {
+    const auto in_number = [&](std::size_t i) {
+      return std::string_view("0123456789+-.eE").find(text_[i]) != std::string_view::npos;
     };
-    if (end >= 2 && !in_number(text_[end - 1]) && in_number(text_[end - 2])) --end;  // numbers: one too far
-    if (end == 0) return 0;
-    std::size_t begin = end - 1;
-    if (in_number(text_[begin])) {
-      while (begin > 0 && in_number(text_[begin - 1])) --begin;
-    } else if (text_[begin] == '"') {
+    std::size_t begin = std::min(read, text_.size()) - 1;
+    if (!in_number(begin)) --begin;
+    while (begin > 0 && in_number(begin - 1)) --begin;
+    return begin;
+  }
+  /// Where the text, bracket or word that the parser has just read begins.
+  std::size_t token() const {
+    std::size_t begin = std::min(read, text_.size()) - 1;
+    if (text_[begin] == '"') {
       const auto escaped = [&](std::size_t quote) {
         std::size_t slashes = 0;
         while (slashes < quote && text_[quote - 1 - slashes] == '\\') ++slashes;
         return slashes % 2 == 1;
       };
-      do {
-        --begin;
-      } while (begin > 0 && (text_[begin] != '"' || escaped(begin)));
-    } else {
-      while (begin > 0 && text_[begin] >= 'a' && text_[begin - 1] >= 'a' && text_[begin - 1] <= 'z') --begin;
+      do --begin;
+      while (text_[begin] != '"' || escaped(begin));
     }
+    const auto in_word = [&](std::size_t i) { return text_[i] >= 'a' && text_[i] <= 'z'; };
+    while (in_word(begin) && begin > 0 && in_word(begin - 1)) --begin;
     return begin;
   }
 
@@ -231,26 +232,29 @@ class Handler {
     }
   }
   bool reject(std::string_view found) const { fail(token(), fmt::format("{}, not {}", expected(), found)); }
+  bool reject_number(std::string_view found) const {
+    fail(number_token(), fmt::format("{}, not {}", expected(), found));
+  }
 
   bool whole(std::int64_t value) { return number(static_cast<double>(value), value); }
   bool number(double value, std::optional<std::int64_t> exact) {
     if (state_ == State::edge) {
-      if (!exact) return reject("a number such as this");
+      if (!exact) return reject_number("a number such as this");
       if (ends_ == 2) fail(edges.back().offset, "an edge is two ids: [from, to]");
       edges.back().ends[ends_++] = *exact;
       return true;
     }
-    if (state_ != State::node_value || key_ == "name") return reject("a number");
+    if (state_ != State::node_value || key_ == "name") return reject_number("a number");
     RawNode& node = nodes.back();
     if (key_ == "id" || key_ == "colocate_with") {
-      if (!exact) return reject("a number such as this");
+      if (!exact) return reject_number("a number such as this");
       if (key_ == "id")
         node.id = *exact;
       else
         node.colocate_with = *exact;
     } else {
-      if (!std::isfinite(value)) fail(token(), "number too large");
-      if (value < 0) fail(token(), fmt::format("'{}' must not be negative", key_));
+      if (!std::isfinite(value)) fail(number_token(), "number too large");
+      if (value < 0) fail(number_token(), fmt::format("'{}' must not be negative", key_));
       (key_ == "time_us"        ? node.figures.time_us
        : key_ == "output_bytes" ? node.figures.output_bytes
                                 : node.figures.memory_bytes) = value;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <queue>
 #include <random>
+#include <utility>
 
 namespace convoy {
 namespace {
@@ -123,25 +124,21 @@ class ChainMoves {
   Placement run(std::size_t tries) {
     for (std::size_t i = 0; i < tries; ++i) {
       const auto [node, part] = draw();
-      const NodeId unit = dag_.unit(node);
-      const Part old = placement_[node];
-      if (part == old) continue;
-      move(unit, part);
+      if (placement_[node] == part) continue;
+      const auto members = dag_.members(dag_.unit(node));
+      old_.clear();
+      for (const NodeId v : members) old_.push_back(std::exchange(placement_[v], part));
       // Equal makespans are welcome: of several longest chains one is cut at a time.
       const double makespan = judge_.makespan_us(placement_, makespan_ * (1 + 1e-12));
       if (makespan <= makespan_ && (!acceptable_ || acceptable_(placement_)))
         trace();
       else
-        move(unit, old);
+        for (std::size_t m = 0; m < members.size(); ++m) placement_[members[m]] = old_[m];
     }
     return std::move(placement_);
   }
 
  private:
-  void move(NodeId unit, Part part) {
-    for (const NodeId v : dag_.members(unit)) placement_[v] = part;
-  }
-
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
 
   /// A node of the chain to any part, or to a neighbour's part, or a neighbour to its part.
@@ -184,14 +181,14 @@ class ChainMoves {
   ReadyOrder& judge_;
   const Dag& dag_;
   const Acceptable& acceptable_;
-  Placement placement_;
+  Placement placement_, old_;
   double makespan_ = 0;
   std::vector<NodeId> chain_;
   std::mt19937_64 random_{1};
 };
 
 /// Nodes and edges that all tries of moves together may look at (about a second), and tries at most.
-constexpr double effort = 5e7, most_tries = 20'000;
+constexpr double effort = 5e7, most_tries = 5'000;
 
 }  // namespace
 
