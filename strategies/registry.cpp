@@ -2,6 +2,7 @@
 
 #include "strategies/data_parallel.h"
 #include "strategies/filter_parallel.h"
+#include "strategies/hypergraph.h"
 #include "strategies/pardnn.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
@@ -46,6 +47,16 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"master", "0 | a device's index", "the device that holds the parameters and does the rest"},
         {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
        &read_filter_parallel},
+      {"hypergraph",
+       "model parallelism by layer nodes: channels and neurons partitioned as a hypergraph",
+       {{"parts", "all devices | a number", "parts, one a device"},
+        {"epsilon", "0.10 | 0 to 1", "how far a part's work may exceed the mean"},
+        {"micro_batches", "1 | a number", "parts of the batch that are under way at a time"},
+        {"granularity", "auto | channel | layer | a number",
+         "channels a vertex; auto: as fine as epsilon needs"},
+        {"method", "hypergraph | layerwise | even | random", "how nodes get their parts"},
+        {"seed", "1 | a number", "method random: of its random numbers"}},
+       &read_hypergraph},
       {"pardnn",
        "operations placed one by one by the ParDNN partitioner",
        {{"parts", "all devices | a number", "devices that take part"},
