@@ -111,7 +111,9 @@ struct CommandLine {
   }
   void add_partition() {
     CLI::App* sub = app.add_subcommand("partition", "place the operations of a graph on devices");
-    sub->add_option("GRAPH", partition.graph, "operation graph (JSON, docs/partition.md)")->required();
+    sub->add_option("GRAPH", partition.graph,
+                    "operation graph (JSON, docs/partition.md), or experiment (YAML): its training graph")
+        ->required();
     sub->add_option("--method", partition.method, "how (default: pardnn)")
         ->check(CLI::IsMember(partition_method_names()));
     sub->add_option("--parts", partition.parts, "devices")->required()->check(CLI::Range(1, 1024));

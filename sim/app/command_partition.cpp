@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <numeric>
 #include <ostream>
 
 #include "sim/app/commands.h"
+#include "sim/app/experiment.h"
 #include "sim/app/output_folder.h"
+#include "sim/app/simulate.h"
 #include "sim/base/input_error.h"
 #include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
+#include "strategies/operation_dag.h"
 #include "strategies/partition/read_dag.h"
 #include "strategies/partition/report.h"
 
@@ -80,6 +84,22 @@ void write_table(const PartitionReport& report, const PartitionTask& task, const
   row("time", format_time(report.partition_s));
 }
 
+/// The graph of a JSON file; for an experiment (YAML) the training graph of its first point, with the times
+/// of its cluster's devices.
+DagFile load_graph(const std::string& file) {
+  if (!file.ends_with(".yaml") && !file.ends_with(".yml")) return read_dag(file);
+  const Experiment experiment = Experiment::load(file, {});
+  const PreparedRun run = Preparer(experiment).prepare(0);
+  const StrategyInput input{*run.graph, run.machine, run.cost, {}};
+  OperationDag graph =
+      operation_dag(input, run.plan.images, static_cast<std::uint32_t>(run.machine.devices.size()));
+  std::vector<std::string> names;
+  for (OperationDag::Node& node : graph.nodes) names.push_back(std::move(node.name));
+  std::vector<NodeId> listed(names.size());
+  std::iota(listed.begin(), listed.end(), 0);
+  return {run.graph->model.name, std::move(graph.dag), std::move(names), std::move(listed)};
+}
+
 }  // namespace
 
 std::vector<std::string> partition_method_names() {
@@ -93,7 +113,7 @@ Exit partition_command(const PartitionArguments& arguments) {
   const PartLink link = read_link(arguments);
   std::optional<double> memory_bytes;
   if (!arguments.memory.empty()) memory_bytes = option("--memory", arguments.memory, Dimension::bytes);
-  const DagFile file = read_dag(arguments.graph);
+  const DagFile file = load_graph(arguments.graph);
   const PartitionTask task{file.dag, arguments.parts, link, memory_bytes, arguments.seed, true};
   const auto start = std::chrono::steady_clock::now();
   const PartitionAnswer answer = method.run(task);

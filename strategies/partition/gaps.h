@@ -11,11 +11,13 @@ namespace convoy {
 /// The free time of one part: where an operation could still be put in.
 class Gaps {
  public:
-  /// Earliest start >= ready_us of a gap of length_us.
-  double earliest(double ready_us, double length_us) const {
+  /// Earliest start >= ready_us of a gap of length_us. @param most looks at so many gaps, then takes the last
+  double earliest(double ready_us, double length_us, int most = std::numeric_limits<int>::max()) const {
     auto gap = free_.upper_bound(ready_us);
     if (gap != free_.begin()) --gap;
-    while (std::max(gap->first, ready_us) + length_us > gap->second) ++gap;
+    while (std::max(gap->first, ready_us) + length_us > gap->second) {
+      gap = --most > 0 ? std::next(gap) : std::prev(free_.end());
+    }
     return std::max(gap->first, ready_us);
   }
   /// Takes [start, end), which lies in a gap, out of it. What takes no time parts the gap: nothing can run

@@ -17,6 +17,27 @@ struct Trial {
   double fullest_bytes;
 };
 
+double fullest_part(const MemoryUse& use) {
+  return *std::max_element(use.peak_bytes.begin(), use.peak_bytes.end());
+}
+
+/// A placement's schedule with the memory that it takes.
+std::pair<Schedule, MemoryUse> scheduled(const PartitionTask& task, const Placement& placement) {
+  const double limit = task.memory_bytes.value_or(std::numeric_limits<double>::infinity());
+  std::vector<Schedule> all = schedules_of(task.dag, task.link, task.parts, placement);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Schedule& a, const Schedule& b) { return a.makespan_us < b.makespan_us; });
+  std::pair<Schedule, MemoryUse> best;
+  for (Schedule& schedule : all) {
+    MemoryUse use = emulate_memory(task.dag, task.link, task.parts, placement, schedule);
+    const double fullest = fullest_part(use);
+    if (best.first.start_us.empty() || fullest < fullest_part(best.second))
+      best = {std::move(schedule), std::move(use)};
+    if (fullest <= limit) break;
+  }
+  return best;
+}
+
 class MemoryPhase {
  public:
   MemoryPhase(const PartitionTask& task, ReadyOrder& judge)
@@ -46,14 +67,13 @@ class MemoryPhase {
   }
 
  private:
-  MemoryUse emulate(const Placement& placement) const {
-    return emulate_memory(dag_, task_.link, task_.parts, placement,
-                          best_schedule(dag_, task_.link, task_.parts, placement));
+  /// Of either way to make a placement fit: fewer on graphs whose emulation takes seconds.
+  int rounds() const {
+    const double size = static_cast<double>(dag_.size()) + static_cast<double>(dag_.edge_count());
+    return static_cast<int>(std::clamp(4e6 / size, 4.0, 40.0));
   }
-  double fullest(const Placement& placement) const {
-    const MemoryUse use = emulate(placement);
-    return *std::max_element(use.peak_bytes.begin(), use.peak_bytes.end());
-  }
+  MemoryUse emulate(const Placement& placement) const { return scheduled(task_, placement).second; }
+  double fullest(const Placement& placement) const { return fullest_part(emulate(placement)); }
 
   /// Units that leave a part together, and what that is good for.
   struct Move {
@@ -120,10 +140,10 @@ class MemoryPhase {
   }
 
   Trial move_until_it_fits(Placement placement) {
-    constexpr int most_rounds = 40, patience = 6;
+    constexpr int patience = 6;
     leaving_.assign(dag_.unit_count(), false);
     Trial best{placement, std::numeric_limits<double>::infinity()};
-    for (int round = 0, worse = 0; round < most_rounds && worse < patience; ++round) {
+    for (int round = 0, worse = 0; round < rounds() && worse < patience; ++round) {
       const MemoryUse use = emulate(placement);
       const auto full = std::max_element(use.peak_bytes.begin(), use.peak_bytes.end());
       worse = *full < best.fullest_bytes ? 0 : worse + 1;
@@ -154,18 +174,32 @@ class MemoryPhase {
     }
   }
 
+  /// Of each node the place in the order of what its inputs' oldest inputs are; of one without inputs that of
+  /// its first reader. So a backward operation stands where its forward one does, and a sum of gradients
+  /// where the backward operations do that it adds up.
+  std::vector<std::uint32_t> oldest_inputs() const {
+    std::vector<std::uint32_t> place(dag_.size());
+    for (std::uint32_t i = 0; i < dag_.size(); ++i) place[dag_.order()[i]] = i;
+    std::vector<std::uint32_t> oldest = place;
+    for (int steps = 0; steps < 2; ++steps) {
+      std::vector<std::uint32_t> before = oldest;
+      for (NodeId v = 0; v < dag_.size(); ++v)
+        for (const NodeId u : dag_.parents(v))
+          if (!dag_.parents(u).empty()) before[v] = std::min(before[v], oldest[u]);
+      oldest = std::move(before);
+    }
+    for (NodeId v = 0; v < dag_.size(); ++v) {
+      if (!dag_.parents(v).empty() || dag_.children(v).empty()) continue;
+      oldest[v] = dag_.size();
+      for (const NodeId w : dag_.children(v)) oldest[v] = std::min(oldest[v], oldest[w]);
+    }
+    return oldest;
+  }
+
   /// Units in the order of their first members' oldest inputs, so that a backward operation stands where its
   /// forward one does; cut into blocks whose sizes follow their parts' peaks until these are level.
   Trial cut_by_memory() const {
-    std::vector<std::uint32_t> place(dag_.size()), oldest(dag_.size());
-    for (std::uint32_t i = 0; i < dag_.size(); ++i) place[dag_.order()[i]] = i;
-    for (NodeId v = 0; v < dag_.size(); ++v) {
-      oldest[v] = dag_.parents(v).empty() && !dag_.children(v).empty() ? dag_.size() : place[v];
-      for (const NodeId u : dag_.parents(v))
-        if (!dag_.parents(u).empty()) oldest[v] = std::min(oldest[v], place[u]);
-      if (dag_.parents(v).empty())
-        for (const NodeId w : dag_.children(v)) oldest[v] = std::min(oldest[v], place[w]);
-    }
+    const std::vector<std::uint32_t> oldest = oldest_inputs();
     std::vector<NodeId> units(dag_.unit_count());
     std::iota(units.begin(), units.end(), 0);
     const auto key = [&](NodeId unit) {
@@ -180,11 +214,10 @@ class MemoryPhase {
     for (const NodeId unit : units)
       for (const NodeId v : dag_.members(unit)) bytes[unit] += dag_.memory_bytes(v) + dag_.output_bytes(v);
 
-    constexpr int rounds = 40;
     std::vector<double> share(task_.parts, 1);
     Trial best{{}, std::numeric_limits<double>::infinity()};
     Placement placement(dag_.size());
-    for (int round = 0; round < rounds && best.fullest_bytes > limit_; ++round) {
+    for (int round = 0; round < rounds() && best.fullest_bytes > limit_; ++round) {
       const double all = std::accumulate(bytes.begin(), bytes.end(), 0.0);
       const double shares = std::accumulate(share.begin(), share.end(), 0.0);
       Part part = 0;
@@ -195,7 +228,7 @@ class MemoryPhase {
         for (const NodeId v : dag_.members(unit)) placement[v] = part;
       }
       const MemoryUse use = emulate(placement);
-      const double full = *std::max_element(use.peak_bytes.begin(), use.peak_bytes.end());
+      const double full = fullest_part(use);
       if (full < best.fullest_bytes) best = {placement, full};
       const double mean = std::accumulate(use.peak_bytes.begin(), use.peak_bytes.end(), 0.0) / task_.parts;
       for (Part k = 0; k < task_.parts; ++k)
@@ -215,6 +248,11 @@ class MemoryPhase {
 
 Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement placement) {
   return task.memory_bytes ? MemoryPhase(task, judge).run(std::move(placement)) : placement;
+}
+
+Schedule schedule_within_memory(const PartitionTask& task, const Placement& placement) {
+  return task.memory_bytes ? scheduled(task, placement).first
+                           : best_schedule(task.dag, task.link, task.parts, placement);
 }
 
 }  // namespace convoy

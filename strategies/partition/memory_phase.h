@@ -12,4 +12,8 @@ namespace convoy {
 /// A placement that fits is left as it is.
 Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement placement);
 
+/// A placement's schedule: the shortest of schedules_of whose peaks are within the limit; where none is, the
+/// one whose fullest part holds least. Without a limit the shortest of all.
+Schedule schedule_within_memory(const PartitionTask& task, const Placement& placement);
+
 }  // namespace convoy

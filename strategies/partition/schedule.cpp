@@ -8,6 +8,13 @@
 #include "strategies/partition/gaps.h"
 
 namespace convoy {
+namespace {
+
+/// Gaps that insertion looks at before it appends: keeps graphs with as many gaps as nodes from taking
+/// minutes.
+constexpr int most_gaps = 100;
+
+}  // namespace
 
 ReadyOrder::ReadyOrder(const Dag& dag, const PartLink& link, Part parts)
     : dag_(dag), parts_(parts), message_(message_costs(dag, link)), tail_(bottom_levels(dag)) {
@@ -122,7 +129,7 @@ Schedule schedule_by_insertion(const Dag& dag, const PartLink& link, Part parts,
       ready = std::max(ready, placement[u] == placement[v]
                                   ? schedule.finish_us[u]
                                   : schedule.finish_us[u] + link.cost_us(dag.output_bytes(u)));
-    const double start = gaps[placement[v]].earliest(ready, dag.time_us(v));
+    const double start = gaps[placement[v]].earliest(ready, dag.time_us(v), most_gaps);
     gaps[placement[v]].take(start, start + dag.time_us(v));
     schedule.start_us[v] = start;
     schedule.finish_us[v] = start + dag.time_us(v);
@@ -143,17 +150,26 @@ std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<doubl
   return level;
 }
 
-Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement) {
+std::vector<Schedule> schedules_of(const Dag& dag, const PartLink& link, Part parts,
+                                   const Placement& placement) {
   const std::vector<double> level = placed_bottom_levels(dag, message_costs(dag, link), placement);
-  Schedule best = ReadyOrder(dag, link, parts).schedule(placement);
-  const auto offer = [&](Schedule other) {
-    if (other.makespan_us < best.makespan_us) best = std::move(other);
-  };
-  offer(schedule_by_priority(dag, link, parts, placement, level));
-  std::vector<NodeId> sequence = dag.order();
-  std::stable_sort(sequence.begin(), sequence.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
-  offer(schedule_by_insertion(dag, link, parts, placement, sequence));
-  return best;
+  std::vector<NodeId> by_level = dag.order();
+  std::stable_sort(by_level.begin(), by_level.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
+  std::vector<double> earliness(dag.size());
+  for (NodeId i = 0; i < dag.size(); ++i) earliness[dag.order()[i]] = -static_cast<double>(i);
+  std::vector<Schedule> schedules;
+  schedules.push_back(ReadyOrder(dag, link, parts).schedule(placement));
+  schedules.push_back(schedule_by_priority(dag, link, parts, placement, level));
+  schedules.push_back(schedule_by_insertion(dag, link, parts, placement, by_level));
+  schedules.push_back(schedule_by_priority(dag, link, parts, placement, earliness));
+  return schedules;
+}
+
+Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement) {
+  std::vector<Schedule> all = schedules_of(dag, link, parts, placement);
+  return std::move(*std::min_element(all.begin(), all.end(), [](const Schedule& a, const Schedule& b) {
+    return a.makespan_us < b.makespan_us;
+  }));
 }
 
 }  // namespace convoy

@@ -63,7 +63,7 @@ Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, 
                               const std::vector<double>& priority);
 
 /// Schedules a placement by insertion: nodes in the order of `sequence` (topological), each in the earliest
-/// gap of its part that is long enough.
+/// gap of its part that is long enough, of the next hundred gaps, else after the last operation.
 Schedule schedule_by_insertion(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,
                                const std::vector<NodeId>& sequence);
 
@@ -71,7 +71,13 @@ Schedule schedule_by_insertion(const Dag& dag, const PartLink& link, Part parts,
 std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<double>& message_us,
                                          const Placement& placement);
 
-/// The best of the schedules above for a placement: a partitioner's own order on each part.
+/// A placement scheduled in several ways: in the order of readiness, by priority (longest way to the end
+/// first), by insertion in that order, and by priority in the graph's own order, which makes nothing before
+/// it is needed.
+std::vector<Schedule> schedules_of(const Dag& dag, const PartLink& link, Part parts,
+                                   const Placement& placement);
+
+/// The shortest of them: a partitioner's own order on each part.
 Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement);
 
 }  // namespace convoy

@@ -138,6 +138,7 @@ TEST_CASE("every way of scheduling is a schedule, and none is shorter than the l
       const Schedule priority = schedule_by_priority(dag, link, parts, placement, level);
       const Schedule insertion = schedule_by_insertion(dag, link, parts, placement, dag.order());
       const Schedule best = best_schedule(dag, link, parts, placement);
+      REQUIRE(schedules_of(dag, link, parts, placement).size() == 4);
       for (const Schedule* schedule : {&ready, &priority, &insertion, &best}) {
         check_valid(dag, placement, parts, *schedule);
         CHECK(schedule->makespan_us >= lower_bound_us(dag, parts));
