@@ -4,6 +4,7 @@
 #include "strategies/filter_parallel.h"
 #include "strategies/hypergraph.h"
 #include "strategies/pardnn.h"
+#include "strategies/pipeline.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
@@ -63,6 +64,26 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"refine", "true | false", "with the partitioner's refinement phase"},
         {"memory", "the device's | a size", "of a device, which the partitioner keeps within"}},
        &read_pardnn},
+      {"pipeline",
+       "the network cut into consecutive stages on devices of their own, fed with micro-batches",
+       {{"stages", "devices / replicas | a number", "parts of the network"},
+        {"replicas", "1 | a number", "pipelines side by side, that sum their gradients stage by stage"},
+        {"micro_batches", "1 | a number",
+         "parts of a pipeline's share of the batch, accumulated before the update"},
+        {"schedule", "1f1b | gpipe | naive",
+         "order on a device: forward and backward in turn, all forward first, or one micro-batch after the "
+         "other"},
+        {"partition", "optimal | balanced | even",
+         "the smallest estimated step that fits in memory (stages may take several devices), the smallest "
+         "slowest "
+         "stage, or as many layers each"},
+        {"begins", "a list of layers", "instead of partition: the first layer of each stage but the first"},
+        {"recompute", "never | always | except_last",
+         "keep only what stages get from each other, and run forward again before backward"},
+        {"neighbours", "auto | stages | replicas",
+         "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
+        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduce over replicas"}},
+       &read_pipeline},
   };
   return table;
 }
