@@ -12,6 +12,7 @@
 #include "sim/app/experiment.h"
 #include "sim/app/kaist2019.h"
 #include "sim/app/marques2016.h"
+#include "sim/app/qararyah2020.h"
 #include "sim/app/sweep.h"
 #include "sim/base/data_path.h"
 
@@ -39,7 +40,8 @@ const std::vector<ThesisEntry>& thesis_entries() {
   static const std::vector<ThesisEntry> table{{"afs", &reproduce_afs},
                                               {"eserol2019", &reproduce_eserol2019},
                                               {"kaist2019", &reproduce_kaist2019},
-                                              {"marques2016", &reproduce_marques2016}};
+                                              {"marques2016", &reproduce_marques2016},
+                                              {"qararyah2020", &reproduce_qararyah2020}};
   return table;
 }
 
