@@ -126,6 +126,15 @@ struct Service {
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };
 
+/// What a partition of the training graph's work over devices costs, where the strategy makes one.
+struct PartitionSummary {
+  std::string method;
+  double connectivity_bytes = 0;  ///< sent in a step: every tensor once to each further part that needs it
+  double cut_bytes = 0;           ///< of tensors that any other part needs, each once however many need it
+  double load_imbalance = 1;      ///< largest part over mean, in the measure that was balanced
+  bool operator==(const PartitionSummary&) const = default;
+};
+
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
@@ -133,6 +142,7 @@ struct Plan {
   double images = 0;  ///< of one step, over all devices: the global batch
   std::optional<Service> service;  ///< where given, a step is the mean time in which `images` are learnt from
   bool tells_staleness = false;    ///< workers may miss updates: results tell how many, even if none
+  std::optional<PartitionSummary> partition;
 };
 
 }  // namespace convoy

@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/plan/plan.h"
 
 namespace convoy {
 
@@ -38,6 +39,12 @@ struct Bottleneck {
   bool operator==(const Bottleneck&) const = default;
 };
 
+/// Updates that a worker's parameters had missed when its gradient was applied (docs/strategies.md).
+struct StalenessSummary {
+  double mean = 0, max = 0;
+  bool operator==(const StalenessSummary&) const = default;
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -57,6 +64,8 @@ struct RunResult {
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
+  std::optional<StalenessSummary> staleness;  ///< of asynchronous and stale-synchronous training
+  std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
 };
 
 struct Manifest {

@@ -67,7 +67,7 @@ TEST_CASE("bottleneck: equal ports are counted") {
   Case c;
   c.replayed.port_busy_s = {7, 7, 0};
   for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 7e9;
-  c.check("link", "n0.nic", 0.7, "n0's NIC (as 1 others) is busy 70 % of the step");
+  c.check("link", "n0.nic", 0.7, "n0's NIC (and 1 like it) is busy 70 % of the step");
 }
 
 TEST_CASE("bottleneck: a host that adds gradients") {

@@ -79,7 +79,7 @@ TEST_CASE("ring without overlap: compute + 2(N-1) alpha + 2(N-1)/N S/B, in chunk
 }
 
 TEST_CASE(
-    "tree without overlap: compute + 2 ceil(log2 N) (alpha + S/B); in chunks no more, and as much for powers "
+    "tree without overlap: compute + 2 ceil(log2 N) (alpha + S/B), in chunks no more, and as much for powers "
     "of two") {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);

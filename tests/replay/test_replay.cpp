@@ -164,7 +164,7 @@ TEST_CASE("groups of one pattern go by themselves") {
   check_task(result, 2, 1, 5 * ms, 6 * ms);
 }
 
-TEST_CASE("in chunks an early rank sends at once; as fluid all start together") {
+TEST_CASE("in chunks an early rank sends at once, as fluid all start together") {
   const Machine machine = hand::star(2, 1e9, 0);
   // Chunks of 0.5 MB: the early rank's first arrives at 0.5 ms, the late one's at 3.5 ms; then both send: 4
   // ms.

@@ -47,7 +47,7 @@ TEST_CASE("the expected maximum grows with the number, slower than sqrt(2 ln n)"
   }
 }
 
-TEST_CASE("a synchronous step is longer by its jitter times the expected maximum; alone by nothing") {
+TEST_CASE("a synchronous step is longer by its jitter times the expected maximum, and alone by nothing") {
   CHECK(synchronous_slowdown(0.1, 1) == 1);
   CHECK(synchronous_slowdown(0, 1000) == 1);
   CHECK(synchronous_slowdown(0.02, 8) == doctest::Approx(1 + 0.02 * 1.4236003060).epsilon(1e-9));

@@ -26,13 +26,15 @@ std::string label_of(const std::string& yaml) { return read_strategy(parse_yaml(
 }  // namespace
 
 TEST_CASE("a strategy without kind, or of an unknown one, is an error that lists what there is") {
+  std::string kinds;
+  for (const StrategyEntry& entry : strategy_registry())
+    kinds += (kinds.empty() ? "" : ", ") + std::string(entry.kind);
   CHECK(error_of("{sync: all_reduce}") == "s.yaml:1:1: strategy: key 'kind' is missing");
   CHECK(error_of("{kind: data_paralel}") ==
-        "s.yaml:1:8: strategy.kind: unknown value 'data_paralel' (did you mean 'data_parallel'?); allowed: "
-        "single, "
-        "data_parallel");
+        "s.yaml:1:8: strategy.kind: unknown value 'data_paralel' (did you mean 'data_parallel'?); allowed: " +
+            kinds);
   CHECK(error_of("{kind: quantum}") ==
-        "s.yaml:1:8: strategy.kind: unknown value 'quantum'; allowed: single, data_parallel");
+        "s.yaml:1:8: strategy.kind: unknown value 'quantum'; allowed: " + kinds);
   CHECK(error_of("{kind: [single]}") == "s.yaml:1:8: strategy.kind: expected a text, found a list");
   CHECK(error_of("ring") == "s.yaml:1:1: strategy: expected a mapping (key: value), found 'ring'");
 }
@@ -97,7 +99,7 @@ TEST_CASE("labels say what a table's reader must know") {
         "3 colocated parameter servers, local aggregation, no overlap");
 }
 
-TEST_CASE("dedicated servers ask for hosts of their own, whatever the nodes; nobody else does") {
+TEST_CASE("dedicated servers ask for hosts of their own, whatever the nodes, and nobody else does") {
   const auto hosts = [](const std::string& yaml) {
     return read_strategy(parse_yaml(yaml, "s"))->dedicated_hosts(4);
   };
@@ -108,7 +110,7 @@ TEST_CASE("dedicated servers ask for hosts of their own, whatever the nodes; nob
 }
 
 TEST_CASE("every row of the registry is read under its kind, and its keys are those that its reader knows") {
-  REQUIRE(strategy_registry().size() == 2);
+  REQUIRE(strategy_registry().size() >= 2);
   for (const StrategyEntry& entry : strategy_registry()) {
     CAPTURE(entry.kind);
     CHECK_FALSE(entry.summary.empty());
