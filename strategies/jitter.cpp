@@ -12,10 +12,11 @@ double expected_order_statistic(std::size_t n, std::size_t k) {
   constexpr int intervals = 4000;
   constexpr double low = -10, high = 10, h = (high - low) / intervals;
   const double below_count = static_cast<double>(k - 1), above_count = static_cast<double>(n - k);
-  const double log_ways = std::lgamma(static_cast<double>(n) + 1) - std::lgamma(below_count + 1) -
-                          std::lgamma(above_count + 1);
+  const double log_ways =
+      std::lgamma(static_cast<double>(n) + 1) - std::lgamma(below_count + 1) - std::lgamma(above_count + 1);
   const auto integrand = [&](double x) {
-    const double below = std::erfc(-x / std::numbers::sqrt2) / 2, above = std::erfc(x / std::numbers::sqrt2) / 2;
+    const double below = std::erfc(-x / std::numbers::sqrt2) / 2,
+                 above = std::erfc(x / std::numbers::sqrt2) / 2;
     const double log_density = -x * x / 2 - std::log(2 * std::numbers::pi) / 2;
     // A count of 0 must not meet the logarithm of 0.
     const double log_below = below_count > 0 ? below_count * std::log(below) : 0;

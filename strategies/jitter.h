@@ -10,8 +10,8 @@ namespace convoy {
 /// for 8.
 double expected_maximum(std::size_t n);
 
-/// Expected k-th smallest of `n` independent standard normal variables (k from 1; k = n is the maximum): the integral
-/// of x n!/((k-1)!(n-k)!) phi(x) Phi(x)^(k-1) (1-Phi(x))^(n-k). Source: as above, section 3.1.
+/// Expected k-th smallest of `n` independent standard normal variables (k from 1; k = n is the maximum): the
+/// integral of x n!/((k-1)!(n-k)!) phi(x) Phi(x)^(k-1) (1-Phi(x))^(n-k). Source: as above, section 3.1.
 /// @pre 1 <= k <= n
 double expected_order_statistic(std::size_t n, std::size_t k);
 

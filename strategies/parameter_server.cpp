@@ -38,7 +38,8 @@ class ParameterServer : public Strategy {
         break;
     }
     if (options_.backup_workers == 0) return "";
-    return fmt::format(", {} backup worker{}", options_.backup_workers, options_.backup_workers == 1 ? "" : "s");
+    return fmt::format(", {} backup worker{}", options_.backup_workers,
+                       options_.backup_workers == 1 ? "" : "s");
   }
 
   ServerOptions options_;
@@ -61,13 +62,17 @@ void read_mode(YamlMap& map, ServerOptions& options) {
   if (!options.one_by_one()) return;
   const std::string whose = options.backup_workers > 0 ? "backup_workers" : "mode: " + mode;
   if (options.local_aggregation)
-    map.fail("local_aggregation",
-             fmt::format("devices of a node would wait for each other, which {} spares them; leave out one of the two",
-                         whose));
+    map.fail(
+        "local_aggregation",
+        fmt::format(
+            "devices of a node would wait for each other, which {} spares them; leave out one of the two",
+            whose));
   if (options.pull_after_all)
-    map.fail("pull", fmt::format("with {} servers answer each message as it comes; use pull: as_ready", whose));
+    map.fail("pull",
+             fmt::format("with {} servers answer each message as it comes; use pull: as_ready", whose));
   if (options.backup_workers > 0 && options.shares != Shares::equal)
-    map.fail("shares", "with backup_workers any of the workers may be left out, so that all need equal shares");
+    map.fail("shares",
+             "with backup_workers any of the workers may be left out, so that all need equal shares");
 }
 
 }  // namespace

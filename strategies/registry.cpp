@@ -40,7 +40,8 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"mode", "sync | async | ssp",
          "parameter_server: the server answers when all have pushed, each at once, or those "
          "that are not too far ahead"},
-        {"staleness", "a number", "mode ssp: steps that a worker may be ahead of the slowest; required there"},
+        {"staleness", "a number",
+         "mode ssp: steps that a worker may be ahead of the slowest; required there"},
         {"backup_workers", "0 | a number",
          "mode sync: workers that an update does not wait for; what comes late is dropped"}},
        &read_data_parallel},

@@ -52,10 +52,11 @@ class Builder {
                       "here, or placement: dedicated",
                       options.servers, nodes, nodes));
     if (options.backup_workers >= machine_.devices.size())
-      throw InputError(options.backup_workers_pos,
-                       fmt::format("strategy.backup_workers: with {} backup workers of {} no worker is left to wait "
-                                   "for; at most {} here",
-                                   options.backup_workers, machine_.devices.size(), machine_.devices.size() - 1));
+      throw InputError(
+          options.backup_workers_pos,
+          fmt::format("strategy.backup_workers: with {} backup workers of {} no worker is left to wait "
+                      "for; at most {} here",
+                      options.backup_workers, machine_.devices.size(), machine_.devices.size() - 1));
     for (std::uint32_t s = 0; s < options.servers; ++s)
       servers_.push_back(machine_.host_endpoint(options.dedicated ? nodes + s : s));
     messages_ = shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes);

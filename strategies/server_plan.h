@@ -11,8 +11,8 @@
 
 namespace convoy {
 
-/// When a server answers a worker's push: when all (or all but the backup workers) have pushed; at once; or when the
-/// worker is at most `staleness` steps ahead of the slowest.
+/// When a server answers a worker's push: when all (or all but the backup workers) have pushed; at once; or
+/// when the worker is at most `staleness` steps ahead of the slowest.
 enum class ServerMode : std::uint8_t { sync, async, ssp };
 inline const std::vector<std::string> server_mode_names{"sync", "async", "ssp"};
 
@@ -26,8 +26,8 @@ struct ServerOptions {
   double bucket_bytes = 0;      ///< of sharding `even`
   Shares shares = Shares::equal;
   ServerMode mode = ServerMode::sync;
-  std::uint32_t staleness = 0;       ///< mode ssp
-  std::uint32_t backup_workers = 0;  ///< mode sync
+  std::uint32_t staleness = 0;                ///< mode ssp
+  std::uint32_t backup_workers = 0;           ///< mode sync
   SourcePos servers_pos, backup_workers_pos;  ///< of the numbers, for errors
 
   /// Whether workers go on one by one. ssp with staleness 0 is sync.
@@ -37,8 +37,8 @@ struct ServerOptions {
 };
 
 /// The plan of parameter-server training: see read_parameter_server.
-/// @throws InputError where the servers do not find a node, the batch does not divide, or all workers are backup
-/// workers.
+/// @throws InputError where the servers do not find a node, the batch does not divide, or all workers are
+/// backup workers.
 Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& input);
 
 }  // namespace convoy

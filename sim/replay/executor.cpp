@@ -110,7 +110,8 @@ class Executor final : private MessageListener {
   std::vector<double> capacities() const {
     std::vector<double> result;
     for (const LinkId link : folding_.links) result.push_back(machine_.links[link].bandwidth_Bps);
-    for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_)) result.push_back(adder);
+    for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_))
+      result.push_back(adder);
     return result;
   }
 
@@ -136,10 +137,13 @@ class Executor final : private MessageListener {
       });
     }
     engine_.run();
-    if (!steady_->is_over()) throw std::runtime_error("the plan cannot finish: its clients wait for each other");
+    if (!steady_->is_over())
+      throw std::runtime_error("the plan cannot finish: its clients wait for each other");
     const double step_s = steady_->step_time_s(plan_.images);
     const double window_s = closed_.now_s - open_.now_s;
-    const auto in_step = [&](double from, double to) { return window_s > 0 ? (to - from) / window_s * step_s : 0; };
+    const auto in_step = [&](double from, double to) {
+      return window_s > 0 ? (to - from) / window_s * step_s : 0;
+    };
     result_.end_s = step_s;
     for (std::uint32_t c = 0; c < progress_.size(); ++c) {
       Execution::Usage usage;
@@ -162,7 +166,6 @@ class Executor final : private MessageListener {
     for (std::size_t p = 0; p < open_.port_busy_s.size(); ++p)
       result_.port_busy_s.push_back(in_step(open_.port_busy_s[p], closed_.port_busy_s[p]));
     result_.staleness = desk_->staleness(open_.now_s, closed_.now_s);
-    result_.staleness->max_lead = steady_->max_lead();
     return std::move(result_);
   }
 

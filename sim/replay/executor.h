@@ -16,7 +16,7 @@ namespace convoy {
 /// What happened to the classes of a folding. Of a plan with a service: the share that one step has in what
 /// happened while it was measured.
 struct Execution {
-  double end_s = 0;  ///< length of the step
+  double end_s = 0;                 ///< length of the step
   std::vector<Timeline> timelines;  ///< by endpoint class
   struct Usage {
     double compute_s = 0, exposed_comm_s = 0, end_s = 0;

@@ -109,7 +109,8 @@ class Refiner {
   const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
   Colours colour_;
-  std::vector<std::uint32_t> way_back_;  ///< plans with a service: by flow, the flow that answers it or is answered
+  std::vector<std::uint32_t>
+      way_back_;  ///< plans with a service: by flow, the flow that answers it or is answered
 };
 
 /// Numbers colours by first appearance among the members that `in_use` says take part.

@@ -12,7 +12,8 @@
 namespace convoy {
 namespace {
 
-/// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as clients of a service do.
+/// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as clients of a
+/// service do.
 void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
                  const std::vector<double>& pace, ReplayResult& result) {
   std::vector<double> pattern_bytes(plan.patterns.size(), 0.0);

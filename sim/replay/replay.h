@@ -48,15 +48,15 @@ struct LinkUsage {
 };
 
 /// Updates of others that the parameters missed from which a gradient was made, when it was applied; over the
-/// gradients of the measurement, tensors and servers. Updates of the very moment in which the parameters left or
-/// the gradient was applied count half: either order is possible.
+/// gradients of the measurement, tensors and servers. Updates of the very moment in which the parameters left
+/// or the gradient was applied count half: either order is possible.
 struct StalenessResult {
   double mean = 0, max = 0;
-  std::uint64_t max_lead = 0;  ///< steps that a worker was ahead of the slowest when it began one
+  std::uint64_t max_lead = 0;  ///< steps pushed that a worker was ahead of the slowest when it began one
 };
 
-/// Of a plan with a service, what is said of "the step" is the mean over the measured steps, for the time in which
-/// a global batch is learnt from.
+/// Of a plan with a service, what is said of "the step" is the mean over the measured steps, for the time in
+/// which a global batch is learnt from.
 struct ReplayResult {
   double step_time_s = 0;
   std::vector<EndpointUsage> endpoints;  ///< devices, then hosts
@@ -67,7 +67,7 @@ struct ReplayResult {
   std::vector<std::uint32_t>
       timeline_of;  ///< by endpoint: index into timelines, or no_timeline (it has no role)
   static constexpr std::uint32_t no_timeline = 0xffffffff;
-  std::size_t simulated_flows = 0;  ///< flow classes
+  std::size_t simulated_flows = 0;           ///< flow classes
   std::optional<StalenessResult> staleness;  ///< where the plan tells it
 };
 

@@ -79,6 +79,7 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
     const std::uint32_t c = folding.endpoint_class[client.device];
     turns_.try_emplace(c, service_.exchanges.size());
     versions_.emplace(c, 0);
+    pushed_.try_emplace(c, Pushed{client.head_start, 0});
     next_version_.emplace(c, 0);
   }
   for (std::size_t x = 0; x < service_.exchanges.size(); ++x) {
@@ -115,6 +116,17 @@ void ServiceDesk::begin_step(std::uint32_t client_class) {
     turn.to_deliver = turn.to_receive = static_cast<std::uint32_t>(turn.lanes.size());
     turn.receive_started = false;
   }
+  Pushed& pushed = pushed_.at(client_class);
+  pushed.left = 0;
+  for (const Turn& turn : turns_.at(client_class)) pushed.left += turn.lanes.size();
+  std::uint64_t slowest = pushed.steps;
+  for (const auto& [other, its] : pushed_) slowest = std::min(slowest, its.steps);
+  max_lead_ = std::max(max_lead_, pushed.steps - slowest);
+}
+
+void ServiceDesk::count_push(std::uint32_t client_class) {
+  Pushed& pushed = pushed_.at(client_class);
+  if (--pushed.left == 0) ++pushed.steps;
 }
 
 void ServiceDesk::start(std::uint32_t client_class, TaskId id, const Task& task) {
@@ -186,8 +198,10 @@ void ServiceDesk::apply(std::uint32_t desk_id, std::uint32_t position) {
   }
   desk.pushes.push_back({account.applied_at_s, account.answered_at_s, engine_.now_s(), arrivals});
   account.applied_at_s = engine_.now_s();
-  desk.applied.push_back({engine_.now_s(), (desk.applied.empty() ? 0 : desk.applied.back().total) + arrivals});
+  desk.applied.push_back(
+      {engine_.now_s(), (desk.applied.empty() ? 0 : desk.applied.back().total) + arrivals});
   ++account.steps;
+  count_push(lanes_[desk.lanes[position]].client);
   desk.waiting.push_back(position);
   release(desk_id);
 }
@@ -217,8 +231,7 @@ void ServiceDesk::answer(std::uint32_t desk_id, std::uint32_t position) {
   next_version_[client] = std::min(next_version_[client], desk.version);
   const double bytes = desk.bytes * table_.flows[folding_.flows[lane.pull]].fraction;
   courier_.launch_for_ends(
-      lane.pull, bytes,
-      [this, client, exchange = exchange_of_desk_[desk_id]](std::uint32_t, std::uint32_t) {
+      lane.pull, bytes, [this, client, exchange = exchange_of_desk_[desk_id]](std::uint32_t, std::uint32_t) {
         Turn& turn = this->turn(client, exchange);
         if (--turn.to_receive == 0 && turn.receive_started) listener_.task_done(client, turn.receive);
       });
@@ -226,6 +239,7 @@ void ServiceDesk::answer(std::uint32_t desk_id, std::uint32_t position) {
 
 StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {
   StalenessResult result;
+  result.max_lead = max_lead_;
   double weight = 0;
   for (const Desk& desk : desks_) {
     struct Updates {
@@ -244,9 +258,10 @@ StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {
       if (push.answered_at_s < 0 || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
         continue;
       const Updates then = updates(push.answered_at_s), now = updates(push.applied_at_s);
-      const double own_then = before(push.last_applied_at_s, push.answered_at_s) ? 0 : 1;
+      // An answer that had to wait has all that it waited for.
+      const bool waited = before(push.last_applied_at_s, push.answered_at_s);
       const double missed = now.earlier - (then.earlier + then.at_once) + (now.at_once - 1) / 2 +
-                            (then.at_once - own_then) / 2;
+                            (waited ? 0 : (then.at_once - 1) / 2);
       result.max = std::max(result.max, missed);
       result.mean += missed * push.members * servers;
       weight += push.members * servers;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -16,7 +17,8 @@
 
 namespace convoy {
 
-/// Carries out a plan's Service between classes: takes the clients' pushes, adds them up, and answers by its rule.
+/// Carries out a plan's Service between classes: takes the clients' pushes, adds them up, and answers by its
+/// rule.
 class ServiceDesk {
  public:
   ServiceDesk(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
@@ -24,7 +26,8 @@ class ServiceDesk {
 
   /// Capacities (bytes/s) of the links that stand for servers' CPUs; in the engine they follow those of the
   /// folding.
-  static std::vector<double> adder_capacities(const Plan& plan, const Machine& machine, const Folding& folding);
+  static std::vector<double> adder_capacities(const Plan& plan, const Machine& machine,
+                                              const Folding& folding);
 
   /// A client begins a step: pushes are made from the parameters that it has now.
   void begin_step(std::uint32_t client_class);
@@ -35,7 +38,7 @@ class ServiceDesk {
   std::uint64_t version(std::uint32_t client_class) const { return next_version_.at(client_class); }
   /// Time for which a server's CPUs have been adding up.
   double adding_s(std::uint32_t server_class, double now_s) const;
-  /// Of the gradients applied in a stretch of time; max_lead is left at 0.
+  /// Of the gradients applied in a stretch of time; max_lead of all time.
   StalenessResult staleness(double from_s, double until_s) const;
 
  private:
@@ -47,7 +50,7 @@ class ServiceDesk {
   };
   /// What a server knows of a lane.
   struct Account {
-    std::uint64_t steps = 0;    ///< pushed; or the version that the push under way was made from
+    std::uint64_t steps = 0;  ///< pushed; or the version that the push under way was made from
     double applied_at_s = -1, answered_at_s = -1;  ///< its last push
   };
   struct Push {
@@ -77,12 +80,11 @@ class ServiceDesk {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> lanes;  ///< desk and position in its lanes
   };
 
-  Turn& turn(std::uint32_t client_class, std::size_t exchange) {
-    return turns_.at(client_class)[exchange];
-  }
+  Turn& turn(std::uint32_t client_class, std::size_t exchange) { return turns_.at(client_class)[exchange]; }
   void send(std::uint32_t client_class, std::size_t exchange);
   void arrive(std::uint32_t desk, std::uint32_t position);
   void apply(std::uint32_t desk, std::uint32_t position);
+  void count_push(std::uint32_t client_class);
   void release(std::uint32_t desk);
   void answer(std::uint32_t desk, std::uint32_t position);
 
@@ -96,13 +98,21 @@ class ServiceDesk {
   std::vector<Lane> lanes_;
   std::vector<Desk> desks_;
   std::vector<std::size_t> exchange_of_desk_;
-  std::vector<std::size_t> exchange_of_;  ///< by communication
-  std::unordered_map<std::uint32_t, std::vector<Turn>> turns_;          ///< by client class and exchange
-  std::unordered_map<std::uint32_t, std::uint64_t> versions_;           ///< by client class
-  std::unordered_map<std::uint32_t, std::uint64_t> next_version_;       ///< of the answers so far in this step
-  std::unordered_map<std::uint32_t, std::vector<LinkUse>> adder_;       ///< by server class; absent: takes no time
-  std::unordered_map<std::uint32_t, BusyTime> adding_;                  ///< by server class
-  std::vector<std::uint32_t> members_;                                  ///< by endpoint class
+  std::vector<std::size_t> exchange_of_;                        ///< by communication
+  std::unordered_map<std::uint32_t, std::vector<Turn>> turns_;  ///< by client class and exchange
+  /// By client class: steps whose gradients have all been applied, and how many of the step under way have
+  /// not.
+  struct Pushed {
+    std::uint64_t steps = 0;
+    std::size_t left = 0;
+  };
+  std::map<std::uint32_t, Pushed> pushed_;
+  std::uint64_t max_lead_ = 0;
+  std::unordered_map<std::uint32_t, std::uint64_t> versions_;      ///< by client class
+  std::unordered_map<std::uint32_t, std::uint64_t> next_version_;  ///< of the answers so far in this step
+  std::unordered_map<std::uint32_t, std::vector<LinkUse>> adder_;  ///< by server class; absent: takes no time
+  std::unordered_map<std::uint32_t, BusyTime> adding_;             ///< by server class
+  std::vector<std::uint32_t> members_;                             ///< by endpoint class
 };
 
 }  // namespace convoy

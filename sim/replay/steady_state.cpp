@@ -12,7 +12,6 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
     if (index == none) {
       index = static_cast<std::uint32_t>(clients_.size());
       Client client;
-      client.head_start = member.head_start;
       client.images = member.images;
       clients_.push_back(client);
     }
@@ -25,9 +24,6 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
 
 void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t version) {
   Client& client = clients_[client_[c]];
-  std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
-  for (const Client& other : clients_) slowest = std::min(slowest, other.head_start + other.steps_done);
-  max_lead_ = std::max(max_lead_, client.head_start + client.steps_done - slowest);
   if (client.measured || !is_warm()) return;
   clock.advance(now_s);
   client.measured = true;
@@ -52,9 +48,9 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
 double SteadyState::step_time_s(double images) const {
   if (service_.quorum > 0) {
     // The fastest makes a push for every version; slower ones skip some, so that their ends say less.
-    const Client& fastest = *std::min_element(
-        clients_.begin(), clients_.end(),
-        [](const Client& a, const Client& b) { return a.mean_step_s() < b.mean_step_s(); });
+    const Client& fastest =
+        *std::min_element(clients_.begin(), clients_.end(),
+                          [](const Client& a, const Client& b) { return a.mean_step_s() < b.mean_step_s(); });
     return (fastest.end_s - fastest.begin_s) /
            static_cast<double>(fastest.last_version - fastest.first_version);
   }

@@ -16,7 +16,6 @@ class SteadyState {
  public:
   /// What a client class did in whole steps of the measurement, the first of them begun at begin_s.
   struct Client {
-    std::uint64_t head_start = 0;
     double images = 0, members = 0;
     std::uint64_t steps_done = 0;  ///< since the beginning of time
     bool measured = false;         ///< has begun a step of the measurement
@@ -37,8 +36,6 @@ class SteadyState {
 
   bool is_warm() const { return warm_left_ == 0; }
   bool is_over() const { return measuring_left_ == 0; }
-  /// Steps by which a client that began one was ahead of the slowest, at most.
-  std::uint64_t max_lead() const { return max_lead_; }
   /// The mean time in which `images` images are learnt from; with a quorum the time from update to update.
   double step_time_s(double images) const;
 
@@ -52,7 +49,6 @@ class SteadyState {
   std::vector<Client> clients_;
   std::vector<Start> starts_;
   std::size_t warm_left_, measuring_left_;
-  std::uint64_t max_lead_ = 0;
 };
 
 }  // namespace convoy
