@@ -128,6 +128,12 @@ struct Service {
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };
 
+/// A stage of a pipeline, as the strategy describes it.
+struct PipelineStage {
+  std::vector<EndpointId> devices;  ///< its replicas
+  std::vector<std::string> layers;
+};
+
 /// What a partition of the training graph's work over devices costs, where the strategy makes one.
 struct PartitionSummary {
   std::string method;
@@ -144,6 +150,9 @@ struct Plan {
   double images = 0;               ///< of one step, over all devices: the global batch
   std::optional<Service> service;  ///< where given, a step is the mean time in which `images` are learnt from
   bool tells_staleness = false;    ///< workers may miss updates: results tell how many, even if none
+  // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
+  // have.
+  std::vector<PipelineStage> stages{};
   std::optional<PartitionSummary> partition;
 };
 
