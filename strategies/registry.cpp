@@ -41,7 +41,13 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"pull", "as_ready | after_all",
          "parameter_server: parameters go back as they are updated, or when all "
          "of a server's are"},
-        {"mode", "sync", "parameter_server: the server answers when all have pushed"}},
+        {"mode", "sync | async | ssp",
+         "parameter_server: the server answers when all have pushed, each at once, or those "
+         "that are not too far ahead"},
+        {"staleness", "a number",
+         "mode ssp: steps that a worker may be ahead of the slowest; required there"},
+        {"backup_workers", "0 | a number",
+         "mode sync: workers that an update does not wait for; what comes late is dropped"}},
        &read_data_parallel},
       {"elastic",
        "data-parallel replicas whose number changes during the run, with a fixed global batch",

@@ -13,6 +13,7 @@
 #include "sim/app/kaist2019.h"
 #include "sim/app/marques2016.h"
 #include "sim/app/qararyah2020.h"
+#include "sim/app/shi2019.h"
 #include "sim/app/sweep.h"
 #include "sim/base/data_path.h"
 
@@ -41,7 +42,8 @@ const std::vector<ThesisEntry>& thesis_entries() {
                                               {"eserol2019", &reproduce_eserol2019},
                                               {"kaist2019", &reproduce_kaist2019},
                                               {"marques2016", &reproduce_marques2016},
-                                              {"qararyah2020", &reproduce_qararyah2020}};
+                                              {"qararyah2020", &reproduce_qararyah2020},
+                                              {"shi2019", &reproduce_shi2019}};
   return table;
 }
 

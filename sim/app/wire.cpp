@@ -139,6 +139,7 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.list(run.per_link, link_fields);
   archive.list(run.phases, phase_fields);
   archive.list(run.reconfigurations, reconfiguration_fields);
+  archive.number(run.staleness);
   archive.number(run.bubble_fraction);
   archive.list(run.stages, stage_fields);
   archive.maybe(run.partition, partition_fields);

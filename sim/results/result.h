@@ -58,6 +58,12 @@ struct ReconfigurationResult {
   bool operator==(const ReconfigurationResult&) const = default;
 };
 
+/// Updates that a worker's parameters had missed when its gradient was applied (docs/strategies.md).
+struct StalenessSummary {
+  double mean = 0, max = 0;
+  bool operator==(const StalenessSummary&) const = default;
+};
+
 /// A stage of a pipeline.
 struct StageResult {
   std::string device;                 ///< of its first replica
@@ -90,6 +96,7 @@ struct RunResult {
   /// last phase, but peak_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
+  std::optional<StalenessSummary> staleness;  ///< of asynchronous and stale-synchronous training
   /// Pipelines: share of the step that their devices do not compute in, on average; stages in order. Nothing
   /// where the strategy has none.
   std::optional<double> bubble_fraction;

@@ -138,6 +138,13 @@ void write_run(JsonWriter& json, const RunResult& run) {
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
   write_phases(json, run);
+  if (run.staleness) {
+    json.key("staleness");
+    json.begin_object(Style::compact);
+    json.field("mean", run.staleness->mean);
+    json.field("max", run.staleness->max);
+    json.end_object();
+  }
   if (run.bubble_fraction) json.field("bubble_fraction", *run.bubble_fraction);
   if (!run.stages.empty()) {
     json.key("stages");
