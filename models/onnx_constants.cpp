@@ -101,23 +101,46 @@ Result fold_gather(const OnnxNode& node, const OnnxConstant& data, const OnnxCon
   return result;
 }
 
-/// Of vectors; what shapes are cut with.
+/// Values of a tensor whose axes are taken in another order, or in part: `place` says for each index of the
+/// result where in the data it comes from.
+template <typename Place>
+std::vector<double> rearranged(const OnnxConstant& data, const OnnxDims& dims, Place place) {
+  std::vector<double> values(static_cast<std::size_t>(count_of(dims).value_or(0)));
+  OnnxDims index(dims.size());
+  for (double& value : values) {
+    const OnnxDims from = place(index);
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < from.size(); ++i) at = at * data.dims[i] + from[i];
+    value = (*data.values)[static_cast<std::size_t>(at)];
+    for (std::size_t i = index.size(); i-- > 0 && ++index[i] == dims[i];) index[i] = 0;
+  }
+  return values;
+}
+
+/// Along one axis: what shapes and paddings are cut with.
 Result fold_slice(const OnnxNode& node, const Inputs& inputs) {
   const OnnxConstant& data = *inputs[0];
   const auto starts = given(node, "starts", inputs, 1), ends = given(node, "ends", inputs, 2);
-  const auto steps = given(node, "steps", inputs, 4);
-  if (data.dims.size() != 1 || !data.values || !starts || !ends || starts->size() != 1 || ends->size() != 1)
+  const auto axes = given(node, "axes", inputs, 3), steps = given(node, "steps", inputs, 4);
+  if (!data.values || !starts || !ends || !axes || starts->size() != 1 || ends->size() != 1)
     return std::nullopt;
-  const std::int64_t size = data.dims[0], step = steps && !steps->empty() ? steps->front() : 1;
+  const auto chosen = axes_of({axes->empty() ? 0 : axes->front()}, data.dims.size());
+  if (!chosen) return std::nullopt;
+  const std::size_t axis = chosen->front();
+  const std::int64_t size = data.dims[axis], step = steps && !steps->empty() ? steps->front() : 1;
   if (step == 0) return std::nullopt;
   const auto place = [&](std::int64_t at) {
     return std::clamp<std::int64_t>(at < 0 ? at + size : at, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
   };
-  std::vector<double> values;
-  const std::int64_t last = place(ends->front());
-  for (std::int64_t i = place(starts->front()); step < 0 ? i > last : i < last; i += step)
-    values.push_back((*data.values)[static_cast<std::size_t>(i)]);
-  return OnnxConstant{{static_cast<std::int64_t>(values.size())}, std::move(values), data.is_float};
+  const std::int64_t first = place(starts->front()), last = place(ends->front());
+  const std::int64_t span = step < 0 ? first - last : last - first, stride = std::abs(step);
+  OnnxConstant result{data.dims, std::nullopt, data.is_float};
+  result.dims[axis] = span <= 0 ? 0 : (span - 1) / stride + 1;
+  result.values = rearranged(data, result.dims, [&](OnnxDims index) {
+    index[axis] = first + step * index[axis];
+    return index;
+  });
+  return result;
 }
 
 Result fold_squeeze(const OnnxNode& node, const Inputs& inputs) {
@@ -153,10 +176,16 @@ Result fold_transpose(const OnnxNode& node, const OnnxConstant& data) {
   if (order.empty())
     for (std::size_t i = data.dims.size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
   if (order.size() != data.dims.size() || !axes_of(order, data.dims.size())) return std::nullopt;
-  for (std::size_t i = 0; i < order.size(); ++i)
-    result.dims[i] = data.dims[static_cast<std::size_t>(
-        order[i] < 0 ? order[i] + static_cast<std::int64_t>(order.size()) : order[i])];
-  if (order.size() > 1) result.values.reset();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] < 0) order[i] += static_cast<std::int64_t>(order.size());
+    result.dims[i] = data.dims[static_cast<std::size_t>(order[i])];
+  }
+  if (data.values)
+    result.values = rearranged(data, result.dims, [&](const OnnxDims& index) {
+      OnnxDims from(index.size());
+      for (std::size_t i = 0; i < order.size(); ++i) from[static_cast<std::size_t>(order[i])] = index[i];
+      return from;
+    });
   return result;
 }
 
