@@ -7,7 +7,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 ensure_packages() {
   command -v dpkg-query >/dev/null || return 0  # not Debian: CMake names what it misses
   local missing=() installed name
-  installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null | sed -n 's/^ii *//p' | tr '\n' ' ')"
+  # dpkg-query fails where it does not know one of the names.
+  installed=" $({ dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || true; } | sed -n 's/^ii *//p' | tr '\n' ' ')"
   for name in "$@"; do
     [[ $installed == *" $name "* ]] || missing+=("$name")
   done

@@ -72,7 +72,7 @@ class AllReduce : public Strategy {
       throw InputError(input.batch.pos,
                        fmt::format("training: {} images a device do not divide into {} micro-batches",
                                    replica.images, options_.micro_batches));
-    Role role = replica_role(input, replica, true);
+    Role role = replica_role(input, replica, true, input.machine.devices.size());
     std::vector<OpId> cuts;
     if (options_.overlap)
       for (const Bucket& bucket : buckets) cuts.push_back(bucket.ready);

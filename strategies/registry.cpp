@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include "strategies/data_parallel.h"
+#include "strategies/filter_parallel.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
@@ -38,6 +39,12 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "of a server's are"},
         {"mode", "sync", "parameter_server: the server answers when all have pushed"}},
        &read_data_parallel},
+      {"filter_parallel",
+       "convolutions shared out by filters among all devices; a master does everything else",
+       {{"shares", "probed | equal", "filters a device: by its speed on the layer, or the same for all"},
+        {"master", "0 | a device's index", "the device that holds the parameters and does the rest"},
+        {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
+       &read_filter_parallel},
   };
   return table;
 }

@@ -8,6 +8,8 @@
 #include <map>
 #include <numeric>
 
+#include "strategies/jitter.h"
+
 namespace convoy {
 namespace {
 
@@ -74,7 +76,8 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
   return classes;
 }
 
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state) {
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state,
+                  std::size_t replica_count) {
   const DeviceType& type = input.machine.device_types[replicas.device_type];
   Role role;
   role.name = fmt::format("worker on {} with {} images", type.name, replicas.images);
@@ -83,6 +86,7 @@ Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool
   role.resident_bytes = input.graph.resident_bytes();
   if (!keeps_optimizer_state) role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)] = 0;
   role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
+  role.slowdown = synchronous_slowdown(input.machine.step_jitter, replica_count);
   return role;
 }
 

@@ -30,6 +30,9 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
 /// The role of a replica class without its program: members, streams "compute" and "communication", resident
 /// memory.
 /// @param keeps_optimizer_state false where a parameter server keeps it.
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state);
+/// @param replica_count how many replicas wait for each other in a step: Machine::step_jitter slows them
+/// down.
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state,
+                  std::size_t replica_count);
 
 }  // namespace convoy

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -100,12 +101,44 @@ class CableGraph {
   std::vector<Order> found_, best_;
 };
 
+double narrowest_Bps(const Machine& machine, EndpointId from, EndpointId to, Route& route) {
+  machine.router->route(from, to, route);
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (const LinkId link : route.links) narrowest = std::min(narrowest, machine.links[link].bandwidth_Bps);
+  return narrowest;
+}
+
+/// Turns a host's cycle so that a ring over several hosts enters and leaves it where the ways to other hosts
+/// are widest, then shortest: near its NIC.
+void begin_and_end_near_nic(Order& cycle, const std::vector<EndpointId>& devices, const Machine& machine) {
+  const std::uint32_t host = machine.devices[devices[0]].host;
+  if (machine.hosts.size() < 2) return;
+  const EndpointId elsewhere = machine.host_endpoint(host == 0 ? 1 : 0);
+  std::vector<std::pair<double, double>> out, in;  // width and minus length, so that more is better
+  Route route;
+  for (const EndpointId device : devices) {
+    const double width_out = narrowest_Bps(machine, device, elsewhere, route);
+    out.emplace_back(width_out, -static_cast<double>(route.links.size()));
+    const double width_in = narrowest_Bps(machine, elsewhere, device, route);
+    in.emplace_back(width_in, -static_cast<double>(route.links.size()));
+  }
+  const auto value = [&](std::size_t first) {
+    const std::uint32_t enters = cycle[first], leaves = cycle[(first + cycle.size() - 1) % cycle.size()];
+    return std::pair{std::min(in[enters].first, out[leaves].first), in[enters].second + out[leaves].second};
+  };
+  std::size_t best = 0;
+  for (std::size_t first = 1; first < cycle.size(); ++first)
+    if (value(first) > value(best)) best = first;
+  std::rotate(cycle.begin(), cycle.begin() + static_cast<std::ptrdiff_t>(best), cycle.end());
+}
+
 /// The rings of one host's devices, as indices into `devices`.
 std::vector<Order> rings_among(const std::vector<EndpointId>& devices, const Machine& machine,
                                RingOrder order) {
   std::vector<Order> rings;
   if (order == RingOrder::mesh)
     for (Order& cycle : CableGraph(devices, machine).disjoint_cycles()) {
+      begin_and_end_near_nic(cycle, devices, machine);
       rings.emplace_back(cycle.rbegin(), cycle.rend());
       rings.push_back(std::move(cycle));
     }

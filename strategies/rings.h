@@ -17,8 +17,8 @@ enum class RingOrder : std::uint8_t { mesh, in_order };
 /// With `mesh`, ranks of one host with point-to-point cables among them (NVLink meshes): as many
 /// edge-disjoint Hamiltonian cycles over the cables as a search finds, each in both directions, as NCCL
 /// builds its rings on such machines (4 rings on a DGX-1 with P100, 6 with V100). Everywhere else one ring:
-/// hosts in the order of their first rank, each host's ranks along such a cycle where there is one, in the
-/// order given otherwise.
+/// hosts in the order of their first rank, each host's ranks along such a cycle where there is one, cut open
+/// where the way to other hosts is widest, and in the order given otherwise.
 std::vector<std::vector<std::uint32_t>> find_rings(const std::vector<EndpointId>& ranks,
                                                    const Machine& machine, RingOrder order = RingOrder::mesh);
 

@@ -63,11 +63,11 @@ class Builder {
   }
 
   Plan build() {
-    for (const PushMessage& message : messages_) {
-      exchanges_.push_back(add_exchange(message.bytes, server_patterns(message.server), "servers"));
+    for (std::size_t m = 0; m < messages_.size(); ++m) {
+      exchanges_.push_back(add_exchange(m, server_patterns(messages_[m].server), "servers"));
       if (options_.local_aggregation)
         for (const auto& [device_count, patterns] : local_patterns())
-          local_exchanges_[device_count].push_back(add_exchange(message.bytes, patterns, "node"));
+          local_exchanges_[device_count].push_back(add_exchange(m, patterns, "node"));
     }
     for (const ReplicaClass& replica : share_batch(input_, options_.shares)) {
       plan_.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
@@ -129,10 +129,10 @@ class Builder {
     return local_patterns_;
   }
 
-  Exchange add_exchange(double bytes, PatternPair patterns, std::string_view whom) {
-    const std::size_t index = exchanges_.size();
-    plan_.communications.push_back({fmt::format("push {} to {}", index, whom), patterns.first, bytes});
-    plan_.communications.push_back({fmt::format("pull {} from {}", index, whom), patterns.second, bytes});
+  Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
+    const double bytes = messages_[m].bytes;
+    plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first, bytes});
+    plan_.communications.push_back({fmt::format("pull {} from {}", m, whom), patterns.second, bytes});
     const auto last = static_cast<CommId>(plan_.communications.size() - 1);
     return {last - 1, last};
   }
@@ -148,11 +148,11 @@ class Builder {
           .first->second.devices.push_back(device);
     }
     for (const auto& [count, part] : by_device_count)
-      add_worker_role(part, options_.local_aggregation ? local_exchanges_.at(count) : exchanges_);
+      add_worker_role(part, options_.local_aggregation ? local_exchanges_[count] : exchanges_);
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
-    Role role = replica_role(input_, replica, false);
+    Role role = replica_role(input_, replica, false, machine_.devices.size());
     std::vector<OpId> cuts;
     if (options_.overlap)
       for (const PushMessage& message : messages_) cuts.push_back(message.ready);
@@ -200,7 +200,8 @@ class Builder {
     if (options_.pull_after_all) {
       std::vector<TaskId> all;
       for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
-      updated.assign(messages_.size(), all);
+      for (std::vector<TaskId>& tasks : updated)
+        if (!tasks.empty()) tasks = all;
     }
     for (std::size_t m = 0; m < messages_.size(); ++m) add_pulls(role, duty, m, updated[m]);
     return role;

@@ -26,7 +26,7 @@ class Single : public Strategy {
                                    micro_batches_));
     Plan plan;
     plan.images = static_cast<double>(batch);
-    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true);
+    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true, 1);
     const ForwardBackward compute = add_forward_backward(
         role, input.graph, static_cast<double>(batch / micro_batches_), micro_batches_, {});
     add_update(role, input.graph, {compute.last});

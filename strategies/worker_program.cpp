@@ -3,45 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include "strategies/plan_ops.h"
 
 namespace convoy {
-namespace {
-
-/// Buffers of the graph by the operation that allocates and the one that frees them.
-struct BufferIndex {
-  explicit BufferIndex(const TrainingGraph& graph)
-      : born(graph.operations.size()), dies(graph.operations.size()) {
-    for (const Buffer& buffer : graph.buffers) {
-      born[buffer.born].push_back(&buffer);
-      dies[buffer.dies].push_back(&buffer);
-    }
-  }
-  std::vector<std::vector<const Buffer*>> born, dies;
-};
-
-std::vector<MemoryDelta> deltas(const std::vector<const Buffer*>& buffers, double images) {
-  std::array<double, memory_class_count> bytes{};
-  for (const Buffer* buffer : buffers)
-    bytes[static_cast<std::size_t>(buffer->memory_class)] +=
-        buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
-  std::vector<MemoryDelta> result;
-  for (std::size_t c = 0; c < memory_class_count; ++c)
-    if (bytes[c] > 0) result.push_back({static_cast<MemoryClass>(c), bytes[c]});
-  return result;
-}
-
-PlanOp plan_op(const Operation& operation, const BufferIndex& buffers, OpId id, double images,
-               std::string name) {
-  return {std::move(name), operation.work, images, deltas(buffers.born[id], images),
-          deltas(buffers.dies[id], images)};
-}
-
-}  // namespace
-
 ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, double images,
                                      std::int64_t micro_batches, const std::vector<OpId>& cuts) {
-  const BufferIndex buffers(graph);
+  const PlanOps plan_op(graph);
   std::vector<char> cut(graph.operations.size(), 0);
   for (const OpId op : cuts) cut[op] = 1;
   std::vector<TaskId> task_of_op(graph.operations.size(), 0);
@@ -58,7 +25,7 @@ ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, dou
     for (OpId id = 0; id < graph.operations.size(); ++id) {
       const Operation& operation = graph.operations[id];
       if (operation.phase == Phase::update) continue;
-      task.ops.push_back(plan_op(operation, buffers, id, images, operation.name + suffix));
+      task.ops.push_back(plan_op(id, images, operation.name + suffix));
       if (last) task_of_op[id] = static_cast<TaskId>(role.program.size());
       if (last && cut[id]) close("compute up to " + operation.name);
     }
@@ -72,13 +39,13 @@ ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, dou
 }
 
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after) {
-  const BufferIndex buffers(graph);
+  const PlanOps plan_op(graph);
   Task task;
   task.name = "update";
   task.after = std::move(after);
   for (OpId id = 0; id < graph.operations.size(); ++id)
     if (graph.operations[id].phase == Phase::update)
-      task.ops.push_back(plan_op(graph.operations[id], buffers, id, 1, graph.operations[id].name));
+      task.ops.push_back(plan_op(id, 1, graph.operations[id].name));
   role.program.push_back(std::move(task));
   return static_cast<TaskId>(role.program.size() - 1);
 }

@@ -79,6 +79,9 @@ class MachineBuilder {
     machine_.name = cluster_.name;
     machine_.network_model = "max-min, alpha-beta";
     machine_.collective_overhead_s = cluster_.collective_overhead_s;
+    for (const ServerSpec& server : cluster_.servers)
+      machine_.step_jitter = std::max(machine_.step_jitter, server.step_jitter);
+    machine_.step_jitter = cluster_.step_jitter.value_or(machine_.step_jitter);
     check_size();
     add_types();
     add_layouts();
@@ -166,7 +169,7 @@ class MachineBuilder {
     const auto first_device = static_cast<std::uint32_t>(machine_.devices.size());
     const std::uint32_t count = cluster_.devices_of(group);
     for (std::uint32_t d = 0; d < count; ++d) {
-      double speed = group.speed;
+      double speed = group.speed * board_speed(cluster_.servers[group.server], d, count);
       if (group.speed_spread > 0)
         speed *= 1 + group.speed_spread * (2 * uniform(cluster_.speed_seed, machine_.devices.size()) - 1);
       machine_.devices.push_back({count == 1 ? name : name + ".gpu" + std::to_string(d),
@@ -180,6 +183,13 @@ class MachineBuilder {
         fabric_host.nic.bandwidth_Bps = *group.nic_bandwidth_Bps * fabric_host.nic.efficiency;
     }
     machine_.hosts.push_back({std::move(name), group.server, first_device, count});
+  }
+
+  /// Of the d-th of `count` used devices of a server.
+  static double board_speed(const ServerSpec& server, std::uint32_t d, std::uint32_t count) {
+    const std::uint32_t first = d - d % server.board_devices;
+    const std::uint32_t used = std::min(count, first + server.board_devices) - first;
+    return used > 1 ? server.board_speed : 1.0;
   }
 
   void add_dedicated_hosts() {

@@ -101,6 +101,7 @@ class ClusterReader {
     if (const YamlNode* fabric = map_.find("fabric"))
       cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
     read_devices_per_node();
+    if (map_.find("step_jitter")) cluster_.step_jitter = read_step_jitter(map_);
     if (map_.find("communication")) {
       YamlMap communication = map_.map("communication");
       cluster_.collective_overhead_s = communication.quantity_or("overhead", Dimension::time, 0);

@@ -34,6 +34,7 @@ struct ClusterSpec {
   std::shared_ptr<const Fabric> fabric;  ///< nullptr: each server's own
   std::uint64_t speed_seed = 1;
   double collective_overhead_s = 0;
+  std::optional<double> step_jitter;  ///< where it is not the servers' (the greatest among them)
   SourcePos pos;
 
   std::uint32_t node_count() const;

@@ -73,6 +73,10 @@ struct Machine {
   std::shared_ptr<const Router> router;
   /// Before a collective's first message: launch and rendezvous (`communication: {overhead}` of the cluster).
   double collective_overhead_s = 0;
+  /// Standard deviation, relative to its mean, of a device's time for the same step from one step to the
+  /// next; devices vary each on its own (`step_jitter` of servers and clusters). Synchronous steps wait for
+  /// the slowest.
+  double step_jitter = 0;
   std::string network_model;  ///< for the manifest and README: "max-min, alpha-beta"
 
   EndpointId host_endpoint(std::uint32_t host) const {

@@ -24,6 +24,13 @@ void read_sources(YamlMap& map) {
   for (const std::string& key : sources.keys()) sources.text(key);
 }
 
+double read_step_jitter(YamlMap& map) {
+  const double jitter = map.quantity_or("step_jitter", Dimension::fraction, 0);
+  if (jitter > 0.5)
+    map.fail("step_jitter", "must be at most 50%: beyond that, times are no longer near their mean");
+  return jitter;
+}
+
 ServerSpec read_server(const YamlNode& node, const std::string& path, const std::string& name,
                        const DeviceLookup& devices) {
   YamlMap map(node, path);
@@ -48,6 +55,15 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
   if (const YamlNode* fabric = map.find("fabric"))
     server.fabric = read_fabric(*fabric, map.path_of("fabric"));
 
+  if (map.find("boards")) {
+    YamlMap boards = map.map("boards");
+    server.board_devices = static_cast<std::uint32_t>(boards.integer("devices", 2, count));
+    server.board_speed = boards.quantity("speed", Dimension::fraction, true);
+    if (server.board_speed > 1)
+      boards.fail("speed", "must be at most 100%: sharing a board makes no device faster");
+    boards.finish();
+  }
+  server.step_jitter = read_step_jitter(map);
   server.host.price_usd_per_h = map.quantity_or("price", Dimension::price, 0);
   server.bare_price_usd_per_h = server.host.price_usd_per_h;
   if (map.find("host")) {

@@ -107,7 +107,7 @@ Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed)
     const auto link = std::find_if(machine.links.begin(), machine.links.end(),
                                    [&](const Link& l) { return l.port == port.first; });
     const std::string name = port_name(*link);
-    const std::string like_it = port.count > 1 ? fmt::format(" (as {} others)", port.count - 1) : "";
+    const std::string like_it = port.count > 1 ? fmt::format(" (and {} like it)", port.count - 1) : "";
     return {
         "link", name, port.share,
         fmt::format("{}{} is busy {} of the step", port_text(machine, name), like_it, percent(port.share))};

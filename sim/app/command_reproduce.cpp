@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <set>
 #include <thread>
 
 #include "sim/app/commands.h"
@@ -49,6 +50,7 @@ void write_json(const std::vector<Reproduction>& reproductions, std::ostream& ou
       json.field("predicted_images_per_s", row.predicted);
       json.field("error", row.error);
       json.field("anchor", row.anchor);
+      json.field("disputed", row.disputed);
       json.field("source", row.source);
       json.end_object();
     }
@@ -73,7 +75,15 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
   for (const ReproducedRow& row : reproduction.rows)
     out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.1f}  {:>9.1f}  {:>8}\n", row.table, table_width,
                        row.model, model_width, row.setup, setup_width, row.published, row.predicted,
-                       row.anchor ? "anchor" : fmt::format("{:+.1f} %", 100 * row.error));
+                       row.anchor
+                           ? "anchor"
+                           : fmt::format("{:+.1f} %{}", 100 * row.error, row.disputed.empty() ? "" : " *"));
+  std::set<std::string> reasons;
+  for (const ReproducedRow& row : reproduction.rows)
+    if (!row.disputed.empty()) reasons.insert(row.disputed);
+  if (!reasons.empty())
+    out << "* other measurements contradict it; counts in the mean, not in the worst error:\n";
+  for (const std::string& reason : reasons) out << "  " << reason << '\n';
   out << fmt::format("{}: mean error {:.1f} % (at most {:.0f} %), worst {:.1f} % (at most {:.0f} %): {}\n\n",
                      reproduction.name, 100 * reproduction.mean_error(), 100 * reproduction.mean_tolerance,
                      100 * reproduction.worst_error(), 100 * reproduction.worst_tolerance,

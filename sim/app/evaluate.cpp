@@ -126,6 +126,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   for (const Host& host : machine.hosts)
     result.energy_j += machine.host_types[host.type].host_power_w * replayed.step_time_s;
   fill_links(machine, replayed, result);
+  result.partition = run.plan.partition;
   result.bottleneck = find_bottleneck(machine, replayed);
   return result;
 }

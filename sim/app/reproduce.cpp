@@ -72,6 +72,27 @@ std::vector<ScalingRow> read_scaling() {
   return rows;
 }
 
+std::string disputed_key(const std::string& device, const std::string& model, double batch,
+                         const std::string& precision, const std::string& framework) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}", device, model, batch, precision, framework);
+}
+
+/// Why other measurements contradict a row of single_device.csv, by disputed_key.
+std::map<std::string, std::string> read_disputed() {
+  std::map<std::string, std::string> reasons;
+  const YamlNode file = load_yaml(data_path("results/published") + "/single_device_disputed.yaml");
+  YamlMap root(file, "");
+  for (YamlMap& row : root.maps("disputed")) {
+    reasons.emplace(disputed_key(row.text("device"), row.text("model"), row.number("batch", 1),
+                                 row.text("precision"), row.text("framework")),
+                    row.text("why"));
+    row.number("error", -1);
+    row.finish();
+  }
+  root.finish();
+  return reasons;
+}
+
 /// The throughput that convoy predicts for a row from that of one device.
 double predict(const ScalingRow& row, double images_per_s_of_one) {
   std::vector<std::string> settings{
@@ -98,17 +119,22 @@ double Reproduction::mean_error() const {
 double Reproduction::worst_error() const {
   double worst = 0;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor) worst = std::max(worst, std::abs(row.error));
+    if (!row.anchor && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
   return worst;
 }
 
 Reproduction reproduce_single_device() {
   Reproduction result{
       "single-device", "Training throughput of one device, from the cost model alone", 0.10, 0.20, {}};
-  for (const AccuracyRow& row : single_device_accuracy())
+  const std::map<std::string, std::string> disputed = read_disputed();
+  for (const AccuracyRow& row : single_device_accuracy()) {
+    const auto dispute =
+        disputed.find(disputed_key(row.device, row.model, row.batch, row.precision, row.framework));
     result.rows.push_back({fmt::format("{} {}", row.device, row.precision), row.model,
                            fmt::format("batch {}, {}", row.batch, row.framework), row.published,
-                           row.predicted, row.error, false, row.source});
+                           row.predicted, row.error, false, row.source,
+                           dispute == disputed.end() ? std::string{} : dispute->second});
+  }
   return result;
 }
 
@@ -119,9 +145,15 @@ Reproduction reproduce_scaling(std::size_t jobs) {
   for (const ScalingRow& row : rows)
     if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
   for (const ScalingRow& row : rows)
-    result.rows.push_back({row.table, row.model,
+    result.rows.push_back({row.table,
+                           row.model,
                            fmt::format("{} x {}, batch {}", row.nodes, row.devices_per_node, row.batch),
-                           row.images_per_s, 0, 0, row.devices() == 1, row.source});
+                           row.images_per_s,
+                           0,
+                           0,
+                           row.devices() == 1,
+                           row.source,
+                           {}});
   const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
     return [&row = rows[i], one = of_one.at(rows[i].series())] { return shortest(predict(row, one)); };
   };

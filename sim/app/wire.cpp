@@ -2,6 +2,7 @@
 #include "sim/app/wire.h"
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 
@@ -22,6 +23,11 @@ class Encoder {
     bytes += value;
   }
   template <class T, class Each>
+  void maybe(const std::optional<T>& value, Each each) {
+    number(value.has_value());
+    if (value) each(*this, *value);
+  }
+  template <class T, class Each>
   void list(const std::vector<T>& values, Each each) {
     number(values.size());
     for (const T& value : values) each(*this, value);
@@ -39,6 +45,12 @@ class Decoder {
   void text(std::string& value) {
     const std::size_t size = count();
     value.assign(take(size), size);
+  }
+  template <class T, class Each>
+  void maybe(std::optional<T>& value, Each each) {
+    bool there = false;
+    number(there);
+    if (there) each(*this, value.emplace());
   }
   template <class T, class Each>
   void list(std::vector<T>& values, Each each) {
@@ -79,6 +91,12 @@ constexpr auto link_fields = [](auto& archive, auto& link) {
   archive.number(link.utilization);
 };
 
+constexpr auto partition_fields = [](auto& archive, auto& partition) {
+  archive.text(partition.method);
+  for (auto* number : {&partition.connectivity_bytes, &partition.cut_bytes, &partition.load_imbalance})
+    archive.number(*number);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
@@ -95,6 +113,7 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.bottleneck.utilization);
   archive.list(run.per_device, device_fields);
   archive.list(run.per_link, link_fields);
+  archive.maybe(run.partition, partition_fields);
 };
 
 constexpr auto span_fields = [](auto& archive, auto& span) {

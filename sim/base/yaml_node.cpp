@@ -131,6 +131,8 @@ class TreeBuilder : public YAML::EventHandler {
       parent.has_key = true;
     } else {
       node.key_pos = parent.key_pos;
+      // yaml-cpp places a value that is not there at the token after it.
+      if (node.kind == YamlNode::Kind::null && node.scalar.empty()) node.pos = parent.key_pos;
       parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
       parent.has_key = false;
     }
@@ -172,10 +174,14 @@ std::string describe(const YamlNode& node) {
 
 YamlNode parse_yaml(const std::string& text, const std::string& file) {
   if (text.size() > max_text_bytes)
-    throw InputError({file, 0, 0}, fmt::format("{} MiB of YAML; at most {} MiB are read", text.size() >> 20,
+    throw InputError({file, 1, 1}, fmt::format("{} MiB of YAML; at most {} MiB are read", text.size() >> 20,
                                                max_text_bytes >> 20));
-  if (text.find('\0') != std::string::npos)
-    throw InputError({file, 0, 0}, "holds zero bytes: this is not a YAML text file");
+  if (const std::size_t zero = text.find('\0'); zero != std::string::npos) {
+    const std::size_t line_start = zero == 0 ? 0 : text.rfind('\n', zero - 1) + 1;  // npos + 1 is 0
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n') + 1;
+    throw InputError({file, static_cast<int>(line), static_cast<int>(zero - line_start) + 1},
+                     "holds zero bytes: this is not a YAML text file");
+  }
   std::istringstream stream(text);
   TreeBuilder builder(file);
   try {
@@ -202,7 +208,7 @@ YamlNode load_yaml(const std::string& file) {
   while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > max_text_bytes)
-      throw InputError({file, 0, 0}, fmt::format("larger than {} MiB, more than any experiment needs",
+      throw InputError({file, 1, 1}, fmt::format("larger than {} MiB, more than any experiment needs",
                                                  max_text_bytes >> 20));
   }
   return parse_yaml(text, file);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,7 @@ struct Role {
   std::vector<std::string> streams;  ///< stream 0 is the compute stream of a device
   std::vector<Task> program;
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
+  double slowdown = 1;  ///< operations take so many times as long (waiting for the slowest of many, jitter.h)
 };
 
 /// Messages that start together: from sender to receiver (positions in the group). The whole round is done
@@ -94,11 +96,21 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
+/// What a partition of the training graph's work over devices costs, where the strategy makes one.
+struct PartitionSummary {
+  std::string method;
+  double connectivity_bytes = 0;  ///< sent in a step: every tensor once to each further part that needs it
+  double cut_bytes = 0;           ///< of tensors that any other part needs, each once however many need it
+  double load_imbalance = 1;      ///< largest part over mean, in the measure that was balanced
+  bool operator==(const PartitionSummary&) const = default;
+};
+
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
+  std::optional<PartitionSummary> partition;
 };
 
 }  // namespace convoy

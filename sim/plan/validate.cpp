@@ -97,6 +97,8 @@ void validate(const Plan& plan, const Machine& machine) {
   std::vector<char> has_role(endpoint_count, 0);
   for (const Role& role : plan.roles) {
     require(!role.members.empty(), "role '{}' has no members", role.name);
+    require(std::isfinite(role.slowdown) && role.slowdown > 0, "role '{}' takes {} times as long", role.name,
+            role.slowdown);
     const bool devices = role.members[0] < machine.devices.size();
     for (const EndpointId e : role.members) {
       require(e < endpoint_count, "role '{}' names endpoint {} of {}", role.name, e, endpoint_count);

@@ -2,18 +2,20 @@
 #include "sim/replay/engine.h"
 
 #include <fmt/format.h>
-#include <simgrid/s4u.hpp>
 
-// After s4u.hpp: these headers do not stand alone in SimGrid 3.32.
+#include <cassert>
+#include <cmath>
+#include <unordered_map>
+
+// s4u.hpp comes first: the others do not stand alone in SimGrid 3.32.
+// clang-format off
+#include <simgrid/s4u.hpp>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/version.h>
 #include <xbt/log.h>
-
-#include <cassert>
-#include <cmath>
-#include <unordered_map>
+// clang-format on
 
 namespace convoy {
 namespace {

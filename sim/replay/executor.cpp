@@ -163,7 +163,7 @@ class Executor final : private MessageListener {
         sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
       it = base_times_s_.emplace(key, sum_s).first;
     }
-    return it->second / device.speed;
+    return it->second * plan_.roles[result_.timelines[c].role].slowdown / device.speed;
   }
 
   // MessageListener
@@ -220,7 +220,8 @@ class Executor final : private MessageListener {
       }
     }
     if (count > 0)
-      throw std::runtime_error(fmt::format("the plan cannot finish: {} tasks are blocked: {}{}", count,
+      throw std::runtime_error(fmt::format("the plan cannot finish: {} blocked: {}{}",
+                                           count == 1 ? "1 task is" : fmt::format("{} tasks are", count),
                                            blocked, count > 5 ? "; ..." : ""));
   }
 
@@ -246,13 +247,14 @@ Execution execute(const Plan& plan, const Machine& machine, const CostModel& cos
   return Executor(plan, machine, cost, table, one_by_one, folding).run();
 }
 
-std::vector<double> operation_times_s(const Task& task, const Machine& machine, const CostModel& cost,
-                                      EndpointId endpoint) {
+std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,
+                                      const CostModel& cost, EndpointId endpoint) {
   if (endpoint >= machine.devices.size()) return {task.seconds};
   const Device& device = machine.devices[endpoint];
   std::vector<double> times;
   for (const PlanOp& op : task.ops)
-    times.push_back(cost.time_s(op.work, op.images, machine.device_types[device.type]) / device.speed);
+    times.push_back(cost.time_s(op.work, op.images, machine.device_types[device.type]) * role.slowdown /
+                    device.speed);
   return times;
 }
 

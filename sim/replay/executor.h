@@ -30,7 +30,7 @@ Execution execute(const Plan& plan, const Machine& machine, const CostModel& cos
                   const std::vector<bool>& one_by_one, const Folding& folding);
 
 /// Time of each operation of a compute task on `endpoint` (a host's task is one stretch of Task::seconds).
-std::vector<double> operation_times_s(const Task& task, const Machine& machine, const CostModel& cost,
-                                      EndpointId endpoint);
+std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,
+                                      const CostModel& cost, EndpointId endpoint);
 
 }  // namespace convoy

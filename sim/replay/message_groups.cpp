@@ -70,7 +70,9 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
       for (const Round& round : plan_.patterns[pattern].rounds) steps += round.repeat;
       for (std::size_t m = 0; m < group.members.size(); ++m) {
         run.ranks[m].missing.assign(steps, 0);
-        run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
+        // Read for sends, whose pattern has one round; a collective may have none.
+        if (!group.flows.empty())
+          run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
         run.ranks[m].to_receive = group.members[m].receives;
       }
     }
@@ -212,7 +214,6 @@ std::uint32_t MessageGroups::round_of(const Run& run, std::uint32_t step) const 
 void MessageGroups::begin_step(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
-  if (rank.step == 0) listener_.messages_begin(self.endpoint_class, rank.task);
   for (; rank.step < rank.missing.size(); ++rank.step) {
     const std::uint32_t round = round_of(run, rank.step);
     rank.missing[rank.step] += self.messages[round];
@@ -239,7 +240,6 @@ void MessageGroups::message_there(Run& run, std::uint32_t member, std::uint32_t 
 void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
-  listener_.messages_begin(self.endpoint_class, rank.task);
   if (rank.to_deliver == 0) listener_.task_done(self.endpoint_class, rank.task);
   for (const std::uint32_t flow_class : self.sends[0])
     launch_for_ends(run, flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {

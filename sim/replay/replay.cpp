@@ -81,7 +81,7 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
             {task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
       continue;
     }
-    const std::vector<double> op_times_s = operation_times_s(task, machine, cost, endpoint);
+    const std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
     double start_s = times.start_s;
     for (std::size_t i = 0; i < op_times_s.size(); ++i) {
       if (op_times_s[i] == 0) continue;
@@ -114,11 +114,12 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
   for (TaskId t = 0; t < role.program.size(); ++t) {
     const Task& task = role.program[t];
     if (task.ops.empty()) continue;
-    const std::vector<double> op_times_s = operation_times_s(task, machine, cost, endpoint);
+    const std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
     double time_s = timeline.tasks[t].start_s;
     for (std::size_t i = 0; i < task.ops.size(); ++i) {
       change(time_s, task.ops[i].allocates, 1);
-      time_s += op_times_s[i];
+      time_s =
+          std::min(time_s + op_times_s[i], timeline.tasks[t].end_s);  // rounding must not pass the next task
       change(time_s, task.ops[i].frees, -1);
     }
   }

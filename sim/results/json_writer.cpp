@@ -103,21 +103,33 @@ void JsonWriter::key(std::string_view name) {
 void JsonWriter::string(std::string_view text) {
   buffer_ += '"';
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    const auto c = static_cast<unsigned char>(text.front());
-    if (length == 0) {
-      buffer_ += "\\ufffd";  // what is not UTF-8 (a name from a file) becomes the replacement character
-    } else if (c == '"' || c == '\\') {
-      buffer_ += '\\';
-      buffer_ += text.front();
-    } else if (c < 0x20 || c == 0x7f) {
-      buffer_ += fmt::format("\\u{:04x}", c);
-    } else {
-      buffer_ += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    const auto special = std::find_if(text.begin(), text.end(), [](char c) {
+      return static_cast<unsigned char>(c) - 0x20u >= 0x7fu - 0x20u || c == '"' || c == '\\';
+    });
+    const auto plain = static_cast<std::size_t>(special - text.begin());
+    buffer_.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (!text.empty()) text.remove_prefix(special_character(text));
   }
   buffer_ += '"';
+}
+
+/// Writes the character at the start of `text`, one that is not itself in JSON or not ASCII; returns its
+/// length.
+std::size_t JsonWriter::special_character(std::string_view text) {
+  const std::size_t length = utf8_length(text);
+  const auto c = static_cast<unsigned char>(text.front());
+  if (length == 0) {
+    buffer_ += "\\ufffd";  // what is not UTF-8 (a name from a file) becomes the replacement character
+  } else if (c == '"' || c == '\\') {
+    buffer_ += '\\';
+    buffer_ += text.front();
+  } else if (length == 1) {
+    buffer_ += fmt::format("\\u{:04x}", c);
+  } else {
+    buffer_ += text.substr(0, length);
+  }
+  return std::max<std::size_t>(length, 1);
 }
 
 void JsonWriter::value(std::string_view text) {

@@ -61,6 +61,7 @@ class JsonWriter {
   void before_value();
   void separate();
   void string(std::string_view text);
+  std::size_t special_character(std::string_view text);
 
   std::ostream& out_;
   std::string buffer_;

@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/plan/plan.h"
 
 namespace convoy {
 
@@ -57,6 +58,7 @@ struct RunResult {
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
+  std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
 };
 
 struct Manifest {

@@ -45,6 +45,17 @@ void write_bottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
   json.end_object();
 }
 
+void write_partition(JsonWriter& json, const PartitionSummary& partition) {
+  json.begin_object(Style::compact);
+  json.field("method", partition.method);
+  json.field("connectivity_bytes", partition.connectivity_bytes);
+  json.field("cut_bytes", partition.cut_bytes);
+  json.field("load_imbalance", partition.load_imbalance);
+  json.key("partition_s");  // a clock's reading would make results differ from run to run
+  json.null();
+  json.end_object();
+}
+
 void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_object();
   json.field("id", run.id);
@@ -79,6 +90,10 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_array();
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
+  if (run.partition) {
+    json.key("partition");
+    write_partition(json, *run.partition);
+  }
   json.end_object();
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("ring without overlap: compute + 2(N-1) alpha + 2(N-1)/N S/B, in chunk
 }
 
 TEST_CASE(
-    "tree without overlap: compute + 2 ceil(log2 N) (alpha + S/B); in chunks no more, and as much for powers "
+    "tree without overlap: compute + 2 ceil(log2 N) (alpha + S/B), in chunks no more, and as much for powers "
     "of two") {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
@@ -169,4 +169,18 @@ TEST_CASE("overlap: one bucket a layer, sent while backward goes on") {
   CHECK(result.step_time_s == doctest::Approx(6e-3 + 1.5e-3 + 20e-6).epsilon(1e-9));
   CHECK(result.endpoints[0].compute_s == doctest::Approx(6e-3).epsilon(1e-9));
   CHECK(result.endpoints[0].exposed_comm_s == doctest::Approx(1.52e-3).epsilon(1e-9));
+}
+
+TEST_CASE(
+    "step jitter: N synchronous devices take 1 + jitter E[max of N] times as long, one device does not") {
+  // Expected maxima of standard normals, David & Nagaraja, Order Statistics: 0.5642 for 2, 1.0294 for
+  // 4, 1.4236 for 8.
+  for (const auto& [nodes, expected] : {std::pair{1, 0.0}, {2, 0.5642}, {4, 1.0294}, {8, 1.4236}}) {
+    CAPTURE(nodes);
+    std::string cluster = lab::star(nodes, "1000GB/s", "0us");
+    cluster.insert(1, "step_jitter: 10%, ");
+    const lab::Experiment experiment(lab::custom_model(1, 1), cluster,
+                                     "{kind: data_parallel, sync: all_reduce}", 10);
+    CHECK(experiment.run().step_time_s == doctest::Approx(10 * 3e-4 * (1 + 0.1 * expected)).epsilon(1e-5));
+  }
 }

@@ -152,6 +152,15 @@ TEST_CASE("times, images and bytes are finite and not negative") {
         "plan: 'push' has 1000000 bytes, -0.5 s overhead");
 }
 
+TEST_CASE("a slowdown is finite and more than nothing") {
+  for (const double good : {0.5, 1.0, 3.0})
+    CHECK(error_after([&](Plan& plan) { plan.roles[0].slowdown = good; }) == "valid");
+  CHECK(error_after([](Plan& plan) { plan.roles[0].slowdown = 0; }) ==
+        "plan: role 'worker' takes 0 times as long");
+  CHECK(error_after([](Plan& plan) { plan.roles[0].slowdown = infinite; }) ==
+        "plan: role 'worker' takes inf times as long");
+}
+
 TEST_CASE("memory deltas are finite and more than nothing") {
   CHECK(error_after([](Plan& plan) {
           forward(plan).ops[0].allocates = {{MemoryClass::activations, 4096}};

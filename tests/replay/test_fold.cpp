@@ -7,7 +7,7 @@
 #include <set>
 
 #include "sim/replay/fold.h"
-#include "tests/replay/hand.h"
+#include "tests/support/hand.h"
 
 using namespace convoy;
 
@@ -204,7 +204,8 @@ TEST_CASE("workers that push to one server are one flow, four times on the serve
   CHECK(folding.flow_route[0][1].multiplicity == 4);
 }
 
-TEST_CASE("a straggler in a ring is a class of its own; one by one, so is everyone by his distance to it") {
+TEST_CASE(
+    "a straggler in a ring is a class of its own, and one by one so is everyone by his distance to it") {
   Machine machine = hand::star(6, 1e9, 1e-6);
   machine.devices[2].speed = 0.5;
   CHECK(fold_of(ring_plan(6), machine, false).folding.endpoints == std::vector<EndpointId>{0, 2});

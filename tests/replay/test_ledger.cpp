@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "sim/replay/ledger.h"
-#include "tests/replay/hand.h"
+#include "tests/support/hand.h"
 
 using namespace convoy;
 

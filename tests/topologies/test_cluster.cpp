@@ -124,6 +124,33 @@ TEST_CASE("the first speeds are those of splitmix64 with its published outputs")
   CHECK(machine.devices[1].speed == doctest::Approx(0.5 + 3203168211198807973.0 / 0x1p64).epsilon(1e-14));
 }
 
+TEST_CASE("devices slow down where two of a board are used, and only there") {
+  const auto speeds = [](int devices) {
+    const Machine machine =
+        machine_of(fmt::format("server: trio\nnodes: 1\ndevices_per_node: {}\n{}servers: {{trio: {{devices: "
+                               "[{{device: ideal, count: 5}}], "
+                               "interconnect: {{kind: none}}, boards: {{devices: 2, speed: 90%}}}}}}\n",
+                               devices, gigabit));
+    std::vector<double> result;
+    for (const Device& device : machine.devices) result.push_back(device.speed);
+    return result;
+  };
+  CHECK(speeds(1) == std::vector<double>{1});
+  CHECK(speeds(2) == std::vector<double>{0.9, 0.9});
+  CHECK(speeds(3) == std::vector<double>{0.9, 0.9, 1});
+  CHECK(speeds(5) == std::vector<double>{0.9, 0.9, 0.9, 0.9, 1});
+}
+
+TEST_CASE("a machine's step jitter is its cluster's, else the greatest of its servers'") {
+  const std::string servers =
+      "nodes: [{name: a, server: x}, {name: b, server: y}]\nservers: {x: {devices: [{device: ideal}], "
+      "step_jitter: 1%}, "
+      "y: {devices: [{device: ideal}], step_jitter: 3%}}\n";
+  CHECK(machine_of(gigabit + servers).step_jitter == 0.03);
+  CHECK(machine_of("step_jitter: 0%\n" + gigabit + servers).step_jitter == 0);
+  CHECK(machine_of("server: box\nnodes: 2\n" + gigabit + box).step_jitter == 0);
+}
+
 TEST_CASE("a cluster's communication overhead is the machine's") {
   CHECK(machine_of("server: box\ncommunication: {overhead: 50us}\n" + box).collective_overhead_s ==
         50 * 1e-6);

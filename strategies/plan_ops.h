@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/plan/plan.h"
+
+namespace convoy {
+
+/// Operations of a training graph as a device that runs all of them executes them, with the graph's buffers.
+class PlanOps {
+ public:
+  /// @param graph must outlive this object
+  explicit PlanOps(const TrainingGraph& graph);
+  PlanOp operator()(OpId id, double images, std::string name) const;
+
+ private:
+  const TrainingGraph& graph_;
+  std::vector<std::vector<const Buffer*>> born_, dies_;  ///< buffers by operation
+};
+
+/// Part of a kernel: the share `of_outputs` of a layer's output channels, which reads (forward, weight
+/// gradient) or writes a share of (data gradient) `of_inputs` of the layer's input. Parameters go with the
+/// outputs. Without outputs there is no kernel: Work that costs nothing.
+/// @param input_bytes of the layer's whole input, an image
+Work part_of(const Work& whole, double input_bytes, double of_outputs, double of_inputs);
+
+/// Bytes of all inputs of a layer, one image, in the precision of the graph.
+double input_bytes(const TrainingGraph& graph, std::size_t layer);
+
+/// An operation without work: no time, only memory.
+PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees);
+
+/// Appends a task that sends or receives, on no stream; returns its id.
+TaskId add_message(Role& role, Task::Kind kind, std::string name, CommId comm, std::vector<TaskId> after);
+
+/// Appends a compute task; returns its id.
+TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::vector<TaskId> after);
+
+}  // namespace convoy

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "sim/app/wire.h"
+#include "sim/results/write_json.h"
+#include "tests/results/results_fixture.h"
+
+using namespace convoy;
+
+namespace {
+
+std::string as_json(const RunResult& run) {
+  std::ostringstream out;
+  write_json({"demo", {run}, {}}, out);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("wire: a run comes out as it went in") {
+  RunResult run = run_of("7", 3, 0.1);
+  run.epoch_time_s = 1.0 / 3;
+  run.network_model = "max-min";
+  run.exposed_comm_s = 5e-324;
+  run.fits = false;
+  run.per_device.push_back({});
+  const RunOutput back = decode_output(encode({run, {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}}}}));
+  CHECK(as_json(back.result) == as_json(run));
+  CHECK(back.result.network_model == "max-min");
+  CHECK(back.result.servers == run.servers);
+  CHECK(back.result.device_type == run.device_type);
+  REQUIRE(back.trace.size() == 1);
+  CHECK(back.trace[0].threads[0].spans[0].name == "op");
+  CHECK(back.trace[0].threads[0].spans[0].end_s == 1.0 / 3);
+}
+
+TEST_CASE("wire: bytes that end too early are refused, wherever they end") {
+  const std::string bytes = encode({run_of("1", 1, 10), {{"n0", {{"gpu0", {{"op", 0, 1}}}}}}});
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK_THROWS_WITH(decode_output(bytes.substr(0, size)), "a worker's answer is cut short");
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "sim/base/quantity.h"
+
+using namespace convoy;
+
+namespace {
+
+double parsed(std::string_view text, Dimension dimension) {
+  std::string why;
+  const std::optional<double> value = parse_quantity(text, dimension, why);
+  REQUIRE_MESSAGE(value, why);
+  return *value;
+}
+
+std::string refusal(std::string_view text, Dimension dimension) {
+  std::string why;
+  REQUIRE_FALSE(parse_quantity(text, dimension, why));
+  return why;
+}
+
+}  // namespace
+
+TEST_CASE("quantity: k, M, G, T are powers of 1000 and Ki, Mi, Gi, Ti powers of 1024") {
+  CHECK(parsed("1B", Dimension::bytes) == 1);
+  CHECK(parsed("25MiB", Dimension::bytes) == 25 * 1048576.0);
+  CHECK(parsed("100MB", Dimension::bytes) == 1e8);
+  CHECK(parsed("1.5KiB", Dimension::bytes) == 1536);
+  CHECK(parsed("2TiB", Dimension::bytes) == 2199023255552.0);
+  CHECK(parsed("3kB", Dimension::bytes) == 3000);
+  CHECK(parsed("16 GiB", Dimension::bytes) == 17179869184.0);
+}
+
+TEST_CASE("quantity: bits and bytes a second") {
+  CHECK(parsed("10Gbps", Dimension::bandwidth) == 1.25e9);
+  CHECK(parsed("10Gbit/s", Dimension::bandwidth) == 1.25e9);
+  CHECK(parsed("12GB/s", Dimension::bandwidth) == 12e9);
+  CHECK(parsed("12GBps", Dimension::bandwidth) == 12e9);
+  CHECK(parsed("1GiB/s", Dimension::bandwidth) == 1073741824.0);
+}
+
+TEST_CASE("quantity: times, rates, powers, prices, fractions") {
+  CHECK(parsed("25us", Dimension::time) == doctest::Approx(25e-6).epsilon(1e-15));
+  CHECK(parsed("3min", Dimension::time) == 180);
+  CHECK(parsed("2h", Dimension::time) == 7200);
+  CHECK(parsed("1d", Dimension::time) == 86400);
+  CHECK(parsed("15.7TFLOPS", Dimension::flop_rate) == 15.7e12);
+  CHECK(parsed("1PFLOP/s", Dimension::flop_rate) == 1e15);
+  CHECK(parsed("1.2kW", Dimension::power) == 1200);
+  CHECK(parsed("0.9USD/h", Dimension::price) == 0.9);
+  CHECK(parsed("90%", Dimension::fraction) == doctest::Approx(0.9).epsilon(1e-15));
+  CHECK(parsed("0.9", Dimension::fraction) == 0.9);
+}
+
+TEST_CASE("quantity: what is refused, and why") {
+  CHECK(refusal("25", Dimension::bytes) == "'25' lacks its unit; write a size such as 25MiB or 100MB");
+  CHECK(refusal("25Mb", Dimension::bytes) ==
+        "unit 'Mb' does not fit here; write a size such as 25MiB or 100MB");
+  CHECK(refusal("25mib", Dimension::bytes) ==
+        "unit 'mib' does not fit here; write a size such as 25MiB or 100MB");
+  CHECK(refusal("10", Dimension::bandwidth) ==
+        "'10' lacks its unit; write a bandwidth such as 10Gbps or 12GB/s");
+  CHECK(refusal("10Gibps", Dimension::bandwidth) ==
+        "unit 'Gibps' does not fit here; write a bandwidth such as 10Gbps or 12GB/s");
+  CHECK(refusal("25ks", Dimension::time) ==
+        "unit 'ks' does not fit here; write a time such as 25us, 3ms or 1.5s");
+  CHECK(refusal("-1s", Dimension::time) == "'-1s' is negative; write a time such as 25us, 3ms or 1.5s");
+  CHECK(refusal("nan", Dimension::power) == "'nan' is not a power such as 300W");
+  CHECK(refusal("infW", Dimension::power) == "'infW' is not a power such as 300W");
+  CHECK(refusal("fast", Dimension::flop_rate) == "'fast' is not a rate such as 15.7TFLOPS");
+  CHECK(refusal("1e308TB", Dimension::bytes) ==
+        "'1e308TB' is out of range; write a size such as 25MiB or 100MB");
+  CHECK(refusal("1EUR/h", Dimension::price) ==
+        "unit 'EUR/h' does not fit here; write a price such as 1.00USD/h");
+  CHECK(refusal("", Dimension::fraction) == "'' is not a fraction such as 0.9 or 90%");
+  CHECK(refusal("1e999B", Dimension::bytes) == "'1e999B' is not a size such as 25MiB or 100MB");
+}
+
+TEST_CASE("number: plain finite decimal numbers only") {
+  CHECK(parse_number("1e9") == 1e9);
+  CHECK(parse_number("-3.5") == -3.5);
+  CHECK(parse_number("+7") == 7);
+  for (const char* text :
+       {"", "0x10", "1 000", "1,000", "nan", ".inf", "inf", "1e999", "12a", "--1", "+-1", "++1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_number(text));
+  }
+}
+
+TEST_CASE("format: three digits and a prefix") {
+  CHECK(format_bytes(0) == "0 B");
+  CHECK(format_bytes(1023) == "1023 B");
+  CHECK(format_bytes(1024) == "1.00 KiB");
+  CHECK(format_bytes(25.0 * 1048576) == "25.0 MiB");
+  CHECK(format_bytes(102.4 * 1048576) == "102 MiB");
+  CHECK(format_time(0) == "0 s");
+  CHECK(format_time(1.25e-3) == "1.25 ms");
+  CHECK(format_time(999.4e-6) == "999 us");
+  CHECK(format_time(0.9999) == "1000 ms");
+  CHECK(format_time(12.34) == "12.3 s");
+  CHECK(format_bandwidth(1.25e9) == "1.25 GB/s");
+}

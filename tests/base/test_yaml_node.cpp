@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "sim/base/yaml_node.h"
+
+using namespace convoy;
+
+namespace {
+
+YamlNode read(const std::string& text) { return parse_yaml(text, "f.yaml"); }
+
+std::string refusal(const std::string& text) {
+  try {
+    read(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+YamlNode scalar(const std::string& text) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.scalar = text;
+  node.pos = node.key_pos = {"--set", 1, 1};
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("yaml: values, kinds and places") {
+  const YamlNode root = read("a: 1\nb: [x, 'y', null, ~, ]\nc:\n  d: \"1\"\n");
+  REQUIRE(root.kind == YamlNode::Kind::mapping);
+  CHECK(root.find("a")->scalar == "1");
+  CHECK(root.find("a")->pos == SourcePos{"f.yaml", 1, 4});
+  CHECK(root.find("a")->key_pos == SourcePos{"f.yaml", 1, 1});
+  const YamlNode& list = *root.find("b");
+  REQUIRE(list.items.size() == 4);
+  CHECK_FALSE(list.items[0].quoted);
+  CHECK(list.items[1].quoted);
+  CHECK(list.items[2].kind == YamlNode::Kind::null);
+  CHECK(list.items[3].kind == YamlNode::Kind::null);
+  CHECK(root.find("c")->find("d")->pos == SourcePos{"f.yaml", 4, 6});
+  CHECK(root.find("c")->find("d")->quoted);
+  CHECK(root.find("z") == nullptr);
+}
+
+TEST_CASE("yaml: line ends of Windows and a byte order mark are read, Unicode is kept") {
+  const YamlNode root = read(
+      "\xEF\xBB\xBFname: Gr\xC3\xB6\xC3\x9F"
+      "e\r\nb: 2\r\n");
+  CHECK(root.find("name")->scalar ==
+        "Gr\xC3\xB6\xC3\x9F"
+        "e");
+  CHECK(root.find("b")->scalar == "2");
+  CHECK(root.find("b")->pos.line == 2);
+}
+
+TEST_CASE("yaml: a value that is not there stands at its key") {
+  const YamlNode root = read("a: 1\nb:\n  c:\nd: 1\n");
+  CHECK(root.find("b")->find("c")->kind == YamlNode::Kind::null);
+  CHECK(root.find("b")->find("c")->pos == SourcePos{"f.yaml", 3, 3});
+}
+
+TEST_CASE("yaml: aliases are expanded where they stand") {
+  const YamlNode root = read("a: &x {k: 1}\nb: *x\n");
+  CHECK(root.find("b")->find("k")->scalar == "1");
+  CHECK(root.find("b")->pos == SourcePos{"f.yaml", 2, 4});
+}
+
+TEST_CASE("yaml: what is refused, and where") {
+  CHECK(refusal("a: 1\na: 2\n") == "f.yaml:2:1: key 'a' given twice (first in line 1)");
+  CHECK(refusal("x: {a: 1, b: 2, a: 3}") == "f.yaml:1:17: key 'a' given twice (first in line 1)");
+  CHECK(refusal("") == "f.yaml:1:1: empty: expected a YAML mapping");
+  CHECK(refusal("# only a comment\n") == "f.yaml:1:1: empty: expected a YAML mapping");
+  CHECK(refusal("a: 1\n---\nb: 2\n") == "f.yaml:3:1: a second YAML document; a file holds one");
+  CHECK(refusal("[a]: 1\n") == "f.yaml:1:1: a key must be a word, not a list");
+  CHECK(refusal("{a: 1}: 1\n") == "f.yaml:1:1: a key must be a word, not a mapping");
+  CHECK(refusal("a: &x [*x]\n") == "f.yaml:1:8: alias inside the value it stands for; write the value out");
+  CHECK(refusal("a: *nobody\n").starts_with("f.yaml:1:4: not valid YAML: "));
+  CHECK(refusal("a: [1, 2\n").starts_with("f.yaml:2:1: not valid YAML: "));
+  CHECK(refusal("a:\n\tb: 1\n") == "f.yaml:2:3: not valid YAML: illegal map value");
+  CHECK(refusal(std::string("a: 1\nb: \0\n", 10)) ==
+        "f.yaml:2:4: holds zero bytes: this is not a YAML text file");
+  CHECK(refusal(std::string("\0", 1)) == "f.yaml:1:1: holds zero bytes: this is not a YAML text file");
+}
+
+TEST_CASE("yaml: limits of size, number and depth") {
+  CHECK(refusal(std::string((8u << 20) + 1, ' ')) == "f.yaml:1:1: 8 MiB of YAML; at most 8 MiB are read");
+  CHECK(refusal(std::string(101, '[') + std::string(101, ']')) ==
+        "f.yaml:1:101: nested deeper than 100 levels");
+  CHECK(refusal(std::string(100, '[') + std::string(100, ']')) == "accepted");
+  std::string bomb = "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n";
+  bomb += "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n";
+  CHECK(refusal(bomb) == "accepted");  // 11111 + 1111 + 111 + 11 values and five mappings
+  bomb += "e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e]\n";
+  CHECK(refusal(bomb) == "f.yaml:6:14: more than 500000 values once aliases are expanded");
+}
+
+TEST_CASE("yaml: control characters in messages become question marks") {
+  const std::string message = refusal("\"a\\e[2J\": 1\n\"a\\e[2J\": 2\n");
+  CHECK(message == "f.yaml:2:1: key 'a?[2J' given twice (first in line 1)");
+}
+
+TEST_CASE("load_yaml: files that cannot be read") {
+  const auto reason = [](const std::string& file) -> std::string {
+    try {
+      load_yaml(file);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(reason("no/such.yaml") == "no/such.yaml: cannot be opened: no such file, or not readable");
+  CHECK(reason("/") == "/: is a folder; expected a YAML file");
+  CHECK(reason("/dev/zero") == "/dev/zero:1:1: larger than 8 MiB, more than any experiment needs");
+}
+
+TEST_CASE("set_path: replaces, makes mappings, indexes lists") {
+  YamlNode root = read("a: {b: 1}\nl: [{c: 1}, {c: 2}]\n");
+  set_path(root, "a.b", scalar("5"));
+  set_path(root, "a.new.deep", scalar("6"));
+  set_path(root, "l.1.c", scalar("7"));
+  CHECK(to_flow(root) == "{a: {b: 5, new: {deep: 6}}, l: [{c: 1}, {c: 7}]}");
+  CHECK(root.find("a")->find("b")->key_pos == SourcePos{"f.yaml", 1, 5});  // the key stays where it was
+  CHECK(root.find("a")->find("b")->pos.file == "--set");
+}
+
+TEST_CASE("set_path: paths that lead nowhere") {
+  const auto reason = [](const std::string& path) -> std::string {
+    YamlNode root = read("a: {b: 1}\nl: [1, 2]\n");
+    try {
+      set_path(root, path, scalar("5"));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(reason("a.b.c") == "--set:1:1: path 'a.b.c' runs through '1', which has no keys");
+  CHECK(reason("l.2") == "--set:1:1: path 'l.2': '2' is not an index into a list of 2");
+  CHECK(reason("l.x") == "--set:1:1: path 'l.x': 'x' is not an index into a list of 2");
+  CHECK(reason("l.-1") == "--set:1:1: path 'l.-1': '-1' is not an index into a list of 2");
+  CHECK(reason("") == "--set:1:1: '' is not a dotted path such as cluster.nodes");
+  CHECK(reason("a..b") == "--set:1:1: 'a..b' is not a dotted path such as cluster.nodes");
+  CHECK(reason("a.") == "--set:1:1: 'a.' is not a dotted path such as cluster.nodes");
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// What a run of the program left behind.
+struct Finished {
+  int exit_code = -1;  ///< 128 + the signal where one ended it
+  std::string out, err;
+};
+
+/// An empty folder that the program is run in, removed at the end.
+class Workplace {
+ public:
+  Workplace();
+  ~Workplace();
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Writes a file into the folder and returns its name.
+  std::string file(const std::string& name, const std::string& content) const;
+  std::string read(const std::string& name) const;
+  /// Runs build/convoy, or another program, in the folder.
+  Finished convoy(const std::vector<std::string>& arguments) const;
+  Finished run(const std::string& program, const std::vector<std::string>& arguments) const;
+  /// Runs a line of shell in the folder; $CONVOY is the program.
+  Finished shell(const std::string& line) const;
+  std::vector<std::string> files() const;  ///< everything below, sorted
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A small experiment that has every part and runs in milliseconds: 4 ideal devices on a switch.
+std::string small_experiment();
+
+/// Replaces the first `old`; it has to be there.
+std::string replaced(std::string text, const std::string& old, const std::string& fresh);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+TEST_CASE("install: the program finds its data beside it, wherever it is put") {
+  const Workplace place;
+  const Finished install =
+      place.run("cmake", {"--install", CONVOY_BUILD, "--prefix", (place.path() / "usr").string()});
+  CAPTURE(install.err);
+  REQUIRE(install.exit_code == 0);
+  // Moved after that, so that nothing can lead back to the prefix.
+  std::filesystem::rename(place.path() / "usr", place.path() / "elsewhere");
+  const std::string program = (place.path() / "elsewhere/bin/convoy").string();
+  for (const char* folder : {"models/zoo", "topologies/catalog/devices", "configs", "results/published"})
+    CHECK(std::filesystem::is_directory(place.path() / "elsewhere/share/convoy" / folder));
+  std::filesystem::remove(place.path() / "elsewhere/share/convoy/models/zoo/vgg16.yaml");
+  const nlohmann::json names = nlohmann::json::parse(place.run(program, {"show", "models", "--json"}).out);
+  CHECK(std::find(names.begin(), names.end(), "resnet50") != names.end());
+  CHECK(std::find(names.begin(), names.end(), "vgg16") == names.end());  // not the source tree's
+  const Finished run = place.run(program, {"run", "elsewhere/share/convoy/configs/quickstart.yaml", "--json",
+                                           "--set", "sweep.model=[resnet50]"});
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(nlohmann::json::parse(run.out)["runs"].size() == 15);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/program.h"
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* sweep = R"(sweep:
+  training.batch_per_device: [8, 16]
+  strategy:
+    - {kind: data_parallel, sync: all_reduce, algorithm: ring}
+    - {kind: data_parallel, sync: parameter_server, servers: 1}
+  cluster.nodes.0.count: [1, 2, 4, 8]
+)";
+
+Finished run_small(const Workplace& place, std::vector<std::string> more) {
+  place.file("e.yaml", small_experiment() + sweep);
+  more.insert(more.begin(), {"run", "e.yaml"});
+  return place.convoy(more);
+}
+
+}  // namespace
+
+TEST_CASE("run: a table for people, files in runs/EXPERIMENT, nothing on standard error") {
+  const Workplace place;
+  const Finished run = run_small(place, {});
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  CHECK(run.out.starts_with("toy on box (ideal)\nstrategy"));
+  CHECK(run.out.ends_with("\nresults in runs/small: results.json, results.csv\n"));
+  CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 2 + 16 + 2);
+  CHECK(place.files() == std::vector<std::string>{"e.yaml", "runs", "runs/small", "runs/small/results.csv",
+                                                  "runs/small/results.json"});
+}
+
+TEST_CASE("run: the same bytes for any number of jobs, and again") {
+  const Workplace place;
+  const Finished one = run_small(place, {"--jobs", "1", "--out", "one", "--trace"});
+  const Finished two = run_small(place, {"--jobs", "2", "--out", "two", "--trace"});
+  const Finished many = run_small(place, {"--jobs", "16", "--json"});
+  REQUIRE(one.exit_code == 0);
+  for (const char* name : {"results.json", "results.csv", "trace.json"})
+    CHECK(place.read(std::string("one/") + name) == place.read(std::string("two/") + name));
+  CHECK(place.read("one/results.json") == many.out);
+}
+
+TEST_CASE("run: a point of a sweep gives the same bytes as a run of its own") {
+  const Workplace place;
+  const json swept = json::parse(run_small(place, {"--json"}).out);
+  place.file("single.yaml", small_experiment());
+  const json single =
+      json::parse(place
+                      .convoy({"run", "single.yaml", "--json", "--set", "cluster.nodes.0.count=8", "--set",
+                               "training.batch_per_device=16"})
+                      .out);
+  json point = swept["runs"][11];
+  CHECK(point["point"]["cluster.nodes.0.count"] == 8);
+  CHECK(point["point"]["training.batch_per_device"] == 16);
+  json alone = single["runs"][0];
+  CHECK(alone["point"] == json::object());
+  for (const char* key : {"id", "point"}) point.erase(key), alone.erase(key);
+  CHECK(point == alone);
+}
+
+TEST_CASE("run: --json prints results.json only and writes nothing") {
+  const Workplace place;
+  const Finished run = run_small(place, {"--json"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  CHECK(place.files() == std::vector<std::string>{"e.yaml"});
+  const json results = json::parse(run.out);
+  CHECK(results["schema"] == "convoy.results/1");
+  CHECK(results["experiment"] == "small");
+  REQUIRE(results["runs"].size() == 16);
+  // The product of the lists, the last changing fastest.
+  CHECK(results["runs"][0]["id"] == "1");
+  CHECK(
+      results["runs"][1]["point"].dump() ==
+      R"({"cluster.nodes.0.count":2,"strategy":{"algorithm":"ring","kind":"data_parallel","sync":"all_reduce"},)"
+      R"("training.batch_per_device":8})");
+  CHECK(results["runs"][15]["point"]["cluster.nodes.0.count"] == 8);
+  CHECK(results["runs"][15]["devices"] == 8);
+  CHECK(results["runs"][15]["global_batch"] == 128);
+}
+
+TEST_CASE("run: --json with --out writes the same file") {
+  const Workplace place;
+  const Finished run = run_small(place, {"--json", "--out", "here/there"});
+  CHECK(run.exit_code == 0);
+  CHECK(place.read("here/there/results.json") == run.out);
+}
+
+TEST_CASE("run: every name of the contract is there, and the critical device's times add up") {
+  const Workplace place;
+  const json results = json::parse(run_small(place, {"--json"}).out);
+  const std::set<std::string> names{"id",
+                                    "point",
+                                    "model",
+                                    "cluster",
+                                    "strategy",
+                                    "devices",
+                                    "global_batch",
+                                    "step_time_s",
+                                    "throughput_images_per_s",
+                                    "epoch_time_s",
+                                    "cost_usd_per_epoch",
+                                    "energy_j",
+                                    "compute_s",
+                                    "exposed_comm_s",
+                                    "idle_s",
+                                    "comm_bytes",
+                                    "load_imbalance",
+                                    "peak_memory_bytes",
+                                    "fits",
+                                    "bottleneck",
+                                    "per_device",
+                                    "per_link"};
+  for (const json& run : results["runs"]) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : run.items()) keys.insert(key);
+    CHECK(keys == names);
+    const double parts =
+        run["compute_s"].get<double>() + run["exposed_comm_s"].get<double>() + run["idle_s"].get<double>();
+    CHECK(parts == doctest::Approx(run["step_time_s"].get<double>()).epsilon(1e-9));
+    CHECK(
+        run["throughput_images_per_s"].get<double>() ==
+        doctest::Approx(run["global_batch"].get<double>() / run["step_time_s"].get<double>()).epsilon(1e-12));
+    double sent = 0, received = 0;
+    for (const json& device : run["per_device"]) {
+      sent += device["sent_bytes"].get<double>();
+      received += device["received_bytes"].get<double>();
+      double memory = 0;
+      for (const auto& [name, bytes] : device["memory"].items()) memory += bytes.get<double>();
+      CHECK(memory == doctest::Approx(device["peak_memory_bytes"].get<double>()).epsilon(1e-12));
+    }
+    CHECK(sent == doctest::Approx(received).epsilon(1e-12));
+    CHECK(run["per_device"].size() == run["devices"]);
+    CHECK(run["fits"] == true);
+    CHECK(run["epoch_time_s"].is_null());
+  }
+  const json& manifest = results["manifest"];
+  CHECK(manifest["version"] == "0.1.0");
+  CHECK(manifest["simgrid"].get<std::string>().starts_with("3."));
+  CHECK(manifest["config_sha256"].get<std::string>().size() == 64);
+  CHECK(manifest["inputs"].contains("e.yaml"));
+}
+
+TEST_CASE("run: epoch time and cost of a data set, by hand") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment());
+  const json run =
+      json::parse(place.convoy({"run", "e.yaml", "--json", "--set", "training.dataset={samples: 1000000}"})
+                      .out)["runs"][0];
+  const double epoch_s = 1e6 / run["throughput_images_per_s"].get<double>();
+  CHECK(run["epoch_time_s"].get<double>() == doctest::Approx(epoch_s).epsilon(1e-12));
+  // 4 hosts at 1 USD/h
+  CHECK(run["cost_usd_per_epoch"].get<double>() == doctest::Approx(4 * epoch_s / 3600).epsilon(1e-12));
+}
+
+TEST_CASE("run: the digest of the configuration follows settings") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment());
+  const auto manifest = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "e.yaml", "--json"});
+    return json::parse(place.convoy(more).out)["manifest"];
+  };
+  const json plain = manifest({}), again = manifest({}),
+             set = manifest({"--set", "training.batch_per_device=16"});
+  CHECK(plain == again);
+  CHECK(plain["config_sha256"] != set["config_sha256"]);
+  CHECK(plain["inputs"] == set["inputs"]);
+  CHECK(set["set"] == json::array({"training.batch_per_device=16"}));
+}
+
+TEST_CASE("run: an axis can be set, a swept value cannot be set by the way") {
+  const Workplace place;
+  const Finished fewer = run_small(place, {"--json", "--set", "sweep.cluster.nodes.0.count=[3]"});
+  CHECK(json::parse(fewer.out)["runs"].size() == 4);
+  const Finished none = run_small(place, {"--json", "--set", "sweep=null"});
+  CHECK(json::parse(none.out)["runs"].size() == 1);
+  const Finished refused = run_small(place, {"--json", "--set", "strategy.algorithm=tree"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err ==
+        "--set strategy.algorithm:1:1: the experiment sweeps 'strategy', which would override this; "
+        "write --set sweep.strategy=[...]\n");
+}
+
+TEST_CASE("run: --require-fit ends with 3 when memory is short, and the table says so") {
+  const Workplace place;
+  place.file("e.yaml", replaced(small_experiment(), "memory: 16GiB", "memory: 1KiB"));
+  const Finished run = place.convoy({"run", "e.yaml", "--require-fit"});
+  CHECK(run.exit_code == 3);
+  CHECK(run.err == "convoy: 1 of 1 runs need more memory than their devices have\n");
+  CHECK(run.out.find("(!) more than the device's memory: this run would fail\n") != std::string::npos);
+  const Finished lenient = place.convoy({"run", "e.yaml", "--json"});
+  CHECK(lenient.exit_code == 0);
+  const json result = json::parse(lenient.out)["runs"][0];
+  CHECK(result["fits"] == false);
+  CHECK(result["bottleneck"]["kind"] == "memory");
+}
+
+TEST_CASE("run: a folder that holds other things is left alone") {
+  const Workplace place;
+  place.file("precious/thesis.txt", "years");
+  const Finished run = run_small(place, {"--out", "precious"});
+  CHECK(run.exit_code == 2);
+  CHECK(run.err ==
+        "convoy: precious: holds other files than convoy's results; choose another folder with --out\n");
+  CHECK(place.read("precious/thesis.txt") == "years");
+  place.file("taken", "a file");
+  CHECK(run_small(place, {"--out", "taken"}).err == "convoy: taken: is not a folder; --out names a folder\n");
+  CHECK(run_small(place, {"--out", "taken/below"}).exit_code == 2);
+}
+
+TEST_CASE("run: former results are replaced, with the trace they had") {
+  const Workplace place;
+  REQUIRE(run_small(place, {"--trace"}).exit_code == 0);
+  CHECK(std::filesystem::exists(place.path() / "runs/small/trace.json"));
+  REQUIRE(run_small(place, {}).exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(place.path() / "runs/small/trace.json"));
+}
+
+TEST_CASE("run: a closed pipe and a full disk are errors, not crashes") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment() + sweep);
+  const Finished closed =
+      place.shell("$CONVOY run e.yaml --json 2>err | true; echo ${PIPESTATUS[0]}; cat err");
+  CHECK((closed.out == "2\nconvoy: standard output: Broken pipe\n" ||
+         closed.out == "0\n"));  // true may read in time
+  const Finished full = place.shell("$CONVOY run e.yaml --json > /dev/full");
+  CHECK(full.exit_code == 2);
+  CHECK(full.err == "convoy: standard output: No space left on device\n");
+}
+
+TEST_CASE("check: says what would be run and runs nothing") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment() + "sweep: {cluster.nodes.0.count: [1, 2]}\n");
+  const Finished run = place.convoy({"check", "e.yaml"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.err.empty());
+  CHECK(run.out == "small: 2 runs\n  1  cluster.nodes.0.count: 1\n  2  cluster.nodes.0.count: 2\n");
+  CHECK(place.files() == std::vector<std::string>{"e.yaml"});
+}

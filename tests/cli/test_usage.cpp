@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+void wrong_usage(const std::vector<std::string>& arguments) {
+  const Workplace place;
+  const Finished run = place.convoy(arguments);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 2);
+  CHECK(run.out.empty());
+  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+  CHECK(place.files().empty());
+}
+
+}  // namespace
+
+TEST_CASE("usage: what is not a command is one line and exit code 2") {
+  wrong_usage({});
+  wrong_usage({"run"});
+  wrong_usage({"simulate", "x.yaml"});
+  wrong_usage({"run", "x.yaml", "--jbos", "2"});
+  wrong_usage({"run", "x.yaml", "--jobs", "0"});
+  wrong_usage({"run", "x.yaml", "y.yaml"});
+  wrong_usage({"show", "gpus"});
+  wrong_usage({"show", "models", "resnet51"});
+  wrong_usage({"show", "devices", "k81"});
+  wrong_usage({"show", "servers", "k81"});
+  wrong_usage({"show", "clusters", "k81"});
+  wrong_usage({"show", "strategies", "parallel"});
+  wrong_usage({"calibrate", "none.csv", "--device", "k80"});
+  wrong_usage({"reproduce", "everything"});
+}
+
+TEST_CASE("usage: a missing argument is named") {
+  const Workplace place;
+  CHECK(place.convoy({"run"}).err == "convoy: FILE is required (convoy --help says more)\n");
+}
+
+TEST_CASE("usage: help and version are answers, not errors") {
+  const Workplace place;
+  const Finished version = place.convoy({"--version"});
+  CHECK(version.exit_code == 0);
+  CHECK(version.out.starts_with("convoy 0.1.0 (SimGrid 3."));
+  CHECK(version.err.empty());
+  for (const char* command : {"run", "check", "show", "calibrate", "reproduce"}) {
+    const Finished help = place.convoy({command, "--help"});
+    CHECK(help.exit_code == 0);
+    CHECK(help.out.find(command) != std::string::npos);
+    CHECK(help.err.empty());
+  }
+}

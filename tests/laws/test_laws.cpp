@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+// Laws that hold for every model, cluster and strategy, over random ones. The seed of a random case is
+// printed when it fails.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tests/laws/random_experiment.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+constexpr double rounding = 1e-9;
+constexpr std::int64_t batch = 4;  ///< a device
+
+bool same(double a, double b) {
+  return std::abs(a - b) <= rounding * std::max(std::abs(a), std::abs(b)) + 1e-12;
+}
+bool no_more(double a, double b) { return a <= b * (1 + rounding) + 1e-12; }
+
+double step_s(const std::string& model, const RandomCluster& cluster, const std::string& strategy) {
+  return Experiment(model, cluster.text(), strategy, batch).run().step_time_s;
+}
+
+struct Traffic {
+  std::vector<double> sent, received, links;
+  double total = 0;
+};
+
+/// What the plan sends, message by message, by the routes of the machine.
+Traffic traffic_of(const Plan& plan, const Machine& machine) {
+  Traffic traffic{std::vector<double>(machine.endpoint_count()),
+                  std::vector<double>(machine.endpoint_count()), std::vector<double>(machine.links.size())};
+  Route route;
+  for (const Communication& comm : plan.communications)
+    for (const std::vector<EndpointId>& group : plan.patterns[comm.pattern].groups)
+      for (const Round& round : plan.patterns[comm.pattern].rounds)
+        for (std::size_t k = 0; k < round.pairs.size(); ++k) {
+          const EndpointId from = group[round.pairs[k].first], to = group[round.pairs[k].second];
+          const double bytes = comm.bytes * round.fraction(k) * round.repeat;
+          machine.router->route(from, to, route);
+          if (route.links.empty()) continue;
+          traffic.sent[from] += bytes;
+          traffic.received[to] += bytes;
+          traffic.total += bytes;
+          for (const LinkId link : route.links) traffic.links[link] += bytes;
+        }
+  return traffic;
+}
+
+void check_bytes(const Experiment& experiment, const ReplayResult& result) {
+  const Traffic expected = traffic_of(experiment.plan(), experiment.machine());
+  double sent = 0, received = 0;
+  for (EndpointId e = 0; e < experiment.machine().endpoint_count(); ++e) {
+    CHECK(same(result.endpoints[e].sent_bytes, expected.sent[e]));
+    CHECK(same(result.endpoints[e].received_bytes, expected.received[e]));
+    sent += result.endpoints[e].sent_bytes;
+    received += result.endpoints[e].received_bytes;
+  }
+  CHECK(same(sent, received));
+  CHECK(same(sent, result.comm_bytes));
+  CHECK(same(expected.total, result.comm_bytes));
+  for (std::size_t l = 0; l < result.links.size(); ++l) {
+    const Link& link = experiment.machine().links[l];
+    CAPTURE(link.name);
+    CHECK(same(result.links[l].bytes, expected.links[l]));
+    CHECK(no_more(result.links[l].bytes / link.bandwidth_Bps, result.links[l].busy_s));
+    CHECK(no_more(result.links[l].busy_s, result.step_time_s));
+    CHECK(no_more(result.links[l].busy_s, result.port_busy_s[link.port]));
+  }
+}
+
+void check_time(const ReplayResult& result) {
+  double last_s = 0;
+  for (const EndpointUsage& usage : result.endpoints) {
+    CHECK(usage.compute_s >= 0);
+    CHECK(usage.exposed_comm_s >= 0);
+    CHECK(no_more(usage.compute_s + usage.exposed_comm_s, usage.end_s));  // idle time is the rest of the step
+    CHECK(no_more(usage.end_s, result.step_time_s));
+    last_s = std::max(last_s, usage.end_s);
+  }
+  CHECK(last_s == result.step_time_s);
+}
+
+void check_devices(const Experiment& experiment, const ReplayResult& result) {
+  for (EndpointId e = 0; e < experiment.machine().endpoint_count(); ++e) {
+    CAPTURE(e);
+    const std::vector<Span> spans =
+        spans_of(result, experiment.plan(), experiment.machine(), experiment.cost(), e);
+    double compute_s = 0, busy_until_s = 0;
+    for (const Span& span : spans) {
+      if (!span.compute) continue;
+      CHECK(span.start_s >= busy_until_s);
+      busy_until_s = span.end_s;
+      compute_s += span.end_s - span.start_s;
+    }
+    CHECK(same(compute_s, result.endpoints[e].compute_s));
+    const std::vector<MemoryPoint> memory =
+        memory_of(result, experiment.plan(), experiment.machine(), experiment.cost(), e);
+    if (!memory.empty())
+      for (std::size_t c = 0; c < memory_class_count; ++c)
+        CHECK(same(memory.front().bytes[c], memory.back().bytes[c]));
+  }
+}
+
+/// Every operation of the graph once for each image of a replica; updates once a replica, or not at all where
+/// servers do them.
+void check_operations(const Experiment& experiment) {
+  double images = 0;
+  for (const Role& role : experiment.plan().roles) {
+    if (role.members[0] >= experiment.machine().devices.size()) continue;
+    std::map<std::string, double> done;
+    for (const Task& task : role.program)
+      for (const PlanOp& op : task.ops) done[op.name.substr(0, op.name.find(" #"))] += op.images;
+    double of_first = 0;
+    for (const Operation& op : experiment.graph().operations) {
+      CAPTURE(op.name);
+      if (op.phase == Phase::update) {
+        const bool on_servers =
+            experiment.plan().roles.back().members[0] >= experiment.machine().devices.size();
+        CHECK(done[op.name] == (on_servers ? 0 : 1));
+      } else {
+        if (of_first == 0) of_first = done[op.name];
+        CHECK(done[op.name] == of_first);
+        CHECK(done[op.name] == batch);
+      }
+      done.erase(op.name);
+    }
+    CHECK(done.empty());
+    images += of_first * static_cast<double>(role.members.size());
+  }
+  CHECK(images == experiment.plan().images);
+}
+
+}  // namespace
+
+TEST_CASE("conservation: bytes, time, memory and operations of random experiments on every fabric") {
+  for (unsigned seed = 1; seed <= 210; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+    const std::string strategy = random_strategy(dice);
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(cluster.text());
+    CAPTURE(strategy);
+    const Experiment experiment(model, cluster.text(), strategy, batch);
+    const ReplayResult result = experiment.run();
+    check_bytes(experiment, result);
+    check_time(result);
+    check_devices(experiment, result);
+    check_operations(experiment);
+  }
+}
+
+TEST_CASE("one device does the same alone and as the only replica, without a byte sent") {
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+    cluster.nodes = "[{name: n, count: 1, server: box}]";
+    cluster.devices = 1;
+    cluster.interconnect = "{kind: none}";
+    CAPTURE(seed);
+    const ReplayResult alone = Experiment(model, cluster.text(), "{kind: single}", batch).run();
+    const ReplayResult replica =
+        Experiment(model, cluster.text(), random_all_reduce(dice, "auto"), batch).run();
+    CHECK(same(alone.step_time_s, replica.step_time_s));
+    CHECK(replica.comm_bytes == 0);
+    CHECK(alone.endpoints[0].peak_memory_bytes == replica.endpoints[0].peak_memory_bytes);
+  }
+}
+
+TEST_CASE("more bandwidth or less latency never slows an all-reduce down") {
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+    const std::string algorithm =
+        dice.one_of<std::string>({"ring", "tree", "halving_doubling", "hierarchical"});
+    const std::string strategy = fmt::format(
+        "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: 300kB, fidelity: fluid}}",
+        algorithm);
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(cluster.text());
+    CAPTURE(strategy);
+    const double before_s = step_s(model, cluster, strategy);
+    for (const double factor : {1.1, 3.0}) {
+      RandomCluster better = cluster;
+      better.bandwidth_Bps *= factor;
+      CHECK(no_more(step_s(model, better, strategy), before_s));
+      better = cluster;
+      better.latency_s /= factor;
+      CHECK(no_more(step_s(model, better, strategy), before_s));
+    }
+  }
+}
+
+TEST_CASE("more bandwidth or less latency never slows a ring in chunks down") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    const RandomCluster cluster =
+        random_cluster(dice, dice.one_of<std::string>({"switch", "ring", "full_mesh"}));
+    const std::string strategy =
+        "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 300kB, fidelity: chunk}";
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(cluster.text());
+    const double before_s = step_s(model, cluster, strategy);
+    RandomCluster better = cluster;
+    better.bandwidth_Bps *= 1.7;
+    CHECK(no_more(step_s(model, better, strategy), before_s));
+    better = cluster;
+    better.latency_s /= 1.7;
+    CHECK(no_more(step_s(model, better, strategy), before_s));
+  }
+}
+
+TEST_CASE("slower devices never speed a step up, and sending while computing never slows it down") {
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+    const std::string strategy = fmt::format(
+        "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: 300kB, fidelity: fluid, overlap: ",
+        dice.one_of<std::string>({"ring", "tree", "halving_doubling", "hierarchical"}));
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(cluster.text());
+    CAPTURE(strategy);
+    const double with_overlap_s = step_s(model, cluster, strategy + "true}");
+    CHECK(no_more(with_overlap_s, step_s(model, cluster, strategy + "false}")));
+    RandomCluster slower = cluster;
+    slower.peak_flops /= 2;
+    slower.memory_Bps /= 2;
+    const double slower_s = step_s(model, slower, strategy + "true}");
+    CHECK(no_more(with_overlap_s, slower_s));
+    CHECK(no_more(slower_s, 2 * with_overlap_s));  // nor by more than all of it
+  }
+}
+
+TEST_CASE("a step is no shorter than its slowest device and its fullest link") {
+  for (unsigned seed = 1; seed <= 105; ++seed) {
+    Dice dice(seed + 1000);
+    const std::string model = random_model(dice);
+    const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+    const std::string strategy =
+        dice.coin() ? random_parameter_server(dice) : random_all_reduce(dice, "auto");
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(cluster.text());
+    CAPTURE(strategy);
+    const Experiment experiment(model, cluster.text(), strategy, batch);
+    const ReplayResult result = experiment.run();
+    const Machine& machine = experiment.machine();
+    for (EndpointId d = 0; d < machine.devices.size(); ++d) {
+      double compute_s = 0;
+      const bool updates = strategy.find("all_reduce") != std::string::npos;
+      for (const Operation& op : experiment.graph().operations)
+        if (op.phase != Phase::update || updates)
+          compute_s += operation_time_s(op.work, op.phase == Phase::update ? 1 : batch, Precision::fp32,
+                                        machine.device_types[machine.devices[d].type]) /
+                       machine.devices[d].speed;
+      CHECK(same(result.endpoints[d].compute_s, compute_s));
+      CHECK(no_more(compute_s, result.step_time_s));
+    }
+    const Traffic traffic = traffic_of(experiment.plan(), machine);
+    for (std::size_t l = 0; l < machine.links.size(); ++l)
+      CHECK(no_more(traffic.links[l] / machine.links[l].bandwidth_Bps, result.step_time_s));
+  }
+}
+
+TEST_CASE(
+    "on equal hosts of one device, chunks and fluid take the same time in rings, with and without overlap") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    RandomCluster cluster = random_cluster(dice, dice.one_of<std::string>({"switch", "ring", "full_mesh"}));
+    cluster.nodes = fmt::format("[{{name: n, count: {}, server: box}}]", dice.between(2, 9));
+    cluster.devices = 1;
+    cluster.interconnect = "{kind: none}";
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(cluster.text());
+    for (const std::string overlap : {"true", "false"}) {
+      const std::string strategy =
+          "{kind: data_parallel, sync: all_reduce, bucket: 200kB, overlap: " + overlap + ", fidelity: ";
+      CHECK(same(step_s(model, cluster, strategy + "chunk}"), step_s(model, cluster, strategy + "fluid}")));
+    }
+  }
+}
+
+TEST_CASE("the order in which nodes are written changes names only") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    RandomCluster cluster = random_cluster(dice, "switch");
+    const bool servers = dice.coin();
+    // Dedicated servers have the first node's NIC, so that all must have the same.
+    std::vector<std::string> entries{
+        fmt::format("{{name: a, count: {}, server: box}}", dice.between(1, 3)),
+        fmt::format("{{name: b, count: {}, server: box, speed: 0.5}}", dice.between(1, 2)),
+        fmt::format("{{name: c, count: {}, server: box, speed: 1.3{}}}", dice.between(1, 2),
+                    servers ? "" : ", nic_bandwidth: 0.7GB/s")};
+    const std::string strategy =
+        servers ? "{kind: data_parallel, sync: parameter_server, servers: 2, sharding: even}"
+                : "{kind: data_parallel, sync: all_reduce, bucket: 300kB, fidelity: fluid}";
+    CAPTURE(seed);
+    CAPTURE(model);
+    CAPTURE(strategy);
+    std::map<std::string, EndpointUsage> first;
+    std::sort(entries.begin(), entries.end());
+    do {
+      cluster.nodes = fmt::format("[{}, {}, {}]", entries[0], entries[1], entries[2]);
+      CAPTURE(cluster.text());
+      const Experiment experiment(model, cluster.text(), strategy, batch);
+      const ReplayResult result = experiment.run();
+      for (EndpointId d = 0; d < experiment.machine().devices.size(); ++d) {
+        const std::string& name = experiment.machine().devices[d].name;
+        CAPTURE(name);
+        const auto [it, fresh] = first.emplace(name, result.endpoints[d]);
+        CHECK(same(it->second.compute_s, result.endpoints[d].compute_s));
+        CHECK(same(it->second.exposed_comm_s, result.endpoints[d].exposed_comm_s));
+        CHECK(same(it->second.end_s, result.endpoints[d].end_s));
+        CHECK(same(it->second.sent_bytes, result.endpoints[d].sent_bytes));
+        CHECK(it->second.peak_memory_bytes == result.endpoints[d].peak_memory_bytes);
+      }
+    } while (std::next_permutation(entries.begin(), entries.end()));
+  }
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/replay/flows.h"
+#include "sim/replay/replay.h"
+#include "tests/support/hand.h"
+
+using namespace convoy;
+using Kind = Task::Kind;
+
+namespace {
+
+constexpr double ms = 1e-3, us = 1e-6, MB = 1e6;
+
+ReplayResult run(const Plan& plan, const Machine& machine, bool fold = true) {
+  return replay(plan, machine, CostModel(Precision::fp32), {fold});
+}
+
+bool same_time(double a_s, double b_s) {
+  return std::abs(a_s - b_s) <= 1e-9 * std::max(std::abs(a_s), std::abs(b_s)) + 1e-12;
+}
+
+void check_task(const ReplayResult& result, EndpointId endpoint, TaskId task, double start_s, double end_s) {
+  CAPTURE(endpoint);
+  CAPTURE(task);
+  const TaskTimes& times = result.timelines.at(result.timeline_of.at(endpoint)).tasks.at(task);
+  CAPTURE(times.start_s);
+  CAPTURE(times.end_s);
+  CHECK(same_time(times.start_s, start_s));
+  CHECK(same_time(times.end_s, end_s));
+}
+
+void check_usage(const ReplayResult& result, EndpointId endpoint, double compute_s, double exposed_comm_s) {
+  CAPTURE(endpoint);
+  CAPTURE(result.endpoints[endpoint].exposed_comm_s);
+  CHECK(same_time(result.endpoints[endpoint].compute_s, compute_s));
+  CHECK(same_time(result.endpoints[endpoint].exposed_comm_s, exposed_comm_s));
+}
+
+std::string error_of(const Plan& plan, const Machine& machine) {
+  try {
+    run(plan, machine);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// `pairs` of one group as a send/receive pattern; every message the whole communication.
+Pattern messages(std::vector<EndpointId> group, std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs) {
+  return {{std::move(group)}, {{std::move(pairs), {1.0}, 1}}};
+}
+
+/// Two workers, the second `late_ms` later, and an all-reduce of 1 MB in a ring of two.
+Plan two_rank_ring(double late_ms, Fidelity fidelity, double overhead_s) {
+  Plan plan;
+  plan.patterns = {{{{0, 1}}, {hand::ring_round(2, 0.5, 2)}}};
+  plan.communications = {{"sum", 0, MB, fidelity, overhead_s}};
+  plan.roles = {
+      hand::role("early", {0}, {hand::message(Kind::collective, "sum", 0, {}, 1)}),
+      hand::role("late", {1},
+                 {hand::compute("work", late_ms), hand::message(Kind::collective, "sum", 0, {0}, 1)})};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a message takes its latency and its bytes over the bandwidth, after what it waits for") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"result", 0, MB, Fidelity::automatic, 0}};
+  plan.roles = {
+      hand::role("first", {0}, {hand::compute("work", 1), hand::message(Kind::send, "give", 0, {0})}),
+      hand::role("second", {1}, {hand::message(Kind::receive, "take", 0), hand::compute("work", 2, {0})})};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 10 * us));
+  check_task(result, 0, 0, 0, 1 * ms);
+  check_task(result, 0, 1, 1 * ms, 2.01 * ms);
+  check_task(result, 1, 0, 0, 2.01 * ms);
+  check_task(result, 1, 1, 2.01 * ms, 4.01 * ms);
+  CHECK(same_time(result.step_time_s, 4.01 * ms));
+  check_usage(result, 0, 1 * ms, 1.01 * ms);
+  check_usage(result, 1, 2 * ms, 1.01 * ms);  // the first ms it waits for nothing under way
+  CHECK(same_time(result.endpoints[0].end_s, 2.01 * ms));
+  CHECK(result.endpoints[0].sent_bytes == MB);
+  CHECK(result.endpoints[0].received_bytes == 0);
+  CHECK(result.endpoints[1].received_bytes == MB);
+  CHECK(result.comm_bytes == MB);
+  CHECK(result.links[0].bytes == MB);  // d0.nic.up
+  CHECK(result.links[3].bytes == MB);  // d1.nic.down
+  CHECK(result.links[1].bytes == 0);
+  CHECK(same_time(result.links[0].busy_s, 1.01 * ms));
+  CHECK(result.links[2].busy_s == 0);
+  CHECK(result.timeline_of[2] == ReplayResult::no_timeline);  // a host without a role
+}
+
+TEST_CASE("messages that end before anyone waits for them are there at once") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"early", 0, MB, Fidelity::automatic, 0}};
+  plan.roles = {
+      hand::role("first", {0}, {hand::message(Kind::send, "give", 0)}),
+      hand::role("second", {1}, {hand::compute("work", 5), hand::message(Kind::receive, "take", 0, {0})})};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 0));
+  check_task(result, 0, 0, 0, 1 * ms);
+  check_task(result, 1, 1, 5 * ms, 5 * ms);
+  check_usage(result, 1, 5 * ms, 0);
+}
+
+TEST_CASE("gather, scatter and exchange: all messages of a moment share the links") {
+  const Machine machine = hand::star(5, 1e9, 0);
+  const std::vector<EndpointId> all{0, 1, 2, 3, 4};
+  Plan plan;
+  plan.communications = {{"data", 0, MB, Fidelity::automatic, 0}};
+  const auto one_end = [&](Kind centre, Kind others) {
+    plan.roles = {hand::role("centre", {0}, {hand::message(centre, "centre", 0)}),
+                  hand::role("others", {1, 2, 3, 4}, {hand::message(others, "other", 0)})};
+  };
+  plan.patterns = {messages(all, {{1, 0}, {2, 0}, {3, 0}, {4, 0}})};
+  one_end(Kind::receive, Kind::send);
+  CHECK(same_time(run(plan, machine).step_time_s, 4 * ms));
+  plan.patterns = {messages(all, {{0, 1}, {0, 2}, {0, 3}, {0, 4}})};
+  one_end(Kind::send, Kind::receive);
+  CHECK(same_time(run(plan, machine).step_time_s, 4 * ms));
+  // Every rank sends to every other: each link carries four messages, both directions at once.
+  Pattern& exchange = plan.patterns[0];
+  exchange.rounds[0].pairs.clear();
+  for (std::uint32_t i = 0; i < 5; ++i)
+    for (std::uint32_t j = 0; j < 5; ++j)
+      if (i != j) exchange.rounds[0].pairs.emplace_back(i, j);
+  plan.roles = {
+      hand::role("all", all, {hand::message(Kind::send, "out", 0), hand::message(Kind::receive, "in", 0)})};
+  const ReplayResult result = run(plan, machine);
+  CHECK(same_time(result.step_time_s, 4 * ms));
+  CHECK(result.comm_bytes == 20 * MB);
+  CHECK(result.endpoints[3].sent_bytes == 4 * MB);
+}
+
+TEST_CASE("a scatter of unequal parts: small ones end first and leave their share") {
+  // 1 and 3 MB over one up link of 1 GB/s: 2 ms for the first; the second has 2 MB left and the link alone.
+  Plan plan;
+  plan.patterns = {{{{0, 1, 2}}, {{{{0, 1}, {0, 2}}, {0.25, 0.75}, 1}}}};
+  plan.communications = {{"parts", 0, 4 * MB, Fidelity::automatic, 0}};
+  plan.roles = {hand::role("centre", {0}, {hand::message(Kind::send, "give", 0)}),
+                hand::role("other", {1, 2}, {hand::message(Kind::receive, "take", 0)})};
+  const ReplayResult result = run(plan, hand::star(3, 1e9, 0));
+  check_task(result, 1, 0, 0, 2 * ms);
+  check_task(result, 2, 0, 0, 4 * ms);
+  check_task(result, 0, 0, 0, 4 * ms);
+}
+
+TEST_CASE("groups of one pattern go by themselves") {
+  Plan plan;
+  plan.patterns = {{{{0, 1}, {2, 3}}, {hand::ring_round(2, 0.5, 2)}}};
+  plan.communications = {{"sum", 0, MB, Fidelity::fluid, 0}};
+  plan.roles = {hand::role("fast", {0, 1}, {hand::message(Kind::collective, "sum", 0, {}, 1)}),
+                hand::role("slow", {2, 3},
+                           {hand::compute("work", 5), hand::message(Kind::collective, "sum", 0, {0}, 1)})};
+  const ReplayResult result = run(plan, hand::star(4, 1e9, 0));
+  check_task(result, 0, 0, 0, 1 * ms);
+  check_task(result, 2, 1, 5 * ms, 6 * ms);
+}
+
+TEST_CASE("in chunks an early rank sends at once, as fluid all start together") {
+  const Machine machine = hand::star(2, 1e9, 0);
+  // Chunks of 0.5 MB: the early rank's first arrives at 0.5 ms, the late one's at 3.5 ms; then both send: 4
+  // ms.
+  const ReplayResult chunk = run(two_rank_ring(3, Fidelity::chunk, 0), machine);
+  check_task(chunk, 0, 0, 0, 4 * ms);
+  check_task(chunk, 1, 1, 3 * ms, 4 * ms);
+  check_usage(chunk, 0, 0, 1.5 * ms);
+  check_usage(chunk, 1, 3 * ms, 1 * ms);
+  const ReplayResult fluid = run(two_rank_ring(3, Fidelity::fluid, 0), machine);
+  check_task(fluid, 0, 0, 3 * ms, 4 * ms);
+  check_task(fluid, 1, 1, 3 * ms, 4 * ms);
+  check_usage(fluid, 0, 0, 1 * ms);
+  check_usage(fluid, 1, 3 * ms, 1 * ms);
+  CHECK(chunk.comm_bytes == fluid.comm_bytes);
+}
+
+TEST_CASE("a collective's overhead comes before its first message, and is part of it") {
+  const Machine machine = hand::star(2, 1e9, 10 * us);
+  for (const Fidelity fidelity : {Fidelity::chunk, Fidelity::fluid}) {
+    CAPTURE(static_cast<int>(fidelity));
+    const ReplayResult result = run(two_rank_ring(0, fidelity, 200 * us), machine);
+    check_task(result, 0, 0, 0, 200 * us + 2 * 10 * us + 1 * ms);
+    check_usage(result, 0, 0, 200 * us + 2 * 10 * us + 1 * ms);
+  }
+}
+
+TEST_CASE("a send's overhead comes before its messages") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"data", 0, MB, Fidelity::automatic, 300 * us}};
+  plan.roles = {hand::role("from", {0}, {hand::message(Kind::send, "give", 0)}),
+                hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)})};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 0));
+  check_task(result, 0, 0, 0, 1.3 * ms);
+  check_task(result, 1, 0, 0, 1.3 * ms);
+  check_usage(result, 0, 0, 1.3 * ms);
+  check_usage(result, 1, 0, 1 * ms);
+}
+
+TEST_CASE("nothing to send, nobody to send to, and messages within a place take no time but their latency") {
+  const Machine machine = hand::star(2, 1e9, 10 * us);
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"nothing", 0, 0, Fidelity::automatic, 0}};
+  plan.roles = {hand::role("from", {0}, {hand::message(Kind::send, "give", 0)}),
+                hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)})};
+  CHECK(same_time(run(plan, machine).step_time_s, 10 * us));
+
+  plan.communications[0].bytes = MB;
+  plan.patterns = {messages({0, 2}, {{0, 1}})};  // device 0 to its host's memory
+  plan.roles[1] = {"to", {2}, {"cpu"}, {hand::message(Kind::receive, "take", 0)}, {}};
+  const ReplayResult in_place = run(plan, machine);
+  CHECK(in_place.step_time_s == 0);
+  CHECK(in_place.comm_bytes == 0);
+  CHECK(in_place.endpoints[0].sent_bytes == 0);
+
+  for (const Fidelity fidelity : {Fidelity::chunk, Fidelity::fluid}) {
+    Plan alone;
+    alone.patterns = {{{{0}}, {}}};
+    alone.communications = {{"sum", 0, MB, fidelity, 0}};
+    alone.roles = {hand::role(
+        "worker", {0}, {hand::message(Kind::collective, "sum", 0, {}, 1), hand::compute("work", 1, {0})})};
+    CHECK(same_time(run(alone, machine).step_time_s, 1 * ms));
+  }
+}
+
+TEST_CASE("streams go in order, and what has no stream goes when it can") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}}), messages({0, 1}, {{0, 1}}), messages({0, 1}, {{0, 1}})};
+  for (std::uint32_t i = 0; i < 3; ++i)
+    plan.communications.push_back({"data", i, MB, Fidelity::automatic, 0});
+  plan.roles = {
+      hand::role("from", {0},
+                 {hand::compute("long", 4), hand::message(Kind::send, "behind", 0, {0}, 1),
+                  hand::message(Kind::send, "in line", 1, {}, 1), hand::message(Kind::send, "free", 2)}),
+      hand::role("to", {1},
+                 {hand::message(Kind::receive, "a", 0), hand::message(Kind::receive, "b", 1),
+                  hand::message(Kind::receive, "c", 2)})};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 0));
+  check_task(result, 0, 1, 4 * ms, 5 * ms);
+  check_task(result, 0, 2, 5 * ms, 6 * ms);  // ready since the beginning
+  check_task(result, 0, 3, 0, 1 * ms);
+  check_usage(result, 0, 4 * ms, 2 * ms);  // the free message is hidden
+}
+
+TEST_CASE("hosts compute for the seconds of their tasks, one after the other") {
+  Plan plan;
+  plan.patterns = {messages({0, 1, 4}, {{0, 2}, {1, 2}}), messages({0, 1, 4}, {{2, 0}, {2, 1}})};
+  plan.communications = {{"push", 0, MB, Fidelity::automatic, 0}, {"pull", 1, MB, Fidelity::automatic, 0}};
+  plan.roles = {hand::role("worker", {0, 1},
+                           {hand::message(Kind::send, "push", 0), hand::message(Kind::receive, "pull", 1)}),
+                {"server",
+                 {4},
+                 {"cpu"},
+                 {hand::message(Kind::receive, "gradients", 0), hand::host_compute("add", 3 * ms, {0}),
+                  hand::host_compute("update", 1 * ms, {1}), hand::message(Kind::send, "send back", 1, {2})},
+                 {}}};
+  // Host 4 - 3 devices = h1, in device 1's place: its own messages take no time, device 0's 1 ms each way.
+  const ReplayResult result = run(plan, hand::star(3, 1e9, 0));
+  check_task(result, 4, 1, 1 * ms, 4 * ms);
+  check_task(result, 4, 2, 4 * ms, 5 * ms);
+  check_task(result, 0, 1, 0, 6 * ms);
+  check_task(result, 1, 1, 0, 5 * ms);
+  CHECK(same_time(result.endpoints[4].compute_s, 4 * ms));
+  const std::vector<Span> spans =
+      spans_of(result, plan, hand::star(3, 1e9, 0), CostModel(Precision::fp32), 4);
+  REQUIRE(spans.size() == 4);
+  CHECK(spans[2].name == "add");
+  CHECK(spans[2].compute);
+}
+
+TEST_CASE("a device's speed divides its compute times") {
+  Machine machine = hand::star(2, 1e9, 0);
+  machine.devices[1].speed = 0.5;
+  Plan plan;
+  plan.roles = {hand::role("worker", {0, 1}, {hand::compute("work", 3)})};
+  const ReplayResult result = run(plan, machine);
+  check_usage(result, 0, 3 * ms, 0);
+  check_usage(result, 1, 6 * ms, 0);
+  CHECK(same_time(result.step_time_s, 6 * ms));
+}
+
+TEST_CASE("both directions of a port count as one busy stretch where they overlap") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}}), messages({0, 1}, {{1, 0}})};
+  plan.communications = {{"there", 0, 2 * MB, Fidelity::automatic, 0},
+                         {"back", 1, 2 * MB, Fidelity::automatic, 0}};
+  plan.roles = {
+      hand::role("a", {0}, {hand::message(Kind::send, "out", 0), hand::message(Kind::receive, "in", 1)}),
+      hand::role("b", {1},
+                 {hand::message(Kind::receive, "in", 0), hand::compute("think", 1),
+                  hand::message(Kind::send, "out", 1, {1})})};
+  const ReplayResult result = run(plan, hand::star(2, 1e9, 0));
+  // There from 0 to 2 ms, back from 1 to 3 ms.
+  CHECK(same_time(result.links[0].busy_s, 2 * ms));
+  CHECK(same_time(result.links[1].busy_s, 2 * ms));
+  CHECK(same_time(result.port_busy_s[0], 3 * ms));
+  CHECK(same_time(result.port_busy_s[1], 3 * ms));
+}
+
+TEST_CASE("a receive without a send blocks, and the error names it and what waits for it") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"data", 0, MB, Fidelity::automatic, 0}};
+  plan.roles = {
+      hand::role("from", {0}, {hand::compute("work", 1)}),
+      hand::role("to", {1}, {hand::message(Kind::receive, "take", 0), hand::compute("work", 1, {0})})};
+  CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
+        "the plan cannot finish: 2 tasks are blocked: d1 'take' waits for its messages or its stream; d1 "
+        "'work' "
+        "waits for 'take'");
+}
+
+TEST_CASE("a collective that a member never joins blocks the others") {
+  for (const Fidelity fidelity : {Fidelity::chunk, Fidelity::fluid}) {
+    CAPTURE(static_cast<int>(fidelity));
+    Plan plan = two_rank_ring(1, fidelity, 0);
+    plan.roles[1].program.pop_back();
+    CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
+          "the plan cannot finish: 1 task is blocked: d0 'sum' waits for its messages or its stream");
+  }
+}
+
+TEST_CASE("of many blocked tasks five are named") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"data", 0, MB, Fidelity::automatic, 0}};
+  Role to = hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)});
+  for (TaskId t = 1; t < 8; ++t) to.program.push_back(hand::compute("work", 1, {t - 1}));
+  plan.roles = {hand::role("from", {0}, {}), to};
+  CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
+        "the plan cannot finish: 8 tasks are blocked: d1 'take' waits for its messages or its stream; d1 "
+        "'work' "
+        "waits for 'take'; d1 'work' waits for 'work'; d1 'work' waits for 'work'; d1 'work' waits for "
+        "'work'; ...");
+}
+
+TEST_CASE("an endpoint outside a communication's groups cannot use it") {
+  Plan plan = two_rank_ring(1, Fidelity::fluid, 0);
+  plan.roles.push_back(hand::role("outsider", {2}, {hand::message(Kind::collective, "sum", 0, {}, 1)}));
+  CHECK(error_of(plan, hand::star(3, 1e9, 0)) == "'sum' is used by an endpoint outside its groups");
+}
+
+TEST_CASE("a plan that breaks its rules or leaks memory is refused") {
+  Plan plan = two_rank_ring(1, Fidelity::fluid, 0);
+  plan.roles[1].members = {0};
+  CHECK(error_of(plan, hand::star(2, 1e9, 0)) == "plan: d0 has two roles");
+  plan = two_rank_ring(1, Fidelity::fluid, 0);
+  plan.roles[1].program[0].ops[0].allocates = {{MemoryClass::workspace, 7}};
+  CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
+        "role 'late' ends the step with 7 bytes more of workspace than it began with");
+}
+
+TEST_CASE("chunk or fluid: as asked, and by itself chunk for few ranks on unequal ways") {
+  const auto one_by_one = [](std::uint32_t ranks, Fidelity fidelity, double odd_latency_s, double odd_Bps) {
+    Machine machine = hand::star(ranks, 1e9, 10 * us);
+    const auto router = std::make_shared<hand::TableRouter>();
+    for (std::uint32_t i = 0; i < ranks; ++i)
+      router->table[{i, (i + 1) % ranks}] = {{2 * i, 2 * ((i + 1) % ranks) + 1},
+                                             i == 0 ? odd_latency_s : 10 * us};
+    machine.router = router;
+    machine.links[0].bandwidth_Bps = odd_Bps;
+    Plan plan;
+    plan.patterns = {{{{}}, {hand::ring_round(ranks, 1.0 / ranks, 2 * (ranks - 1))}}};
+    for (EndpointId e = 0; e < ranks; ++e) plan.patterns[0].groups[0].push_back(e);
+    plan.communications = {{"sum", 0, MB, fidelity, 0}};
+    plan.roles = {
+        hand::role("worker", plan.patterns[0].groups[0], {hand::message(Kind::collective, "sum", 0, {}, 1)})};
+    return bool{ranks_go_one_by_one(plan, machine, expand_flows(plan, machine))[0]};
+  };
+  CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 1e9));
+  CHECK(one_by_one(4, Fidelity::automatic, 11 * us, 1e9));
+  CHECK(one_by_one(4, Fidelity::automatic, 10 * us, 5e8));
+  CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 2e9));  // its down link is the narrow one
+  CHECK(one_by_one(32, Fidelity::automatic, 11 * us, 1e9));
+  CHECK_FALSE(one_by_one(33, Fidelity::automatic, 11 * us, 1e9));
+  CHECK(one_by_one(4, Fidelity::chunk, 10 * us, 1e9));
+  CHECK(one_by_one(64, Fidelity::chunk, 11 * us, 1e9));
+  CHECK_FALSE(one_by_one(4, Fidelity::fluid, 11 * us, 1e9));
+}
+
+TEST_CASE("sends and receives always go one by one, and a pattern has one fidelity") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"data", 0, MB, Fidelity::fluid, 0}};
+  plan.roles = {hand::role("from", {0}, {hand::message(Kind::send, "give", 0)}),
+                hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)})};
+  const Machine machine = hand::star(2, 1e9, 0);
+  CHECK(ranks_go_one_by_one(plan, machine, expand_flows(plan, machine))[0]);
+
+  Plan mixed = two_rank_ring(1, Fidelity::fluid, 0);
+  mixed.communications.push_back({"again", 0, MB, Fidelity::chunk, 0});
+  for (Role& role : mixed.roles) role.program.push_back(hand::message(Kind::collective, "again", 1, {}, 1));
+  CHECK(error_of(mixed, machine) ==
+        "communications of one pattern are to be replayed in different fidelities");
+}

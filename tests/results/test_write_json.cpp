@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sim/results/json_writer.h"
+#include "sim/results/write_json.h"
+#include "tests/results/results_fixture.h"
+
+using namespace convoy;
+using nlohmann::json;
+
+namespace {
+
+std::string written(const Results& results) {
+  std::ostringstream out;
+  write_json(results, out);
+  return out.str();
+}
+
+template <class Content>
+std::string written_value(Content content) {
+  std::ostringstream out;
+  {
+    JsonWriter writer(out);
+    content(writer);
+  }
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("json: a run in full, names in the contract's order") {
+  Results results{
+      "demo", {run_of("1", 1, 10)}, {"0.1.0", "3.32.0", "max-min", "abc", {"a=1"}, {{"e.yaml", "def"}}}};
+  results.runs[0].point = coordinates({{"cluster.nodes", "1"}, {"strategy", "{kind: single}"}});
+  CHECK(written(results) == R"({
+  "schema": "convoy.results/1",
+  "experiment": "demo",
+  "runs": [
+    {
+      "id": "1",
+      "point": {"cluster.nodes": 1, "strategy": {"kind": "single"}},
+      "model": "toy",
+      "cluster": "lab",
+      "strategy": "ring all-reduce",
+      "devices": 1,
+      "global_batch": 10,
+      "step_time_s": 1,
+      "throughput_images_per_s": 10,
+      "epoch_time_s": null,
+      "cost_usd_per_epoch": null,
+      "energy_j": 0.1,
+      "compute_s": 1,
+      "exposed_comm_s": 0,
+      "idle_s": 0,
+      "comm_bytes": 0,
+      "load_imbalance": 1,
+      "peak_memory_bytes": 1048576,
+      "fits": true,
+      "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
+      "per_device": [
+        {"name": "n0", "busy_s": 0.5, "sent_bytes": 1, "received_bytes": 2, "peak_memory_bytes": 3, "memory": {"weights": 1, "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}, "energy_j": 0.1}
+      ],
+      "per_link": [
+        {"name": "n0.nic.up", "bytes": 4, "utilization": 0.25}
+      ]
+    }
+  ],
+  "manifest": {
+    "version": "0.1.0",
+    "simgrid": "3.32.0",
+    "network_model": "max-min",
+    "config_sha256": "abc",
+    "set": ["a=1"],
+    "inputs": {
+      "e.yaml": "def"
+    }
+  }
+}
+)");
+}
+
+TEST_CASE("json: values of a sweep keep their type") {
+  const YamlNode node = parse_yaml(
+      "{a: 1, b: 2.50, c: true, d: 'true', e: '1', f: 25MiB, g: null, h: [1, x], i: {j: 1e3}, k: 010}", "t");
+  const std::string text = written_value([&](JsonWriter& writer) { writer.value(node); });
+  CHECK(text ==
+        R"({"a": 1, "b": 2.5, "c": true, "d": "true", "e": "1", "f": "25MiB", "g": null, "h": [1, "x"], )"
+        R"("i": {"j": 1000}, "k": 10})");
+}
+
+TEST_CASE("json: numbers read back to the same double") {
+  for (const double number :
+       {0.1, 1.0 / 3, 1e-300, 5e-324, 1.7976931348623157e308, 123456789012345678.0, -0.0, 1e22}) {
+    const std::string text = written_value([&](JsonWriter& writer) { writer.value(number); });
+    CAPTURE(text);
+    CHECK(json::parse(text).is_number());
+    const double back = std::strtod(text.c_str(), nullptr);
+    CHECK(back == number);
+    CHECK(std::signbit(back) == std::signbit(number));
+  }
+  CHECK(shortest(0.1) == "0.1");
+}
+
+TEST_CASE("json: a number that is none never gets into a file") {
+  for (const double number : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    std::ostringstream out;
+    JsonWriter writer(out);
+    CHECK_THROWS_AS(writer.value(number), std::logic_error);
+  }
+}
+
+TEST_CASE("json: any text becomes a valid string") {
+  const std::string hostile = std::string("a\"b\\c\n\t\x01\x7f") + "\xC3\xB6" + "\xFF" + "\xED\xA0\x80" +
+                              "\xC0\xAF" + "\xF0\x9F\x9A\x9A" + "\xF4\x90\x80\x80" + "\xE2\x82";
+  const std::string text =
+      written_value([&](JsonWriter& writer) { writer.value(std::string_view(hostile)); });
+  const std::string back = json::parse(text).get<std::string>();  // throws where it is not valid UTF-8
+  CHECK(back.starts_with("a\"b\\c\n\t\x01\x7f\xC3\xB6\xEF\xBF\xBD"));
+  CHECK(back.find("\xF0\x9F\x9A\x9A") != std::string::npos);
+}
+
+TEST_CASE("json: empty lists and mappings") {
+  CHECK(written_value([](JsonWriter& w) { w.begin_array(), w.end_array(); }) == "[]");
+  CHECK(written_value([](JsonWriter& w) { w.begin_object(), w.end_object(); }) == "{}");
+}
+
+TEST_CASE("json: 65,536 devices and 300,000 links are written in less than a second") {
+  RunResult run = run_of("1", 65536, 1e6);
+  run.per_device.assign(
+      65536,
+      {"n1234.gpu5", 0.12345678901234567, 1e8 / 3, 1e8 / 7, 1e10 / 3, 1.0 / 3, {1e9 / 3, 2, 3, 4, 5, 6}});
+  run.per_link.assign(300000, {"n1234.gpu5.nvlink2.up", 1e8 / 3, 1.0 / 3});
+  const Results results{"large", {run}, {}};
+  const auto start = std::chrono::steady_clock::now();
+  const std::string text = written(results);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  CHECK(text.size() > 30'000'000);
+#ifdef NDEBUG  // a debug build or a sanitizer's is no measure
+  CHECK(took.count() < 1.0);
+#endif
+}

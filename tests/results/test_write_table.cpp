@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "sim/results/write_table.h"
+#include "tests/results/results_fixture.h"
+
+using namespace convoy;
+
+TEST_CASE("table: a block a model, a line a run, columns under their titles") {
+  std::vector<RunResult> runs;
+  for (const char* model : {"toy", "vgg16"})
+    for (const std::int64_t devices : {1, 8}) {
+      RunResult run = run_of("", devices, devices == 1 ? 50 : 300.0);
+      run.model = model;
+      run.point = coordinates({{"model", model}, {"cluster.nodes", std::to_string(devices)}});
+      if (devices == 8) {
+        run.exposed_comm_s = 0.05;
+        run.comm_bytes = 1e9;
+        run.bottleneck = {"link", "ps0.nic", 0.944, ""};
+        run.fits = std::string(model) == "toy";
+      }
+      runs.push_back(run);
+    }
+  CHECK(
+      table({"demo", runs, {}}) ==
+      "toy on box (k80)\n"
+      "strategy         devices    step  images/s  scaling  exposed comm     sent   peak memory  bottleneck\n"
+      "ring all-reduce        1  200 ms      50.0    100 %             -        -      1.00 MiB  compute 100 "
+      "%\n"
+      "ring all-reduce        8  267 ms       300     75 %       50.0 ms  954 MiB      1.00 MiB  ps0.nic 94 "
+      "%\n"
+      "\n"
+      "vgg16 on box (k80)\n"
+      "strategy         devices    step  images/s  scaling  exposed comm     sent   peak memory  bottleneck\n"
+      "ring all-reduce        1  200 ms      50.0    100 %             -        -      1.00 MiB  compute 100 "
+      "%\n"
+      "ring all-reduce        8  267 ms       300     75 %       50.0 ms  954 MiB  1.00 MiB (!)  ps0.nic 94 "
+      "%\n"
+      "\n"
+      "(!) more than the device's memory: this run would fail\n");
+}
+
+TEST_CASE("table: swept values have columns of their own, long ones are cut") {
+  RunResult run = run_of("1", 2, 10);
+  run.point = coordinates({{"training.batch_per_device", "8"},
+                           {"strategy.schedule", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]"}});
+  const std::string text = table({"demo", {run}, {}});
+  CHECK(text.find("strategy         batch_per_device  schedule                                  devices") !=
+        std::string::npos);
+  CHECK(text.find("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1...") != std::string::npos);
+}
+
+TEST_CASE("table: letters that take several bytes do not push columns apart") {
+  RunResult one = run_of("1", 2, 10), two = run_of("2", 2, 10);
+  one.strategy =
+      "Gr\xC3\xB6\xC3\x9F"
+      "e";
+  two.strategy = "Grosse";
+  std::istringstream lines(table({"demo", {one, two}, {}}));
+  std::string line, first, second;
+  std::getline(lines, line), std::getline(lines, line), std::getline(lines, first),
+      std::getline(lines, second);
+  CHECK(first.size() == second.size() + 2);  // of the same width, with two letters of two bytes each
+}

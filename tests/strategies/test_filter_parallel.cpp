@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/base/input_error.h"
+#include "strategies/filter_shares.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+/// Hosts of one device each, of the given speeds in MFLOPS, on a switch of 1 MB/s and 1 ms: times of tiny
+/// models are milliseconds, and memory is so fast that only FLOPs count.
+std::string slow_star(const std::vector<double>& mflops, const std::string& kind = "switch") {
+  std::string nodes, servers, devices;
+  for (std::size_t i = 0; i < mflops.size(); ++i) {
+    nodes += fmt::format("{{name: n{0}-, count: 1, server: s{0}}},", i);
+    servers +=
+        fmt::format("s{0}: {{devices: [{{device: d{0}, count: 1}}], interconnect: {{kind: none}}}},", i);
+    devices += fmt::format(
+        "d{}: {{peak: {{fp32: {}MFLOPS}}, memory: 1GB, memory_bandwidth: 1000TB/s, efficiency: 1.0, "
+        "launch_overhead: 0us}},",
+        i, mflops[i]);
+  }
+  return fmt::format(
+      "{{name: lab, nodes: [{}], fabric: {{kind: {}, bandwidth: 1MB/s, latency: 1ms}}, servers: {{{}}}, "
+      "devices: "
+      "{{{}}}}}",
+      nodes, kind, servers, devices);
+}
+
+const std::string two_convolutions =
+    "{name: toy, input: [2, 4, 4], layers: [{name: conv1, kind: conv2d, out_channels: 4, kernel: 1, bias: "
+    "false}, {name: conv2, kind: conv2d, out_channels: 4, kernel: 1, bias: false}]}";
+
+std::string filters_of(int k1, int k2) {
+  return fmt::format("{{name: cifar_two_conv, filters: [{}, {}]}}", k1, k2);
+}
+
+std::string error_of(const std::string& strategy, int devices) {
+  try {
+    lab::Experiment(two_convolutions, slow_star(std::vector<double>(static_cast<std::size_t>(devices), 1.0)),
+                    strategy, 4);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a step of two devices by hand") {
+  // 20 images, 2 of 4 filters each. At 1 MB/s, 1 ms:
+  // conv1 forward   inputs 20 * 2*16*4 = 2560 B and filters 2*2*4 = 16 B: 3.576 ms; 2 * (2*2*16) FLOPs an
+  //                 image: 2.56 ms; outputs 20 * 2*16*4 = 2560 B: 3.56 ms
+  // conv2 forward   inputs 5120 B, filters 2*4*4 = 32 B: 6.152 ms; 2 * (4*2*16) FLOPs an image: 5.12 ms;
+  //                 outputs 3.56 ms
+  // conv2 backward  output gradients 3.56 ms; data and weight gradient 10.24 ms; partial data gradient 5120 B
+  //                 and weight gradient 32 B: 6.152 ms; one addition of 20*4*16 values: 1.28 ms
+  // conv1 backward  output gradients 3.56 ms; weight gradient 2.56 ms; its 16 B: 1.016 ms
+  // update          2 FLOPs for each of 24 weights: 0.048 ms
+  const lab::Experiment experiment(two_convolutions, slow_star({1, 1}), "{kind: filter_parallel}", 10);
+  const ReplayResult result = experiment.run();
+  const double forward = 3.576 + 2.56 + 3.56 + 6.152 + 5.12 + 3.56;
+  const double backward = 3.56 + 10.24 + 6.152 + 1.28 + 3.56 + 2.56 + 1.016;
+  CHECK(result.step_time_s == doctest::Approx(1e-3 * (forward + backward + 0.048)).epsilon(1e-9));
+  // The worker holds at most: inputs of both layers 2560 + 5120, filters 16 + 32, in conv2's backward also
+  // its output gradient 2560, weight gradient 32 and partial data gradient 5120.
+  CHECK(result.endpoints[1].peak_memory_bytes == 2560 + 5120 + 16 + 32 + 2560 + 32 + 5120);
+}
+
+TEST_CASE("the same on a shared medium: both directions share it, but never meet") {
+  const auto step_s = [](const std::string& kind) {
+    return lab::Experiment(two_convolutions, slow_star({1, 1}, kind), "{kind: filter_parallel}", 10)
+        .run()
+        .step_time_s;
+  };
+  CHECK(step_s("shared") == doctest::Approx(step_s("switch")).epsilon(1e-9));
+  // Four devices: three messages at a time share the air as they share the master's NIC.
+  const auto four = [](const std::string& kind) {
+    return lab::Experiment(two_convolutions, slow_star({1, 1, 1, 1}, kind), "{kind: filter_parallel}", 10)
+        .run()
+        .step_time_s;
+  };
+  CHECK(four("shared") == doctest::Approx(four("switch")).epsilon(1e-9));
+}
+
+TEST_CASE("volume is the closed form, whatever the devices, batch and filters") {
+  for (const int n : {2, 3, 4, 7}) {
+    for (const int batch : {1, 5}) {
+      for (const auto& [k1, k2] : {std::pair{50, 500}, std::pair{11, 13}}) {
+        for (const std::string shares : {"equal", "probed"}) {
+          CAPTURE(n);
+          CAPTURE(batch);
+          CAPTURE(k1);
+          CAPTURE(shares);
+          std::vector<double> speeds;
+          for (int i = 0; i < n; ++i) speeds.push_back(shares == "equal" ? 1.0 : 1.0 + i % 3);
+          const lab::Experiment experiment(filters_of(k1, k2), slow_star(speeds),
+                                           "{kind: filter_parallel, shares: " + shares + "}", batch);
+          const ReplayResult result = experiment.run();
+          // 5x5 valid convolutions, 2x2 pooling: 3x32x32 -> k1 x 28x28 -> k1 x 14x14 -> k2 x 10x10.
+          const double images = n * batch, others = n - 1;
+          const std::vector<SharedConvolution> convolutions = share_filters(
+              {experiment.graph(), experiment.machine(), experiment.cost(), {batch, std::nullopt, {}}},
+              shares == "equal" ? FilterShares::equal : FilterShares::probed, 0, images);
+          const double sent1 = k1 - static_cast<double>(convolutions[0].filters[0]),
+                       sent2 = k2 - static_cast<double>(convolutions[1].filters[0]);
+          const double inputs = images * (3 * 32 * 32 + k1 * 14.0 * 14) * others;
+          const double filters = sent1 * 3 * 25 + sent2 * k1 * 25;
+          const double outputs = images * (sent1 * 28 * 28 + sent2 * 10 * 10);
+          const double partial = images * k1 * 14.0 * 14 * others;  // the first layer has no data gradient
+          CHECK(result.comm_bytes ==
+                doctest::Approx(4 * (inputs + 2 * filters + 2 * outputs + partial)).epsilon(1e-12));
+          CHECK(experiment.plan().partition->connectivity_bytes ==
+                doctest::Approx(result.comm_bytes).epsilon(1e-12));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("all filters are computed once, and the step is never shorter than work over devices") {
+  for (const std::string& model :
+       {filters_of(50, 500), std::string("squeezenet1_1"), std::string("resnet18")}) {
+    CAPTURE(model);
+    const lab::Experiment experiment(model, slow_star({1e6, 2e6, 3e6}), "{kind: filter_parallel}", 2);
+    std::map<std::string, double> done_flops;
+    for (const Role& role : experiment.plan().roles)
+      for (const Task& task : role.program)
+        for (const PlanOp& op : task.ops)
+          done_flops[op.name] += op.work.flops_per_image * op.images + op.work.flops_fixed;
+    double work_flops = 0;
+    for (const Operation& operation : experiment.graph().operations) {
+      CAPTURE(operation.name);
+      const double images = operation.phase == Phase::update ? 1 : 6;
+      const double expected = operation.work.flops_per_image * images + operation.work.flops_fixed;
+      CHECK(done_flops.at(operation.name) == doctest::Approx(expected).epsilon(1e-12));
+      work_flops += expected;
+    }
+    CHECK(experiment.run().step_time_s >= work_flops / 6e12);
+  }
+}
+
+TEST_CASE("one device is exactly the single strategy") {
+  for (const std::string model : {"resnet18", "cifar_two_conv"}) {
+    const lab::Experiment filter(model, slow_star({1e6}), "{kind: filter_parallel}", 4);
+    const lab::Experiment single(model, slow_star({1e6}), "{kind: single}", 4);
+    const ReplayResult a = filter.run(), b = single.run();
+    CHECK(a.step_time_s == doctest::Approx(b.step_time_s).epsilon(1e-9));
+    CHECK(a.endpoints[0].peak_memory_bytes == b.endpoints[0].peak_memory_bytes);
+    CHECK(a.comm_bytes == 0);
+  }
+}
+
+TEST_CASE("probed shares follow the speed of devices and equal ones begin with the master") {
+  const lab::Experiment experiment(filters_of(8, 9), slow_star({1, 1, 2}), "{kind: single}", 1);
+  const StrategyInput input{
+      experiment.graph(), experiment.machine(), experiment.cost(), {1, std::nullopt, {}}};
+  const auto probed = share_filters(input, FilterShares::probed, 0, 3);
+  CHECK(probed[0].filters == std::vector<std::int64_t>{2, 2, 4});
+  // 9 filters: 2.25, 2.25 and 4.5 round to 2, 2 and 5.
+  CHECK(probed[1].filters == std::vector<std::int64_t>{2, 2, 5});
+  const auto equal = share_filters(input, FilterShares::equal, 1, 3);
+  CHECK(equal[0].filters == std::vector<std::int64_t>{3, 3, 2});
+  CHECK(equal[1].filters == std::vector<std::int64_t>{3, 3, 3});
+}
+
+TEST_CASE("probed shares are faster than equal ones where the devices differ, and the same where not") {
+  const auto step_s = [](const std::vector<double>& speeds, const std::string& shares) {
+    return lab::Experiment(filters_of(60, 120), slow_star(speeds),
+                           "{kind: filter_parallel, shares: " + shares + "}", 1)
+        .run()
+        .step_time_s;
+  };
+  CHECK(step_s({1, 3, 1, 1}, "probed") < 0.9 * step_s({1, 3, 1, 1}, "equal"));
+  CHECK(step_s({2, 2, 2, 2}, "probed") == doctest::Approx(step_s({2, 2, 2, 2}, "equal")).epsilon(1e-9));
+}
+
+TEST_CASE("with overlap a slow master computes while its messages are under way") {
+  const auto step_s = [](const std::string& overlap) {
+    return lab::Experiment(two_convolutions, slow_star({0.1, 1}),
+                           "{kind: filter_parallel, shares: equal, overlap: " + overlap + "}", 10)
+        .run()
+        .step_time_s;
+  };
+  // A tenth of the speed: its own share takes 25.6, 51.2, 102.4 and 25.6 ms, longer than each exchange, so
+  // that overlap saves just the sending: 3.576 + 6.152 + 3.56 + 3.56 ms.
+  CHECK(step_s("false") - step_s("true") == doctest::Approx(16.848e-3).epsilon(1e-9));
+}
+
+TEST_CASE("any device can be the master, and all bytes pass it") {
+  const lab::Experiment experiment(two_convolutions, slow_star({1, 1, 1}),
+                                   "{kind: filter_parallel, master: 2}", 10);
+  CHECK(experiment.plan().roles[0].members == std::vector<EndpointId>{2});
+  const ReplayResult result = experiment.run();
+  CHECK(result.endpoints[2].sent_bytes + result.endpoints[2].received_bytes ==
+        doctest::Approx(result.comm_bytes).epsilon(1e-12));
+}
+
+TEST_CASE("folded and unfolded agree, and 64 devices run") {
+  const lab::Experiment experiment(filters_of(500, 1500), slow_star(std::vector<double>(64, 1e6)),
+                                   "{kind: filter_parallel}", 1);
+  CHECK(experiment.run(true).step_time_s == doctest::Approx(experiment.run(false).step_time_s).epsilon(1e-9));
+}
+
+TEST_CASE("a master that is not there, unknown shares and keys are errors that say what is allowed") {
+  CHECK(error_of("{kind: filter_parallel, master: 2}", 2) ==
+        "strategy:1:33: strategy.master: there is no device 2; the cluster has 2, 0 to 1");
+  CHECK(error_of("{kind: filter_parallel, shares: speed}", 2) ==
+        "strategy:1:33: strategy.shares: unknown value 'speed'; allowed: equal, probed");
+  CHECK(error_of("{kind: filter_parallel, micro_batches: 2}", 2) ==
+        "strategy:1:25: strategy.micro_batches: unknown key; known here: kind, master, overlap, shares");
+}
