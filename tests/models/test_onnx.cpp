@@ -260,7 +260,7 @@ TEST_CASE("weights listed among the inputs, without initialisers, are weights") 
   CHECK(summarize(import(onnx)).parameters == 135);
 }
 
-TEST_CASE("a softmax that ends the network is the loss's; without a loss it stays") {
+TEST_CASE("a softmax that ends the network is the loss's, and stays where there is none") {
   OnnxWriter onnx;
   onnx.output(onnx.node("Softmax", {onnx.node("Flatten", {onnx.input("x", {1, 3, 8, 8})})}));
   CHECK(text(import(onnx)) == "flatten [192]");
