@@ -65,6 +65,10 @@ class Builder {
     for (std::size_t i = n; i-- > 0;)
       if (needs_gradient_[i]) backward(i);
     for (std::size_t i = 0; i < n; ++i) update(i);
+    for (Buffer& buffer : graph_.buffers) {
+      std::sort(buffer.uses.begin(), buffer.uses.end());
+      buffer.uses.erase(std::unique(buffer.uses.begin(), buffer.uses.end()), buffer.uses.end());
+    }
     std::stable_sort(graph_.buffers.begin(), graph_.buffers.end(),
                      [](const Buffer& a, const Buffer& b) { return a.born < b.born; });
     return std::move(graph_);
@@ -91,13 +95,15 @@ class Builder {
   }
 
   BufferId add_buffer(std::string name, double bytes, OpId born) {
-    graph_.buffers.push_back({std::move(name), MemoryClass::activations, bytes, 0, born, born, false});
+    graph_.buffers.push_back(
+        {std::move(name), MemoryClass::activations, bytes, 0, born, born, false, {born}});
     return static_cast<BufferId>(graph_.buffers.size() - 1);
   }
 
   /// `op` reads the buffer, which therefore lives until then.
   void use(BufferId buffer, OpId op) {
     graph_.buffers[buffer].dies = std::max(graph_.buffers[buffer].dies, op);
+    graph_.buffers[buffer].uses.push_back(op);
   }
   void use_saved(BufferId buffer, OpId op) {
     use(buffer, op);
@@ -195,7 +201,7 @@ class Builder {
                                          [&](LayerIndex input) { return receives_gradient(input); });
     if (!costs_[i].data_gradient) {
       for (const LayerIndex input : layer(i).inputs)
-        if (receives_gradient(input)) contribute(input, {gradient.op, gradient.buffer, false}, false);
+        if (receives_gradient(input)) contribute(i, input, {gradient.op, gradient.buffer, false}, false);
     } else if (into_inputs || custom) {
       data_gradient(i, gradient, custom);
     }
@@ -225,7 +231,7 @@ class Builder {
       if (!receives_gradient(input)) continue;
       const BufferId made =
           add_buffer(layer(at(input)).name + ".output_gradient", bytes_of(layer(at(input)).output), op);
-      contribute(input, {op, made, true}, custom);
+      contribute(i, input, {op, made, true}, custom);
     }
   }
 
@@ -243,7 +249,7 @@ class Builder {
 
   /// One reader's gradient of a layer's output. From the second reader on they are added up, at the cost of
   /// reading two tensors and writing one; a custom layer's given costs hold that already.
-  void contribute(LayerIndex to, const Gradient& more, bool sum_is_free) {
+  void contribute(std::size_t reader, LayerIndex to, const Gradient& more, bool sum_is_free) {
     std::optional<Gradient>& total = gradient_[at(to)];
     if (!total) {
       total = more;
@@ -260,6 +266,7 @@ class Builder {
       const std::string name =
           layer(at(to)).name + ".gradient_sum" + (count > 1 ? fmt::format("{}", count) : "");
       op = add_operation(name, at(to), work, {total->op, more.op});
+      graph_.operations[op].reader = static_cast<std::uint32_t>(reader);
     }
     if (total->buffer) use(*total->buffer, op);
     if (more.buffer) use(*more.buffer, op);
@@ -307,15 +314,18 @@ double TrainingGraph::gradient_bytes() const {
 }
 
 std::array<double, memory_class_count> TrainingGraph::resident_bytes() const {
+  return convoy::resident_bytes(gradient_bytes() / element_bytes(options.precision), options);
+}
+
+std::array<double, memory_class_count> resident_bytes(double elements, const TrainingOptions& options) {
   static constexpr std::array<double, 3> optimizer_bytes{
       0, 4, 8};  // fp32 state a parameter: none, velocity, two moments
   const double element = element_bytes(options.precision);
-  const double count = gradient_bytes() / element;
   std::array<double, memory_class_count> bytes{};
-  bytes[static_cast<std::size_t>(MemoryClass::weights)] = (element < 4 ? element + 4 : element) * count;
-  bytes[static_cast<std::size_t>(MemoryClass::gradients)] = gradient_bytes();
+  bytes[static_cast<std::size_t>(MemoryClass::weights)] = (element < 4 ? element + 4 : element) * elements;
+  bytes[static_cast<std::size_t>(MemoryClass::gradients)] = element * elements;
   bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
-      optimizer_bytes[static_cast<std::size_t>(options.optimizer)] * count;
+      optimizer_bytes[static_cast<std::size_t>(options.optimizer)] * elements;
   return bytes;
 }
 

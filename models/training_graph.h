@@ -22,6 +22,9 @@ struct Operation {
   Phase phase;
   Work work;
   std::vector<OpId> inputs;  ///< operations whose results this one reads; all smaller than its own id
+  std::uint32_t reader =
+      no_reader;  ///< of a gradient sum: index of the layer whose part it adds to the others'
+  static constexpr std::uint32_t no_reader = 0xffffffff;
 };
 
 /// Who a byte of device memory belongs to; the order is that of results.json.
@@ -40,6 +43,7 @@ struct Buffer {
   OpId born;
   OpId dies;
   bool saved;  ///< kept from forward for backward (what saved_activation_bytes counts; of the loss: not)
+  std::vector<OpId> uses{};  ///< operations that write or read it, ascending: from `born` to `dies`
 };
 
 /// One parameter tensor, the unit of gradient buckets and of parameter-server shards.
@@ -76,6 +80,9 @@ struct TrainingGraph {
   /// the device.
   std::array<double, memory_class_count> resident_bytes() const;
 };
+
+/// The same for a part of the parameters.
+std::array<double, memory_class_count> resident_bytes(double elements, const TrainingOptions& options);
 
 /// Operations, buffers and parameters of training `model`.
 /// FLOPs: forward from the layer's shape; a convolution's or linear layer's data gradient and weight gradient

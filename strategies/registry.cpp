@@ -2,6 +2,8 @@
 
 #include "strategies/data_parallel.h"
 #include "strategies/filter_parallel.h"
+#include "strategies/hypergraph.h"
+#include "strategies/pipeline.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
@@ -45,6 +47,36 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"master", "0 | a device's index", "the device that holds the parameters and does the rest"},
         {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
        &read_filter_parallel},
+      {"hypergraph",
+       "model parallelism by layer nodes: channels and neurons partitioned as a hypergraph",
+       {{"parts", "all devices | a number", "parts, one a device"},
+        {"epsilon", "0.10 | 0 to 1", "how far a part's work may exceed the mean"},
+        {"micro_batches", "1 | a number", "parts of the batch that are under way at a time"},
+        {"granularity", "auto | channel | layer | a number",
+         "channels a vertex; auto: as fine as epsilon needs"},
+        {"method", "hypergraph | layerwise | even | random", "how nodes get their parts"},
+        {"seed", "1 | a number", "method random: of its random numbers"}},
+       &read_hypergraph},
+      {"pipeline",
+       "the network cut into consecutive stages on devices of their own, fed with micro-batches",
+       {{"stages", "devices / replicas | a number", "parts of the network"},
+        {"replicas", "1 | a number", "pipelines side by side, that sum their gradients stage by stage"},
+        {"micro_batches", "1 | a number",
+         "parts of a pipeline's share of the batch, accumulated before the update"},
+        {"schedule", "1f1b | gpipe | naive",
+         "order on a device: forward and backward in turn, all forward first, or one micro-batch after the "
+         "other"},
+        {"partition", "optimal | balanced | even",
+         "the smallest estimated step that fits in memory (stages may take several devices), the smallest "
+         "slowest "
+         "stage, or as many layers each"},
+        {"begins", "a list of layers", "instead of partition: the first layer of each stage but the first"},
+        {"recompute", "never | always | except_last",
+         "keep only what stages get from each other, and run forward again before backward"},
+        {"neighbours", "auto | stages | replicas",
+         "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
+        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduce over replicas"}},
+       &read_pipeline},
   };
   return table;
 }

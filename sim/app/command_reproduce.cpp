@@ -10,6 +10,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/output_folder.h"
 #include "sim/app/reproduce.h"
+#include "sim/app/thesis.h"
 #include "sim/results/json_writer.h"
 
 namespace convoy {
@@ -20,11 +21,43 @@ struct Entry {
   Reproduction (*run)();
 };
 
-constexpr std::array entries{
-    Entry{"single-device", &reproduce_single_device},
-    Entry{"scaling", [] { return reproduce_scaling(std::max(1u, std::thread::hardware_concurrency())); }}};
+std::size_t all_cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
-void write_json(const std::vector<Reproduction>& reproductions, std::ostream& out) {
+constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
+                             Entry{"scaling", [] { return reproduce_scaling(all_cores()); }}};
+
+void write_claim(const Claim& claim, JsonWriter& json) {
+  json.begin_object(JsonWriter::Style::compact);
+  json.field("claim", claim.what);
+  json.field("setup", claim.setup);
+  json.field("kind", to_string(claim.kind));
+  json.field("unit", claim.unit);
+  json.key("published");
+  claim.published ? json.value(*claim.published) : json.null();
+  json.field("ours", claim.ours);
+  if (claim.kind != Claim::Kind::shown) {
+    if (claim.kind != Claim::Kind::expected) json.field("low", claim.low);
+    json.field("high", claim.high);
+    json.field("passed", claim.passed());
+  }
+  json.end_object();
+}
+
+void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
+  json.begin_object();
+  json.field("name", thesis.name);
+  json.field("title", thesis.title);
+  json.field("note", thesis.note);
+  json.field("passed", thesis.passed());
+  json.key("claims");
+  json.begin_array();
+  for (const Claim& claim : thesis.claims) write_claim(claim, json);
+  json.end_array();
+  json.end_object();
+}
+
+void write_json(const std::vector<Reproduction>& reproductions, const std::vector<ThesisReproduction>& theses,
+                std::ostream& out) {
   JsonWriter json(out);
   json.begin_object();
   json.field("schema", "convoy.reproduction/1");
@@ -58,6 +91,10 @@ void write_json(const std::vector<Reproduction>& reproductions, std::ostream& ou
     json.end_object();
   }
   json.end_array();
+  json.key("theses");
+  json.begin_array();
+  for (const ThesisReproduction& thesis : theses) write_thesis(thesis, json);
+  json.end_array();
   json.end_object();
   json.raw("\n");
 }
@@ -90,27 +127,69 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
                      reproduction.passed() ? "passed" : "FAILED");
 }
 
+/// "-93 +- 4" is told as the range that is accepted.
+std::string verdict_of(const Claim& claim) {
+  if (claim.kind == Claim::Kind::shown) return "";
+  const std::string range = claim.kind == Claim::Kind::expected
+                                ? fmt::format("at most {:.4g}", claim.high)
+                                : fmt::format("{:.4g} to {:.4g}", claim.low, claim.high);
+  return fmt::format("{}: {}", range, claim.passed() ? "passed" : "FAILED");
+}
+
+std::string error_of(const Claim& claim) {
+  if (claim.kind != Claim::Kind::published) return std::string(to_string(claim.kind));
+  if (claim.unit == "%") return fmt::format("{:+.1f} points", claim.ours - *claim.published);
+  return fmt::format("{:+.1f} %", 100 * (claim.ours / *claim.published - 1));
+}
+
+void write_table(const ThesisReproduction& thesis, std::ostream& out) {
+  std::size_t what_width = 5, setup_width = 5;
+  for (const Claim& claim : thesis.claims) {
+    what_width = std::max(what_width, claim.what.size());
+    setup_width = std::max(setup_width, claim.setup.size());
+  }
+  out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
+  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {}\n", "claim", what_width, "setup", setup_width,
+                     "published", "ours", "error", "accepted");
+  for (const Claim& claim : thesis.claims) {
+    const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
+    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {}\n", claim.what, what_width, claim.setup,
+                       setup_width, claim.published ? figure(*claim.published) : "-", figure(claim.ours),
+                       error_of(claim), verdict_of(claim));
+  }
+  out << fmt::format("{}: {}\n\n", thesis.name, thesis.passed() ? "passed" : "FAILED");
+}
+
 }  // namespace
 
 std::vector<std::string> reproduction_names() {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.emplace_back(entry.name);
+  for (const ThesisEntry& entry : thesis_entries()) names.emplace_back(entry.name);
   return names;
 }
 
 Exit reproduce_command(const ReproduceArguments& arguments) {
+  const auto wanted = [&](const char* name) {
+    return arguments.names.empty() ||
+           std::find(arguments.names.begin(), arguments.names.end(), name) != arguments.names.end();
+  };
   std::vector<Reproduction> reproductions;
   for (const Entry& entry : entries)
-    if (arguments.names.empty() ||
-        std::find(arguments.names.begin(), arguments.names.end(), entry.name) != arguments.names.end())
-      reproductions.push_back(entry.run());
+    if (wanted(entry.name)) reproductions.push_back(entry.run());
+  std::vector<ThesisReproduction> theses;
+  for (const ThesisEntry& entry : thesis_entries())
+    if (wanted(entry.name)) theses.push_back(entry.run(all_cores()));
   write_stdout([&](std::ostream& out) {
-    if (arguments.json) return write_json(reproductions, out);
+    if (arguments.json) return write_json(reproductions, theses, out);
     for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);
+    for (const ThesisReproduction& thesis : theses) write_table(thesis, out);
   });
-  const bool passed = std::all_of(reproductions.begin(), reproductions.end(),
-                                  [](const Reproduction& r) { return r.passed(); });
-  return passed ? Exit::done : Exit::check_failed;
+  const auto passed = [](const auto& made) { return made.passed(); };
+  return std::all_of(reproductions.begin(), reproductions.end(), passed) &&
+                 std::all_of(theses.begin(), theses.end(), passed)
+             ? Exit::done
+             : Exit::check_failed;
 }
 
 }  // namespace convoy

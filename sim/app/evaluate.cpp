@@ -58,6 +58,28 @@ void fill_links(const Machine& machine, const ReplayResult& replayed, RunResult&
   }
 }
 
+/// A pipeline's stages with what their devices did.
+void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machine,
+                 const ReplayResult& replayed, RunResult& result) {
+  double busy_s = 0, devices = 0;
+  for (const PipelineStage& stage : stages) {
+    StageResult& row = result.stages.emplace_back();
+    row.device = machine.devices[stage.devices.front()].name;
+    row.layers = stage.layers;
+    for (const EndpointId d : stage.devices) {
+      const EndpointUsage& usage = replayed.endpoints[d];
+      row.replicas.push_back(machine.devices[d].name);
+      row.compute_s = std::max(row.compute_s, usage.compute_s);
+      row.peak_memory_bytes = std::max(row.peak_memory_bytes, usage.peak_memory_bytes);
+      busy_s += usage.compute_s;
+      ++devices;
+    }
+  }
+  if (devices > 0)
+    result.bubble_fraction =
+        replayed.step_time_s > 0 ? std::max(0.0, 1 - busy_s / (devices * replayed.step_time_s)) : 0;
+}
+
 /// USD of an hour of all hosts; nothing where a price is unknown.
 std::optional<double> price_usd_per_h(const Machine& machine) {
   double price = 0;
@@ -126,6 +148,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   for (const Host& host : machine.hosts)
     result.energy_j += machine.host_types[host.type].host_power_w * replayed.step_time_s;
   fill_links(machine, replayed, result);
+  fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
   result.bottleneck = find_bottleneck(machine, replayed);
   return result;

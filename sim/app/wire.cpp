@@ -91,6 +91,16 @@ constexpr auto link_fields = [](auto& archive, auto& link) {
   archive.number(link.utilization);
 };
 
+constexpr auto text_field = [](auto& archive, auto& text) { archive.text(text); };
+
+constexpr auto stage_fields = [](auto& archive, auto& stage) {
+  archive.text(stage.device);
+  archive.list(stage.replicas, text_field);
+  archive.list(stage.layers, text_field);
+  archive.number(stage.compute_s);
+  archive.number(stage.peak_memory_bytes);
+};
+
 constexpr auto partition_fields = [](auto& archive, auto& partition) {
   archive.text(partition.method);
   for (auto* number : {&partition.connectivity_bytes, &partition.cut_bytes, &partition.load_imbalance})
@@ -113,6 +123,8 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.bottleneck.utilization);
   archive.list(run.per_device, device_fields);
   archive.list(run.per_link, link_fields);
+  archive.number(run.bubble_fraction);
+  archive.list(run.stages, stage_fields);
   archive.maybe(run.partition, partition_fields);
 };
 

@@ -96,6 +96,12 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
+/// A stage of a pipeline, as the strategy describes it.
+struct PipelineStage {
+  std::vector<EndpointId> devices;  ///< its replicas
+  std::vector<std::string> layers;
+};
+
 /// What a partition of the training graph's work over devices costs, where the strategy makes one.
 struct PartitionSummary {
   std::string method;
@@ -110,6 +116,9 @@ struct Plan {
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;  ///< of one step, over all devices: the global batch
+  // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
+  // have.
+  std::vector<PipelineStage> stages{};
   std::optional<PartitionSummary> partition;
 };
 

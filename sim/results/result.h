@@ -39,6 +39,15 @@ struct Bottleneck {
   bool operator==(const Bottleneck&) const = default;
 };
 
+/// A stage of a pipeline.
+struct StageResult {
+  std::string device;                 ///< of its first replica
+  std::vector<std::string> replicas;  ///< all its devices
+  std::vector<std::string> layers;
+  double compute_s = 0, peak_memory_bytes = 0;  ///< of the replica that computes longest, of the fullest one
+  bool operator==(const StageResult&) const = default;
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -58,6 +67,10 @@ struct RunResult {
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
+  /// Pipelines: share of the step that their devices do not compute in, on average; stages in order. Nothing
+  /// where the strategy has none.
+  std::optional<double> bubble_fraction;
+  std::vector<StageResult> stages;
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
 };
 

@@ -45,6 +45,22 @@ void write_bottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
   json.end_object();
 }
 
+void write_stage(JsonWriter& json, const StageResult& stage) {
+  json.begin_object(Style::compact);
+  json.field("device", stage.device);
+  json.key("replicas");
+  json.begin_array();
+  for (const std::string& name : stage.replicas) json.value(std::string_view(name));
+  json.end_array();
+  json.key("layers");
+  json.begin_array();
+  for (const std::string& name : stage.layers) json.value(std::string_view(name));
+  json.end_array();
+  json.field("compute_s", stage.compute_s);
+  json.field("peak_memory_bytes", stage.peak_memory_bytes);
+  json.end_object();
+}
+
 void write_partition(JsonWriter& json, const PartitionSummary& partition) {
   json.begin_object(Style::compact);
   json.field("method", partition.method);
@@ -90,6 +106,13 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_array();
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
+  if (run.bubble_fraction) json.field("bubble_fraction", *run.bubble_fraction);
+  if (!run.stages.empty()) {
+    json.key("stages");
+    json.begin_array();
+    for (const StageResult& stage : run.stages) write_stage(json, stage);
+    json.end_array();
+  }
   if (run.partition) {
     json.key("partition");
     write_partition(json, *run.partition);

@@ -58,3 +58,44 @@ TEST_CASE("reproduce: a table for people, with the verdict") {
   CHECK(run.out.find("scaling: mean error ") != std::string::npos);
   CHECK(run.out.find("%): passed\n") != std::string::npos);
 }
+
+TEST_CASE(
+    "reproduce: the theses' figures come out within their tolerances, and verdicts follow from the figures") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "eserol2019", "marques2016", "--json"});
+  CHECK(run.exit_code == 0);
+  const json report = json::parse(run.out);
+  CHECK(report["reproductions"].empty());
+  REQUIRE(report["theses"].size() == 2);
+  int published = 0;
+  for (const json& thesis : report["theses"]) {
+    for (const json& claim : thesis["claims"]) {
+      CAPTURE(claim.dump());
+      if (claim["kind"] == "shown") continue;
+      CHECK(claim["ours"].get<double>() <= claim["high"].get<double>());
+      if (claim["kind"] == "expected") continue;
+      CHECK(claim["ours"].get<double>() >= claim["low"].get<double>());
+      if (claim["kind"] == "published") ++published;
+    }
+  }
+  CHECK(published == 6 + 1);
+  // The claims as they were published: 4 points about -93 %, 15 % about 2.45, and 3.28 only calibrated.
+  const json& volume = report["theses"][0]["claims"][0];
+  CHECK(volume["published"] == -93);
+  CHECK(volume["low"] == -97);
+  CHECK(volume["high"] == -89);
+  const json& cpus = report["theses"][1]["claims"][0];
+  CHECK(cpus["kind"] == "calibrated");
+  CHECK(cpus["published"] == 3.28);
+  const json& gpus = report["theses"][1]["claims"][1];
+  CHECK(gpus["published"] == 2.45);
+  CHECK(gpus["low"].get<double>() == doctest::Approx(0.85 * 2.45).epsilon(1e-12));
+}
+
+TEST_CASE("reproduce: theses as tables") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "marques2016"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.find("Marques 2016: convolutions shared out by filters (marques2016)\n") == 0);
+  CHECK(run.out.find("\nmarques2016: passed\n") != std::string::npos);
+}

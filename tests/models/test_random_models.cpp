@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -92,6 +93,10 @@ void check_laws(const TrainingGraph& graph) {
     CHECK(std::is_sorted(op.inputs.begin(), op.inputs.end()));
     CHECK(op.work.flops_per_image >= 0);
     CHECK(op.work.bytes_per_image >= 0);
+    if (op.reader == Operation::no_reader) continue;
+    const std::vector<LayerIndex>& read = graph.model.layers[op.reader].inputs;
+    CHECK(std::find(read.begin(), read.end(), static_cast<LayerIndex>(op.layer)) != read.end());
+    CHECK(op.name.starts_with(graph.model.layers[op.layer].name + ".gradient_sum"));
   }
   std::map<std::string, int> names;
   for (const Operation& op : graph.operations) CHECK(++names[op.name] == 1);
@@ -99,6 +104,11 @@ void check_laws(const TrainingGraph& graph) {
     CHECK(buffer.born <= buffer.dies);
     CHECK(buffer.dies < graph.operations.size());
     CHECK(buffer.bytes_per_image > 0);
+    REQUIRE(!buffer.uses.empty());
+    CHECK(buffer.uses.front() == buffer.born);
+    CHECK(buffer.uses.back() == buffer.dies);
+    CHECK(std::adjacent_find(buffer.uses.begin(), buffer.uses.end(), std::greater_equal<>()) ==
+          buffer.uses.end());
     if (buffer.saved) CHECK(graph.operations[buffer.born].phase == Phase::forward);
     if (buffer.saved) CHECK(graph.operations[buffer.dies].phase != Phase::forward);
   }

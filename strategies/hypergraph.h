@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "strategies/strategy.h"
+
+namespace convoy {
+
+/// `kind: hypergraph`: model parallelism by layer nodes. The training graph's nodes are partitioned
+/// (node_hypergraph.h, hypergraph_partition.h); part p runs on device p, keeps the weights of its nodes, gets
+/// the outputs it reads of other parts once a part and sends back partial gradients. What is sent in a step
+/// is the connectivity-1 of the partition. Several micro-batches are under way at a time
+/// (micro_batch_order.h); every part updates its weights at the end.
+/// `method`: hypergraph, or what it is compared with: layerwise, even, random.
+/// Parts have equal shares of the work whatever the devices' speed. One part: exactly `single`.
+std::unique_ptr<Strategy> read_hypergraph(YamlMap& map);
+
+}  // namespace convoy

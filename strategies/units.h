@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "models/training_graph.h"
+
+namespace convoy {
+
+/// The pieces that a network can be cut into: its layers that run a kernel, in the model's (topological)
+/// order. Views (flatten, slice) go with the layer whose output they look at, so that only what is needed of
+/// it is sent. Any cut between two units is valid, whatever branches it crosses.
+struct Units {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  /// An output that another unit reads.
+  struct Tensor {
+    std::uint32_t layer;                 ///< index into Model::layers
+    std::uint32_t producer;              ///< unit
+    std::vector<std::uint32_t> readers;  ///< units, ascending, each once; all after the producer
+    double bytes_per_image;
+    bool has_gradient;  ///< and so its readers send a gradient of as many bytes back
+  };
+
+  std::vector<std::uint32_t> layers;   ///< by unit
+  std::vector<std::uint32_t> unit_of;  ///< by layer; none for views of the image
+  std::vector<Tensor> tensors;         ///< by layer
+  std::vector<double> parameters;      ///< elements, by unit
+
+  std::size_t size() const { return layers.size(); }
+};
+
+Units find_units(const TrainingGraph& graph);
+
+}  // namespace convoy
