@@ -124,7 +124,7 @@ TEST_CASE("EfficientNet B1 to B7 have torchvision's parameters") {
   }
 }
 
-TEST_CASE("U-Net, SSD300, LeNet-5 and DCGAN are those of their papers and reference codes") {
+TEST_CASE("U-Net, SSD300, Inception v4, LeNet-5 and DCGAN are those of their papers and reference codes") {
   const ModelSummary unet = summarize(model_from("unet"));
   CHECK(unet.layers.back().output_shape == Shape{2, 388, 388});  // figure 1
   CHECK(unet.parameters == 31030658);                            // the figure's 23 convolutions, with biases
@@ -136,6 +136,10 @@ TEST_CASE("U-Net, SSD300, LeNet-5 and DCGAN are those of their papers and refere
   for (const LayerSummary& layer : ssd.layers)
     if (layer.name.starts_with("boxes")) boxes += elements(layer.output_shape) / 4;
   CHECK(boxes == 8732);
+  // timm's inception_v4: 42.68 M parameters, 12.28 G multiply-adds by a count that takes normalizations too
+  const ModelSummary inception = summarize(model_from("inception_v4"));
+  CHECK(inception.parameters == 42679816);
+  CHECK(inception.forward_macs == 12253974624);
   // LeCun et al.: 61,706 with a full C3 and a linear output: 156 + 2416 + 48120 + 10164 + 850
   CHECK(summarize(model_from("lenet5")).parameters == 61706);
   // PyTorch's examples/dcgan, nz = 100, ngf = ndf = 64
