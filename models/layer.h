@@ -39,20 +39,26 @@ struct ConvTranspose2d {
   Size2 kernel, stride, padding{0, 0}, output_padding{0, 0};
   std::int64_t groups = 1;
   bool bias = true;
+  Size2 dilation;
   bool operator==(const ConvTranspose2d&) const = default;
 };
 
 struct Linear {
   std::int64_t out_features = 0;
   bool bias = true;
+  bool last_axis = false;  ///< of any tensor, at each place along the other axes; else of a vector
   bool operator==(const Linear&) const = default;
 };
 
-/// Batch or layer normalization over channels, with a learned scale and shift unless `affine` is false.
+/// Normalization with a learned scale and shift a channel unless `affine` is false: batch (over images and
+/// places), layer (over channels), group (over places and the channels of a group; as many groups as channels
+/// is instance normalization).
 struct Normalization {
-  enum class Over : std::uint8_t { batch, layer };
+  enum class Over : std::uint8_t { batch, layer, group };
   Over over = Over::batch;
   bool affine = true;
+  bool last_axis = false;   ///< layer: channels are the last axis, not the first
+  std::int64_t groups = 1;  ///< group
   bool operator==(const Normalization&) const = default;
 };
 
@@ -101,14 +107,15 @@ struct Flatten {
   bool operator==(const Flatten&) const = default;
 };
 
-/// Along the channels.
+/// Along an axis, by default the channels.
 struct Concat {
+  std::int64_t axis = 0;
   bool operator==(const Concat&) const = default;
 };
 
-/// Channels first, first + 1, ..., last - 1 of the input.
+/// Indices first, first + step, ... below last along an axis, by default of the channels.
 struct Slice {
-  std::int64_t first = 0, last = 0;
+  std::int64_t first = 0, last = 0, axis = 0, step = 1;
   bool operator==(const Slice&) const = default;
 };
 
@@ -117,12 +124,12 @@ struct ChannelShuffle {
   bool operator==(const ChannelShuffle&) const = default;
 };
 
-/// Sum of tensors of one shape.
+/// Sum of tensors of one shape, or of size 1 where others are larger.
 struct Add {
   bool operator==(const Add&) const = default;
 };
 
-/// Product of two tensors; the second may be [channels, 1, 1] (squeeze and excitation).
+/// Product of two tensors of one shape, or of size 1 where the other is larger (squeeze and excitation).
 struct Multiply {
   bool operator==(const Multiply&) const = default;
 };
@@ -134,7 +141,39 @@ struct Scale {
 
 struct Upsample {
   std::int64_t scale = 2;
+  Size2 size{0, 0};  ///< where not 0: the height and width to reach, `scale` means nothing
   bool operator==(const Upsample&) const = default;
+};
+
+/// The same values under another shape; a view.
+struct Reshape {
+  Shape output;
+  bool operator==(const Reshape&) const = default;
+};
+
+/// Axis i of the output is axis axes[i] of the input; a view.
+struct Transpose {
+  std::vector<std::int64_t> axes;
+  bool operator==(const Transpose&) const = default;
+};
+
+/// Zeros around height and width.
+struct Pad {
+  std::int64_t top = 0, left = 0, bottom = 0, right = 0;
+  bool operator==(const Pad&) const = default;
+};
+
+/// Product of two tensors of matrices, [..., m, k] by [..., k, n].
+struct MatMul {
+  bool operator==(const MatMul&) const = default;
+};
+
+/// Any operation that reads its inputs once and writes its output once: what has no kind of its own.
+struct Elementwise {
+  Shape output;  ///< empty: the first input's
+  std::int64_t parameters = 0;
+  bool keeps_inputs = true;  ///< until its backward pass
+  bool operator==(const Elementwise&) const = default;
 };
 
 /// A layer given by its costs, per image.
@@ -146,9 +185,10 @@ struct Custom {
   bool operator==(const Custom&) const = default;
 };
 
-using LayerKind = std::variant<Conv2d, ConvTranspose2d, Linear, Normalization, LocalResponseNorm, Activation,
-                               Pool, AdaptiveAvgPool, Dropout, Flatten, Concat, Slice, ChannelShuffle, Add,
-                               Multiply, Scale, Upsample, Custom>;
+using LayerKind =
+    std::variant<Conv2d, ConvTranspose2d, Linear, Normalization, LocalResponseNorm, Activation, Pool,
+                 AdaptiveAvgPool, Dropout, Flatten, Concat, Slice, ChannelShuffle, Add, Multiply, Scale,
+                 Upsample, Reshape, Transpose, Pad, MatMul, Elementwise, Custom>;
 
 /// The word of the YAML key `kind`: "conv2d", "relu", "max_pool".
 std::string_view kind_name(const LayerKind& kind);

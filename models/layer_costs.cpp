@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "models/layer_costs.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 namespace convoy {
 namespace {
@@ -22,7 +24,11 @@ double activation_flops(Activation::Function function) {
 class CostRules {
  public:
   CostRules(const Model& model, const Layer& layer) : layer_(layer) {
-    for (const LayerIndex input : layer.inputs) in_ += static_cast<double>(elements(model.shape_of(input)));
+    for (const LayerIndex input : layer.inputs) {
+      const auto values = static_cast<double>(elements(model.shape_of(input)));
+      in_ += values;
+      smallest_ = std::min(smallest_, values);
+    }
     out_ = static_cast<double>(elements(layer.output));
     parameters_ = static_cast<double>(layer.parameter_elements());
     if (!layer.inputs.empty()) channels_ = model.shape_of(layer.inputs.front()).front();
@@ -64,7 +70,7 @@ class CostRules {
 
   /// Max pooling's backward follows the indices; the mean's spreads each gradient over its window.
   LayerCosts operator()(const Pool& pool) const {
-    const double flops = static_cast<double>(pool.kernel.h * pool.kernel.w) * out_;
+    const double flops = static_cast<double>(pool.kernel.h) * static_cast<double>(pool.kernel.w) * out_;
     const bool max = pool.mode == Pool::Mode::max;
     const double indices = max ? index_bytes * out_ : 0;
     return {KernelKind::pooling, KernelCost{flops, in_ + out_, 0, indices},
@@ -96,9 +102,11 @@ class CostRules {
     return elementwise({0, 2 * out_, 0, 0}, {0, 2 * out_, 0, 0});
   }
 
-  /// Each input's gradient is the gradient itself.
+  /// Each input's gradient is the gradient itself, summed up where the input was the smaller.
   LayerCosts operator()(const Add&) const {
-    return {KernelKind::elementwise, KernelCost{in_ - out_, in_ + out_, 0, 0}, std::nullopt, std::nullopt};
+    const double sums = static_cast<double>(layer_.inputs.size() - 1) * out_;
+    if (smallest_ < out_) return elementwise({sums, in_ + out_, 0, 0}, {sums, in_ + out_, 0, 0});
+    return {KernelKind::elementwise, KernelCost{sums, in_ + out_, 0, 0}, std::nullopt, std::nullopt};
   }
 
   /// Backward: gradient times the other input, for both; reads gradient and inputs, writes two gradients.
@@ -114,6 +122,27 @@ class CostRules {
 
   LayerCosts operator()(const Upsample&) const {
     return elementwise({0, in_ + out_, 0, 0}, {out_, in_ + out_, 0, 0});
+  }
+
+  LayerCosts operator()(const Reshape&) const { return {}; }
+  LayerCosts operator()(const Transpose&) const { return {}; }
+
+  LayerCosts operator()(const Pad&) const {
+    return elementwise({0, in_ + out_, 0, 0}, {0, in_ + out_, 0, 0});
+  }
+
+  /// Backward: gradient times the other input, for both.
+  LayerCosts operator()(const MatMul&) const {
+    const double flops = 2.0 * static_cast<double>(layer_.macs);
+    return {KernelKind::matmul, KernelCost{flops, in_ + out_, 0, 0},
+            KernelCost{2 * flops, 2 * (in_ + out_), 0, 0}, std::nullopt};
+  }
+
+  LayerCosts operator()(const Elementwise& any) const {
+    LayerCosts costs = elementwise({out_, in_ + out_, parameters_, 0},
+                                   {out_, (any.keeps_inputs ? 2 : 1) * in_ + out_, parameters_, 0});
+    if (any.parameters > 0) costs.weight_gradient = KernelCost{2 * out_, in_ + out_, parameters_, 0};
+    return costs;
   }
 
   LayerCosts operator()(const Custom& custom) const {
@@ -140,6 +169,7 @@ class CostRules {
 
   const Layer& layer_;
   double in_ = 0, out_ = 0, parameters_ = 0;
+  double smallest_ = std::numeric_limits<double>::infinity();  ///< values of the smallest input
   std::int64_t channels_ = 0;
 };
 
@@ -169,14 +199,20 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;
   if (layer.macs == 0) return work;
+  if (kernel == KernelKind::matmul) {  // [rows, in] by [in, out]
+    work.in_channels = model.shape_of(layer.inputs.front()).back();
+    work.out_channels = layer.output.back();
+    work.out_h = elements(layer.output) / work.out_channels;
+    work.out_w = 1;
+    if (layer.output.size() == 1) work.out_h = work.out_w = 0;
+    return work;
+  }
   work.in_channels = model.shape_of(layer.inputs.front()).front();
   work.out_channels = layer.output.front();
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) set_geometry(*conv, work);
   if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) set_geometry(*conv, work);
-  if (layer.output.size() == 3) {
-    work.out_h = layer.output[1];
-    work.out_w = layer.output[2];
-  }
+  work.out_h = layer.output[1];
+  work.out_w = layer.output[2];
   return work;
 }
 

@@ -13,6 +13,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t max_size = 1'000'000'000;
+constexpr std::int64_t max_axes = 8;
 
 /// A key that is one number or [height, width].
 Size2 size2_or(YamlMap& map, std::string_view key, Size2 fallback, std::int64_t min) {
@@ -56,6 +57,7 @@ LayerKind read_conv_transpose2d(YamlMap& map) {
   conv.output_padding = size2_or(map, "output_padding", {0, 0}, 0);
   conv.groups = map.integer_or("groups", 1, 1, max_size);
   conv.bias = map.flag_or("bias", true);
+  conv.dilation = size2_or(map, "dilation", {1, 1}, 1);
   return conv;
 }
 
@@ -63,12 +65,22 @@ LayerKind read_linear(YamlMap& map) {
   Linear linear;
   linear.out_features = map.integer("out_features", 1, max_size);
   linear.bias = map.flag_or("bias", true);
+  linear.last_axis = map.flag_or("last_axis", false);
   return linear;
 }
 
-template <Normalization::Over over>
-LayerKind read_normalization(YamlMap& map) {
-  return Normalization{over, map.flag_or("affine", true)};
+LayerKind read_batch_norm(YamlMap& map) {
+  return Normalization{Normalization::Over::batch, map.flag_or("affine", true)};
+}
+
+LayerKind read_layer_norm(YamlMap& map) {
+  return Normalization{Normalization::Over::layer, map.flag_or("affine", true),
+                       map.flag_or("last_axis", false)};
+}
+
+LayerKind read_group_norm(YamlMap& map) {
+  return Normalization{Normalization::Over::group, map.flag_or("affine", true), false,
+                       map.integer("groups", 1, max_size)};
 }
 
 LayerKind read_local_response_norm(YamlMap& map) {
@@ -103,25 +115,71 @@ LayerKind read_slice(YamlMap& map) {
   slice.last = map.integer("last", 1, max_size);
   if (slice.last <= slice.first)
     map.fail("last", fmt::format("must be more than first, which is {}", slice.first));
+  slice.axis = map.integer_or("axis", 0, 0, max_axes - 1);
+  slice.step = map.integer_or("step", 1, 1, max_size);
   return slice;
 }
 
+LayerKind read_concat(YamlMap& map) { return Concat{map.integer_or("axis", 0, 0, max_axes - 1)}; }
+
 LayerKind read_channel_shuffle(YamlMap& map) { return ChannelShuffle{map.integer("groups", 1, max_size)}; }
 
-LayerKind read_upsample(YamlMap& map) { return Upsample{map.integer_or("scale", 2, 1, max_size)}; }
+LayerKind read_upsample(YamlMap& map) {
+  if (!map.has("size")) return Upsample{map.integer_or("scale", 2, 1, max_size)};
+  if (map.has("scale")) map.fail("scale", "size is given too; give one of the two");
+  return Upsample{1, size2(map, "size")};
+}
+
+Shape read_shape(YamlMap& map, std::string_view key) {
+  const YamlNode& list = map.node(key);
+  if (list.kind != YamlNode::Kind::sequence || list.items.empty() || list.items.size() > max_axes)
+    map.fail(key, fmt::format("expected a shape such as [64, 8, 8] or [1000], found {}",
+                              list.items.size() > max_axes ? "a longer list" : describe(list)));
+  Shape shape;
+  for (std::size_t i = 0; i < list.items.size(); ++i)
+    shape.push_back(read_integer(list.items[i], fmt::format("{}[{}]", map.path_of(key), i), 1, max_size));
+  return shape;
+}
+
+LayerKind read_reshape(YamlMap& map) { return Reshape{read_shape(map, "output")}; }
+
+LayerKind read_transpose(YamlMap& map) {
+  const YamlNode& list = map.node("axes");
+  const bool is_list = list.kind == YamlNode::Kind::sequence;
+  if (!is_list || list.items.empty() || list.items.size() > max_axes)
+    map.fail("axes",
+             fmt::format("expected the axes of the input in their new order, such as [1, 2, 0], found {}",
+                         is_list ? fmt::format("a list of {}", list.items.size()) : describe(list)));
+  Transpose transpose;
+  for (std::size_t i = 0; i < list.items.size(); ++i)
+    transpose.axes.push_back(
+        read_integer(list.items[i], fmt::format("{}[{}]", map.path_of("axes"), i), 0, max_axes - 1));
+  return transpose;
+}
+
+LayerKind read_pad(YamlMap& map) {
+  Pad pad;
+  pad.top = map.integer_or("top", 0, 0, max_size);
+  pad.left = map.integer_or("left", 0, 0, max_size);
+  pad.bottom = map.integer_or("bottom", 0, 0, max_size);
+  pad.right = map.integer_or("right", 0, 0, max_size);
+  return pad;
+}
+
+LayerKind read_elementwise(YamlMap& map) {
+  Elementwise elementwise;
+  if (map.has("output")) elementwise.output = read_shape(map, "output");
+  elementwise.parameters = map.integer_or("parameters", 0, 0);
+  elementwise.keeps_inputs = map.flag_or("keeps_inputs", true);
+  return elementwise;
+}
 
 LayerKind read_custom(YamlMap& map) {
   Custom custom;
   custom.forward_flops = map.number("forward_flops", 0);
   custom.backward_flops = map.number("backward_flops", 0);
   custom.parameters = map.integer_or("parameters", 0, 0);
-  const YamlNode& output = map.node("output");
-  if (output.kind != YamlNode::Kind::sequence || output.items.empty())
-    map.fail("output",
-             fmt::format("expected a shape such as [64, 8, 8] or [1000], found {}", describe(output)));
-  for (std::size_t i = 0; i < output.items.size(); ++i)
-    custom.output.push_back(
-        read_integer(output.items[i], fmt::format("{}[{}]", map.path_of("output"), i), 1, max_size));
+  custom.output = read_shape(map, "output");
   custom.memory_bytes = map.number_or("memory_bytes", 0, 0);
   return custom;
 }
@@ -138,9 +196,10 @@ constexpr std::array entries{
     LayerEntry{"conv2d", "convolution, dense or grouped", read_conv2d},
     LayerEntry{"conv_transpose2d", "transposed convolution", read_conv_transpose2d},
     LayerEntry{"linear", "fully connected layer on a vector", read_linear},
-    LayerEntry{"batch_norm", "batch normalization", read_normalization<Normalization::Over::batch>},
-    LayerEntry{"layer_norm", "layer normalization over the channels",
-               read_normalization<Normalization::Over::layer>},
+    LayerEntry{"batch_norm", "batch normalization", read_batch_norm},
+    LayerEntry{"layer_norm", "layer normalization over the channels", read_layer_norm},
+    LayerEntry{"group_norm", "group normalization; instance normalization with a group a channel",
+               read_group_norm},
     LayerEntry{"local_response_norm", "local response normalization across channels",
                read_local_response_norm},
     LayerEntry{"relu", "max(x, 0)", read_activation<relu>},
@@ -158,14 +217,19 @@ constexpr std::array entries{
     LayerEntry{"adaptive_avg_pool", "mean of windows chosen to give an output size", read_adaptive_avg_pool},
     LayerEntry{"dropout", "random zeros while training", read_dropout},
     LayerEntry{"flatten", "the input as a vector; a view, free of cost", read_plain<Flatten>},
-    LayerEntry{"concat", "inputs one after the other along the channels", read_plain<Concat>},
-    LayerEntry{"slice", "a range of channels; a view", read_slice},
+    LayerEntry{"concat", "inputs one after the other along the channels, or another axis", read_concat},
+    LayerEntry{"slice", "a range of channels, or along another axis; a view", read_slice},
     LayerEntry{"channel_shuffle", "channels of the groups interleaved", read_channel_shuffle},
-    LayerEntry{"add", "sum of inputs of one shape", read_plain<Add>},
-    LayerEntry{"multiply", "product of two inputs; the second may be one value a channel",
+    LayerEntry{"add", "sum of inputs of one shape, or of size 1 where others are larger", read_plain<Add>},
+    LayerEntry{"multiply", "product of two inputs of one shape, or of size 1 where the other is larger",
                read_plain<Multiply>},
     LayerEntry{"scale", "a learned factor a channel", read_plain<Scale>},
-    LayerEntry{"upsample", "height and width times a whole number", read_upsample},
+    LayerEntry{"upsample", "height and width times a whole number, or to a size", read_upsample},
+    LayerEntry{"reshape", "the same values under another shape; a view", read_reshape},
+    LayerEntry{"transpose", "axes in another order; a view", read_transpose},
+    LayerEntry{"pad", "zeros around height and width", read_pad},
+    LayerEntry{"matmul", "product of two inputs of matrices", read_plain<MatMul>},
+    LayerEntry{"elementwise", "anything that reads its inputs and writes its output once", read_elementwise},
     LayerEntry{"custom", "a layer given by its costs, per image", read_custom},
 };
 
@@ -189,7 +253,8 @@ std::string_view kind_name(const LayerKind& kind) {
     std::string_view operator()(const ConvTranspose2d&) const { return "conv_transpose2d"; }
     std::string_view operator()(const Linear&) const { return "linear"; }
     std::string_view operator()(const Normalization& norm) const {
-      return norm.over == Normalization::Over::batch ? "batch_norm" : "layer_norm";
+      static constexpr std::array<std::string_view, 3> names{"batch_norm", "layer_norm", "group_norm"};
+      return names[static_cast<std::size_t>(norm.over)];
     }
     std::string_view operator()(const LocalResponseNorm&) const { return "local_response_norm"; }
     std::string_view operator()(const Activation& activation) const {
@@ -211,6 +276,11 @@ std::string_view kind_name(const LayerKind& kind) {
     std::string_view operator()(const Multiply&) const { return "multiply"; }
     std::string_view operator()(const Scale&) const { return "scale"; }
     std::string_view operator()(const Upsample&) const { return "upsample"; }
+    std::string_view operator()(const Reshape&) const { return "reshape"; }
+    std::string_view operator()(const Transpose&) const { return "transpose"; }
+    std::string_view operator()(const Pad&) const { return "pad"; }
+    std::string_view operator()(const MatMul&) const { return "matmul"; }
+    std::string_view operator()(const Elementwise&) const { return "elementwise"; }
     std::string_view operator()(const Custom&) const { return "custom"; }
   };
   return std::visit(Name{}, kind);

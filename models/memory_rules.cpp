@@ -19,11 +19,16 @@ struct Rules {
 
   /// native_batch_norm_backward(grad, input, ...); its mean and deviation a channel are not an image's.
   /// native_layer_norm_backward(grad, input, mean, rstd, ...): two values a position.
+  /// native_group_norm_backward(grad, input, mean, rstd, ...): two values a group.
   MemoryRules operator()(const Normalization& norm) const {
     MemoryRules rules{.input_for_data = true, .input_for_weights = norm.affine};
     if (norm.over == Normalization::Over::layer) {
       rules.extra = "statistics";
-      rules.extra_bytes = 2 * 4 * values / static_cast<double>(output.front());
+      rules.extra_bytes =
+          2 * 4 * values / static_cast<double>(norm.last_axis ? output.back() : output.front());
+    } else if (norm.over == Normalization::Over::group) {
+      rules.extra = "statistics";
+      rules.extra_bytes = 2 * 4 * static_cast<double>(norm.groups);
     }
     return rules;
   }
@@ -75,6 +80,16 @@ struct Rules {
   MemoryRules operator()(const ChannelShuffle&) const { return {}; }
   MemoryRules operator()(const Add&) const { return {}; }
   MemoryRules operator()(const Upsample&) const { return {}; }
+  MemoryRules operator()(const Reshape&) const { return {.view = true}; }
+  MemoryRules operator()(const Transpose&) const { return {.view = true}; }
+  MemoryRules operator()(const Pad&) const { return {}; }
+
+  /// mm: each input for the other's gradient.
+  MemoryRules operator()(const MatMul&) const { return {.input_for_data = true}; }
+
+  MemoryRules operator()(const Elementwise& any) const {
+    return {.input_for_data = any.keeps_inputs, .input_for_weights = any.keeps_inputs && any.parameters > 0};
+  }
 
   /// mul: each input for the other's gradient.
   MemoryRules operator()(const Multiply&) const { return {.input_for_data = true}; }

@@ -9,6 +9,7 @@
 #include "models/layer_order.h"
 #include "models/layer_registry.h"
 #include "models/model.h"
+#include "models/onnx_import.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
@@ -217,6 +218,17 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
   }
 }
 
+Model read_onnx(YamlMap& map) {
+  const std::string file = beside(map.pos("onnx"), map.text("onnx"));
+  OnnxOptions options;
+  options.cross_entropy_loss = map.choice_or("loss", {"none", "cross_entropy"}, 1) == 1;
+  if (map.has("input")) options.input = read_input(map);
+  map.finish();
+  Model model = import_onnx(load_onnx(file), file, options);
+  model.name = fs::path(file).stem().string();
+  return model;
+}
+
 }  // namespace
 
 std::vector<std::string> zoo_names() { return data_names("models/zoo"); }
@@ -228,9 +240,7 @@ Model read_model(const YamlNode& node) {
     throw InputError(node.pos, fmt::format("{}: expected the name of a zoo model or a mapping, found {}",
                                            path, describe(node)));
   YamlMap map(node, path);
-  if (map.has("onnx"))
-    map.fail("onnx",
-             "ONNX models need a convoy built with ONNX support; write the model out as YAML or use the zoo");
+  if (map.has("onnx")) return read_onnx(map);
   if (map.has("layers")) return read_definition(node, path, nullptr);
   if (map.has("file")) {
     const YamlNode definition = load_yaml(beside(map.pos("file"), map.text("file")));

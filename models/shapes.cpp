@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
+#include <numeric>
+#include <utility>
 
 namespace convoy {
 namespace {
@@ -34,13 +37,15 @@ class Inference {
     if (conv.output_padding.h >= conv.stride.h || conv.output_padding.w >= conv.stride.w) {
       if (conv.output_padding != Size2{0, 0}) fail("output_padding must be smaller than the stride");
     }
-    // PyTorch, ConvTranspose2d, dilation 1.
-    const auto side = [&](std::int64_t size, std::int64_t stride, std::int64_t padding, std::int64_t kernel,
+    // PyTorch, ConvTranspose2d.
+    const auto side = [&](std::int64_t size, std::int64_t stride, std::int64_t padding, std::int64_t reach,
                           std::int64_t output_padding) {
-      return product({size - 1, stride}) - 2 * padding + kernel + output_padding;
+      return product({size - 1, stride}) - 2 * padding + reach + output_padding;
     };
-    const std::int64_t h = side(in[1], conv.stride.h, conv.padding.h, conv.kernel.h, conv.output_padding.h);
-    const std::int64_t w = side(in[2], conv.stride.w, conv.padding.w, conv.kernel.w, conv.output_padding.w);
+    const std::int64_t h = side(in[1], conv.stride.h, conv.padding.h,
+                                conv.dilation.h * (conv.kernel.h - 1) + 1, conv.output_padding.h);
+    const std::int64_t w = side(in[2], conv.stride.w, conv.padding.w,
+                                conv.dilation.w * (conv.kernel.w - 1) + 1, conv.output_padding.w);
     if (h < 1 || w < 1)
       fail(fmt::format("padding [{}, {}] leaves nothing of the output of an input {}", conv.padding.h,
                        conv.padding.w, to_string(in)));
@@ -52,17 +57,21 @@ class Inference {
 
   void operator()(const Linear& linear) {
     const Shape& in = only();
-    if (in.size() != 1)
+    if (in.size() != 1 && !linear.last_axis)
       fail(fmt::format("linear needs a vector of features, its input is {}; put a flatten before it",
                        to_string(in)));
-    layer_.output = {linear.out_features};
-    layer_.macs = product({in[0], linear.out_features});
-    weights(layer_.macs, linear.bias ? linear.out_features : 0);
+    layer_.output = in;
+    layer_.output.back() = linear.out_features;
+    layer_.macs = product({product(in), linear.out_features});
+    weights(product({in.back(), linear.out_features}), linear.bias ? linear.out_features : 0);
   }
 
   void operator()(const Normalization& norm) {
     layer_.output = only();
-    if (norm.affine) weights(layer_.output[0], layer_.output[0]);
+    const std::int64_t channels = norm.last_axis ? layer_.output.back() : layer_.output.front();
+    if (channels % norm.groups != 0)
+      fail(fmt::format("{} input channels cannot be divided into {} groups", channels, norm.groups));
+    if (norm.affine) weights(channels, channels);
   }
 
   void operator()(const LocalResponseNorm&) { layer_.output = only(); }
@@ -79,14 +88,18 @@ class Inference {
 
   void operator()(const Flatten&) { layer_.output = {product(only())}; }
 
-  void operator()(const Concat&) {
+  void operator()(const Concat& concat) {
     several(2);
     Shape out = inputs_.front();
-    out[0] = 0;
-    for (const Shape& in : inputs_) {
-      if (in.size() != out.size() || !std::equal(in.begin() + 1, in.end(), out.begin() + 1))
-        fail(fmt::format("concat needs inputs that differ in channels only, got {}", all_inputs()));
-      out[0] += in[0];
+    const auto axis = static_cast<std::size_t>(concat.axis);
+    if (axis >= out.size()) fail(fmt::format("concat along axis {} of {}", axis, all_inputs()));
+    out[axis] = 0;
+    for (Shape in : inputs_) {
+      const std::int64_t size = axis < in.size() ? std::exchange(in[axis], out[axis]) : 0;
+      if (in != out)
+        fail(fmt::format("concat needs inputs that differ in {} only, got {}",
+                         axis == 0 ? "channels" : fmt::format("axis {}", axis), all_inputs()));
+      out[axis] += size;
       product(out);
     }
     layer_.output = out;
@@ -94,9 +107,13 @@ class Inference {
 
   void operator()(const Slice& slice) {
     layer_.output = only();
-    if (slice.last > layer_.output[0])
-      fail(fmt::format("slice up to channel {} of an input {}", slice.last, to_string(layer_.output)));
-    layer_.output[0] = slice.last - slice.first;
+    const auto axis = static_cast<std::size_t>(slice.axis);
+    if (axis >= layer_.output.size())
+      fail(fmt::format("slice along axis {} of an input {}", axis, to_string(layer_.output)));
+    if (slice.last > layer_.output[axis])
+      fail(fmt::format("slice up to {} {} of an input {}", axis == 0 ? "channel" : "index", slice.last,
+                       to_string(layer_.output)));
+    layer_.output[axis] = (slice.last - slice.first + slice.step - 1) / slice.step;
   }
 
   void operator()(const ChannelShuffle& shuffle) {
@@ -108,19 +125,13 @@ class Inference {
 
   void operator()(const Add&) {
     several(2);
-    for (const Shape& in : inputs_)
-      if (in != inputs_.front()) fail(fmt::format("add needs inputs of one shape, got {}", all_inputs()));
-    layer_.output = inputs_.front();
+    layer_.output = broadcast();
   }
 
   void operator()(const Multiply&) {
     several(2);
-    const Shape& a = inputs_[0];
-    const bool per_channel = a.size() == 3 && inputs_[1] == Shape{a[0], 1, 1};
-    if (inputs_.size() != 2 || !(inputs_[1] == a || per_channel))
-      fail(fmt::format("multiply needs two inputs of one shape, or a second of one value a channel, got {}",
-                       all_inputs()));
-    layer_.output = a;
+    if (inputs_.size() != 2) fail(fmt::format("multiply needs two inputs, got {}", all_inputs()));
+    layer_.output = broadcast();
   }
 
   void operator()(const Scale&) {
@@ -130,7 +141,53 @@ class Inference {
 
   void operator()(const Upsample& upsample) {
     const Shape& in = image();
-    layer_.output = {in[0], product({in[1], upsample.scale}), product({in[2], upsample.scale})};
+    layer_.output = upsample.size.h > 0
+                        ? Shape{in[0], upsample.size.h, upsample.size.w}
+                        : Shape{in[0], product({in[1], upsample.scale}), product({in[2], upsample.scale})};
+  }
+
+  void operator()(const Reshape& reshape) {
+    const Shape& in = only();
+    if (product(in) != product(reshape.output))
+      fail(fmt::format("reshape of {} to {}, which has another number of values", to_string(in),
+                       to_string(reshape.output)));
+    layer_.output = reshape.output;
+  }
+
+  void operator()(const Transpose& transpose) {
+    const Shape& in = only();
+    Shape sorted = transpose.axes, all(in.size());
+    std::sort(sorted.begin(), sorted.end());
+    std::iota(all.begin(), all.end(), 0);
+    if (sorted != all)
+      fail(fmt::format("axes {} are not those of an input {} in another order", to_string(transpose.axes),
+                       to_string(in)));
+    layer_.output.clear();
+    for (const std::int64_t axis : transpose.axes)
+      layer_.output.push_back(in[static_cast<std::size_t>(axis)]);
+  }
+
+  void operator()(const Pad& pad) {
+    const Shape& in = image();
+    layer_.output = {in[0], in[1] + pad.top + pad.bottom, in[2] + pad.left + pad.right};
+  }
+
+  void operator()(const MatMul&) {
+    several(2);
+    const Shape &a = inputs_[0], &b = inputs_[1];
+    const std::size_t n = a.size();
+    if (inputs_.size() != 2 || n < 2 || b.size() != n || a[n - 1] != b[n - 2] ||
+        !std::equal(a.begin(), a.end() - 2, b.begin()))
+      fail(fmt::format("matmul needs inputs [..., m, k] and [..., k, n], got {}", all_inputs()));
+    layer_.output = a;
+    layer_.output.back() = b.back();
+    layer_.macs = product({product(a), b.back()});
+  }
+
+  void operator()(const Elementwise& elementwise) {
+    several(1);
+    layer_.output = elementwise.output.empty() ? inputs_.front() : elementwise.output;
+    if (elementwise.parameters > 0) layer_.parameters = {{"weight", elementwise.parameters}};
   }
 
   void operator()(const Custom& custom) {
@@ -166,6 +223,22 @@ class Inference {
       fail(fmt::format("{} needs an input [channels, height, width], its input is {}", kind_name(layer_.kind),
                        to_string(in)));
     return in;
+  }
+
+  /// The shape that inputs of size 1 grow to along each axis.
+  Shape broadcast() const {
+    Shape out = inputs_.front();
+    for (const Shape& in : inputs_) {
+      bool fits = in.size() == out.size();
+      for (std::size_t i = 0; fits && i < out.size(); ++i) {
+        fits = in[i] == out[i] || in[i] == 1 || out[i] == 1;
+        out[i] = std::max(out[i], in[i]);
+      }
+      if (!fits)
+        fail(fmt::format("{} needs inputs of one shape, or of size 1 where another is larger, got {}",
+                         kind_name(layer_.kind), all_inputs()));
+    }
+    return out;
   }
 
   void several(std::size_t least) const {

@@ -92,8 +92,14 @@ struct CommandLine {
   void add_show() {
     CLI::App* sub = app.add_subcommand("show", "what there is, or one thing in detail");
     sub->add_option("WHAT", show.what, "what to show")->required()->check(CLI::IsMember(show_subjects()));
-    sub->add_option("NAME", show.name, "one of them in detail; for models also a YAML file");
-    sub->add_flag("--json", show.json, "as JSON");
+    sub->add_option("NAME", show.name, "one of them in detail; for models also a YAML or ONNX file");
+    CLI::Option* json = sub->add_flag("--json", show.json, "as JSON");
+    sub->add_flag("--dot", show.dot, "a model as a drawing for Graphviz")->excludes(json);
+    CLI::Option* device = sub->add_option("--device", show.device, "a model's time on this device, by layer");
+    sub->add_option("--batch", show.batch, "images a step on it (default: 32)")
+        ->check(CLI::Range(1, 1'000'000))
+        ->needs(device);
+    sub->add_option("--precision", show.precision, "fp32 (default), tf32, fp16 or bf16")->needs(device);
     sub->callback([this] { command = [this] { return show_command(show); }; });
   }
   void add_calibrate() {

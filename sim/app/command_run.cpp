@@ -57,6 +57,10 @@ std::string files_text(const std::string& path, bool trace) {
                      trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
 }
 
+void warn(const Experiment& experiment) {
+  for (const std::string& warning : model_warnings(experiment)) fmt::print(stderr, "convoy: warning: {}\n", warning);
+}
+
 /// Names the first points that failed.
 Exit report(const std::vector<std::string>& failures) {
   constexpr std::size_t named = 10;
@@ -82,6 +86,7 @@ Exit run_command(const RunArguments& arguments) {
 
   const std::optional<JobStudy> study = study_of(experiment);
   SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, Progress()});
+  warn(experiment);
   if (outcome.runs.empty()) return report(outcome.failures);
   Results results{experiment.name(), {}, {}};
   for (RunOutput& run : outcome.runs) results.runs.push_back(std::move(run.result));
@@ -111,6 +116,7 @@ Exit check_command(const CheckArguments& arguments) {
   study_of(experiment);
   const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
   if (!failures.empty()) return report(failures);
+  warn(experiment);
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} {}\n", experiment.name(), experiment.size(),
                        experiment.size() == 1 ? "run" : "runs");

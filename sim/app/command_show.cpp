@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <tuple>
 
 #include "models/model.h"
-#include "models/summary.h"
 #include "sim/app/commands.h"
 #include "sim/app/output_folder.h"
+#include "sim/app/show_model.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
@@ -47,79 +48,6 @@ void print_list(std::ostream& out, const Listing& listing, bool as_json) {
   }
 }
 
-// --- models
-
-Model load_model(const std::string& name) {
-  YamlNode scalar;
-  scalar.kind = YamlNode::Kind::scalar;
-  scalar.scalar = name;
-  scalar.pos = scalar.key_pos = argument_pos("models");
-  const bool is_file = name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".onnx");
-  if (!is_file) return read_model(scalar);
-  YamlNode mapping;
-  mapping.kind = YamlNode::Kind::mapping;
-  mapping.pos = mapping.key_pos = scalar.pos;
-  mapping.entries.emplace_back(name.ends_with(".onnx") ? "onnx" : "file", std::move(scalar));
-  return read_model(mapping);
-}
-
-void model_json(std::ostream& out, const ModelSummary& model) {
-  JsonWriter json(out);
-  json.begin_object();
-  json.field("name", model.name);
-  json.field("parameters", model.parameters);
-  json.field("parameter_tensors", static_cast<std::int64_t>(model.parameter_tensors));
-  json.field("forward_macs", model.forward_macs);
-  json.field("forward_flops", model.forward_flops);
-  json.field("saved_activation_bytes", model.saved_activation_bytes);
-  json.key("layers");
-  json.begin_array();
-  for (const LayerSummary& layer : model.layers) {
-    json.begin_object(Style::compact);
-    json.field("name", layer.name);
-    json.field("kind", layer.kind);
-    json.key("output_shape");
-    json.begin_array();
-    for (const std::int64_t size : layer.output_shape) json.value(size);
-    json.end_array();
-    json.field("parameters", layer.parameters);
-    json.field("forward_macs", layer.forward_macs);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  json.raw("\n");
-}
-
-void model_text(std::ostream& out, const ModelSummary& model) {
-  out << fmt::format(
-      "{}: {:.2f} M parameters in {} tensors, {:.3f} G multiply-adds an image, {} saved for backward an "
-      "image\n\n",
-      model.name, static_cast<double>(model.parameters) / 1e6, model.parameter_tensors,
-      static_cast<double>(model.forward_macs) / 1e9, format_bytes(model.saved_activation_bytes));
-  std::size_t width = 5;
-  for (const LayerSummary& layer : model.layers) width = std::max(width, layer.name.size());
-  out << fmt::format("{:<{}}  {:<18}  {:<18}  {:>12}  {:>14}\n", "layer", width, "kind", "output",
-                     "parameters", "multiply-adds");
-  for (const LayerSummary& layer : model.layers)
-    out << fmt::format("{:<{}}  {:<18}  {:<18}  {:>12}  {:>14}\n", layer.name, width, layer.kind,
-                       to_string(layer.output_shape), layer.parameters, layer.forward_macs);
-}
-
-void show_model(std::ostream& out, const std::string& name, bool as_json) {
-  const ModelSummary model = summarize(load_model(name));
-  as_json ? model_json(out, model) : model_text(out, model);
-}
-
-std::string model_line(const std::string& name) {
-  if (name.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string::npos)
-    return "a family: put numbers for the capitals";
-  const ModelSummary model = summarize(load_model(name));
-  return fmt::format("{:7.2f} M parameters  {:7.3f} G multiply-adds an image",
-                     static_cast<double>(model.parameters) / 1e6,
-                     static_cast<double>(model.forward_macs) / 1e9);
-}
-
 // --- devices
 
 std::string peaks_text(const DeviceType& device) {
@@ -135,7 +63,8 @@ std::string device_line(const std::string& name) {
                      format_bandwidth(device.memory_bandwidth_Bps), peaks_text(device));
 }
 
-void show_device(std::ostream& out, const std::string& name, bool as_json) {
+void show_device(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
   const DeviceType device = load_device(name, argument_pos("devices"));
   if (!as_json) {
     out << fmt::format(
@@ -205,7 +134,8 @@ void server_fields(JsonWriter& json, const ServerSpec& server) {
   json.field("fabric", server.fabric ? server.fabric->text() : std::string{});
 }
 
-void show_server(std::ostream& out, const std::string& name, bool as_json) {
+void show_server(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
   const ServerSpec server = load_server(name, argument_pos("servers"));
   if (!as_json) {
     out << fmt::format("{}: {}\n  devices   {}\n  price     {}\n  network   {}\n", name, server.title,
@@ -225,7 +155,8 @@ std::string cluster_line(const std::string& name) {
   return fmt::format("{} nodes, {} devices", cluster.node_count(), cluster.device_count());
 }
 
-void show_cluster(std::ostream& out, const std::string& name, bool as_json) {
+void show_cluster(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
   const ClusterSpec cluster = load_cluster(name, argument_pos("clusters"));
   if (!as_json) {
     out << fmt::format("{}: {} nodes, {} devices\n", name, cluster.node_count(), cluster.device_count());
@@ -271,7 +202,8 @@ const StrategyEntry& strategy_entry(const std::string& name) {
 
 std::string strategy_line(const std::string& name) { return std::string(strategy_entry(name).summary); }
 
-void show_strategy(std::ostream& out, const std::string& name, bool as_json) {
+void show_strategy(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
   const StrategyEntry& entry = strategy_entry(name);
   if (!as_json) {
     out << fmt::format("{}: {}\n", entry.kind, entry.summary);
@@ -301,7 +233,7 @@ struct Subject {
   const char* name;
   std::vector<std::string> (*names)();
   std::string (*line)(const std::string& name);
-  void (*show)(std::ostream& out, const std::string& name, bool as_json);
+  void (*show)(std::ostream& out, const ShowArguments& arguments);
 };
 
 constexpr std::array subjects{Subject{"models", &zoo_names, &model_line, &show_model},
@@ -321,11 +253,15 @@ std::vector<std::string> show_subjects() {
 Exit show_command(const ShowArguments& arguments) {
   const auto subject = std::find_if(subjects.begin(), subjects.end(),
                                     [&](const Subject& s) { return s.name == arguments.what; });
+  const bool one_model = arguments.what == "models" && !arguments.name.empty();
+  if (!one_model && (arguments.dot || !arguments.device.empty()))
+    throw InputError(argument_pos(arguments.what),
+                     "--dot and --device show one model: convoy show models NAME");
   write_stdout([&](std::ostream& out) {
     if (arguments.name.empty())
       print_list(out, {subject->names(), subject->line}, arguments.json);
     else
-      subject->show(out, arguments.name, arguments.json);
+      subject->show(out, arguments);
   });
   return Exit::done;
 }

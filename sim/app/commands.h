@@ -31,7 +31,10 @@ struct CheckArguments {
 struct ShowArguments {
   std::string what;  ///< one of show_subjects()
   std::string name;  ///< "": list them all
-  bool json = false;
+  bool json = false, dot = false;
+  std::string device;  ///< of one model's times; "": none
+  std::string precision = "fp32";
+  std::int64_t batch = 32;
 };
 
 struct CalibrateArguments {

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
+#include "models/model.h"
 #include "sim/app/wire.h"
 #include "sim/app/workers.h"
 
@@ -44,6 +47,19 @@ std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t j
   if (first) throw InputError({}, message);
   std::erase(failures, "");
   return failures;
+}
+
+std::vector<std::string> model_warnings(const Experiment& experiment) {
+  const auto coordinates = experiment.coordinates(0);
+  const bool swept = std::any_of(coordinates.begin(), coordinates.end(),
+                                 [](const auto& axis) { return axis.first.starts_with("model"); });
+  std::set<std::string> models, warnings;
+  for (std::size_t i = 0; i < (swept ? experiment.size() : 1); ++i) {
+    const YamlNode node = experiment.point(i).model;
+    if (!models.insert(fingerprint(node)).second) continue;
+    for (std::string& warning : read_model(node).warnings) warnings.insert(std::move(warning));
+  }
+  return {warnings.begin(), warnings.end()};
 }
 
 SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options) {

@@ -26,6 +26,9 @@ struct SweepOutcome {
 /// SweepOutcome. @throws InputError: the first point's that is wrong.
 std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs);
 
+/// What its models were read without, a line each. @pre check_sweep has passed.
+std::vector<std::string> model_warnings(const Experiment& experiment);
+
 /// Simulates every point after check_sweep has passed all of them. A single point runs in this process.
 SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options);
 

@@ -28,7 +28,7 @@ TEST_CASE("every registered layer kind and every zoo model is described in docs/
 TEST_CASE("a layer read from its entry has the name of its kind") {
   const std::string keys =
       ", out_channels: 2, kernel: 1, out_features: 2, first: 0, last: 1, groups: 1, "
-      "forward_flops: 1, backward_flops: 1, output: [1], ";
+      "forward_flops: 1, backward_flops: 1, output: [1], axes: [0], ";
   for (const LayerEntry& entry : layer_registry()) {
     CAPTURE(entry.kind);
     const YamlNode node = parse_yaml("{kind: " + std::string(entry.kind) + keys + "}", "test.yaml");

@@ -112,13 +112,14 @@ TEST_CASE("inputs of unlike shapes are errors that show them") {
       "  - {name: b, kind: custom, forward_flops: 1, backward_flops: 2, output: [4, 5, 5], "
       "inputs: [input]}\n";
   CHECK(layers_error("[3, 8, 8]", two + "  - {name: x, kind: add, inputs: [a, b]}\n") ==
-        "test.yaml:6:5: layer 'x': add needs inputs of one shape, got [4, 6, 6] and [4, 5, 5]");
+        "test.yaml:6:5: layer 'x': add needs inputs of one shape, or of size 1 where another is larger, got "
+        "[4, 6, 6] and [4, 5, 5]");
   CHECK(layers_error("[3, 8, 8]", two + "  - {name: x, kind: concat, inputs: [a, b]}\n") ==
         "test.yaml:6:5: layer 'x': concat needs inputs that differ in channels only, got [4, 6, 6] and [4, "
         "5, 5]");
   CHECK(layers_error("[3, 8, 8]", two + "  - {name: x, kind: multiply, inputs: [a, b]}\n") ==
-        "test.yaml:6:5: layer 'x': multiply needs two inputs of one shape, or a second of one value a "
-        "channel, got "
+        "test.yaml:6:5: layer 'x': multiply needs inputs of one shape, or of size 1 where another is larger, "
+        "got "
         "[4, 6, 6] and [4, 5, 5]");
   CHECK(layers_error("[3, 8, 8]", two + "  - {name: x, kind: linear, out_features: 2, inputs: [b]}\n") ==
         "test.yaml:6:5: layer 'x': linear needs a vector of features, its input is [4, 5, 5]; put a flatten "

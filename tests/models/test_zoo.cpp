@@ -57,6 +57,12 @@ constexpr Published published[] = {
     {"regnet_y_400mf", 4344144, 225, 401842848, 33630848},
     // less one float of stochastic depth for each of 9 and 17 blocks
     {"efficientnet_b0", 5288548, 213, 385814752, 88444932 - 9 * 4, 4. * 1280 * 7 * 7},
+    {"mobilenet_v3_large", 5483032, 174, 216589760, 44302112, 4. * 960 * 7 * 7},
+    {"mobilenet_v3_small", 2542856, 142, 56510400, 16282720, 4. * 576 * 7 * 7},
+    {"shufflenet_v2_x0_5", 1366792, 170, 40476448, 11055360},
+    {"shufflenet_v2_x1_5", 3503624, 170, 295759392, 28616960},
+    {"shufflenet_v2_x2_0", 7393996, 170, 583253464, 38352064},
+    {"wide_resnet101_2", 126886696, 314, 22753050624, 166793216},
     {"convnext_tiny", 28589128, 182, 4455531264, 109306404 - 17 * 4, 4. * 768 * 7 * 7},
 };
 
@@ -107,6 +113,40 @@ TEST_CASE("VGG-16 for CIFAR-10 is the convolutions and one layer of 512 to 10") 
   CHECK(summary.parameters == 14714688 + 5130);  // VGG-16's convolutions; 512 * 10 + 10
 }
 
+TEST_CASE("EfficientNet B1 to B7 have torchvision's parameters") {
+  constexpr std::pair<std::int64_t, std::size_t> counted[] = {
+      {7794184, 301},  {9109994, 301},  {12233232, 340}, {19341616, 418},
+      {30389784, 506}, {43040704, 584}, {66347960, 711}};
+  for (std::size_t i = 0; i < std::size(counted); ++i) {
+    const ModelSummary summary = summarize(model_from("efficientnet_b" + std::to_string(i + 1)));
+    CHECK(summary.parameters == counted[i].first);
+    CHECK(summary.parameter_tensors == counted[i].second);
+  }
+}
+
+TEST_CASE("U-Net, SSD300, Inception v4, LeNet-5 and DCGAN are those of their papers and reference codes") {
+  const ModelSummary unet = summarize(model_from("unet"));
+  CHECK(unet.layers.back().output_shape == Shape{2, 388, 388});  // figure 1
+  CHECK(unet.parameters == 31030658);                            // the figure's 23 convolutions, with biases
+  // torchvision's ssd300_vgg16: 35,641,826 parameters in 71 tensors; 8732 boxes (the paper's section 3.2)
+  const ModelSummary ssd = summarize(model_from("ssd300_vgg16"));
+  CHECK(ssd.parameters == 35641826);
+  CHECK(ssd.parameter_tensors == 71);
+  std::int64_t boxes = 0;
+  for (const LayerSummary& layer : ssd.layers)
+    if (layer.name.starts_with("boxes")) boxes += elements(layer.output_shape) / 4;
+  CHECK(boxes == 8732);
+  // timm's inception_v4: 42.68 M parameters, 12.28 G multiply-adds by a count that takes normalizations too
+  const ModelSummary inception = summarize(model_from("inception_v4"));
+  CHECK(inception.parameters == 42679816);
+  CHECK(inception.forward_macs == 12253974624);
+  // LeCun et al.: 61,706 with a full C3 and a linear output: 156 + 2416 + 48120 + 10164 + 850
+  CHECK(summarize(model_from("lenet5")).parameters == 61706);
+  // PyTorch's examples/dcgan, nz = 100, ngf = ndf = 64
+  CHECK(summarize(model_from("dcgan_generator")).parameters == 3576704);
+  CHECK(summarize(model_from("dcgan_discriminator")).parameters == 2765568);
+}
+
 TEST_CASE("wide residual networks have the depth and width of their names") {
   // the authors' code: WRN-28-10 has 36,479,194 parameters and WRN-16-2 691,674
   CHECK(summarize(model_from("wrn_28_10")).parameters == 36479194);
@@ -128,7 +168,8 @@ TEST_CASE("every zoo file reads, and has a loss") {
     if (name == "wrn_DEPTH_WIDTH") name = "wrn_28_10";
     CAPTURE(name);
     const Model model = model_from(name);
-    CHECK(model.cross_entropy_loss);
+    // a generator's loss is the discriminator's; a detector's needs the boxes of an image
+    CHECK(model.cross_entropy_loss == (!name.starts_with("dcgan") && name != "ssd300_vgg16"));
     CHECK(summarize(model).parameters > 0);
   }
 }

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "models/onnx_import.h"
+#include "models/summary.h"
+#include "models/training_graph.h"
+#include "tests/models/model_text.h"
+#include "tests/models/onnx_writer.h"
+
+using namespace convoy;
+
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+Model import(const OnnxWriter& onnx, const OnnxOptions& options = {}) {
+  return import_onnx(parse_onnx(onnx.bytes(), "net.onnx"), "net.onnx", options);
+}
+
+std::string import_error(const std::string& bytes, const OnnxOptions& options = {}) {
+  try {
+    import_onnx(parse_onnx(bytes, "net.onnx"), "net.onnx", options);
+    return {};
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+/// "conv2d [16, 8, 8], relu [16, 8, 8]"
+std::string text(const Model& model) {
+  std::string all;
+  for (const Layer& layer : model.layers)
+    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", kind_name(layer.kind), to_string(layer.output));
+  return all;
+}
+
+/// A model of nodes on an image [batch, 4, 8, 6]; `write` gives the output.
+template <typename Write>
+Model small(Write write, std::int64_t opset = 13, std::int64_t batch = -1) {
+  OnnxWriter onnx(opset);
+  const std::string x = onnx.input("x", {batch, 4, 8, 6});
+  onnx.output(write(onnx, x));
+  return import(onnx);
+}
+
+struct TemporaryFile {
+  std::string path;
+  explicit TemporaryFile(const std::string& name)
+      : path((std::filesystem::temp_directory_path() /
+              fmt::format("convoy_{}_{}", std::random_device{}(), name))
+                 .string()) {}
+  ~TemporaryFile() { std::filesystem::remove(path); }
+};
+
+}  // namespace
+
+TEST_CASE("zoo models and ONNX exports of them have the same operations, buffers and parameters") {
+  for (const char* name : {"resnet50", "vgg16_bn", "densenet121", "inception_v3", "squeezenet1_0",
+                           "mobilenet_v2", "shufflenet_v2_x1_0", "mnasnet1_0", "efficientnet_b0",
+                           "regnet_y_400mf", "resnext50_32x4d", "wrn_16_2", "alexnet", "cifar_two_conv"})
+    for (const auto& [batch, data] :
+         {std::pair{-1, false}, std::pair{8, std::string_view(name) == "squeezenet1_0"}}) {
+      CAPTURE(name);
+      CAPTURE(batch);
+      const Model zoo = model_from(name);
+      const Model onnx = import(exported(zoo, batch, data));
+      CHECK(onnx.warnings.empty());
+      CHECK(onnx.cross_entropy_loss);
+      const TrainingGraph a = build_training_graph(zoo, {Precision::fp32, Optimizer::momentum});
+      const TrainingGraph b = build_training_graph(onnx, {Precision::fp32, Optimizer::momentum});
+      REQUIRE(a.operations.size() == b.operations.size());
+      bool same = true;
+      for (std::size_t i = 0; i < a.operations.size(); ++i)
+        same = same && a.operations[i].work == b.operations[i].work &&
+               a.operations[i].inputs == b.operations[i].inputs;
+      CHECK(same);
+      REQUIRE(a.buffers.size() == b.buffers.size());
+      for (std::size_t i = 0; i < a.buffers.size(); ++i)
+        same = same && a.buffers[i].bytes_per_image == b.buffers[i].bytes_per_image &&
+               a.buffers[i].born == b.buffers[i].born && a.buffers[i].dies == b.buffers[i].dies;
+      CHECK(same);
+      REQUIRE(a.parameters.size() == b.parameters.size());
+      for (std::size_t i = 0; i < a.parameters.size(); ++i)
+        same = same && a.parameters[i].elements == b.parameters[i].elements;
+      CHECK(same);
+      CHECK(a.resident_bytes() == b.resident_bytes());
+      CHECK(saved_activation_bytes(a) == saved_activation_bytes(b));
+    }
+}
+
+TEST_CASE("a model reads an ONNX file beside the experiment, under the file's name") {
+  const TemporaryFile file("net.onnx");
+  exported(model_from("cifar_two_conv"), -1, true).save(file.path);
+  const Model model = model_from("{onnx: '" + file.path + "', loss: none}");
+  CHECK(model.name == std::filesystem::path(file.path).stem());
+  CHECK_FALSE(model.cross_entropy_loss);
+  CHECK(summarize(model).parameters == summarize(model_from("cifar_two_conv")).parameters);
+  CHECK(model.layers[0].name == "conv1");  // from its weight, conv1.weight
+}
+
+TEST_CASE("sizes that the file leaves open are given beside it") {
+  OnnxWriter onnx;
+  const std::string x = onnx.input("x", {-1, 3, -1, -1});
+  onnx.output(onnx.node("Relu", {onnx.node("Conv", {x, onnx.weight("w", {8, 3, 3, 3}, false)})}));
+  CHECK(import_error(onnx.bytes()) ==
+        "net.onnx: input 'x' has no fixed size of an image; give it, such as {onnx: FILE, input: [3, 224, "
+        "224]}");
+  CHECK(text(import(onnx, {.input = Shape{3, 10, 12}})) == "conv2d [8, 8, 10], relu [8, 8, 10]");
+}
+
+TEST_CASE("convolutions keep their groups, strides, dilations and automatic padding") {
+  const auto conv = [](List weight, OnnxWriter::Attributes attributes, const char* op = "Conv") {
+    return small([&](OnnxWriter& onnx, const std::string& x) {
+      return onnx.node(op, {x, onnx.weight("w", weight, false)}, attributes);
+    });
+  };
+  CHECK(text(conv({16, 4, 3, 3}, {{"strides", List{2, 1}}, {"pads", List{1, 0, 1, 0}}})) ==
+        "conv2d [16, 4, 4]");
+  CHECK(text(conv({4, 1, 3, 3}, {{"group", std::int64_t{4}}, {"dilations", List{2, 1}}})) ==
+        "conv2d [4, 4, 4]");
+  // 8 in steps of 2: 4 places span 3 * 2 + 3 = 9, one more than there is: the zero goes to the end
+  const Model same = conv({16, 4, 3, 3}, {{"strides", List{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}});
+  CHECK(text(same) == "pad [4, 9, 7], conv2d [16, 4, 3]");
+  CHECK(std::get<Pad>(same.layers[0].kind) == Pad{0, 0, 1, 1});
+  // (8 - 1) 2 - 2 + 3 + 1 = 16 and (6 - 1) 2 - 2 + 3 + 1 = 12
+  const Model up = conv({4, 6, 3, 3},
+                        {{"strides", List{2, 2}}, {"pads", List{1, 1, 1, 1}}, {"output_padding", List{1, 1}}},
+                        "ConvTranspose");
+  CHECK(text(up) == "conv_transpose2d [6, 16, 12]");
+  CHECK(up.layers[0].macs == 4 * 8 * 6 * 6 * 9);
+  // (8 - 1) + 2 (3 - 1) + 1 = 12
+  CHECK(text(conv({4, 6, 3, 3}, {{"dilations", List{2, 2}}}, "ConvTranspose")) ==
+        "conv_transpose2d [6, 12, 10]");
+}
+
+TEST_CASE("pooling rounds up by attribute, and by padding at the end in old files") {
+  const auto pool = [](OnnxWriter::Attributes more) {
+    more.emplace_back("kernel_shape", List{3, 3});
+    more.emplace_back("strides", List{2, 2});
+    return small([&](OnnxWriter& onnx, const std::string& x) { return onnx.node("MaxPool", {x}, more); });
+  };
+  CHECK(text(pool({})) == "max_pool [4, 3, 2]");
+  CHECK(text(pool({{"ceil_mode", std::int64_t{1}}})) == "max_pool [4, 4, 3]");
+  CHECK(text(pool({{"pads", List{0, 0, 1, 1}}})) == "max_pool [4, 4, 3]");
+  CHECK(text(small([](OnnxWriter& onnx, const std::string& x) { return onnx.node("GlobalMaxPool", {x}); })) ==
+        "max_pool [4, 1, 1]");
+}
+
+TEST_CASE("a product with a matrix and the sum with a vector after it are a linear layer") {
+  const Model model = small([](OnnxWriter& onnx, const std::string& x) {
+    const std::string flat = onnx.node("Reshape", {x, onnx.integers({0, -1})});
+    const std::string product = onnx.node("MatMul", {flat, onnx.weight("fc.weight", {192, 10}, false)});
+    return onnx.node("Add", {product, onnx.weight("fc.bias", {10}, false)});
+  });
+  CHECK(text(model) == "flatten [192], linear [10]");
+  CHECK(model.layers[1].parameter_elements() == 1930);
+  CHECK(model.layers[1].parameters.size() == 2);
+}
+
+TEST_CASE("shapes that the graph computes are folded") {
+  const auto write = [](OnnxWriter& onnx, const std::string& x) {
+    const std::string relu = onnx.node("Relu", {x});
+    const std::string shape = onnx.node("Shape", {relu});
+    const std::string batch = onnx.node("Gather", {shape, onnx.integers({0}, true)});
+    const std::string rows = onnx.node("Slice", {shape, onnx.integers({2}), onnx.integers({3})});
+    const std::string half = onnx.node("Div", {rows, onnx.integers({2})});
+    const std::string to =
+        onnx.node("Concat",
+                  {onnx.node("Unsqueeze", {batch, onnx.integers({0})}), onnx.integers({-1}),
+                   onnx.node("Cast", {half}, {{"to", std::int64_t{7}}})},
+                  {{"axis", std::int64_t{0}}});
+    return onnx.node("Reshape", {relu, to});
+  };
+  CHECK(text(small(write)) == "relu [4, 8, 6], reshape [48, 4]");
+  CHECK(text(small(write, 13, 5)) == "relu [4, 8, 6], reshape [48, 4]");
+}
+
+TEST_CASE("patterns of nodes are the functions they spell out") {
+  const auto hardswish = [](OnnxWriter& onnx, const std::string& x) {
+    const std::string clip =
+        onnx.node("Clip", {onnx.node("Add", {x, onnx.number(3)})}, {{"min", 0.0}, {"max", 6.0}});
+    return onnx.node("Div", {onnx.node("Mul", {x, clip}), onnx.number(6)});
+  };
+  CHECK(text(small(hardswish, 9)) == "hardswish [4, 8, 6]");
+  const auto silu = [](OnnxWriter& onnx, const std::string& x) {
+    return onnx.node("Mul", {onnx.node("Sigmoid", {x}), x});
+  };
+  CHECK(text(small(silu)) == "silu [4, 8, 6]");
+  const auto two_readers = [](OnnxWriter& onnx, const std::string& x) {
+    const std::string gate = onnx.node("Sigmoid", {x});
+    return onnx.node("Add", {onnx.node("Mul", {gate, x}), gate});
+  };
+  CHECK(text(small(two_readers)) == "sigmoid [4, 8, 6], multiply [4, 8, 6], add [4, 8, 6]");
+  const auto layer_norm = [](OnnxWriter& onnx, const std::string& x) {
+    const OnnxWriter::Attributes last{{"axes", List{-1}}};
+    const std::string centred = onnx.node("Sub", {x, onnx.node("ReduceMean", {x}, last)});
+    const std::string variance = onnx.node("ReduceMean", {onnx.node("Pow", {centred, onnx.number(2)})}, last);
+    const std::string deviation = onnx.node("Sqrt", {onnx.node("Add", {variance, onnx.number(1e-5f)})});
+    const std::string scaled =
+        onnx.node("Mul", {onnx.node("Div", {centred, deviation}), onnx.weight("n.weight", {6})});
+    return onnx.node("Add", {scaled, onnx.weight("n.bias", {6})});
+  };
+  const Model norm = small(layer_norm);
+  CHECK(text(norm) == "layer_norm [4, 8, 6]");
+  CHECK(norm.layers[0].parameter_elements() == 12);
+}
+
+TEST_CASE("squeeze and excitation by a mean over axes and reshapes") {
+  const Model model = small([](OnnxWriter& onnx, const std::string& x) {
+    const std::string relu = onnx.node("Relu", {x});
+    const std::string mean =
+        onnx.node("ReduceMean", {relu}, {{"axes", List{2, 3}}, {"keepdims", std::int64_t{0}}});
+    const std::string fc = onnx.node("Gemm", {mean, onnx.weight("w", {4, 4}), onnx.weight("b", {4})});
+    const std::string gate = onnx.node("Unsqueeze", {onnx.node("Sigmoid", {fc}), onnx.integers({2, 3})});
+    return onnx.node("Mul", {relu, gate});
+  });
+  CHECK(
+      text(model) ==
+      "relu [4, 8, 6], adaptive_avg_pool [4, 1, 1], flatten [4], linear [4], sigmoid [4], reshape [4, 1, 1], "
+      "multiply [4, 8, 6]");
+}
+
+TEST_CASE("split, slice, pad, resize and concat") {
+  const Model model = small([](OnnxWriter& onnx, const std::string& x) {
+    const std::string parts = onnx.node("Split", {x, onnx.integers({1, 3})}, {{"axis", std::int64_t{1}}}, 2);
+    const std::string up = onnx.node("Resize", {parts + ".1", "", onnx.numbers({1, 1, 2, 2})});
+    const std::string cut =
+        onnx.node("Slice", {up, onnx.integers({0, -12}), onnx.integers({INT64_MAX, INT64_MAX}),
+                            onnx.integers({2, 3}), onnx.integers({2, 2})});
+    const std::string padded = onnx.node("Pad", {parts, onnx.integers({0, 0, 0, 1, 0, 0, 0, 2})});
+    const std::string back =
+        onnx.node("Slice", {padded, onnx.integers({0}), onnx.integers({6}), onnx.integers({3})});
+    return onnx.node("Concat", {cut, back}, {{"axis", std::int64_t{-3}}});
+  });
+  CHECK(text(model) ==
+        "slice [1, 8, 6], slice [3, 8, 6], upsample [3, 16, 12], slice [3, 8, 12], slice [3, 8, 6], pad [1, "
+        "8, 9], "
+        "slice [1, 8, 6], concat [4, 8, 6]");
+}
+
+TEST_CASE("weights that two layers share are counted once, and duplicates by Identity twice") {
+  const Model model = small([](OnnxWriter& onnx, const std::string& x) {
+    const std::string w = onnx.weight("w", {4, 4, 1, 1}), copy = onnx.node("Identity", {w});
+    return onnx.node("Conv", {onnx.node("Conv", {onnx.node("Conv", {x, w}), w}), copy});
+  });
+  CHECK(summarize(model).parameters == 32);
+  CHECK(summarize(model).forward_macs == 3 * 16 * 48);
+  CHECK(build_training_graph(model, {}).parameters.size() == 2);
+}
+
+TEST_CASE("weights listed among the inputs, without initialisers, are weights") {
+  OnnxWriter onnx;
+  const std::string x = onnx.input("x", {1, 3, 8, 8}), w = onnx.input("w", {5, 3, 3, 3});
+  onnx.output(onnx.node("Conv", {x, w}));
+  CHECK(summarize(import(onnx)).parameters == 135);
+}
+
+TEST_CASE("a softmax that ends the network is the loss's, and stays where there is none") {
+  OnnxWriter onnx;
+  onnx.output(onnx.node("Softmax", {onnx.node("Flatten", {onnx.input("x", {1, 3, 8, 8})})}));
+  CHECK(text(import(onnx)) == "flatten [192]");
+  CHECK(text(import(onnx, {.input = {}, .cross_entropy_loss = false})) == "flatten [192], softmax [192]");
+}
+
+TEST_CASE("unknown operators are elementwise, with a warning that names them") {
+  const Model model = small([](OnnxWriter& onnx, const std::string& x) {
+    const std::string a = onnx.node("Whirl", {x}, {}, 1, "com.example");
+    return onnx.node("Add", {onnx.node("Whirl", {a}, {}, 1, "com.example"), onnx.node("Twist", {x})});
+  });
+  CHECK(text(model) == "elementwise [4, 8, 6], elementwise [4, 8, 6], elementwise [4, 8, 6], add [4, 8, 6]");
+  REQUIRE(model.warnings.size() == 2);
+  CHECK(model.warnings[0] == "net.onnx: operator 'Twist' (once) is not known and taken as elementwise");
+  CHECK(model.warnings[1] ==
+        "net.onnx: operator 'com.example.Whirl' (2 times) is not known and taken as elementwise");
+}
+
+TEST_CASE("files that are no network are errors of one line") {
+  CHECK(import_error("") == "net.onnx: is no ONNX file: it has no graph");
+  CHECK(import_error("model: resnet50\n") == "net.onnx: is cut off, or no ONNX file");
+  CHECK(error_of("{onnx: nowhere.onnx}") == "nowhere.onnx: cannot be read: No such file or directory");
+  CHECK(error_of("{onnx: /}") == "/: is no file");
+  CHECK(import_error(OnnxWriter(6).bytes()) == "net.onnx: uses operator set 6; 7 to 17 can be read");
+  CHECK(import_error(OnnxWriter().bytes()) == "net.onnx: needs one input, the images; it has 0");
+  OnnxWriter two;
+  two.output(two.node("Add", {two.input("a", {1, 3, 8, 8}), two.input("b", {1, 3, 8, 8})}));
+  CHECK(import_error(two.bytes()) == "net.onnx: needs one input, the images; it has 2: 'a', 'b'");
+  const auto error = [](auto write) {
+    OnnxWriter onnx;
+    const std::string x = onnx.input("x", {1, 4, 8, 6});
+    onnx.output(write(onnx, x));
+    return import_error(onnx.bytes());
+  };
+  CHECK(error([](OnnxWriter&, const std::string&) { return std::string("y"); }) ==
+        "net.onnx: no output of the file is computed from its input");
+  CHECK(error([](OnnxWriter& onnx, const std::string& x) {
+          return onnx.node("Conv", {x, onnx.weight("w", {8, 3, 3, 3})});
+        }) ==
+        "net.onnx: node 'v1' (Conv): weights [8, 3, 3, 3] in 1 groups do not fit an input [1, 4, 8, 6]");
+  CHECK(error([](OnnxWriter& onnx, const std::string& x) {
+          return onnx.node("Conv", {x, onnx.weight("w", {8, 4, 9, 9})});
+        }) == "net.onnx: layer 'v1': the kernel spans 9 in height, the padded input has 8");
+  CHECK(error([](OnnxWriter& onnx, const std::string& x) {
+          return onnx.node("Reshape", {x, onnx.integers({1, 7})});
+        }) == "net.onnx: node 'v2' (Reshape): [1, 4, 8, 6] cannot be reshaped to [1, 7]");
+  CHECK(error([](OnnxWriter& onnx, const std::string& x) {
+          return onnx.node("Add", {x, "z"});
+        }) ==
+        "net.onnx: node 'v1' (Add): reads 'z', which nothing before it makes, or which cannot be computed "
+        "here");
+  CHECK(error([](OnnxWriter& onnx, const std::string& x) { return onnx.node("If", {x}); }) ==
+        "net.onnx: node 'v1' (If): control flow and recurrent layers cannot be read");
+}
+
+TEST_CASE("a cut file, or one with a wrong byte, is a network or an error but never a crash") {
+  const std::string whole = exported(model_from("shufflenet_v2_x1_0"), -1, false).bytes();
+  std::mt19937 random(20261);
+  MESSAGE("seed 20261");
+  int errors = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string bytes = whole.substr(0, random() % whole.size());
+    errors += !import_error(bytes).empty();
+    bytes = whole;
+    for (int k = 0; k < 3; ++k) bytes[random() % bytes.size()] = static_cast<char>(random());
+    import_error(bytes);
+  }
+  CHECK(errors == 300);
+}
