@@ -11,7 +11,7 @@ using namespace convoy;
 
 namespace {
 
-const PartLink link{25, 130'000};
+const PartLink cable{25, 130'000};
 
 Placement random_placement(NodeId size, Part parts, unsigned seed) {
   std::mt19937 random(seed);
@@ -64,7 +64,7 @@ void check_valid(const Dag& dag, const Placement& placement, Part parts, const S
   for (NodeId v = 0; v < dag.size(); ++v) {
     CHECK(schedule.finish_us[v] == schedule.start_us[v] + dag.time_us(v));
     for (const NodeId u : dag.parents(v)) {
-      const double message = placement[u] == placement[v] ? 0 : link.cost_us(dag.output_bytes(u));
+      const double message = placement[u] == placement[v] ? 0 : cable.cost_us(dag.output_bytes(u));
       CHECK(schedule.start_us[v] >= schedule.finish_us[u] + message);
     }
     end = std::max(end, schedule.finish_us[v]);
@@ -89,7 +89,7 @@ TEST_CASE("the judge gives what its definition gives, to the last bit") {
     const Dag dag = graphs::any(seed, 5 + seed * 3).dag();
     for (const Part parts : {1u, 2u, 3u, 7u}) {
       const Placement placement = random_placement(dag.size(), parts, seed);
-      ReadyOrder judge(dag, link, parts);
+      ReadyOrder judge(dag, cable, parts);
       CHECK(judge.makespan_us(placement) == makespan_by_definition(dag, placement, parts));
     }
   }
@@ -102,7 +102,7 @@ TEST_CASE("a diamond on two parts waits for its messages") {
   const NodeId a = lists.add(10, 1.3e6), b = lists.add(20, 1.3e6, 0, {a}), c = lists.add(30, 0, 0, {a});
   lists.add(5, 0, 0, {b, c});
   const Dag dag = lists.dag();
-  CHECK(ReadyOrder(dag, link, 2).makespan_us({0, 0, 1, 0}) == 105);
+  CHECK(ReadyOrder(dag, cable, 2).makespan_us({0, 0, 1, 0}) == 105);
 }
 
 TEST_CASE("operations run in the order of readiness, whatever waits behind them") {
@@ -113,14 +113,14 @@ TEST_CASE("operations run in the order of readiness, whatever waits behind them"
   const NodeId first = lists.add(1, 0);
   lists.add(1, 0, 0, {first});
   const Dag dag = lists.dag();
-  CHECK(ReadyOrder(dag, link, 1).makespan_us({0, 0, 0}) == 102);
+  CHECK(ReadyOrder(dag, cable, 1).makespan_us({0, 0, 0}) == 102);
 }
 
 TEST_CASE("a limit gives up where the makespan reaches it and changes nothing where it does not") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const Dag dag = graphs::any(seed, 60).dag();
     const Placement placement = random_placement(dag.size(), 3, seed);
-    ReadyOrder judge(dag, link, 3);
+    ReadyOrder judge(dag, cable, 3);
     const double makespan = judge.makespan_us(placement);
     CHECK(judge.makespan_us(placement, makespan) == std::numeric_limits<double>::infinity());
     CHECK(judge.makespan_us(placement, makespan * 1.001) == makespan);
@@ -133,12 +133,12 @@ TEST_CASE("every way of scheduling is a schedule, and none is shorter than the l
     const Dag dag = graphs::any(seed, 80).dag();
     for (const Part parts : {1u, 2u, 5u}) {
       const Placement placement = random_placement(dag.size(), parts, seed);
-      const std::vector<double> level = placed_bottom_levels(dag, message_costs(dag, link), placement);
-      const Schedule ready = ReadyOrder(dag, link, parts).schedule(placement);
-      const Schedule priority = schedule_by_priority(dag, link, parts, placement, level);
-      const Schedule insertion = schedule_by_insertion(dag, link, parts, placement, dag.order());
-      const Schedule best = best_schedule(dag, link, parts, placement);
-      REQUIRE(schedules_of(dag, link, parts, placement).size() == 4);
+      const std::vector<double> level = placed_bottom_levels(dag, message_costs(dag, cable), placement);
+      const Schedule ready = ReadyOrder(dag, cable, parts).schedule(placement);
+      const Schedule priority = schedule_by_priority(dag, cable, parts, placement, level);
+      const Schedule insertion = schedule_by_insertion(dag, cable, parts, placement, dag.order());
+      const Schedule best = best_schedule(dag, cable, parts, placement);
+      REQUIRE(schedules_of(dag, cable, parts, placement).size() == 4);
       for (const Schedule* schedule : {&ready, &priority, &insertion, &best}) {
         check_valid(dag, placement, parts, *schedule);
         CHECK(schedule->makespan_us >= lower_bound_us(dag, parts));
@@ -159,9 +159,9 @@ TEST_CASE("priorities let the long way go first where readiness does not") {
   const Dag dag = lists.dag();
   const Placement placement{0, 0, 0, 0, 1};
   // Readiness: head (its way is the longest) 0-1, the two others 1-21, urgent 21-22, a message to 47, end 97.
-  CHECK(ReadyOrder(dag, link, 2).makespan_us(placement) == 97);
+  CHECK(ReadyOrder(dag, cable, 2).makespan_us(placement) == 97);
   // Priority: head 0-1, urgent 1-2, message to 27, end 77.
-  CHECK(best_schedule(dag, link, 2, placement).makespan_us == 77);
+  CHECK(best_schedule(dag, cable, 2, placement).makespan_us == 77);
 }
 
 TEST_CASE("bottom levels count messages only between parts") {
@@ -170,6 +170,6 @@ TEST_CASE("bottom levels count messages only between parts") {
   lists.add(30, 0, 0, {b});
   const Dag dag = lists.dag();
   CHECK(bottom_levels(dag) == std::vector<double>{60, 50, 30});
-  CHECK(bottom_levels(dag, message_costs(dag, link)) == std::vector<double>{140, 95, 30});  // + 35, + 45
-  CHECK(placed_bottom_levels(dag, message_costs(dag, link), {0, 0, 1}) == std::vector<double>{105, 95, 30});
+  CHECK(bottom_levels(dag, message_costs(dag, cable)) == std::vector<double>{140, 95, 30});  // + 35, + 45
+  CHECK(placed_bottom_levels(dag, message_costs(dag, cable), {0, 0, 1}) == std::vector<double>{105, 95, 30});
 }
