@@ -3,6 +3,7 @@
 #include "strategies/data_parallel.h"
 #include "strategies/filter_parallel.h"
 #include "strategies/hypergraph.h"
+#include "strategies/pardnn.h"
 #include "strategies/pipeline.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
@@ -59,6 +60,12 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "method hypergraph: convoy's own, or Zoltan's, refined by convoy's; where it was built with it"},
         {"seed", "1 | a number", "method random: of its random numbers"}},
        &read_hypergraph},
+      {"pardnn",
+       "operations placed one by one by the ParDNN partitioner",
+       {{"parts", "all devices | a number", "devices that take part"},
+        {"refine", "true | false", "with the partitioner's refinement phase"},
+        {"memory", "the device's | a size", "of a device, which the partitioner keeps within"}},
+       &read_pardnn},
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
        {{"stages", "devices / replicas | a number", "parts of the network"},

@@ -10,6 +10,7 @@
 #include "sim/app/eserol2019.h"
 #include "sim/app/experiment.h"
 #include "sim/app/marques2016.h"
+#include "sim/app/qararyah2020.h"
 #include "sim/app/sweep.h"
 #include "sim/base/data_path.h"
 
@@ -35,7 +36,8 @@ bool ThesisReproduction::passed() const {
 
 const std::vector<ThesisEntry>& thesis_entries() {
   static const std::vector<ThesisEntry> table{{"eserol2019", &reproduce_eserol2019},
-                                              {"marques2016", &reproduce_marques2016}};
+                                              {"marques2016", &reproduce_marques2016},
+                                              {"qararyah2020", &reproduce_qararyah2020}};
   return table;
 }
 
