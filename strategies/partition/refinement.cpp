@@ -203,6 +203,7 @@ Placement refine(ReadyOrder& judge, Placement placement, const Acceptable& accep
     if (makespan < best && (!acceptable || acceptable(other))) best = makespan, placement = other;
   };
   const Placement mapped = placement;
+  offer(Placement(mapped.size(), 0));  // where messages cost more than they save, one part does it all
   offer(place_in_ready_order(judge, mapped, 0));
   for (const double pull : {0.3, 0.6, 0.9}) {
     Placement other = mapped;

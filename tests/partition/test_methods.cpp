@@ -100,6 +100,13 @@ TEST_CASE("refinement never makes a placement worse, and improves random ones") 
   CHECK(improved == tried);
 }
 
+TEST_CASE("pardnn is never worse than one part alone") {
+  for (const Dag& dag : some_graphs())
+    for (const Part parts : {2u, 5u})
+      CHECK(makespan(dag, parts, partition_pardnn(task_of(dag, parts)).placement) <=
+            makespan(dag, parts, Placement(dag.size(), 0)));
+}
+
 TEST_CASE("refinement takes only what is acceptable") {
   const Dag dag = graphs::layered(2, 10, 8).dag();
   ReadyOrder judge(dag, {}, 3);
