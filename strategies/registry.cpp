@@ -69,6 +69,8 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"granularity", "auto | channel | layer | a number",
          "channels a vertex; auto: as fine as epsilon needs"},
         {"method", "hypergraph | layerwise | even | random", "how nodes get their parts"},
+        {"partitioner", "own | zoltan",
+         "method hypergraph: convoy's own, or Zoltan's, refined by convoy's; where it was built with it"},
         {"seed", "1 | a number", "method random: of its random numbers"}},
        &read_hypergraph},
       {"pipeline",
