@@ -47,7 +47,7 @@ TEST_CASE("elastic shares: 10 images evenly on 3 devices, at most 3 at once") {
 }
 
 TEST_CASE(
-    "elastic shares: both add up to the batch; micro-batches fit; even shares differ by one, coarse ones "
+    "elastic shares: both add up to the batch, micro-batches fit, even shares differ by one, coarse ones "
     "by a micro-batch") {
   for (std::int64_t batch = 1; batch <= 60; ++batch)
     for (std::uint32_t devices = 1; devices <= std::min<std::int64_t>(batch, 9); ++devices)

@@ -46,7 +46,7 @@ TEST_CASE("reconfigure: a restart is the sum of its parts, added up by hand") {
 }
 
 TEST_CASE(
-    "reconfigure: given times of a checkpoint are taken instead of the storage's; one device needs no "
+    "reconfigure: given times of a checkpoint are taken instead of the storage's, and one device needs no "
     "communicator") {
   const lab::Experiment lab = million(4);
   const Reconfiguration change = restart(
@@ -56,7 +56,7 @@ TEST_CASE(
   CHECK(change.pause_s == 27);
 }
 
-TEST_CASE("reconfigure: joining hides the newcomers' start; its pause is a communicator and the broadcast") {
+TEST_CASE("reconfigure: joining hides the newcomers' start, and its pause is a communicator and the broadcast") {
   const lab::Experiment lab = million(4);
   const Machine machine = machine_of(lab);
   const Reconfiguration change = overlapped(times_of(round_times), input_of(lab), machine, 2, 4);
