@@ -86,7 +86,7 @@ TEST_CASE("elastic: without a global batch it cannot run") {
   const Finished run = place.convoy({"run", "e.yaml"});
   CHECK(run.exit_code == 2);
   CHECK(run.err ==
-        "convoy: e.yaml:3:30: training: elastic needs global_batch, which stays as it is when devices come "
+        "e.yaml:3:30: training: elastic needs global_batch, which stays as it is when devices come "
         "and go; "
         "found batch_per_device\n");
 }
@@ -104,7 +104,7 @@ TEST_CASE("elastic: a queue of jobs takes the runs as throughput") {
     CHECK(schedule["busy_share"].get<double>() <= 1);
   }
   const Finished table = place.convoy({"run", std::string(CONVOY_SOURCE) + "/configs/papers/afs.yaml"});
-  CHECK(table.out.find("400 jobs, one every 30.0 s on average (seed 1)\n") != std::string::npos);
+  CHECK(table.out.find("400 jobs, one every 30 s on average (seed 1)\n") != std::string::npos);
 }
 
 TEST_CASE("elastic: what the papers published comes out, as far as it is said to") {

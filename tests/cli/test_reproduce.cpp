@@ -99,3 +99,24 @@ TEST_CASE("reproduce: theses as tables") {
   CHECK(run.out.find("Marques 2016: convolutions shared out by filters (marques2016)\n") == 0);
   CHECK(run.out.find("\nmarques2016: passed\n") != std::string::npos);
 }
+
+TEST_CASE("reproduce: servers saturate and rings do not, as measured, and the ring stays ahead") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "shi2019", "--json"});
+  CHECK(run.exit_code == 0);
+  const json report = json::parse(run.out);
+  REQUIRE(report["theses"].size() == 1);
+  int published = 0, calibrated = 0, expected = 0;
+  for (const json& claim : report["theses"][0]["claims"]) {
+    CAPTURE(claim.dump());
+    const std::string kind = claim["kind"];
+    published += kind == "published";
+    calibrated += kind == "calibrated";
+    expected += kind == "expected";
+    if (kind == "published" || kind == "calibrated")
+      CHECK(std::abs(claim["ours"].get<double>() - claim["published"].get<double>()) <= 0.17);
+  }
+  CHECK(published == 2 + 4);
+  CHECK(calibrated == 1);
+  CHECK(expected == 3 * (4 + 3));
+}

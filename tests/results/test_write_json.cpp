@@ -128,6 +128,13 @@ TEST_CASE("json: a number that is none never gets into a file") {
   }
 }
 
+TEST_CASE("json: staleness is there where the run has it") {
+  RunResult run = run_of("1", 2, 40);
+  CHECK_FALSE(json::parse(written({"e", {run}, {}}))["runs"][0].contains("staleness"));
+  run.staleness = StalenessSummary{1.5, 3};
+  CHECK(json::parse(written({"e", {run}, {}}))["runs"][0]["staleness"] == json{{"mean", 1.5}, {"max", 3}});
+}
+
 TEST_CASE("json: any text becomes a valid string") {
   const std::string hostile = std::string("a\"b\\c\n\t\x01\x7f") + "\xC3\xB6" + "\xFF" + "\xED\xA0\x80" +
                               "\xC0\xAF" + "\xF0\x9F\x9A\x9A" + "\xF4\x90\x80\x80" + "\xE2\x82";
