@@ -79,8 +79,8 @@ class Handler {
                      message);
   }
 
-  bool null() { return reject("null"); }
-  bool boolean(bool) { return reject("a truth value"); }
+  bool null() { return in_notes() || reject("null"); }
+  bool boolean(bool) { return in_notes() || reject("a truth value"); }
   bool number_integer(Json::number_integer_t value) { return whole(value); }
   bool number_unsigned(Json::number_unsigned_t value) {
     if (value > static_cast<Json::number_unsigned_t>(largest_whole))
@@ -89,6 +89,7 @@ class Handler {
   }
   bool number_float(Json::number_float_t value, const std::string&) { return number(value, std::nullopt); }
   bool string(std::string& value) {
+    if (in_notes()) return true;
     if (state_ == State::file_text) {
       if (key_ == "name") name = value;
       state_ = State::file;
@@ -104,6 +105,7 @@ class Handler {
   bool binary(Json::binary_t&) { return reject("binary data"); }
 
   bool start_object(std::size_t) {
+    if (enter_notes()) return true;
     if (state_ == State::start) {
       state_ = State::file;
       return true;
@@ -115,6 +117,7 @@ class Handler {
     return true;
   }
   bool key(std::string& value) {
+    if (state_ == State::notes) return true;
     const bool in_node = state_ == State::node;
     std::vector<std::string>& seen = in_node ? node_seen_ : file_seen_;
     if (has(seen, value)) fail(token(), fmt::format("key '{}' is there twice", value));
@@ -126,10 +129,12 @@ class Handler {
     state_ = in_node            ? State::node_value
              : value == "nodes" ? State::nodes_value
              : value == "edges" ? State::edges_value
+             : value == "notes" ? State::notes
                                 : State::file_text;
     return true;
   }
   bool end_object() {
+    if (leave_notes()) return true;
     if (state_ == State::node) {
       for (const std::string_view required : {"id", "time_us"})
         if (!has(node_seen_, required)) fail(nodes.back().offset, fmt::format("node without '{}'", required));
@@ -142,6 +147,7 @@ class Handler {
     return true;
   }
   bool start_array(std::size_t) {
+    if (enter_notes()) return true;
     if (state_ == State::nodes_value) {
       state_ = State::nodes;
     } else if (state_ == State::edges_value) {
@@ -156,6 +162,7 @@ class Handler {
     return true;
   }
   bool end_array() {
+    if (leave_notes()) return true;
     if (state_ == State::edge) {
       if (ends_ != 2) fail(edges.back().offset, "an edge is two ids: [from, to]");
       state_ = State::edges;
@@ -173,11 +180,41 @@ class Handler {
   }
 
  private:
-  enum class State { start, file, file_text, nodes_value, nodes, node, node_value, edges_value, edges, edge };
+  enum class State {
+    start,
+    file,
+    file_text,
+    notes,
+    nodes_value,
+    nodes,
+    node,
+    node_value,
+    edges_value,
+    edges,
+    edge
+  };
   static constexpr std::int64_t largest_whole = std::int64_t{1} << 53;
   static inline const std::vector<std::string> file_keys{"nodes", "edges", "name", "source", "notes"};
   static inline const std::vector<std::string> node_keys{"id",           "name",         "time_us",
                                                          "output_bytes", "memory_bytes", "colocate_with"};
+
+  // `notes` may be anything: what is in it is passed over.
+
+  /// Whether a value stands in `notes`; where it is all of it, the file goes on.
+  bool in_notes() {
+    if (state_ != State::notes) return false;
+    if (depth_ == 0) state_ = State::file;
+    return true;
+  }
+  bool enter_notes() {
+    if (state_ == State::notes) ++depth_;
+    return state_ == State::notes;
+  }
+  bool leave_notes() {
+    if (state_ != State::notes) return false;
+    if (--depth_ == 0) state_ = State::file;
+    return true;
+  }
 
   static bool has(const std::vector<std::string>& keys, std::string_view key) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -238,6 +275,7 @@ class Handler {
 
   bool whole(std::int64_t value) { return number(static_cast<double>(value), value); }
   bool number(double value, std::optional<std::int64_t> exact) {
+    if (in_notes()) return true;
     if (state_ == State::edge) {
       if (!exact) return reject_number("a number such as this");
       if (ends_ == 2) fail(edges.back().offset, "an edge is two ids: [from, to]");
@@ -268,7 +306,8 @@ class Handler {
   State state_ = State::start;
   std::string key_;
   std::vector<std::string> file_seen_, node_seen_;  ///< keys of the objects being read
-  int ends_ = 0;
+  int ends_ = 0;                                    ///< of the edge being read
+  int depth_ = 0;                                   ///< of lists and objects within `notes`
 };
 
 /// NodeId of each id, by search.

@@ -21,7 +21,7 @@ struct DagFile {
 /// Reads {"nodes": [{"id", "name", "time_us", "output_bytes", "memory_bytes", "colocate_with"}],
 /// "edges": [[from, to]]} (docs/partition.md). ids are whole numbers in any order; time_us is required, the
 /// other figures are 0 where absent; `colocate_with` names a node that must share the device. Beside these
-/// the file may have `name`, `source` and `notes`.
+/// the file may have `name` and `source` (text) and `notes` (anything).
 /// @throws InputError with the place of whatever else it finds.
 DagFile read_dag(const std::string& file);
 DagFile parse_dag(const std::string& text, const std::string& file);

@@ -47,7 +47,7 @@ TEST_CASE("usage: help and version are answers, not errors") {
   CHECK(version.exit_code == 0);
   CHECK(version.out.starts_with("convoy 0.1.0 (SimGrid 3."));
   CHECK(version.err.empty());
-  for (const char* command : {"run", "check", "show", "calibrate", "reproduce"}) {
+  for (const char* command : {"run", "check", "show", "calibrate", "reproduce", "partition"}) {
     const Finished help = place.convoy({command, "--help"});
     CHECK(help.exit_code == 0);
     CHECK(help.out.find(command) != std::string::npos);

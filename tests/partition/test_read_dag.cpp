@@ -21,7 +21,7 @@ std::string error_of(const std::string& text) {
 
 TEST_CASE("a graph is read as it stands in its file") {
   const DagFile file = parse_dag(
-      R"({"name": "toy", "source": "a test", "nodes": [
+      R"({"name": "toy", "source": "a test", "notes": {"nodes": [{"id": [1, null]}], "b": {"c": -1}}, "nodes": [
            {"id": 7, "name": "b", "time_us": 2.5, "output_bytes": 10},
            {"id": 3, "name": "a", "time_us": 1, "memory_bytes": 4096, "colocate_with": 7}],
           "edges": [[3, 7]]})",
@@ -102,6 +102,17 @@ TEST_CASE("what is no graph is one clear line") {
     CAPTURE(text);
     CHECK(error_of(text) == error);
   }
+}
+
+TEST_CASE("notes may be anything, once") {
+  for (const char* notes :
+       {"null", "3", "-0.5", "true", "\"text\"", "[]", "{}", "[[1, {\"id\": 2}], \"x\"]"}) {
+    CAPTURE(notes);
+    const std::string file =
+        std::string("{\"notes\": ") + notes + R"(, "nodes": [{"id": 0, "time_us": 1}], "edges": []})";
+    CHECK(error_of(file) == "no error");
+  }
+  CHECK(error_of(R"({"notes": [1], "notes": 2})") == "graph.json:1:16: key 'notes' is there twice");
 }
 
 TEST_CASE("files that cannot be read are errors") {
