@@ -68,7 +68,8 @@ class AllReduce : public Strategy {
 
   Role worker(const StrategyInput& input, const ReplicaClass& replica,
               const std::vector<Bucket>& buckets) const {
-    if (replica.images % options_.micro_batches != 0)
+    const bool dealt = input.batch.dealt.has_value();
+    if (!dealt && replica.images % options_.micro_batches != 0)
       throw InputError(input.batch.pos,
                        fmt::format("training: {} images a device do not divide into {} micro-batches",
                                    replica.images, options_.micro_batches));
@@ -77,8 +78,10 @@ class AllReduce : public Strategy {
     if (options_.overlap)
       for (const Bucket& bucket : buckets) cuts.push_back(bucket.ready);
     const ForwardBackward compute =
-        add_forward_backward(role, input.graph, static_cast<double>(replica.images / options_.micro_batches),
-                             options_.micro_batches, cuts);
+        dealt ? add_forward_backward(role, input.graph, replica.micro_batches, cuts)
+              : add_forward_backward(role, input.graph,
+                                     static_cast<double>(replica.images / options_.micro_batches),
+                                     options_.micro_batches, cuts);
     std::vector<TaskId> before_update{compute.last};
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       Task task;

@@ -14,6 +14,7 @@
 #include "strategies/plan_ops.h"
 #include "strategies/replicas.h"
 #include "strategies/worker_program.h"
+#include "strategies/zoltan/zoltan_partition.h"
 
 namespace convoy {
 namespace {
@@ -27,6 +28,7 @@ struct HypergraphOptions {
   std::uint32_t micro_batches = 1;
   Granularity granularity;
   Method method = Method::hypergraph;
+  bool zoltan = false;
   std::uint64_t seed = 1;
   SourcePos parts_pos, granularity_pos;
 };
@@ -42,6 +44,8 @@ Parts partition(const Hypergraph& graph, std::uint32_t parts, const HypergraphOp
     case Method::hypergraph:
       break;
   }
+  if (options.zoltan)
+    return refine(graph, partition_by_zoltan(graph, parts, options.epsilon), parts, options.epsilon);
   return partition_hypergraph(graph, parts, options.epsilon);
 }
 
@@ -202,6 +206,7 @@ class HypergraphStrategy : public Strategy {
   std::string label() const override {
     static const std::vector<std::string> labels{"hypergraph", "layer-wise", "even filter split", "random"};
     std::string text = labels[static_cast<std::size_t>(options_.method)];
+    if (options_.zoltan) text += " by Zoltan";
     if (options_.method == Method::random) text += fmt::format(" (seed {})", options_.seed);
     if (options_.parts) text += fmt::format(", {} parts", *options_.parts);
     if (options_.micro_batches > 1) text += fmt::format(", {} micro-batches", options_.micro_batches);
@@ -280,6 +285,10 @@ std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
   options.granularity = read_granularity(map);
   options.granularity_pos = map.pos("granularity");
   options.method = static_cast<Method>(map.choice_or("method", method_names, 0));
+  if (options.method == Method::hypergraph)
+    options.zoltan = map.choice_or("partitioner", {"own", "zoltan"}, 0) == 1;
+  if (options.zoltan && !have_zoltan())
+    map.fail("partitioner", "this convoy was built without Zoltan; 'own' is there (docs/model_parallel.md)");
   if (options.method == Method::random)
     options.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
   return std::make_unique<HypergraphStrategy>(std::move(options));

@@ -16,6 +16,12 @@ namespace convoy {
 /// when all parameters are back. `local_aggregation`: devices of a node push to their host, which adds up and
 /// talks to the servers for them. Closed form without overlap, N workers, S even shards of W bytes in all,
 /// NIC bandwidth B: compute + 2 N W / (S B) + 2 alpha.
+///
+/// `mode`: with `sync` a server answers when all have pushed (all but `backup_workers`: later gradients are
+/// dropped; Chen et al., "Revisiting Distributed Synchronous SGD", 2016); with `async` it answers each at
+/// once; with `ssp` when the worker is at most `staleness` steps ahead of the slowest (Ho et al., "More
+/// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013). The latter are
+/// measured in the steady state (plan.h, Service).
 std::unique_ptr<Strategy> read_parameter_server(YamlMap& map);
 
 }  // namespace convoy

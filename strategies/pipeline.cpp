@@ -200,6 +200,11 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
     if (!map.has("stages")) options.stages_pos = begins->pos;
   }
   options.recompute = static_cast<Recompute>(map.choice_or("recompute", recompute_names, 0));
+  if (options.recompute == Recompute::except_last && options.schedule != PipelineSchedule::gpipe)
+    map.fail(
+        "recompute",
+        "except_last needs schedule: gpipe, where the last micro-batch goes back as soon as it has come; use "
+        "always or never");
   options.neighbours = static_cast<Neighbours>(map.choice_or("neighbours", neighbour_names, 0));
   options.algorithm =
       static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));

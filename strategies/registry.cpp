@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 #include "strategies/data_parallel.h"
+#include "strategies/elastic.h"
 #include "strategies/filter_parallel.h"
 #include "strategies/hypergraph.h"
+#include "strategies/pardnn.h"
 #include "strategies/pipeline.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
@@ -39,8 +41,27 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"pull", "as_ready | after_all",
          "parameter_server: parameters go back as they are updated, or when all "
          "of a server's are"},
-        {"mode", "sync", "parameter_server: the server answers when all have pushed"}},
+        {"mode", "sync | async | ssp",
+         "parameter_server: the server answers when all have pushed, each at once, or those "
+         "that are not too far ahead"},
+        {"staleness", "a number",
+         "mode ssp: steps that a worker may be ahead of the slowest; required there"},
+        {"backup_workers", "0 | a number",
+         "mode sync: workers that an update does not wait for; what comes late is dropped"}},
        &read_data_parallel},
+      {"elastic",
+       "data-parallel replicas whose number changes during the run, with a fixed global batch",
+       {{"inner", "{kind: data_parallel, sync: all_reduce, ...}", "what runs on the devices; required"},
+        {"schedule", "a list of {at_step, devices}",
+         "devices from which step on, the first at step 0; required"},
+        {"reconfigure", "overlapped | restart",
+         "newcomers start while the others train on, or all stop and go on from a checkpoint"},
+        {"balance", "uniform | coarse",
+         "images a device: equal give or take one, or whole micro-batches dealt out"},
+        {"micro_batch", "what memory allows | a number",
+         "images at once; coarse: at most an equal share of the first devices, unless given"},
+        {"times", "{process_start, framework_init, ...}", "lengths of a restart's parts"}},
+       &read_elastic},
       {"filter_parallel",
        "convolutions shared out by filters among all devices; a master does everything else",
        {{"shares", "probed | equal", "filters a device: by its speed on the layer, or the same for all"},
@@ -55,8 +76,16 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"granularity", "auto | channel | layer | a number",
          "channels a vertex; auto: as fine as epsilon needs"},
         {"method", "hypergraph | layerwise | even | random", "how nodes get their parts"},
+        {"partitioner", "own | zoltan",
+         "method hypergraph: convoy's own, or Zoltan's, refined by convoy's; where it was built with it"},
         {"seed", "1 | a number", "method random: of its random numbers"}},
        &read_hypergraph},
+      {"pardnn",
+       "operations placed one by one by the ParDNN partitioner",
+       {{"parts", "all devices | a number", "devices that take part"},
+        {"refine", "true | false", "with the partitioner's refinement phase"},
+        {"memory", "the device's | a size", "of a device, which the partitioner keeps within"}},
+       &read_pardnn},
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
        {{"stages", "devices / replicas | a number", "parts of the network"},
@@ -72,7 +101,9 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "stage, or as many layers each"},
         {"begins", "a list of layers", "instead of partition: the first layer of each stage but the first"},
         {"recompute", "never | always | except_last",
-         "keep only what stages get from each other, and run forward again before backward"},
+         "keep only what stages get from each other, and run forward again before backward; except_last "
+         "(gpipe): "
+         "not for the last micro-batch, which goes back at once"},
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
         {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduce over replicas"}},

@@ -44,9 +44,24 @@ std::vector<std::int64_t> shares_by_speed(const StrategyInput& input, std::int64
   return images;
 }
 
+std::vector<ReplicaClass> classes_as_dealt(const StrategyInput& input) {
+  std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, std::size_t> known;
+  std::vector<ReplicaClass> classes;
+  for (EndpointId d = 0; d < input.machine.devices.size(); ++d) {
+    const std::vector<std::int64_t>& parts = (*input.batch.dealt)[d];
+    const std::uint32_t type = input.machine.devices[d].type;
+    const auto [it, fresh] = known.emplace(std::pair{type, parts}, classes.size());
+    if (fresh)
+      classes.push_back({type, std::accumulate(parts.begin(), parts.end(), std::int64_t{0}), {}, parts});
+    classes[it->second].devices.push_back(d);
+  }
+  return classes;
+}
+
 }  // namespace
 
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares) {
+  if (input.batch.dealt) return classes_as_dealt(input);
   const auto n = static_cast<std::int64_t>(input.machine.devices.size());
   const std::int64_t global = input.batch.global ? *input.batch.global : *input.batch.per_device * n;
   if (global < n)
@@ -70,7 +85,7 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
   for (EndpointId d = 0; d < input.machine.devices.size(); ++d) {
     const std::uint32_t type = input.machine.devices[d].type;
     const auto [it, fresh] = known.emplace(std::pair{type, images[d]}, classes.size());
-    if (fresh) classes.push_back({type, images[d], {}});
+    if (fresh) classes.push_back({type, images[d], {}, {}});
     classes[it->second].devices.push_back(d);
   }
   return classes;

@@ -17,11 +17,13 @@ struct ReplicaClass {
   std::uint32_t device_type;
   std::int64_t images;
   std::vector<EndpointId> devices;
+  std::vector<std::int64_t> micro_batches = {};  ///< images of each, where BatchSpec::dealt gives them
 };
 
 /// Shares the batch out among all devices of the machine, and groups devices of one type and share.
 /// equal: the same number of images each. speed: in proportion to speed (one step on an equal share, by the
 /// cost model), whole images by largest remainder, at least one each.
+/// A batch that is dealt out already stays as it is; a device may then have nothing to compute.
 /// @throws InputError (at batch.pos) where a global batch cannot be shared out: not divisible into equal
 /// shares, or
 ///         fewer images than devices.

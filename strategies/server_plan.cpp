@@ -7,15 +7,14 @@
 #include <map>
 #include <optional>
 
+#include "strategies/service_plan.h"
 #include "strategies/worker_program.h"
 
 namespace convoy {
 namespace {
 
 /// Both directions of a message: clients push to servers, servers send back to clients.
-struct Exchange {
-  CommId push, pull;
-};
+using Exchange = Service::Exchange;
 
 /// Appends a task without stream; returns its id.
 TaskId add_message_task(Role& role, Task::Kind kind, std::string name, CommId comm,
@@ -52,6 +51,12 @@ class Builder {
           fmt::format("strategy.servers: {} colocated servers need a node each, and there are {}; at most {} "
                       "here, or placement: dedicated",
                       options.servers, nodes, nodes));
+    if (options.backup_workers >= machine_.devices.size())
+      throw InputError(
+          options.backup_workers_pos,
+          fmt::format("strategy.backup_workers: with {} backup workers of {} no worker is left to wait "
+                      "for; at most {} here",
+                      options.backup_workers, machine_.devices.size(), machine_.devices.size() - 1));
     for (std::uint32_t s = 0; s < options.servers; ++s)
       servers_.push_back(machine_.host_endpoint(options.dedicated ? nodes + s : s));
     messages_ = shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes);
@@ -73,7 +78,16 @@ class Builder {
       plan_.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
       add_workers(replica);
     }
-    add_hosts();
+    plan_.tells_staleness = options_.mode != ServerMode::sync;
+    // Without parameters there is nothing to wait for.
+    const bool service = options_.one_by_one() && (!exchanges_.empty() || options_.mode != ServerMode::sync);
+    if (service) {
+      add_service(options_, input_, exchanges_, plan_);
+      Role role{"server", servers_, {"cpu"}, {}, {}};
+      if (!exchanges_.empty()) plan_.roles.push_back(std::move(role));
+    } else {
+      add_hosts();
+    }
     return std::move(plan_);
   }
 

@@ -24,14 +24,7 @@ class Single : public Strategy {
       throw InputError(input.batch.pos,
                        fmt::format("training: a batch of {} does not divide into {} micro-batches", batch,
                                    micro_batches_));
-    Plan plan;
-    plan.images = static_cast<double>(batch);
-    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true, 1);
-    const ForwardBackward compute = add_forward_backward(
-        role, input.graph, static_cast<double>(batch / micro_batches_), micro_batches_, {});
-    add_update(role, input.graph, {compute.last});
-    plan.roles.push_back(std::move(role));
-    return plan;
+    return single_plan(input, batch, micro_batches_);
   }
 
  private:
@@ -39,6 +32,17 @@ class Single : public Strategy {
 };
 
 }  // namespace
+
+Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t micro_batches) {
+  Plan plan;
+  plan.images = static_cast<double>(batch);
+  Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true, 1);
+  const ForwardBackward compute =
+      add_forward_backward(role, input.graph, static_cast<double>(batch / micro_batches), micro_batches, {});
+  add_update(role, input.graph, {compute.last});
+  plan.roles.push_back(std::move(role));
+  return plan;
+}
 
 std::unique_ptr<Strategy> read_single(YamlMap& map) {
   return std::make_unique<Single>(map.integer_or("micro_batches", 1, 1, 1'000'000));

@@ -9,6 +9,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_map.h"
+#include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
 #include "topologies/cost_model.h"
 #include "topologies/machine.h"
@@ -20,6 +21,9 @@ struct BatchSpec {
   std::optional<std::int64_t> per_device;
   std::optional<std::int64_t> global;
   SourcePos pos;  ///< of the key in the experiment, for errors about a batch that does not divide
+  /// Where an outer strategy has shared the batch out already: of each device its micro-batches' images. The
+  /// other two are not looked at then.
+  std::optional<std::vector<std::vector<std::int64_t>>> dealt = std::nullopt;
 };
 
 /// What a strategy may look at.
@@ -45,6 +49,12 @@ class Strategy {
   }
   /// @throws InputError where the strategy cannot run on this machine or batch.
   virtual Plan plan(const StrategyInput& input) const = 0;
+  /// The phases of a run whose devices change as it goes; plan() is then that of the last. Empty: the whole
+  /// run is steps of plan(). @throws InputError as plan()
+  virtual std::vector<RunPhase> phases(const StrategyInput& input) const {
+    (void)input;
+    return {};
+  }
 };
 
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError

@@ -6,8 +6,11 @@
 #include "strategies/plan_ops.h"
 
 namespace convoy {
-ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, double images,
-                                     std::int64_t micro_batches, const std::vector<OpId>& cuts) {
+namespace {
+
+/// See add_forward_backward; images by micro-batch.
+ForwardBackward add_micro_batches(Role& role, const TrainingGraph& graph, const std::vector<double>& images,
+                                  const std::vector<OpId>& cuts) {
   const PlanOps plan_op(graph);
   std::vector<char> cut(graph.operations.size(), 0);
   for (const OpId op : cuts) cut[op] = 1;
@@ -19,13 +22,13 @@ ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, dou
     role.program.push_back(std::move(task));
     task = Task{};
   };
-  for (std::int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    const std::string suffix = micro_batches > 1 ? fmt::format(" #{}", micro_batch) : "";
-    const bool last = micro_batch + 1 == micro_batches;
+  for (std::size_t micro_batch = 0; micro_batch < images.size(); ++micro_batch) {
+    const std::string suffix = images.size() > 1 ? fmt::format(" #{}", micro_batch) : "";
+    const bool last = micro_batch + 1 == images.size();
     for (OpId id = 0; id < graph.operations.size(); ++id) {
       const Operation& operation = graph.operations[id];
       if (operation.phase == Phase::update) continue;
-      task.ops.push_back(plan_op(id, images, operation.name + suffix));
+      task.ops.push_back(plan_op(id, images[micro_batch], operation.name + suffix));
       if (last) task_of_op[id] = static_cast<TaskId>(role.program.size());
       if (last && cut[id]) close("compute up to " + operation.name);
     }
@@ -36,6 +39,20 @@ ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, dou
   for (const OpId op : cuts) result.task_of.push_back(task_of_op[op]);
   result.last = static_cast<TaskId>(role.program.size() - 1);
   return result;
+}
+
+}  // namespace
+
+ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, double images,
+                                     std::int64_t micro_batches, const std::vector<OpId>& cuts) {
+  return add_micro_batches(role, graph, std::vector<double>(static_cast<std::size_t>(micro_batches), images),
+                           cuts);
+}
+
+ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph,
+                                     const std::vector<std::int64_t>& micro_batches,
+                                     const std::vector<OpId>& cuts) {
+  return add_micro_batches(role, graph, {micro_batches.begin(), micro_batches.end()}, cuts);
 }
 
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after) {

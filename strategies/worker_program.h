@@ -23,6 +23,11 @@ struct ForwardBackward {
 ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph, double images,
                                      std::int64_t micro_batches, const std::vector<OpId>& cuts);
 
+/// The same with the images of each micro-batch. Without any, the role has one empty task.
+ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph,
+                                     const std::vector<std::int64_t>& micro_batches,
+                                     const std::vector<OpId>& cuts);
+
 /// Appends the optimizer's step as one task that waits for `after`.
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after);
 

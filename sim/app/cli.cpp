@@ -38,6 +38,7 @@ struct CommandLine {
   ShowArguments show;
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
+  PartitionArguments partition;
 
   CommandLine() {
     app.require_subcommand(1);
@@ -52,6 +53,7 @@ struct CommandLine {
     add_show();
     add_calibrate();
     add_reproduce();
+    add_partition();
   }
 
  private:
@@ -112,6 +114,21 @@ struct CommandLine {
         ->check(CLI::IsMember(reproduction_names()));
     sub->add_flag("--json", reproduce.json, "as JSON");
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
+  }
+  void add_partition() {
+    CLI::App* sub = app.add_subcommand("partition", "place the operations of a graph on devices");
+    sub->add_option("GRAPH", partition.graph,
+                    "operation graph (JSON, docs/partition.md), or experiment (YAML): its training graph")
+        ->required();
+    sub->add_option("--method", partition.method, "how (default: pardnn)")
+        ->check(CLI::IsMember(partition_method_names()));
+    sub->add_option("--parts", partition.parts, "devices")->required()->check(CLI::Range(1, 1024));
+    sub->add_option("--memory", partition.memory, "memory of a device, such as 16GiB (default: no limit)");
+    sub->add_option("--bandwidth", partition.bandwidth, "between any two devices (default: 130GB/s)");
+    sub->add_option("--latency", partition.latency, "of a message (default: 25us)");
+    sub->add_option("--seed", partition.seed, "of methods that draw (default: 1)");
+    sub->add_flag("--json", partition.json, "as JSON");
+    sub->callback([this] { command = [this] { return partition_command(partition); }; });
   }
 };
 

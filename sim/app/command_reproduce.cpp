@@ -24,7 +24,8 @@ struct Entry {
 std::size_t all_cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
-                             Entry{"scaling", [] { return reproduce_scaling(all_cores()); }}};
+                             Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
+                             Entry{"pipelines", &reproduce_pipelines}};
 
 void write_claim(const Claim& claim, JsonWriter& json) {
   json.begin_object(JsonWriter::Style::compact);

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "sim/app/commands.h"
+#include "sim/app/job_study.h"
 #include "sim/app/manifest.h"
 #include "sim/app/output_folder.h"
 #include "sim/app/sweep.h"
@@ -69,6 +70,12 @@ Exit report(const std::vector<std::string>& failures) {
   return Exit::bug;
 }
 
+/// `jobs:` of the experiment, read before anything is simulated. @throws InputError
+std::optional<JobStudy> study_of(const Experiment& experiment) {
+  if (!experiment.jobs()) return std::nullopt;
+  return read_job_study(*experiment.jobs());
+}
+
 }  // namespace
 
 Exit run_command(const RunArguments& arguments) {
@@ -77,11 +84,13 @@ Exit run_command(const RunArguments& arguments) {
   const bool to_folder = !arguments.json || !arguments.out.empty() || arguments.trace;
   if (to_folder) OutputFolder::check(path);
 
+  const std::optional<JobStudy> study = study_of(experiment);
   SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, Progress()});
   warn(experiment);
   if (outcome.runs.empty()) return report(outcome.failures);
   Results results{experiment.name(), {}, {}};
   for (RunOutput& run : outcome.runs) results.runs.push_back(std::move(run.result));
+  if (study) results.schedules = run_job_study(*study, job_kinds(results.runs, experiment.jobs()->pos));
   results.manifest = make_manifest(experiment, arguments.file, arguments.settings, results.runs);
 
   if (to_folder) write_folder(results, outcome.runs, arguments, path);
@@ -104,6 +113,7 @@ Exit run_command(const RunArguments& arguments) {
 
 Exit check_command(const CheckArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  study_of(experiment);
   const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
   if (!failures.empty()) return report(failures);
   warn(experiment);

@@ -46,6 +46,16 @@ struct ReproduceArguments {
   bool json = false;
 };
 
+struct PartitionArguments {
+  std::string graph;
+  std::string method = "pardnn";  ///< one of partition_method_names()
+  std::uint32_t parts = 0;
+  std::string memory;  ///< of a part, as a quantity; "": no limit
+  std::string bandwidth = "130GB/s", latency = "25us";
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
 // The commands. Data goes to standard output, talk to standard error. @throws InputError, OutputError
 
 Exit run_command(const RunArguments& arguments);
@@ -53,9 +63,11 @@ Exit check_command(const CheckArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
+Exit partition_command(const PartitionArguments& arguments);
 
-std::vector<std::string> show_subjects();       ///< "models", "devices", ...
-std::vector<std::string> reproduction_names();  ///< "single-device", "scaling"
+std::vector<std::string> show_subjects();           ///< "models", "devices", ...
+std::vector<std::string> partition_method_names();  ///< "pardnn", "heft", ...
+std::vector<std::string> reproduction_names();      ///< "single-device", "scaling"
 
 /// Reads the command line and calls the command. What goes wrong ends as one line on standard error.
 Exit convoy_main(int argc, char** argv);

@@ -148,6 +148,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   for (const Host& host : machine.hosts)
     result.energy_j += machine.host_types[host.type].host_power_w * replayed.step_time_s;
   fill_links(machine, replayed, result);
+  if (replayed.staleness)
+    result.staleness = StalenessSummary{replayed.staleness->mean, replayed.staleness->max};
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
   result.bottleneck = find_bottleneck(machine, replayed);

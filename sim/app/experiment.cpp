@@ -225,6 +225,7 @@ Point Experiment::point(std::size_t index) const {
   YamlMap map(tree, "");
   map.find("experiment");
   map.find("sweep");
+  map.find("jobs");
   Point point;
   point.model = map.node("model");
   point.training = read_training(map.map("training"));

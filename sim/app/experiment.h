@@ -56,6 +56,8 @@ class Experiment {
   bool swept() const { return !axes_.empty(); }
   /// Dotted paths and values of a point; the last path changes fastest.
   std::vector<std::pair<std::string, YamlNode>> coordinates(std::size_t index) const;
+  /// `jobs:`, where there is one: a queue of jobs for which the runs are throughput (job_study.h).
+  const YamlNode* jobs() const { return tree_.find("jobs"); }
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
 

@@ -39,4 +39,8 @@ Reproduction reproduce_single_device();
 /// the same experiment, model and batch. @param jobs processes at a time
 Reproduction reproduce_scaling(std::size_t jobs);
 
+/// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
+/// of several from that of one.
+Reproduction reproduce_pipelines();
+
 }  // namespace convoy

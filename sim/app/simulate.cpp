@@ -8,10 +8,12 @@
 
 #include "models/model.h"
 #include "sim/app/evaluate.h"
+#include "sim/app/timeline.h"
 #include "sim/app/trace.h"
 #include "sim/base/names.h"
 #include "sim/replay/replay.h"
 #include "strategies/strategy.h"
+#include "topologies/first_devices.h"
 
 namespace convoy {
 namespace {
@@ -88,16 +90,27 @@ PreparedRun Preparer::prepare(std::size_t index) {
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));
   check_precision(point.training, machine);
   CostModel cost = make_cost(point.training, *graph, machine);
-  Plan plan = strategy->plan({*graph, machine, cost, point.training.batch});
+  const StrategyInput input{*graph, machine, cost, point.training.batch};
+  std::shared_ptr<PhasedRun> phased;
+  Plan plan;
+  if (std::vector<RunPhase> phases = strategy->phases(input); phases.empty()) {
+    plan = strategy->plan(input);
+  } else {
+    plan = phases.back().plan;
+    phased = std::make_shared<PhasedRun>(PhasedRun{machine, std::move(phases)});
+    machine = first_devices(machine, phased->phases.back().devices);
+  }
   return {point_id(index),   experiment_.coordinates(index),
           std::move(graph),  std::move(machine),
           std::move(cost),   std::move(plan),
-          strategy->label(), point.training.samples};
+          strategy->label(), point.training.samples,
+          std::move(phased)};
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
   RunOutput output{evaluate(run, replayed), {}};
+  if (run.phased) add_timeline(run, replayed, output.result);
   if (with_trace) output.trace = trace_of(run, replayed);
   return output;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/app/experiment.h"
+#include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
@@ -16,6 +17,12 @@
 #include "topologies/machine.h"
 
 namespace convoy {
+
+/// A run whose devices change as it goes.
+struct PhasedRun {
+  Machine machine;  ///< with all devices that any phase uses, and more
+  std::vector<RunPhase> phases;
+};
 
 /// A point of an experiment with everything decided: ready to be replayed.
 struct PreparedRun {
@@ -27,6 +34,8 @@ struct PreparedRun {
   Plan plan;
   std::string strategy;                 ///< its label
   std::optional<std::int64_t> samples;  ///< of the dataset
+  /// Where the run has several phases; machine and plan above are those of the last.
+  std::shared_ptr<const PhasedRun> phased = nullptr;
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.

@@ -7,9 +7,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/app/afs.h"
 #include "sim/app/eserol2019.h"
 #include "sim/app/experiment.h"
+#include "sim/app/kaist2019.h"
 #include "sim/app/marques2016.h"
+#include "sim/app/qararyah2020.h"
+#include "sim/app/shi2019.h"
 #include "sim/app/sweep.h"
 #include "sim/base/data_path.h"
 
@@ -34,8 +38,12 @@ bool ThesisReproduction::passed() const {
 }
 
 const std::vector<ThesisEntry>& thesis_entries() {
-  static const std::vector<ThesisEntry> table{{"eserol2019", &reproduce_eserol2019},
-                                              {"marques2016", &reproduce_marques2016}};
+  static const std::vector<ThesisEntry> table{{"afs", &reproduce_afs},
+                                              {"eserol2019", &reproduce_eserol2019},
+                                              {"kaist2019", &reproduce_kaist2019},
+                                              {"marques2016", &reproduce_marques2016},
+                                              {"qararyah2020", &reproduce_qararyah2020},
+                                              {"shi2019", &reproduce_shi2019}};
   return table;
 }
 

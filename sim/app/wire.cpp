@@ -91,6 +91,20 @@ constexpr auto link_fields = [](auto& archive, auto& link) {
   archive.number(link.utilization);
 };
 
+constexpr auto phase_fields = [](auto& archive, auto& phase) {
+  for (auto* number : {&phase.first_step, &phase.devices, &phase.least_images, &phase.most_images})
+    archive.number(*number);
+  for (auto* number :
+       {&phase.start_s, &phase.step_time_s, &phase.throughput_images_per_s, &phase.peak_memory_bytes})
+    archive.number(*number);
+};
+
+constexpr auto reconfiguration_fields = [](auto& archive, auto& change) {
+  for (auto* number : {&change.at_step, &change.from, &change.to, &change.first_step})
+    archive.number(*number);
+  archive.number(change.pause_s);
+};
+
 constexpr auto text_field = [](auto& archive, auto& text) { archive.text(text); };
 
 constexpr auto stage_fields = [](auto& archive, auto& stage) {
@@ -123,6 +137,9 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.bottleneck.utilization);
   archive.list(run.per_device, device_fields);
   archive.list(run.per_link, link_fields);
+  archive.list(run.phases, phase_fields);
+  archive.list(run.reconfigurations, reconfiguration_fields);
+  archive.number(run.staleness);
   archive.number(run.bubble_fraction);
   archive.list(run.stages, stage_fields);
   archive.maybe(run.partition, partition_fields);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -96,6 +97,37 @@ struct Communication {
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
 };
 
+/// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,
+/// each at its own pace: asynchronous and stale-synchronous training, and synchronous training with backup
+/// workers. Clients are devices and send every `push` and receive every `pull` once in their program, which
+/// is one step; servers are hosts, and their programs are empty. A server's CPUs add up a gradient at
+/// HostType::reduce_bandwidth_Bps, all that are there at a time sharing that rate.
+struct Service {
+  struct Client {
+    EndpointId device = 0;
+    double images = 0;             ///< of one of its steps
+    double start_s = 0;            ///< when it begins its first step
+    std::uint32_t head_start = 0;  ///< steps that it counts as having done before it (max_lead)
+  };
+  struct Exchange {
+    CommId push = 0,
+           pull = 0;  ///< the pairs of pull are those of push the other way round, in the same order
+  };
+  static constexpr std::uint32_t unbounded = std::numeric_limits<std::uint32_t>::max();
+
+  std::vector<Client> clients;
+  std::vector<Exchange> exchanges;
+  /// 0: every push is an update. Else a server updates when it has `quorum` pushes made from its present
+  /// parameters, and answers all of these; what comes later is dropped and answered at once.
+  std::uint32_t quorum = 0;
+  /// Without quorum: a push that makes its client more than so many steps ahead of the slowest is answered
+  /// when it no longer is; at least 1.
+  std::uint32_t max_lead = unbounded;
+  /// Steps that every client does before the measurement begins, and at least those that it does in it,
+  /// whole.
+  std::uint32_t warm_up_steps = 4, measured_steps = 8;
+};
+
 /// A stage of a pipeline, as the strategy describes it.
 struct PipelineStage {
   std::vector<EndpointId> devices;  ///< its replicas
@@ -115,7 +147,9 @@ struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
-  double images = 0;  ///< of one step, over all devices: the global batch
+  double images = 0;               ///< of one step, over all devices: the global batch
+  std::optional<Service> service;  ///< where given, a step is the mean time in which `images` are learnt from
+  bool tells_staleness = false;    ///< workers may miss updates: results tell how many, even if none
   // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
   // have.
   std::vector<PipelineStage> stages{};

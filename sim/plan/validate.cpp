@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -83,6 +84,47 @@ void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
   }
 }
 
+/// Whether the second pattern is the first with every message the other way round.
+bool is_way_back(const Pattern& push, const Pattern& pull) {
+  if (push.groups != pull.groups || push.rounds.size() != 1 || pull.rounds.size() != 1) return false;
+  const auto& there = push.rounds[0].pairs;
+  const auto& back = pull.rounds[0].pairs;
+  return std::equal(there.begin(), there.end(), back.begin(), back.end(),
+                    [](const auto& a, const auto& b) { return a.first == b.second && a.second == b.first; });
+}
+
+void validate_service(const Plan& plan, const Machine& machine) {
+  const Service& service = *plan.service;
+  std::vector<char> is_client(machine.devices.size(), 0);
+  for (const Service::Client& client : service.clients) {
+    require(client.device < machine.devices.size() && !is_client[client.device],
+            "client {} of the service is no device, or twice there", client.device);
+    is_client[client.device] = 1;
+    require(is_size(client.images) && is_size(client.start_s), "client {} has {} images and begins at {} s",
+            client.device, client.images, client.start_s);
+  }
+  for (const Role& role : plan.roles)
+    for (const EndpointId e : role.members)
+      require(e < machine.devices.size() ? is_client[e] != 0 : role.program.empty(),
+              "role '{}' is neither a client of the service nor a host without program", role.name);
+  for (const Service::Exchange& exchange : service.exchanges) {
+    require(std::max(exchange.push, exchange.pull) < plan.communications.size(),
+            "the service exchanges communications {} and {} of {}", exchange.push, exchange.pull,
+            plan.communications.size());
+    const Communication& push = plan.communications[exchange.push];
+    const Communication& pull = plan.communications[exchange.pull];
+    require(is_way_back(plan.patterns[push.pattern], plan.patterns[pull.pattern]),
+            "'{}' is not the way back of '{}'", pull.name, push.name);
+  }
+  require(2 * service.exchanges.size() == plan.communications.size(),
+          "{} communications of a plan with a service, {} of them its exchanges", plan.communications.size(),
+          2 * service.exchanges.size());
+  require(service.max_lead >= 1 && service.measured_steps >= 1, "a service with lead {}, {} measured steps",
+          service.max_lead, service.measured_steps);
+  require(service.quorum <= (service.exchanges.empty() ? 0 : service.clients.size()),
+          "{} pushes of {} clients make an update", service.quorum, service.clients.size());
+}
+
 }  // namespace
 
 void validate(const Plan& plan, const Machine& machine) {
@@ -113,6 +155,7 @@ void validate(const Plan& plan, const Machine& machine) {
     for (const std::vector<EndpointId>& group : pattern.groups)
       for (const EndpointId e : group)
         require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
+  if (plan.service) validate_service(plan, machine);
 }
 
 }  // namespace convoy

@@ -44,16 +44,16 @@ void LinkClock::flow_ends(std::uint32_t flow_class, double now_s) {
   }
 }
 
-std::vector<double> LinkClock::link_busy_s() const {
+std::vector<double> LinkClock::link_busy_s(double now_s) const {
   std::vector<double> result;
-  for (const BusyTime& link : links_) result.push_back(link.total_s());
+  for (const BusyTime& link : links_) result.push_back(link.total_s(now_s));
   return result;
 }
 
-std::vector<double> LinkClock::port_busy_s() const {
+std::vector<double> LinkClock::port_busy_s(double now_s) const {
   std::vector<double> result;
   for (const std::uint32_t port : port_class_)
-    result.push_back(port == Folding::none ? 0.0 : ports_[port].total_s());
+    result.push_back(port == Folding::none ? 0.0 : ports_[port].total_s(now_s));
   return result;
 }
 

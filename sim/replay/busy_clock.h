@@ -19,7 +19,7 @@ class BusyTime {
   void leave(double now_s) {
     if (--users_ == 0) total_s_ += now_s - since_s_;
   }
-  double total_s() const { return total_s_; }
+  double total_s(double now_s) const { return users_ > 0 ? total_s_ + (now_s - since_s_) : total_s_; }
 
  private:
   std::uint32_t users_ = 0;
@@ -33,8 +33,8 @@ class LinkClock {
   LinkClock(const Machine& machine, const Folding& folding);
   void flow_begins(std::uint32_t flow_class, double now_s);
   void flow_ends(std::uint32_t flow_class, double now_s);
-  std::vector<double> link_busy_s() const;  ///< by link class
-  std::vector<double> port_busy_s() const;  ///< by Link::port
+  std::vector<double> link_busy_s(double now_s) const;  ///< by link class
+  std::vector<double> port_busy_s(double now_s) const;  ///< by Link::port
 
  private:
   const Folding& folding_;
@@ -50,10 +50,9 @@ class DeviceClock {
   void compute_ends(double now_s) { advance(now_s), computing_ = false; }
   void message_begins(double now_s) { advance(now_s), ++messages_; }
   void message_ends(double now_s) { advance(now_s), --messages_; }
-  double compute_s() const { return compute_s_; }
+  double compute_s() const { return compute_s_; }  ///< up to the last call of one of the above
   double exposed_comm_s() const { return exposed_s_; }
 
- private:
   void advance(double now_s) {
     if (computing_)
       compute_s_ += now_s - last_s_;
@@ -62,6 +61,7 @@ class DeviceClock {
     last_s_ = now_s;
   }
 
+ private:
   bool computing_ = false;
   std::uint32_t messages_ = 0;
   double last_s_ = 0, compute_s_ = 0, exposed_s_ = 0;

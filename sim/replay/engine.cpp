@@ -74,6 +74,7 @@ struct Engine::Impl {
     if (it == flows.end()) return;
     auto [comm, done] = std::move(it->second);
     flows.erase(it);
+    ended.clear();  // not in start_flow, which may be called from here
     ended.push_back(std::move(comm));
     done();
   }
@@ -128,7 +129,6 @@ void Engine::after(double delay_s, Callback done) {
 }
 
 void Engine::start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) {
-  impl_->ended.clear();
   impl_->zone->next_route.clear();
   for (const LinkUse& use : route)
     impl_->zone->next_route.insert(impl_->zone->next_route.end(), use.multiplicity, impl_->links[use.link]);

@@ -7,10 +7,15 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/replay/busy_clock.h"
+#include "sim/replay/courier.h"
 #include "sim/replay/message_groups.h"
+#include "sim/replay/service_desk.h"
+#include "sim/replay/steady_state.h"
 
 namespace convoy {
 namespace {
@@ -60,7 +65,12 @@ class Executor final : private MessageListener {
         folding_(folding),
         engine_(capacities(), largest_flow_bytes()),
         link_clock_(machine, folding),
-        messages_(plan, table, one_by_one, folding, engine_, link_clock_, *this) {
+        courier_(table, folding, engine_, link_clock_, *this),
+        messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
+    if (plan.service) {
+      desk_.emplace(plan, machine, table, folding, engine_, courier_, static_cast<MessageListener&>(*this));
+      steady_.emplace(*plan.service, folding);
+    }
     for (const Role& role : plan.roles) programs_.push_back(analyse(role));
     for (std::size_t c = 0; c < folding.endpoints.size(); ++c) {
       const std::uint32_t role = folding.endpoint_role[c];
@@ -74,15 +84,13 @@ class Executor final : private MessageListener {
       result_.timelines.push_back(
           {role, folding.endpoints[c], std::vector<TaskTimes>(program.successors.size())});
     }
+    step_began_s_.assign(progress_.size(), 0);
+    shown_.resize(progress_.size());
   }
 
   Execution run() {
-    for (std::uint32_t c = 0; c < progress_.size(); ++c) {
-      const Program& program = programs_[result_.timelines[c].role];
-      for (std::size_t s = 0; s < program.streams.size(); ++s) try_stream(c, s);
-      for (const TaskId t : program.streamless)
-        if (progress_[c].missing[t] == 0) start(c, t);
-    }
+    if (plan_.service) return run_service();
+    for (std::uint32_t c = 0; c < progress_.size(); ++c) begin(c);
     drain();
     engine_.run();
     require_finished();
@@ -92,8 +100,9 @@ class Executor final : private MessageListener {
       result_.usage.push_back({progress_[c].clock.compute_s(), progress_[c].clock.exposed_comm_s(), end_s});
       result_.end_s = std::max(result_.end_s, end_s);
     }
-    result_.link_busy_s = link_clock_.link_busy_s();
-    result_.port_busy_s = link_clock_.port_busy_s();
+    result_.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
+    result_.port_busy_s = link_clock_.port_busy_s(engine_.now_s());
+    result_.pace.assign(progress_.size(), 1);
     return std::move(result_);
   }
 
@@ -101,6 +110,99 @@ class Executor final : private MessageListener {
   std::vector<double> capacities() const {
     std::vector<double> result;
     for (const LinkId link : folding_.links) result.push_back(machine_.links[link].bandwidth_Bps);
+    for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_))
+      result.push_back(adder);
+    return result;
+  }
+
+  /// Starts what a program begins with.
+  void begin(std::uint32_t c) {
+    const Program& program = programs_[result_.timelines[c].role];
+    for (std::size_t s = 0; s < program.streams.size(); ++s) try_stream(c, s);
+    for (const TaskId t : program.streamless)
+      if (progress_[c].missing[t] == 0) start(c, t);
+  }
+
+  // --- plans with a service: clients repeat their programs until every one has been measured ---
+
+  Execution run_service() {
+    if (steady_->is_warm()) open_ = readings();
+    std::vector<char> begun(progress_.size(), 0);
+    for (const Service::Client& client : plan_.service->clients) {
+      const std::uint32_t c = folding_.endpoint_class[client.device];
+      if (std::exchange(begun[c], 1)) continue;
+      engine_.after(client.start_s, [this, c] {
+        begin_step(c);
+        drain();
+      });
+    }
+    engine_.run();
+    if (!steady_->is_over())
+      throw std::runtime_error("the plan cannot finish: its clients wait for each other");
+    const double step_s = steady_->step_time_s(plan_.images);
+    const double window_s = closed_.now_s - open_.now_s;
+    const auto in_step = [&](double from, double to) {
+      return window_s > 0 ? (to - from) / window_s * step_s : 0;
+    };
+    result_.end_s = step_s;
+    for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+      Execution::Usage usage;
+      double pace = 0;
+      if (steady_->is_client(c)) {
+        const SteadyState::Client& client = steady_->client(c);
+        const double length_s = client.end_s - client.begin_s;
+        const double share = length_s > 0 ? step_s / length_s : 0;
+        usage = {client.compute_s * share, client.exposed_comm_s * share, step_s};
+        pace = length_s > 0 ? step_s / client.mean_step_s() : 1;
+        result_.timelines[c].tasks = std::move(shown_[c]);
+      } else {
+        usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
+      }
+      result_.usage.push_back(usage);
+      result_.pace.push_back(pace);
+    }
+    for (std::size_t l = 0; l < open_.link_busy_s.size(); ++l)
+      result_.link_busy_s.push_back(in_step(open_.link_busy_s[l], closed_.link_busy_s[l]));
+    for (std::size_t p = 0; p < open_.port_busy_s.size(); ++p)
+      result_.port_busy_s.push_back(in_step(open_.port_busy_s[p], closed_.port_busy_s[p]));
+    result_.staleness = desk_->staleness(open_.now_s, closed_.now_s);
+    return std::move(result_);
+  }
+
+  void begin_step(std::uint32_t c) {
+    Progress& progress = progress_[c];
+    const Program& program = programs_[result_.timelines[c].role];
+    progress.missing = program.predecessor_count;
+    progress.next.assign(program.streams.size(), 0);
+    progress.done_count = 0;
+    step_began_s_[c] = engine_.now_s();
+    steady_->step_begins(c, engine_.now_s(), progress.clock, desk_->version(c));
+    desk_->begin_step(c);
+    begin(c);
+  }
+
+  void end_step(std::uint32_t c) {
+    if (steady_->is_over()) return;
+    const bool was_warm = steady_->is_warm();
+    steady_->step_ends(c, engine_.now_s(), progress_[c].clock, desk_->version(c));
+    if (!was_warm && steady_->is_warm()) open_ = readings();
+    if (steady_->is_over()) closed_ = readings();
+    if (shown_[c].empty() && was_warm && step_began_s_[c] >= open_.now_s) {
+      shown_[c] = result_.timelines[c].tasks;
+      for (TaskTimes& times : shown_[c]) times.start_s -= open_.now_s, times.end_s -= open_.now_s;
+    }
+    if (!steady_->is_over()) begin_step(c);
+  }
+
+  /// The clocks at one moment.
+  struct Readings {
+    double now_s = 0;
+    std::vector<double> link_busy_s, port_busy_s, adding_s;
+  };
+  Readings readings() const {
+    const double now_s = engine_.now_s();
+    Readings result{now_s, link_clock_.link_busy_s(now_s), link_clock_.port_busy_s(now_s), {}};
+    for (std::uint32_t c = 0; c < progress_.size(); ++c) result.adding_s.push_back(desk_->adding_s(c, now_s));
     return result;
   }
 
@@ -135,7 +237,7 @@ class Executor final : private MessageListener {
     const Task& it = task(c, t);
     result_.timelines[c].tasks[t].start_s = engine_.now_s();
     if (it.kind != Task::Kind::compute) {
-      messages_.start(c, t, it);
+      desk_ ? desk_->start(c, t, it) : messages_.start(c, t, it);
       return;
     }
     const double duration_s = compute_time_s(c, t);
@@ -201,6 +303,7 @@ class Executor final : private MessageListener {
         try_stream(c, static_cast<std::size_t>(next_stream));
     }
     if (stream != Task::no_stream) try_stream(c, static_cast<std::size_t>(stream));
+    if (steady_ && progress.done_count == progress.done.size()) end_step(c);
   }
 
   void require_finished() const {
@@ -231,7 +334,13 @@ class Executor final : private MessageListener {
   const Folding& folding_;
   Engine engine_;
   LinkClock link_clock_;
+  Courier courier_;
   MessageGroups messages_;
+  std::optional<ServiceDesk> desk_;
+  std::optional<SteadyState> steady_;
+  Readings open_, closed_;                     ///< when the measurement begins and ends
+  std::vector<double> step_began_s_;           ///< by endpoint class
+  std::vector<std::vector<TaskTimes>> shown_;  ///< by endpoint class: the step that timelines show
   std::vector<Program> programs_;
   std::vector<Progress> progress_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double>

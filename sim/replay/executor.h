@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/plan/plan.h"
@@ -12,9 +13,10 @@
 
 namespace convoy {
 
-/// What happened to the classes of a folding.
+/// What happened to the classes of a folding. Of a plan with a service: the share that one step has in what
+/// happened while it was measured.
 struct Execution {
-  double end_s = 0;
+  double end_s = 0;                 ///< length of the step
   std::vector<Timeline> timelines;  ///< by endpoint class
   struct Usage {
     double compute_s = 0, exposed_comm_s = 0, end_s = 0;
@@ -22,6 +24,8 @@ struct Execution {
   std::vector<Usage> usage;         ///< by endpoint class
   std::vector<double> link_busy_s;  ///< by link class
   std::vector<double> port_busy_s;  ///< by Link::port of the machine
+  std::vector<double> pace;         ///< by endpoint class: how often its program is run in a step
+  std::optional<StalenessResult> staleness;
 };
 
 /// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot

@@ -47,6 +47,13 @@ class Refiner {
         const Colour place = device ? mix(machine.devices[e].type, bits(machine.devices[e].speed)) : 1;
         colour_.endpoints[e] = mix(r + 1, place);
       }
+    if (plan.service) {
+      for (const Service::Client& client : plan.service->clients)
+        colour_.endpoints[client.device] =
+            mix(colour_.endpoints[client.device],
+                mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
+      way_back_ = answers(plan, table);
+    }
     colour_.flows.reserve(table.flows.size());
     for (const Flow& flow : table.flows)
       colour_.flows.push_back(mix(mix(table.groups[flow.group].pattern, flow.round),
@@ -78,6 +85,7 @@ class Refiner {
       colour_.flows[f] = mix(mix(old.flows[f], crossed), old.groups[flow.group]);
       if (ranks)
         colour_.flows[f] = mix(colour_.flows[f], mix(old.endpoints[flow.from], old.endpoints[flow.to]));
+      if (!way_back_.empty()) colour_.flows[f] = mix(colour_.flows[f], old.flows[way_back_[f]]);
       for (const LinkId link : table_.route(flow)) colour_.links[link] += mix(old.flows[f]);
       colour_.groups[flow.group] += mix(old.flows[f]);
       if (ranks) {
@@ -101,6 +109,8 @@ class Refiner {
   const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
   Colours colour_;
+  std::vector<std::uint32_t>
+      way_back_;  ///< plans with a service: by flow, the flow that answers it or is answered
 };
 
 /// Numbers colours by first appearance among the members that `in_use` says take part.
@@ -138,6 +148,23 @@ void find_routes(const FlowTable& table, Folding& folding) {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table) {
+  std::vector<std::uint32_t> result(table.flows.size());
+  for (const Service::Exchange& exchange : plan.service->exchanges) {
+    const std::uint32_t push = table.first_group[plan.communications[exchange.push].pattern];
+    const std::uint32_t pull = table.first_group[plan.communications[exchange.pull].pattern];
+    const std::uint32_t count = table.first_group[plan.communications[exchange.push].pattern + 1] - push;
+    for (std::uint32_t g = 0; g < count; ++g)
+      for (std::uint32_t f = 0; f < table.groups[push + g].flow_count; ++f) {
+        const std::uint32_t there = table.groups[push + g].first_flow + f;
+        const std::uint32_t back = table.groups[pull + g].first_flow + f;
+        result[there] = back;
+        result[back] = there;
+      }
+  }
+  return result;
+}
 
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold) {

@@ -41,6 +41,9 @@ struct Folding {
   std::vector<LinkId> links;              ///< representative by class
 };
 
+/// By flow of a plan with a service: the flow that answers it, or that it answers.
+std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table);
+
 /// @param one_by_one by pattern: ranks wait for their own messages only, so flows and their ends must be told
 /// apart by
 ///        each other; where false, only the group as a whole matters.

@@ -10,14 +10,14 @@
 namespace convoy {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
-                             const Folding& folding, Engine& engine, LinkClock& link_clock,
+                             const Folding& folding, Engine& engine, Courier& courier,
                              MessageListener& listener)
     : plan_(plan),
       table_(table),
       one_by_one_(one_by_one),
       folding_(folding),
       engine_(engine),
-      link_clock_(link_clock),
+      courier_(courier),
       listener_(listener),
       groups_(folding.groups.size()),
       group_of_(plan.patterns.size()) {
@@ -140,25 +140,6 @@ double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
   return comm_of(run).bytes * table_.flows[folding_.flows[flow_class]].fraction;
 }
 
-void MessageGroups::launch(std::uint32_t flow_class, double bytes, double repeat,
-                           std::function<void()> delivered) {
-  const double latency_s = table_.flows[folding_.flows[flow_class]].latency_s * repeat;
-  link_clock_.flow_begins(flow_class, engine_.now_s());
-  auto end = [this, flow_class, delivered = std::move(delivered)] {
-    link_clock_.flow_ends(flow_class, engine_.now_s());
-    delivered();
-    listener_.after_event();
-  };
-  if (bytes == 0 || folding_.flow_route[flow_class].empty())
-    engine_.after(latency_s, std::move(end));
-  else if (latency_s == 0)
-    engine_.start_flow(bytes * repeat, folding_.flow_route[flow_class], std::move(end));
-  else
-    engine_.after(latency_s, [this, bytes, repeat, flow_class, end = std::move(end)] {
-      engine_.start_flow(bytes * repeat, folding_.flow_route[flow_class], end);
-    });
-}
-
 // --- all ranks in step (fluid) ---
 
 void MessageGroups::next_round_in_step(Run& run) {
@@ -171,7 +152,7 @@ void MessageGroups::next_round_in_step(Run& run) {
   const double repeat = rounds_of(run)[run.round].repeat;
   run.under_way = rounds[run.round].size();
   for (const std::uint32_t flow_class : rounds[run.round])
-    launch(flow_class, bytes_of(run, flow_class), repeat, [this, &run] {
+    courier_.launch(flow_class, bytes_of(run, flow_class), repeat, [this, &run] {
       if (--run.under_way > 0) return;
       ++run.round;
       next_round_in_step(run);
@@ -187,21 +168,13 @@ void MessageGroups::end_in_step(Run& run) {
 
 // --- ranks one by one (chunk, send and receive) ---
 
-/// The flow counts as a message under way at both its ends until it is delivered; `delivered` gets their
-/// members.
+/// `delivered` gets the members at the flow's ends.
 void MessageGroups::launch_for_ends(Run& run, std::uint32_t flow_class,
                                     std::function<void(std::uint32_t, std::uint32_t)> delivered) {
-  const Flow& flow = table_.flows[folding_.flows[flow_class]];
-  const std::uint32_t from_class = folding_.endpoint_class[flow.from],
-                      to_class = folding_.endpoint_class[flow.to];
-  listener_.message_begins(from_class);
-  listener_.message_begins(to_class);
-  launch(flow_class, bytes_of(run, flow_class), 1,
-         [this, &run, from_class, to_class, delivered = std::move(delivered)] {
-           listener_.message_ends(from_class);
-           listener_.message_ends(to_class);
-           delivered(run.group->member_of.at(from_class), run.group->member_of.at(to_class));
-         });
+  courier_.launch_for_ends(flow_class, bytes_of(run, flow_class),
+                           [&run, delivered = std::move(delivered)](std::uint32_t from, std::uint32_t to) {
+                             delivered(run.group->member_of.at(from), run.group->member_of.at(to));
+                           });
 }
 
 std::uint32_t MessageGroups::round_of(const Run& run, std::uint32_t step) const {

@@ -7,33 +7,19 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
-#include "sim/replay/busy_clock.h"
+#include "sim/replay/courier.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 
 namespace convoy {
 
-/// Hears what happens to the tasks of endpoint classes.
-class MessageListener {
- public:
-  virtual void messages_begin(std::uint32_t endpoint_class,
-                              TaskId task) = 0;  ///< the task's first message or overhead
-  virtual void message_begins(std::uint32_t endpoint_class) = 0;
-  virtual void message_ends(std::uint32_t endpoint_class) = 0;
-  virtual void task_done(std::uint32_t endpoint_class, TaskId task) = 0;
-  virtual void after_event() = 0;  ///< everything that one moment's events mean has been said
-
- protected:
-  ~MessageListener() = default;
-};
-
 /// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one
 /// (chunk), and sends and receives.
 class MessageGroups {
  public:
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
-                const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
+                const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener);
 
   /// `task` (a collective, send or receive) of `endpoint_class` has its turn.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
@@ -78,7 +64,6 @@ class MessageGroups {
   }
   std::uint32_t round_of(const Run& run, std::uint32_t step) const;
   void after_overhead(const Run& run, std::function<void()> next);
-  void launch(std::uint32_t flow_class, double bytes, double repeat, std::function<void()> delivered);
   void launch_for_ends(Run& run, std::uint32_t flow_class,
                        std::function<void(std::uint32_t, std::uint32_t)> delivered);
   double bytes_of(const Run& run, std::uint32_t flow_class) const;
@@ -94,7 +79,7 @@ class MessageGroups {
   const std::vector<bool>& one_by_one_;
   const Folding& folding_;
   Engine& engine_;
-  LinkClock& link_clock_;
+  Courier& courier_;
   MessageListener& listener_;
   std::vector<Group> groups_;  ///< by group class
   std::vector<std::unordered_map<std::uint32_t, std::uint32_t>>

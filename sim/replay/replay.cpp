@@ -12,15 +12,18 @@
 namespace convoy {
 namespace {
 
-/// Bytes by endpoint and link: what the plan says is sent, whatever the timing.
-void count_bytes(const Plan& plan, const FlowTable& table, ReplayResult& result) {
+/// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as clients of a
+/// service do.
+void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
+                 const std::vector<double>& pace, ReplayResult& result) {
   std::vector<double> pattern_bytes(plan.patterns.size(), 0.0);
   for (const Communication& comm : plan.communications) pattern_bytes[comm.pattern] += comm.bytes;
   for (const Flow& flow : table.flows) {
     if (flow.link_count == 0) continue;
     const std::uint32_t pattern = table.groups[flow.group].pattern;
-    const double bytes =
-        pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
+    double bytes = pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
+    if (plan.service)
+      bytes *= pace[folding.endpoint_class[flow.from < machine.devices.size() ? flow.from : flow.to]];
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
     result.comm_bytes += bytes;
@@ -62,7 +65,8 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   result.port_busy_s = std::move(execution.port_busy_s);
   result.timelines = std::move(execution.timelines);
   result.timeline_of = folding.endpoint_class;
-  count_bytes(plan, table, result);
+  count_bytes(plan, machine, table, folding, execution.pace, result);
+  if (plan.tells_staleness) result.staleness = execution.staleness.value_or(StalenessResult{});
   return result;
 }
 

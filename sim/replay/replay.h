@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ struct TaskTimes {
   double start_s = 0, end_s = 0;
 };
 
-/// What all endpoints of one class did: their role's program with its times.
+/// What all endpoints of one class did: their role's program with its times (of clients of a service: of one
+/// step, times from the beginning of the measurement).
 struct Timeline {
   std::uint32_t role = 0;
   EndpointId representative = 0;
@@ -45,6 +47,16 @@ struct LinkUsage {
   double busy_s = 0;  ///< at least one message under way over it
 };
 
+/// Updates of others that the parameters missed from which a gradient was made, when it was applied; over the
+/// gradients of the measurement, tensors and servers. Updates of the very moment in which the parameters left
+/// or the gradient was applied count half: either order is possible.
+struct StalenessResult {
+  double mean = 0, max = 0;
+  std::uint64_t max_lead = 0;  ///< steps pushed that a worker was ahead of the slowest when it began one
+};
+
+/// Of a plan with a service, what is said of "the step" is the mean over the measured steps, for the time in
+/// which a global batch is learnt from.
 struct ReplayResult {
   double step_time_s = 0;
   std::vector<EndpointUsage> endpoints;  ///< devices, then hosts
@@ -55,7 +67,8 @@ struct ReplayResult {
   std::vector<std::uint32_t>
       timeline_of;  ///< by endpoint: index into timelines, or no_timeline (it has no role)
   static constexpr std::uint32_t no_timeline = 0xffffffff;
-  std::size_t simulated_flows = 0;  ///< flow classes
+  std::size_t simulated_flows = 0;           ///< flow classes
+  std::optional<StalenessResult> staleness;  ///< where the plan tells it
 };
 
 /// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time;

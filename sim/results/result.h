@@ -39,6 +39,31 @@ struct Bottleneck {
   bool operator==(const Bottleneck&) const = default;
 };
 
+/// Steps on the same devices, of a run whose devices change.
+struct PhaseResult {
+  std::int64_t first_step = 0, devices = 0;
+  double start_s = 0;  ///< when its first step begins
+  double step_time_s = 0, throughput_images_per_s = 0;
+  std::int64_t least_images = 0, most_images = 0;  ///< of a device in a step
+  double peak_memory_bytes = 0;                    ///< of the fullest device
+  bool operator==(const PhaseResult&) const = default;
+};
+
+/// A change of devices between two phases.
+struct ReconfigurationResult {
+  std::int64_t at_step = 0;  ///< when it was asked for
+  std::int64_t from = 0, to = 0;
+  double pause_s = 0;           ///< nobody trains
+  std::int64_t first_step = 0;  ///< of the phase after it
+  bool operator==(const ReconfigurationResult&) const = default;
+};
+
+/// Updates that a worker's parameters had missed when its gradient was applied (docs/strategies.md).
+struct StalenessSummary {
+  double mean = 0, max = 0;
+  bool operator==(const StalenessSummary&) const = default;
+};
+
 /// A stage of a pipeline.
 struct StageResult {
   std::string device;                 ///< of its first replica
@@ -67,6 +92,11 @@ struct RunResult {
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
+  /// Where the devices change during the run: its phases and what lies between them. All above is then of the
+  /// last phase, but peak_memory_bytes and fits, which are of the fullest one.
+  std::vector<PhaseResult> phases;
+  std::vector<ReconfigurationResult> reconfigurations;
+  std::optional<StalenessSummary> staleness;  ///< of asynchronous and stale-synchronous training
   /// Pipelines: share of the step that their devices do not compute in, on average; stages in order. Nothing
   /// where the strategy has none.
   std::optional<double> bubble_fraction;
@@ -80,10 +110,22 @@ struct Manifest {
   std::vector<std::pair<std::string, std::string>> inputs;  ///< file -> sha256
 };
 
+/// A queue of jobs under one policy.
+struct ScheduleResult {
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::int64_t jobs = 0;
+  double mean_interval_s = 0;  ///< between arrivals
+  double mean_completion_s = 0, makespan_s = 0;
+  double busy_share = 0;     ///< of the GPUs' time that jobs held them
+  std::int64_t changes = 0;  ///< of a job's GPUs
+};
+
 struct Results {
   std::string experiment;
   std::vector<RunResult> runs;
   Manifest manifest;
+  std::vector<ScheduleResult> schedules = {};  ///< where the experiment has `jobs:`
 };
 
 /// Throughput per device of each run, relative to the best among the runs with the fewest devices in its

@@ -45,6 +45,37 @@ void write_bottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
   json.end_object();
 }
 
+void write_phases(JsonWriter& json, const RunResult& run) {
+  if (run.phases.empty()) return;
+  json.key("reconfigurations");
+  json.begin_array();
+  for (const ReconfigurationResult& change : run.reconfigurations) {
+    json.begin_object(Style::compact);
+    json.field("at_step", change.at_step);
+    json.field("from", change.from);
+    json.field("to", change.to);
+    json.field("pause_s", change.pause_s);
+    json.field("first_step", change.first_step);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("phases");
+  json.begin_array();
+  for (const PhaseResult& phase : run.phases) {
+    json.begin_object(Style::compact);
+    json.field("first_step", phase.first_step);
+    json.field("devices", phase.devices);
+    json.field("start_s", phase.start_s);
+    json.field("step_time_s", phase.step_time_s);
+    json.field("throughput_images_per_s", phase.throughput_images_per_s);
+    json.field("least_images", phase.least_images);
+    json.field("most_images", phase.most_images);
+    json.field("peak_memory_bytes", phase.peak_memory_bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_stage(JsonWriter& json, const StageResult& stage) {
   json.begin_object(Style::compact);
   json.field("device", stage.device);
@@ -106,6 +137,14 @@ void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_array();
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
+  write_phases(json, run);
+  if (run.staleness) {
+    json.key("staleness");
+    json.begin_object(Style::compact);
+    json.field("mean", run.staleness->mean);
+    json.field("max", run.staleness->max);
+    json.end_object();
+  }
   if (run.bubble_fraction) json.field("bubble_fraction", *run.bubble_fraction);
   if (!run.stages.empty()) {
     json.key("stages");
@@ -118,6 +157,24 @@ void write_run(JsonWriter& json, const RunResult& run) {
     write_partition(json, *run.partition);
   }
   json.end_object();
+}
+
+void write_schedules(JsonWriter& json, const std::vector<ScheduleResult>& schedules) {
+  json.key("schedules");
+  json.begin_array();
+  for (const ScheduleResult& schedule : schedules) {
+    json.begin_object(Style::compact);
+    json.field("policy", schedule.policy);
+    json.field("seed", static_cast<std::int64_t>(schedule.seed));
+    json.field("jobs", schedule.jobs);
+    json.field("mean_interval_s", schedule.mean_interval_s);
+    json.field("mean_completion_s", schedule.mean_completion_s);
+    json.field("makespan_s", schedule.makespan_s);
+    json.field("busy_share", schedule.busy_share);
+    json.field("changes", schedule.changes);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 void write_manifest(JsonWriter& json, const Manifest& manifest) {
@@ -148,6 +205,7 @@ void write_json(const Results& results, std::ostream& out) {
   json.begin_array();
   for (const RunResult& run : results.runs) write_run(json, run);
   json.end_array();
+  if (!results.schedules.empty()) write_schedules(json, results.schedules);
   json.key("manifest");
   write_manifest(json, results.manifest);
   json.end_object();

@@ -79,6 +79,15 @@ bool differs(const std::vector<RunResult>& runs, Value value) {
                      [&](const RunResult& r) { return value(r) != value(runs.front()); });
 }
 
+/// "4-8: 2.2 s, 8-3: 51 us"
+std::string pauses(const RunResult& run) {
+  std::string text;
+  for (const ReconfigurationResult& change : run.reconfigurations)
+    text += fmt::format("{}{}-{}: {}", text.empty() ? "" : ", ", change.from, change.to,
+                        format_time(change.pause_s));
+  return text.empty() ? "-" : shortened(text);
+}
+
 std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   std::vector<Column> columns;
   const auto& point = runs.front().point;
@@ -107,6 +116,8 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   columns.push_back(column(runs, "peak memory", false, [](const RunResult& r) {
     return format_bytes(r.peak_memory_bytes) + (r.fits ? "" : " (!)");
   }));
+  if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.reconfigurations.empty(); }))
+    columns.push_back(column(runs, "pauses", true, pauses));
   columns.push_back(column(runs, "bottleneck", true, [](const RunResult& r) {
     return fmt::format("{} {}", r.bottleneck.kind == "compute" ? "compute" : r.bottleneck.name,
                        percent(r.bottleneck.utilization));
@@ -126,6 +137,22 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
 std::string place(const std::vector<RunResult>& runs) {
   if (differs(runs, [](const RunResult& r) { return r.servers + '\n' + r.device_type; })) return {};
   return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
+}
+
+/// "jobs every 2 min (200, seed 1)  afs-l  1.2 h" a line.
+std::string schedule_table(const std::vector<ScheduleResult>& schedules) {
+  std::string text;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const ScheduleResult& s = schedules[i];
+    if (i == 0 || s.mean_interval_s != schedules[i - 1].mean_interval_s)
+      text +=
+          fmt::format("\n{} jobs, one every {} on average (seed {})\n{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n",
+                      s.jobs, format_time(s.mean_interval_s), s.seed, "policy", "mean completion", "all done",
+                      "GPUs held", "changes");
+    text += fmt::format("{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n", s.policy, format_time(s.mean_completion_s),
+                        format_time(s.makespan_s), percent(s.busy_share), s.changes);
+  }
+  return text;
 }
 
 }  // namespace
@@ -153,6 +180,7 @@ std::string table(const Results& results) {
   }
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     text += "\n(!) more than the device's memory: this run would fail\n";
+  text += schedule_table(results.schedules);
   return text;
 }
 

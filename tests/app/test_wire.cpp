@@ -26,8 +26,11 @@ TEST_CASE("wire: a run comes out as it went in") {
   run.exposed_comm_s = 5e-324;
   run.fits = false;
   run.per_device.push_back({});
+  run.bubble_fraction = 0.25;
+  run.stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}, {"n2", {"n2"}, {"head"}, 1.0 / 3, 8}};
   const RunOutput back = decode_output(encode({run, {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}}}}));
   CHECK(as_json(back.result) == as_json(run));
+  CHECK(back.result.stages == run.stages);
   CHECK(back.result.network_model == "max-min");
   CHECK(back.result.servers == run.servers);
   CHECK(back.result.device_type == run.device_type);

@@ -86,6 +86,18 @@ TEST_CASE("json: a run in full, names in the contract's order") {
 )");
 }
 
+TEST_CASE("json: a pipeline's stages, only where there are any") {
+  Results results{"demo", {run_of("1", 2, 10), run_of("2", 2, 10)}, {}};
+  results.runs[1].bubble_fraction = 0.25;
+  results.runs[1].stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}};
+  const json report = json::parse(written(results));
+  CHECK_FALSE(report["runs"][0].contains("bubble_fraction"));
+  CHECK_FALSE(report["runs"][0].contains("stages"));
+  CHECK(report["runs"][1]["bubble_fraction"] == 0.25);
+  CHECK(report["runs"][1]["stages"] == json::parse(R"([{"device": "n0", "replicas": ["n0", "n1"],
+      "layers": ["conv", "fc"], "compute_s": 0.5, "peak_memory_bytes": 7}])"));
+}
+
 TEST_CASE("json: values of a sweep keep their type") {
   const YamlNode node = parse_yaml(
       "{a: 1, b: 2.50, c: true, d: 'true', e: '1', f: 25MiB, g: null, h: [1, x], i: {j: 1e3}, k: 010}", "t");
@@ -114,6 +126,13 @@ TEST_CASE("json: a number that is none never gets into a file") {
     JsonWriter writer(out);
     CHECK_THROWS_AS(writer.value(number), std::logic_error);
   }
+}
+
+TEST_CASE("json: staleness is there where the run has it") {
+  RunResult run = run_of("1", 2, 40);
+  CHECK_FALSE(json::parse(written({"e", {run}, {}}))["runs"][0].contains("staleness"));
+  run.staleness = StalenessSummary{1.5, 3};
+  CHECK(json::parse(written({"e", {run}, {}}))["runs"][0]["staleness"] == json{{"mean", 1.5}, {"max", 3}});
 }
 
 TEST_CASE("json: any text becomes a valid string") {

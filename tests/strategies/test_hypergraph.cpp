@@ -201,5 +201,5 @@ TEST_CASE("wrong parts, batches and granularities are errors that say what is al
         "strategy:1:29: strategy.epsilon: -0.1 is out of range: between 0 and 1 is allowed");
   CHECK(error_of(2, ", seed: 3") ==
         "strategy:1:20: strategy.seed: unknown key; known here: epsilon, granularity, kind, method, "
-        "micro_batches, parts");
+        "micro_batches, partitioner, parts");
 }

@@ -9,6 +9,7 @@
 
 #include "strategies/fm_refinement.h"
 #include "strategies/hypergraph_partition.h"
+#include "strategies/zoltan/zoltan_partition.h"
 
 using namespace convoy;
 
@@ -173,4 +174,24 @@ TEST_CASE(
   CHECK(partition_at_random(larger, 4, 1) == partition_at_random(larger, 4, 1));
   CHECK(partition_at_random(larger, 4, 1) != partition_at_random(larger, 4, 2));
   CHECK(imbalance(larger, partition_at_random(larger, 4, 1), 4) == 1);
+}
+
+TEST_CASE("Zoltan gives the same partition each time, refinement makes it no worse, and ours comes near it") {
+  if (!have_zoltan()) {
+    MESSAGE("built without Zoltan: nothing to compare");
+    CHECK_THROWS_WITH(partition_by_zoltan(random_hypergraph(1, 10, 10, 1), 2, 0.1),
+                      "convoy-zoltan is not there: convoy was built without Zoltan");
+    return;
+  }
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    CAPTURE(seed);
+    const Hypergraph graph = random_hypergraph(seed, 300, 500, 2);
+    const Parts zoltan = partition_by_zoltan(graph, 4, 0.1);
+    CHECK(zoltan == partition_by_zoltan(graph, 4, 0.1));
+    CHECK(std::set<std::uint32_t>(zoltan.begin(), zoltan.end()).size() == 4);
+    const double allowed = std::max(0.1, imbalance(graph, zoltan, 4) - 1);
+    const Parts refined = refine(graph, zoltan, 4, allowed);
+    CHECK(connectivity(graph, refined) <= connectivity(graph, zoltan));
+    CHECK(connectivity(graph, partition_hypergraph(graph, 4, 0.1)) <= 1.25 * connectivity(graph, zoltan));
+  }
 }

@@ -63,8 +63,8 @@ TEST_CASE("unknown keys and values name what is allowed") {
         "overlap, rings, shares, sync");
   CHECK(error_of("{kind: data_parallel, sync: parameter_server, placement: remote}") ==
         "s.yaml:1:58: strategy.placement: unknown value 'remote'; allowed: dedicated, colocated");
-  CHECK(error_of("{kind: data_parallel, sync: parameter_server, mode: async}") ==
-        "s.yaml:1:53: strategy.mode: unknown value 'async' (did you mean 'sync'?); allowed: sync");
+  CHECK(error_of("{kind: data_parallel, sync: parameter_server, mode: asynch}") ==
+        "s.yaml:1:53: strategy.mode: unknown value 'asynch' (did you mean 'async'?); allowed: sync, async, ssp");
   CHECK(error_of("{kind: data_parallel, sync: parameter_server, sharding: tensors}") ==
         "s.yaml:1:57: strategy.sharding: unknown value 'tensors' (did you mean 'tensor'?); allowed: tensor, "
         "even");

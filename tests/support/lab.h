@@ -19,13 +19,20 @@ class Experiment {
   /// @param batch per device
   Experiment(const std::string& model, const std::string& cluster, const std::string& strategy,
              std::int64_t batch)
+      : Experiment(model, cluster, strategy, {batch, std::nullopt, {"test", 1, 1}}) {}
+  static Experiment with_global_batch(const std::string& model, const std::string& cluster,
+                                      const std::string& strategy, std::int64_t batch) {
+    return {model, cluster, strategy, {std::nullopt, batch, {"test", 1, 1}}};
+  }
+  Experiment(const std::string& model, const std::string& cluster, const std::string& strategy,
+             const BatchSpec& batch)
       : model_(read_model(parse_yaml(model, "model"))),
         graph_(build_training_graph(model_, {})),
         cost_(Precision::fp32),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
     const ClusterSpec spec = read_cluster(parse_yaml(cluster, "cluster"));
     machine_ = build_machine(spec, strategy_->dedicated_hosts(spec.node_count()));
-    plan_ = strategy_->plan({graph_, machine_, cost_, {batch, std::nullopt, {"test", 1, 1}}});
+    plan_ = strategy_->plan({graph_, machine_, cost_, batch});
   }
 
   ReplayResult run(bool fold = true) const { return replay(plan_, machine_, cost_, {fold}); }

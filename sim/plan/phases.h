@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/plan/plan.h"
+
+namespace convoy {
+
+/// How a run comes from one phase to the next.
+struct Reconfiguration {
+  double preparation_s = 0;  ///< newcomers get ready while the phase before goes on, step by step
+  double pause_s = 0;        ///< then nobody trains for so long ...
+  /// ... and until all messages of this plan have arrived (no role: there are none); it runs on
+  /// first_devices(machine, traffic_devices).
+  Plan traffic;
+  std::uint32_t traffic_devices = 0;
+};
+
+/// Steps that follow one another under one plan on the first `devices` devices of a machine. The plan's
+/// endpoints are those of first_devices(machine, devices).
+struct RunPhase {
+  std::int64_t at_step = 0;  ///< the phase is asked for when so many steps have been done
+  std::uint32_t devices = 0;
+  std::vector<std::int64_t> images;  ///< of each device in a step
+  Plan plan;
+  Reconfiguration change;  ///< from the phase before into this one; of the first: nothing
+};
+
+}  // namespace convoy

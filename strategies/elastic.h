@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "strategies/strategy.h"
+
+namespace convoy {
+
+/// `kind: elastic`: a data-parallel run whose devices come and go by a schedule, with the same global batch
+/// throughout: each device adds up its micro-batches' gradients before they are summed over the devices.
+/// A phase runs on the first so many devices of the machine. Source: "Automatic parallelization for efficient
+/// distributed deep learning" (KAIST, 2019) and CoDDL (Hwang et al., NSDI 2021).
+std::unique_ptr<Strategy> read_elastic(YamlMap& map);
+
+}  // namespace convoy

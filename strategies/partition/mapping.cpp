@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/partition/mapping.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "strategies/partition/fenwick.h"
+
+namespace convoy {
+namespace {
+
+constexpr Part unmapped = 0xffffffff;
+/// The first round leaves out clusters whose heads are among the first levels: those are the many small ones
+/// (constants, reads of variables) that should follow what they feed.
+constexpr std::uint32_t first_levels = 5;
+
+/// Values that the load trees of all parts may have together; with more, neighbouring levels are one.
+constexpr std::size_t largest_trees = 50'000'000;
+
+/// A pass over a window that maps less than this share of it is the window's last.
+constexpr double worth_repeating = 0.01;
+
+struct Window {
+  std::uint32_t from, to;  ///< levels in which a cluster can run without delaying anyone
+};
+
+class Mapper {
+ public:
+  Mapper(const PartitionTask& task, const Slices& slices)
+      : task_(task),
+        dag_(task.dag),
+        slices_(slices),
+        message_(message_costs(dag_, task.link)),
+        part_of_(slices.clusters.size(), unmapped),
+        free_load_(0) {
+    find_levels();
+    load_.assign(task_.parts, FenwickTree(levels_));
+    free_load_ = FenwickTree(levels_);
+    for (std::uint32_t c = 0; c < part_of_.size(); ++c) {
+      work_.push_back(0);
+      for (const NodeId v : slices_.clusters[c]) {
+        work_.back() += dag_.time_us(v);
+        free_load_.add(level_[v], dag_.time_us(v));
+      }
+    }
+    for (Part k = 0; k < slices_.primaries; ++k) assign(k, k);
+    with_part_.resize(task_.parts);
+  }
+
+  Placement run() {
+    const auto first = slices_.primaries;
+    std::vector<std::uint32_t> secondaries(part_of_.size() - first);
+    std::iota(secondaries.begin(), secondaries.end(), first);
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::uint32_t> candidates;
+      for (const std::uint32_t c : secondaries)
+        if (round > 0 || level_[slices_.clusters[c].front()] > first_levels) candidates.push_back(c);
+      for (int tenths = 5; tenths <= 10; ++tenths) map_window(candidates, tenths, &Mapper::merges);
+    }
+    if (slices_.communication >= std::max(10.0, 2 * slices_.parallelism))
+      for (int tenths = 5; tenths <= 10; ++tenths) map_window(secondaries, tenths, &Mapper::saves_messages);
+    for (const std::uint32_t c : secondaries)
+      if (part_of_[c] == unmapped) assign(c, cheapest(c));
+    Placement placement(dag_.size());
+    for (NodeId v = 0; v < dag_.size(); ++v) placement[v] = part_of_[slices_.cluster_of[v]];
+    return placement;
+  }
+
+ private:
+  /// Levels are the different values of top_us, in order.
+  void find_levels() {
+    tops_ = slices_.top_us;
+    std::sort(tops_.begin(), tops_.end());
+    tops_.erase(std::unique(tops_.begin(), tops_.end()), tops_.end());
+    merged_ = static_cast<std::uint32_t>(tops_.size() * task_.parts / largest_trees + 1);
+    levels_ = static_cast<std::uint32_t>(tops_.size() / merged_ + 1);
+    level_.resize(dag_.size());
+    for (NodeId v = 0; v < dag_.size(); ++v) level_[v] = level_at(slices_.top_us[v]);
+  }
+  std::uint32_t level_at(double time_us) const {
+    const auto at = std::lower_bound(tops_.begin(), tops_.end(), time_us);
+    return static_cast<std::uint32_t>(at - tops_.begin()) / merged_;
+  }
+
+  Window window(std::uint32_t cluster) const {
+    const NodeId head = slices_.clusters[cluster].front(), tail = slices_.clusters[cluster].back();
+    double from = 0;
+    for (const NodeId u : dag_.parents(head)) from = std::max(from, slices_.top_us[u] + dag_.time_us(u));
+    std::uint32_t to = levels_;
+    for (const NodeId w : dag_.children(tail)) to = std::min(to, level_[w]);
+    return {level_at(from), std::max(to, level_[tail] + 1)};
+  }
+
+  void assign(std::uint32_t cluster, Part part) {
+    part_of_[cluster] = part;
+    for (const NodeId v : slices_.clusters[cluster]) {
+      load_[part].add(level_[v], dag_.time_us(v));
+      free_load_.add(level_[v], -dag_.time_us(v));
+    }
+  }
+
+  using Rule = Part (Mapper::*)(std::uint32_t);
+
+  /// Tries the first tenths of the clusters, most critical heads first, in the order of their slack, until
+  /// nothing changes any more.
+  void map_window(const std::vector<std::uint32_t>& clusters, int tenths, Rule rule) {
+    const std::size_t count = clusters.size() * static_cast<std::size_t>(tenths) / 10;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // width of the window, cluster
+    for (std::size_t i = 0; i < count; ++i) {
+      if (part_of_[clusters[i]] != unmapped) continue;
+      const Window slack = window(clusters[i]);
+      open.emplace_back(slack.to - slack.from, clusters[i]);
+    }
+    std::stable_sort(open.begin(), open.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (bool again = true; again && !open.empty();) {
+      const std::size_t before = open.size();
+      std::erase_if(open, [&](const auto& entry) {
+        const Part part = (this->*rule)(entry.second);
+        if (part != unmapped) assign(entry.second, part);
+        return part != unmapped;
+      });
+      again = static_cast<double>(before - open.size()) > worth_repeating * static_cast<double>(before);
+    }
+  }
+
+  /// Sums up the messages between a cluster and each part (with_part_) and each unmapped cluster
+  /// (largest_free_, all_free_).
+  void weigh_messages(std::uint32_t cluster) {
+    std::fill(with_part_.begin(), with_part_.end(), 0);
+    with_free_.clear();
+    const auto add = [&](NodeId other, double cost) {
+      const std::uint32_t c = slices_.cluster_of[other];
+      if (c == cluster) return;
+      if (part_of_[c] != unmapped)
+        with_part_[part_of_[c]] += cost;
+      else
+        with_free_.emplace_back(c, cost);
+    };
+    for (const NodeId v : slices_.clusters[cluster]) {
+      for (const NodeId w : dag_.children(v)) add(w, message_[v]);
+      for (const NodeId u : dag_.parents(v)) add(u, message_[u]);
+    }
+    std::sort(with_free_.begin(), with_free_.end());
+    largest_free_ = all_free_ = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < with_free_.size(); ++i) {
+      sum = (i > 0 && with_free_[i].first == with_free_[i - 1].first ? sum : 0) + with_free_[i].second;
+      largest_free_ = std::max(largest_free_, sum);
+      all_free_ += with_free_[i].second;
+    }
+  }
+  Part most_talked_to() const {
+    return static_cast<Part>(std::max_element(with_part_.begin(), with_part_.end()) - with_part_.begin());
+  }
+
+  /// The part that the cluster talks to most, where that costs no time there.
+  Part merges(std::uint32_t cluster) {
+    weigh_messages(cluster);
+    const Part part = most_talked_to();
+    const double saved = with_part_[part];
+    if (saved <= task_.link.latency_us || saved < largest_free_) return unmapped;
+    const Window slack = window(cluster);
+    double most = 0, least = 0, all = 0;
+    for (Part k = 0; k < task_.parts; ++k) {
+      const double load = load_[k].sum(slack.from, slack.to);
+      most = k == 0 ? load : std::max(most, load);
+      least = k == 0 ? load : std::min(least, load);
+      all += load;
+    }
+    const double work = work_[cluster], open = free_load_.sum(slack.from, slack.to);
+    const double after = load_[part].sum(slack.from, slack.to) + work;
+    const bool balanced = after <= (all + open) / task_.parts;
+    const bool not_later =
+        after <= std::max(most, least + work + saved + task_.link.latency_us + open / task_.parts);
+    const bool cheaper = after <= work + saved;
+    const bool worth_it = saved >= most - least;
+    return balanced || not_later || cheaper || worth_it ? part : unmapped;
+  }
+
+  /// For graphs whose messages dominate: the part that more than half of its messages are with.
+  Part saves_messages(std::uint32_t cluster) {
+    weigh_messages(cluster);
+    const double all = std::accumulate(with_part_.begin(), with_part_.end(), all_free_);
+    const Part part = most_talked_to();
+    return with_part_[part] > std::max(all / 2, all / task_.parts) ? part : unmapped;
+  }
+
+  Part cheapest(std::uint32_t cluster) {
+    weigh_messages(cluster);
+    const Window slack = window(cluster);
+    Part best = 0;
+    double best_cost = 0;
+    for (Part k = 0; k < task_.parts; ++k) {
+      const double cost = load_[k].sum(slack.from, slack.to) - with_part_[k];
+      if (k == 0 || cost < best_cost) best = k, best_cost = cost;
+    }
+    return best;
+  }
+
+  const PartitionTask& task_;
+  const Dag& dag_;
+  const Slices& slices_;
+  std::vector<double> message_, tops_, work_;
+  std::vector<Part> part_of_;
+  std::uint32_t levels_ = 0, merged_ = 1;
+  std::vector<std::uint32_t> level_;
+  std::vector<FenwickTree> load_;  ///< of each part, by level
+  FenwickTree free_load_;          ///< of what is not mapped yet
+  std::vector<double> with_part_;
+  std::vector<std::pair<std::uint32_t, double>> with_free_;
+  double largest_free_ = 0, all_free_ = 0;
+};
+
+}  // namespace
+
+Placement map_clusters(const PartitionTask& task, const Slices& slices) { return Mapper(task, slices).run(); }
+
+}  // namespace convoy

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "strategies/partition/dag.h"
+#include "strategies/partition/schedule.h"
+
+namespace convoy {
+
+/// What a partitioner is to solve.
+struct PartitionTask {
+  const Dag& dag;
+  Part parts = 1;  ///< >= 1
+  PartLink link;
+  std::optional<double> memory_bytes;  ///< of each part; none: no limit
+  std::uint64_t seed = 1;              ///< of methods that draw
+  bool refine = true;                  ///< pardnn: with its refinement phase
+};
+
+/// What it answers.
+struct PartitionAnswer {
+  Placement placement;
+  std::optional<Schedule> schedule;  ///< its own order, where that is not the order of readiness
+};
+
+/// A row of the table of methods.
+struct PartitionMethod {
+  std::string_view name, summary;
+  bool draws;  ///< depends on the seed
+  PartitionAnswer (*run)(const PartitionTask& task);
+};
+const std::vector<PartitionMethod>& partition_methods();
+/// nullptr where there is none of that name.
+const PartitionMethod* find_partition_method(std::string_view name);
+
+// The methods, in files of their names.
+PartitionAnswer partition_pardnn(const PartitionTask& task);
+PartitionAnswer partition_linear_clustering(const PartitionTask& task);
+PartitionAnswer partition_heft(const PartitionTask& task);
+PartitionAnswer partition_metis(const PartitionTask& task);
+PartitionAnswer partition_scotch(const PartitionTask& task);
+PartitionAnswer partition_dfs(const PartitionTask& task);
+PartitionAnswer partition_random(const PartitionTask& task);
+PartitionAnswer partition_round_robin(const PartitionTask& task);
+PartitionAnswer partition_best(const PartitionTask& task);
+
+}  // namespace convoy

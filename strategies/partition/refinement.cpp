@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/partition/refinement.h"
+
+#include <algorithm>
+#include <queue>
+#include <random>
+#include <utility>
+
+namespace convoy {
+namespace {
+
+constexpr Part nowhere = 0xffffffff;
+
+/// One pass of place_in_ready_order.
+class Sweep {
+ public:
+  Sweep(const ReadyOrder& judge, const Placement& prior, double pull)
+      : judge_(judge),
+        dag_(judge.dag()),
+        prior_(prior),
+        pull_(pull),
+        placement_(dag_.size(), nowhere),
+        unit_part_(dag_.unit_count(), nowhere),
+        finish_(dag_.size()),
+        free_(judge.parts()),
+        ready_(judge.parts()) {}
+
+  Placement run() {
+    std::vector<std::uint32_t> missing(dag_.size());
+    std::priority_queue<Entry> heap;
+    for (NodeId v = 0; v < dag_.size(); ++v) {
+      missing[v] = static_cast<std::uint32_t>(dag_.parents(v).size());
+      if (missing[v] == 0) heap.push({0, judge_.rank()[v], v});
+    }
+    while (!heap.empty()) {
+      const Entry entry = heap.top();
+      heap.pop();
+      find_ready(entry.node);
+      const Part part = choose(entry.node);
+      if (ready_[part] > entry.time) {  // it runs later than that: others may come first
+        heap.push({ready_[part], entry.rank, entry.node});
+        continue;
+      }
+      place(entry.node, part);
+      for (const NodeId w : dag_.children(entry.node)) {
+        if (--missing[w] > 0) continue;
+        find_ready(w);
+        const double earliest = *std::min_element(ready_.begin(), ready_.end());
+        heap.push({std::max(entry.time, earliest), judge_.rank()[w], w});
+      }
+    }
+    return std::move(placement_);
+  }
+
+ private:
+  struct Entry {
+    double time;
+    NodeId rank, node;
+    bool operator<(const Entry& o) const { return time > o.time || (time == o.time && rank > o.rank); }
+  };
+
+  /// When a node's inputs would be on each part: the latest message, but those of the part's own nodes.
+  void find_ready(NodeId v) {
+    std::fill(ready_.begin(), ready_.end(), 0);
+    double latest = 0, second = 0;  // arrivals from the part of the latest one, and from all others
+    Part sender = nowhere;
+    for (const NodeId u : dag_.parents(v)) {
+      const Part part = placement_[u];
+      const double arrival = finish_[u] + judge_.message_us()[u];
+      if (part == sender) {
+        latest = std::max(latest, arrival);
+      } else if (arrival > latest) {
+        second = latest, latest = arrival, sender = part;
+      } else {
+        second = std::max(second, arrival);
+      }
+      ready_[part] = std::max(ready_[part], finish_[u]);
+    }
+    for (Part part = 0; part < judge_.parts(); ++part)
+      ready_[part] = std::max(ready_[part], part == sender ? second : latest);
+  }
+
+  Part choose(NodeId v) const {
+    if (unit_part_[dag_.unit(v)] != nowhere) return unit_part_[dag_.unit(v)];
+    Part best = 0;
+    double best_score = 0;
+    for (Part part = 0; part < judge_.parts(); ++part) {
+      const double start = std::max(free_[part], ready_[part]);
+      double score = start;
+      if (pull_ > 0) {
+        const double finish = start + dag_.time_us(v);
+        double end = 0;
+        for (const NodeId w : dag_.children(v))
+          end = std::max(end, finish + (prior_[w] == part ? 0 : judge_.message_us()[v]) + dag_.time_us(w) +
+                                  judge_.tail_us()[w]);
+        score = pull_ * end + (1 - pull_) * start;
+      }
+      if (part == 0 || score < best_score) best = part, best_score = score;
+    }
+    return best;
+  }
+
+  void place(NodeId v, Part part) {
+    placement_[v] = unit_part_[dag_.unit(v)] = part;
+    finish_[v] = free_[part] = std::max(free_[part], ready_[part]) + dag_.time_us(v);
+  }
+
+  const ReadyOrder& judge_;
+  const Dag& dag_;
+  const Placement& prior_;
+  const double pull_;
+  Placement placement_, unit_part_;
+  std::vector<double> finish_, free_, ready_;
+};
+
+/// Descent by moves of single units on the longest chain of the schedule, drawn at random.
+class ChainMoves {
+ public:
+  ChainMoves(ReadyOrder& judge, Placement placement, const Acceptable& acceptable)
+      : judge_(judge), dag_(judge.dag()), acceptable_(acceptable), placement_(std::move(placement)) {
+    trace();
+  }
+
+  Placement run(std::size_t tries) {
+    for (std::size_t i = 0; i < tries; ++i) {
+      const auto [node, part] = draw();
+      if (placement_[node] == part) continue;
+      const auto members = dag_.members(dag_.unit(node));
+      old_.clear();
+      for (const NodeId v : members) old_.push_back(std::exchange(placement_[v], part));
+      // Equal makespans are welcome: of several longest chains one is cut at a time.
+      const double makespan = judge_.makespan_us(placement_, makespan_ * (1 + 1e-12));
+      if (makespan <= makespan_ && (!acceptable_ || acceptable_(placement_)))
+        trace();
+      else
+        for (std::size_t m = 0; m < members.size(); ++m) placement_[members[m]] = old_[m];
+    }
+    return std::move(placement_);
+  }
+
+ private:
+  std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
+
+  /// A node of the chain to any part, or to a neighbour's part, or a neighbour to its part.
+  std::pair<NodeId, Part> draw() {
+    const NodeId v = chain_[below(chain_.size())];
+    const auto neighbours = below(2) == 0 ? dag_.parents(v) : dag_.children(v);
+    if (below(3) == 0 || neighbours.empty()) return {v, static_cast<Part>(below(judge_.parts()))};
+    const NodeId other = neighbours[below(neighbours.size())];
+    return below(2) == 0 ? std::pair{other, placement_[v]} : std::pair{v, placement_[other]};
+  }
+
+  /// Schedules, and follows what each operation waited for back from the one that ends last.
+  void trace() {
+    makespan_ = judge_.makespan_us(placement_);
+    std::vector<NodeId> before(dag_.size()), latest(judge_.parts(), dag_.size());
+    NodeId v = judge_.sequence().front();
+    for (const NodeId w : judge_.sequence()) {
+      before[w] = latest[placement_[w]];
+      latest[placement_[w]] = w;
+      if (judge_.finish_us()[w] > judge_.finish_us()[v]) v = w;
+    }
+    chain_.clear();
+    while (v != dag_.size()) {
+      chain_.push_back(v);
+      v = judge_.start_us()[v] > judge_.ready_us()[v] ? before[v] : last_input(v);
+    }
+  }
+
+  NodeId last_input(NodeId v) const {
+    NodeId last = dag_.size();
+    double latest = -1;
+    for (const NodeId u : dag_.parents(v)) {
+      const double arrival =
+          judge_.finish_us()[u] + (placement_[u] == placement_[v] ? 0 : judge_.message_us()[u]);
+      if (arrival > latest) latest = arrival, last = u;
+    }
+    return last;
+  }
+
+  ReadyOrder& judge_;
+  const Dag& dag_;
+  const Acceptable& acceptable_;
+  Placement placement_, old_;
+  double makespan_ = 0;
+  std::vector<NodeId> chain_;
+  std::mt19937_64 random_{1};
+};
+
+/// Nodes and edges that all tries of moves together may look at (about a second), and tries at most.
+constexpr double effort = 5e7, most_tries = 5'000;
+
+}  // namespace
+
+Placement place_in_ready_order(const ReadyOrder& judge, const Placement& prior, double pull) {
+  return Sweep(judge, prior, pull).run();
+}
+
+Placement refine(ReadyOrder& judge, Placement placement, const Acceptable& acceptable) {
+  double best = judge.makespan_us(placement);
+  const auto offer = [&](const Placement& other) {
+    const double makespan = judge.makespan_us(other, best);
+    if (makespan < best && (!acceptable || acceptable(other))) best = makespan, placement = other;
+  };
+  const Placement mapped = placement;
+  offer(Placement(mapped.size(), 0));  // where messages cost more than they save, one part does it all
+  offer(place_in_ready_order(judge, mapped, 0));
+  for (const double pull : {0.3, 0.6, 0.9}) {
+    Placement other = mapped;
+    for (int pass = 0; pass < 3; ++pass) {
+      other = place_in_ready_order(judge, other, pull);
+      offer(other);
+    }
+  }
+  const double size = static_cast<double>(judge.dag().size()) + static_cast<double>(judge.dag().edge_count());
+  return ChainMoves(judge, std::move(placement), acceptable)
+      .run(static_cast<std::size_t>(std::min(effort / size, most_tries)));
+}
+
+}  // namespace convoy

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/partition/schedule.h"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+
+#include "strategies/partition/gaps.h"
+
+namespace convoy {
+namespace {
+
+/// Gaps that insertion looks at before it appends: keeps graphs with as many gaps as nodes from taking
+/// minutes.
+constexpr int most_gaps = 100;
+
+}  // namespace
+
+ReadyOrder::ReadyOrder(const Dag& dag, const PartLink& link, Part parts)
+    : dag_(dag), parts_(parts), message_(message_costs(dag, link)), tail_(bottom_levels(dag)) {
+  by_rank_.resize(dag.size());
+  std::iota(by_rank_.begin(), by_rank_.end(), 0);
+  std::stable_sort(by_rank_.begin(), by_rank_.end(), [&](NodeId a, NodeId b) { return tail_[a] > tail_[b]; });
+  rank_.resize(dag.size());
+  for (NodeId r = 0; r < dag.size(); ++r) rank_[by_rank_[r]] = r;
+  parent_count_.resize(dag.size());
+  for (NodeId v = 0; v < dag.size(); ++v) {
+    parent_count_[v] = static_cast<std::uint32_t>(dag.parents(v).size());
+    tail_[v] -= dag.time_us(v);
+  }
+  start_.resize(dag.size());
+  finish_.resize(dag.size());
+}
+
+double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
+  ready_.assign(dag_.size(), 0);
+  missing_ = parent_count_;
+  free_.assign(parts_, 0);
+  sequence_.clear();
+  heap_.clear();
+  for (NodeId v = 0; v < dag_.size(); ++v)
+    if (missing_[v] == 0) heap_.push_back({0, rank_[v]});
+  std::make_heap(heap_.begin(), heap_.end());
+  double makespan = 0;
+  while (!heap_.empty()) {
+    const NodeId v = by_rank_[heap_.front().rank];
+    std::pop_heap(heap_.begin(), heap_.end());
+    heap_.pop_back();
+    const Part part = placement[v];
+    start_[v] = std::max(free_[part], ready_[v]);
+    const double finish = finish_[v] = free_[part] = start_[v] + dag_.time_us(v);
+    sequence_.push_back(v);
+    makespan = std::max(makespan, finish);
+    if (finish + tail_[v] >= limit_us) return std::numeric_limits<double>::infinity();
+    for (const NodeId w : dag_.children(v)) {
+      const double arrival = placement[w] == part ? finish : finish + message_[v];
+      ready_[w] = std::max(ready_[w], arrival);
+      if (--missing_[w] == 0) {
+        heap_.push_back({ready_[w], rank_[w]});
+        std::push_heap(heap_.begin(), heap_.end());
+      }
+    }
+  }
+  return makespan;
+}
+
+Schedule ReadyOrder::schedule(const Placement& placement) {
+  const double makespan = makespan_us(placement);
+  return {start_, finish_, makespan};
+}
+
+Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,
+                              const std::vector<double>& priority) {
+  struct Waiting {  // of a part, for its next turn: highest priority first
+    double priority;
+    NodeId node;
+    bool operator<(const Waiting& o) const {
+      return priority < o.priority || (priority == o.priority && node > o.node);
+    }
+  };
+  struct Event {  // a node's inputs are there, or (node == dag.size()) the part may be free
+    double time;
+    NodeId node;
+    Part part;
+    bool operator<(const Event& o) const {  // earliest first; nodes before parts, so that parts see them all
+      return time > o.time || (time == o.time && (node > o.node || (node == o.node && part > o.part)));
+    }
+  };
+  Schedule schedule{std::vector<double>(dag.size()), std::vector<double>(dag.size()), 0};
+  std::vector<double> ready(dag.size()), free(parts);
+  std::vector<std::uint32_t> missing(dag.size());
+  std::vector<std::priority_queue<Waiting>> waiting(parts);
+  std::priority_queue<Event> events;
+  for (NodeId v = 0; v < dag.size(); ++v) {
+    missing[v] = static_cast<std::uint32_t>(dag.parents(v).size());
+    if (missing[v] == 0) events.push({0, v, placement[v]});
+  }
+  while (!events.empty()) {
+    const Event event = events.top();
+    events.pop();
+    if (event.node != dag.size()) {
+      waiting[event.part].push({priority[event.node], event.node});
+      events.push({std::max(event.time, free[event.part]), dag.size(), event.part});
+      continue;
+    }
+    if (free[event.part] > event.time || waiting[event.part].empty()) continue;
+    const NodeId v = waiting[event.part].top().node;
+    waiting[event.part].pop();
+    schedule.start_us[v] = event.time;
+    const double finish = schedule.finish_us[v] = free[event.part] = event.time + dag.time_us(v);
+    schedule.makespan_us = std::max(schedule.makespan_us, finish);
+    for (const NodeId w : dag.children(v)) {
+      ready[w] = std::max(ready[w],
+                          placement[w] == event.part ? finish : finish + link.cost_us(dag.output_bytes(v)));
+      if (--missing[w] == 0) events.push({ready[w], w, placement[w]});
+    }
+    if (!waiting[event.part].empty()) events.push({finish, dag.size(), event.part});
+  }
+  return schedule;
+}
+
+Schedule schedule_by_insertion(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,
+                               const std::vector<NodeId>& sequence) {
+  Schedule schedule{std::vector<double>(dag.size()), std::vector<double>(dag.size()), 0};
+  std::vector<Gaps> gaps(parts);
+  for (const NodeId v : sequence) {
+    double ready = 0;
+    for (const NodeId u : dag.parents(v))
+      ready = std::max(ready, placement[u] == placement[v]
+                                  ? schedule.finish_us[u]
+                                  : schedule.finish_us[u] + link.cost_us(dag.output_bytes(u)));
+    const double start = gaps[placement[v]].earliest(ready, dag.time_us(v), most_gaps);
+    gaps[placement[v]].take(start, start + dag.time_us(v));
+    schedule.start_us[v] = start;
+    schedule.finish_us[v] = start + dag.time_us(v);
+    schedule.makespan_us = std::max(schedule.makespan_us, schedule.finish_us[v]);
+  }
+  return schedule;
+}
+
+std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<double>& message_us,
+                                         const Placement& placement) {
+  std::vector<double> level(dag.size());
+  for (auto v = dag.order().rbegin(); v != dag.order().rend(); ++v) {
+    double longest = 0;
+    for (const NodeId w : dag.children(*v))
+      longest = std::max(longest, placement[w] == placement[*v] ? level[w] : level[w] + message_us[*v]);
+    level[*v] = dag.time_us(*v) + longest;
+  }
+  return level;
+}
+
+std::vector<Schedule> schedules_of(const Dag& dag, const PartLink& link, Part parts,
+                                   const Placement& placement) {
+  const std::vector<double> level = placed_bottom_levels(dag, message_costs(dag, link), placement);
+  std::vector<NodeId> by_level = dag.order();
+  std::stable_sort(by_level.begin(), by_level.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
+  std::vector<double> earliness(dag.size());
+  for (NodeId i = 0; i < dag.size(); ++i) earliness[dag.order()[i]] = -static_cast<double>(i);
+  std::vector<Schedule> schedules;
+  schedules.push_back(ReadyOrder(dag, link, parts).schedule(placement));
+  schedules.push_back(schedule_by_priority(dag, link, parts, placement, level));
+  schedules.push_back(schedule_by_insertion(dag, link, parts, placement, by_level));
+  schedules.push_back(schedule_by_priority(dag, link, parts, placement, earliness));
+  return schedules;
+}
+
+Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement) {
+  std::vector<Schedule> all = schedules_of(dag, link, parts, placement);
+  return std::move(*std::min_element(all.begin(), all.end(), [](const Schedule& a, const Schedule& b) {
+    return a.makespan_us < b.makespan_us;
+  }));
+}
+
+}  // namespace convoy

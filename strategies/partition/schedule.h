@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "strategies/partition/dag.h"
+
+namespace convoy {
+
+using Placement = std::vector<Part>;  ///< part of each node
+
+/// When each node of a placed graph runs.
+struct Schedule {
+  std::vector<double> start_us, finish_us;
+  double makespan_us = 0;
+};
+
+/// Schedules placements of one graph in the order of readiness: on each part operations run in the order in
+/// which their inputs are there (ties: longer way to the end first, then smaller id). A node's output is on
+/// every other part `link.cost_us` after its end; links carry any number of messages at a time, and messages
+/// take no time of a part. This is what a placement is judged by.
+class ReadyOrder {
+ public:
+  ReadyOrder(const Dag& dag, const PartLink& link, Part parts);
+
+  /// @param limit_us gives up (infinity) as soon as the makespan cannot stay below it
+  double makespan_us(const Placement& placement, double limit_us = std::numeric_limits<double>::infinity());
+  Schedule schedule(const Placement& placement);
+
+  // Of the last call:
+  const std::vector<double>& start_us() const { return start_; }
+  const std::vector<double>& finish_us() const { return finish_; }
+  const std::vector<double>& ready_us() const { return ready_; }
+  const std::vector<NodeId>& sequence() const { return sequence_; }  ///< as scheduled
+
+  const Dag& dag() const { return dag_; }
+  Part parts() const { return parts_; }
+  const std::vector<double>& message_us() const { return message_; }  ///< of each node's output
+  const std::vector<double>& tail_us() const { return tail_; }  ///< longest way after a node, no messages
+  /// Position of each node when longer ways come first, then smaller ids.
+  const std::vector<NodeId>& rank() const { return rank_; }
+
+ private:
+  struct Entry {
+    double ready;
+    NodeId rank;
+    bool operator<(const Entry& other) const {  // the heap's top is the smallest
+      return ready > other.ready || (ready == other.ready && rank > other.rank);
+    }
+  };
+  const Dag& dag_;
+  Part parts_;
+  std::vector<double> message_, tail_, start_, finish_, ready_, free_;
+  std::vector<NodeId> rank_, by_rank_, sequence_;
+  std::vector<std::uint32_t> parent_count_, missing_;
+  std::vector<Entry> heap_;
+};
+
+/// Schedules a placement without idling: a part that is free runs, of the nodes whose inputs are there, the
+/// one with the highest priority (ties: smaller id).
+Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,
+                              const std::vector<double>& priority);
+
+/// Schedules a placement by insertion: nodes in the order of `sequence` (topological), each in the earliest
+/// gap of its part that is long enough, of the next hundred gaps, else after the last operation.
+Schedule schedule_by_insertion(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,
+                               const std::vector<NodeId>& sequence);
+
+/// Bottom levels where only edges between parts cost a message.
+std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<double>& message_us,
+                                         const Placement& placement);
+
+/// A placement scheduled in several ways: in the order of readiness, by priority (longest way to the end
+/// first), by insertion in that order, and by priority in the graph's own order, which makes nothing before
+/// it is needed.
+std::vector<Schedule> schedules_of(const Dag& dag, const PartLink& link, Part parts,
+                                   const Placement& placement);
+
+/// The shortest of them: a partitioner's own order on each part.
+Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement);
+
+}  // namespace convoy

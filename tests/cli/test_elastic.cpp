@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+using nlohmann::json;
+
+namespace {
+
+std::string elastic_experiment(const std::string& batch) {
+  return "experiment: elastic\n"
+         "model: resnet50\n"
+         "training: {" +
+         batch +
+         ", precision: fp32, optimizer: momentum}\n"
+         "cluster: {server: gcp-n1-standard-8-k80, nodes: 16}\n"
+         "strategy:\n"
+         "  kind: elastic\n"
+         "  inner: {kind: data_parallel, sync: all_reduce, algorithm: ring}\n"
+         "  schedule: [{at_step: 0, devices: 4}, {at_step: 20, devices: 8}, {at_step: 60, devices: 3}]\n"
+         "  balance: uniform\n"
+         "sweep:\n"
+         "  strategy.reconfigure: [restart, overlapped]\n";
+}
+
+}  // namespace
+
+TEST_CASE("elastic: phases and pauses in results.json") {
+  const Workplace place;
+  place.file("e.yaml", elastic_experiment("global_batch: 512"));
+  const Finished run = place.convoy({"run", "e.yaml", "--json"});
+  REQUIRE(run.exit_code == 0);
+  const json report = json::parse(run.out);
+  for (const json& point : report["runs"]) {
+    const json& changes = point["reconfigurations"];
+    REQUIRE(changes.size() == 2);
+    CHECK(changes[0]["at_step"] == 20);
+    CHECK(changes[0]["from"] == 4);
+    CHECK(changes[0]["to"] == 8);
+    CHECK(changes[1]["at_step"] == 60);
+    CHECK(changes[1]["to"] == 3);
+    REQUIRE(point["phases"].size() == 3);
+    for (const json& phase : point["phases"])
+      CHECK(phase["throughput_images_per_s"].get<double>() * phase["step_time_s"].get<double>() ==
+            doctest::Approx(512));
+    // the run's own figures are the last phase's
+    CHECK(point["devices"] == 3);
+    CHECK(point["per_device"].size() == 3);
+    CHECK(point["step_time_s"] == point["phases"][2]["step_time_s"]);
+    CHECK(point["peak_memory_bytes"] == point["phases"][0]["peak_memory_bytes"]);
+  }
+  const json& restart = report["runs"][0];
+  const json& overlapped = report["runs"][1];
+  // ResNet-50: 25,557,032 parameters, weights and momentum: 8 bytes each, written and read at 600 MB/s
+  const double start_s = 3.37 + 4.3 + 3, checkpoint_s = 2 * 8 * 25'557'032 / 600e6;
+  CHECK(restart["reconfigurations"][0]["pause_s"].get<double>() ==
+        doctest::Approx(start_s + checkpoint_s + 1.36 + 8 * 0.0844));
+  CHECK(restart["reconfigurations"][1]["pause_s"].get<double>() ==
+        doctest::Approx(start_s + checkpoint_s + 1.36 + 3 * 0.0844));
+  // the newcomers are ready after so many steps of the four old devices
+  const double old_step_s = overlapped["phases"][0]["step_time_s"].get<double>();
+  const double steps = std::ceil(start_s / old_step_s);
+  CHECK(overlapped["reconfigurations"][0]["first_step"].get<double>() == 20 + steps);
+  CHECK(overlapped["phases"][1]["start_s"].get<double>() ==
+        doctest::Approx((20 + steps) * old_step_s +
+                        overlapped["reconfigurations"][0]["pause_s"].get<double>()));
+  CHECK(overlapped["reconfigurations"][1]["pause_s"].get<double>() <
+        overlapped["phases"][1]["step_time_s"].get<double>());
+}
+
+TEST_CASE("elastic: the table shows the pauses") {
+  const Workplace place;
+  place.file("e.yaml", elastic_experiment("global_batch: 512"));
+  const Finished run = place.convoy({"run", "e.yaml"});
+  CHECK(run.exit_code == 0);
+  CHECK(run.out.find("pauses") != std::string::npos);
+  CHECK(run.out.find("4-8: 13.4 s, 8-3: 13.0 s") != std::string::npos);
+}
+
+TEST_CASE("elastic: without a global batch it cannot run") {
+  const Workplace place;
+  place.file("e.yaml", elastic_experiment("batch_per_device: 64"));
+  const Finished run = place.convoy({"run", "e.yaml"});
+  CHECK(run.exit_code == 2);
+  CHECK(run.err ==
+        "e.yaml:3:30: training: elastic needs global_batch, which stays as it is when devices come "
+        "and go; "
+        "found batch_per_device\n");
+}
+
+TEST_CASE("elastic: a queue of jobs takes the runs as throughput") {
+  const Workplace place;
+  const Finished run = place.convoy(
+      {"run", std::string(CONVOY_SOURCE) + "/configs/papers/afs.yaml", "--json", "--set", "jobs.count=40"});
+  REQUIRE(run.exit_code == 0);
+  const json report = json::parse(run.out);
+  REQUIRE(report["schedules"].size() == 12);
+  for (const json& schedule : report["schedules"]) {
+    CHECK(schedule["jobs"] == 40);
+    CHECK(schedule["mean_completion_s"].get<double>() <= schedule["makespan_s"].get<double>());
+    CHECK(schedule["busy_share"].get<double>() <= 1);
+  }
+  const Finished table = place.convoy({"run", std::string(CONVOY_SOURCE) + "/configs/papers/afs.yaml"});
+  CHECK(table.out.find("400 jobs, one every 30 s on average (seed 1)\n") != std::string::npos);
+}
+
+TEST_CASE("elastic: what the papers published comes out, as far as it is said to") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "kaist2019", "afs", "--json"});
+  CHECK(run.exit_code == 0);
+  const json theses = json::parse(run.out)["theses"];
+  REQUIRE(theses.size() == 2);
+  const json &afs = theses[0]["claims"], &kaist = theses[1]["claims"];
+  REQUIRE(afs.size() == 6);
+  REQUIRE(kaist.size() == 6);
+  CHECK(afs[0]["published"] == 2.2);
+  CHECK(afs[1]["published"] == 2.7);
+  CHECK(afs[2]["published"] == 3.1);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(afs[i]["ours"].get<double>() > 1);
+    CHECK(afs[i]["ours"] <= afs[i]["published"]);
+  }
+  CHECK(afs[3]["ours"].get<double>() <= 1);
+  CHECK(afs[4]["ours"].get<double>() <= 1);
+  CHECK(kaist[0]["published"] == 6);
+  CHECK(std::abs(kaist[0]["ours"].get<double>() / 6 - 1) <= 0.25);
+  CHECK(kaist[1]["ours"].get<double>() <= 1);
+  CHECK(kaist[2]["ours"].get<double>() < 1);
+  CHECK(kaist[3]["ours"].get<double>() < 0.1);
+  CHECK(kaist[4]["published"] == 2.97);
+  CHECK(std::abs(kaist[4]["ours"].get<double>() / 2.97 - 1) <= 0.2);
+  CHECK(kaist[5]["ours"].get<double>() <= 1);
+}

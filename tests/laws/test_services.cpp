@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Parameter servers that do not wait for all: closed forms, order of the modes, folding, bounds.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "strategies/jitter.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+constexpr const char* fast = "1000000GB/s";  // 12 MB in 12 ns: no time beside milliseconds
+constexpr double image_s = 3e-4;             // 3 GFLOP at 10 TFLOPS
+
+std::string nodes_of_speeds(const std::vector<double>& speeds, const std::string& bandwidth,
+                            const std::string& more = "", const std::string& host = "") {
+  std::string nodes;
+  for (std::size_t i = 0; i < speeds.size(); ++i)
+    nodes += fmt::format("{{name: n{}x, count: 1, server: box, speed: {}}}, ", i, speeds[i]);
+  std::string text =
+      fmt::format("{{name: lab, nodes: [{}], fabric: {{kind: switch, bandwidth: {}, latency: 0us}}, {}{}}}",
+                  nodes, bandwidth, lab::ideal_servers(), more);
+  if (!host.empty()) text.insert(text.find("interconnect"), host + ", ");
+  return text;
+}
+
+std::string servers(const std::string& mode, const std::string& more = "") {
+  return fmt::format("{{kind: data_parallel, sync: parameter_server, {}{}}}", mode, more);
+}
+
+lab::Experiment experiment(const std::string& cluster, const std::string& strategy, std::int64_t batch = 10,
+                           int layers = 2, std::int64_t parameters = 250'000) {
+  return {lab::custom_model(layers, parameters), cluster, strategy, batch};
+}
+
+double step_s(const std::string& cluster, const std::string& strategy) {
+  return experiment(cluster, strategy).run().step_time_s;
+}
+
+const std::vector<double> uneven{1, 0.8, 0.5, 0.4};
+
+}  // namespace
+
+TEST_CASE("async on a fast network: throughput is the sum of the workers' own rates") {
+  const lab::Experiment it = experiment(nodes_of_speeds(uneven, fast), servers("mode: async"));
+  const ReplayResult result = it.run();
+  // 10 images take 2 layers x 10 x 0.3 ms = 6 ms at speed 1: 4 steps of a worker in 24 / (1 + .8 + .5 + .4)
+  // ms.
+  CHECK(result.step_time_s == doctest::Approx(4 * 6e-3 / 2.7).epsilon(1e-4));
+  CHECK(it.plan().images == 40);
+  for (EndpointId d = 0; d < 4; ++d) {
+    CHECK(result.endpoints[d].compute_s == doctest::Approx(result.step_time_s).epsilon(1e-4));
+    // 2 MB a push, as often as its speed allows.
+    CHECK(result.endpoints[d].sent_bytes == doctest::Approx(2e6 * uneven[d] * 4 / 2.7).epsilon(1e-4));
+  }
+  CHECK(result.comm_bytes == doctest::Approx(2 * 4 * 2e6).epsilon(1e-9));
+}
+
+TEST_CASE("async with shares by speed: the step is that of any worker, and so is sync's") {
+  const std::string cluster = nodes_of_speeds({1, 0.5}, fast);
+  CHECK(step_s(cluster, servers("mode: async", ", shares: speed")) ==
+        doctest::Approx(step_s(cluster, servers("mode: sync", ", shares: speed"))).epsilon(1e-2));
+}
+
+TEST_CASE("async: equal workers miss the updates of all others, one each") {
+  for (const int workers : {1, 2, 5, 8}) {
+    CAPTURE(workers);
+    const ReplayResult result = experiment(lab::star(workers, fast, "0us"), servers("mode: async")).run();
+    REQUIRE(result.staleness.has_value());
+    CHECK(result.staleness->mean == doctest::Approx(workers - 1).epsilon(1e-9));
+    CHECK(result.staleness->max == doctest::Approx(workers - 1).epsilon(1e-9));
+  }
+  // Beyond 8 they set out in 8 groups; members of one push at the same moment.
+  const ReplayResult many = experiment(lab::star(16, fast, "0us"), servers("mode: async")).run();
+  CHECK(many.staleness->mean == doctest::Approx(15).epsilon(1e-9));
+  CHECK(many.timelines.size() == 8 + 1);
+}
+
+TEST_CASE("async on a slow network: the server's NIC sets the pace, and no worker waits for a slower one") {
+  // 8 workers push and pull 2 MB each a step over the server's 100 MB/s, both directions at once: 160 ms,
+  // against 6 ms of compute.
+  const std::string cluster = lab::star(8, "100MB/s", "0us");
+  const double async_s = step_s(cluster, servers("mode: async", ", overlap: false"));
+  CHECK(async_s >= 0.16 * (1 - 1e-9));
+  CHECK(async_s < 0.326);
+  // In step all push, then all pull.
+  CHECK(step_s(cluster, servers("mode: sync", ", overlap: false")) == doctest::Approx(0.326).epsilon(1e-6));
+}
+
+TEST_CASE("ssp: staleness 0 is sync, a bound never reached is async, and a looser bound is never slower") {
+  for (const char* bandwidth : {fast, "1GB/s"}) {
+    CAPTURE(bandwidth);
+    const std::string cluster = nodes_of_speeds(uneven, bandwidth, ", step_jitter: 5%");
+    const double sync_s = step_s(cluster, servers("mode: sync"));
+    const double async_s = step_s(cluster, servers("mode: async"));
+    CHECK(async_s < sync_s);
+    double last_s = step_s(cluster, servers("mode: ssp, staleness: 0"));
+    CHECK(last_s == doctest::Approx(sync_s).epsilon(1e-12));
+    for (const int bound : {1, 2, 4, 8}) {
+      CAPTURE(bound);
+      const double now_s = step_s(cluster, servers(fmt::format("mode: ssp, staleness: {}", bound)));
+      CHECK(now_s <= last_s * (1 + 1e-9));
+      CHECK(now_s >= async_s);
+      last_s = now_s;
+    }
+  }
+  // Workers that are equal never come to the bound.
+  const std::string equal = lab::star(4, fast, "0us");
+  CHECK(step_s(equal, servers("mode: ssp, staleness: 1")) ==
+        doctest::Approx(step_s(equal, servers("mode: async"))).epsilon(1e-9));
+}
+
+TEST_CASE("ssp on a fast network: in the long run everybody keeps the slowest one's pace, with less jitter") {
+  const double slowest_s = 6e-3 / 0.4;
+  for (const int bound : {1, 3, 50}) {
+    CAPTURE(bound);
+    const ReplayResult result =
+        experiment(nodes_of_speeds(uneven, fast), servers(fmt::format("mode: ssp, staleness: {}", bound)))
+            .run();
+    CHECK(result.step_time_s == doctest::Approx(slowest_s).epsilon(1e-4));
+    CHECK(result.staleness->max_lead == bound);
+    // All get their answers when the slowest has pushed; the next pushes come in the order of the speeds, and
+    // miss those before them: 0, 1, 2 and 3 updates.
+    CHECK(result.staleness->mean == doctest::Approx(1.5).epsilon(1e-6));
+    CHECK(result.staleness->max <= 3 * (2 * bound + 1));
+  }
+  // Jitter of 5 %: 1 + 0.05 E[max of 4] / sqrt(bound + 1).
+  const double with_jitter =
+      step_s(nodes_of_speeds(uneven, fast, ", step_jitter: 5%"), servers("mode: ssp, staleness: 3"));
+  CHECK(with_jitter == doctest::Approx(slowest_s * (1 + 0.05 * 1.02938 / 2)).epsilon(1e-4));
+}
+
+TEST_CASE("backup workers: the step is that of the slowest one waited for, and its images are theirs") {
+  const std::string cluster = nodes_of_speeds(uneven, fast);
+  const std::vector<double> expected_s{6e-3 / 0.4, 6e-3 / 0.5, 6e-3 / 0.8, 6e-3};
+  for (int backup = 0; backup < 4; ++backup) {
+    CAPTURE(backup);
+    const lab::Experiment it = experiment(cluster, servers(fmt::format("backup_workers: {}", backup)));
+    CHECK(it.run().step_time_s == doctest::Approx(expected_s[backup]).epsilon(1e-4));
+    CHECK(it.plan().images == 10 * (4 - backup));
+  }
+  // Equal workers with jitter: the (N-1)-th smallest of 4 is 0.29701 standard deviations late, the
+  // maximum 1.02938.
+  const std::string jittery = nodes_of_speeds({1, 1, 1, 1}, fast, ", step_jitter: 5%");
+  CHECK(step_s(jittery, servers("backup_workers: 1")) ==
+        doctest::Approx(6e-3 * (1 + 0.05 * 0.29701)).epsilon(1e-4));
+  CHECK(step_s(jittery, servers("backup_workers: 0")) ==
+        doctest::Approx(6e-3 * (1 + 0.05 * 1.02938)).epsilon(1e-4));
+}
+
+TEST_CASE(
+    "backup workers on a slow network: equal workers are as fast as without, gradients of all are sent") {
+  const std::string cluster = lab::star(4, "1GB/s", "10us");
+  const ReplayResult with = experiment(cluster, servers("backup_workers: 1")).run();
+  const ReplayResult without = experiment(cluster, servers("mode: sync")).run();
+  CHECK(with.step_time_s == doctest::Approx(without.step_time_s).epsilon(1e-6));
+  CHECK(with.comm_bytes == doctest::Approx(without.comm_bytes).epsilon(1e-6));
+}
+
+TEST_CASE("async: servers add up all that is there at once at their CPUs' rate") {
+  // One worker pushes 2 MB in one message after 6 ms: 2 ms at 1 GB/s, on a network without time.
+  CHECK(step_s(nodes_of_speeds({1}, fast, "", "host: {reduce_bandwidth: 1GB/s}"),
+               servers("mode: async, sharding: even, overlap: false")) ==
+        doctest::Approx(8e-3).epsilon(1e-4));
+  // 8 of them keep the CPUs busy: 16 ms for 8 pushes.
+  const ReplayResult eight =
+      experiment(nodes_of_speeds({1, 1, 1, 1, 1, 1, 1, 1}, fast, "", "host: {reduce_bandwidth: 1GB/s}"),
+                 servers("mode: async, sharding: even, overlap: false"))
+          .run();
+  CHECK(eight.step_time_s == doctest::Approx(16e-3).epsilon(0.02));
+  CHECK(eight.endpoints.back().compute_s == doctest::Approx(eight.step_time_s).epsilon(0.02));
+}
+
+TEST_CASE("one worker alone: every mode takes as long as sync") {
+  const std::string cluster = lab::star(1, "1GB/s", "20us", ", speed: 0.7");
+  const double sync_s = step_s(cluster, servers("mode: sync"));
+  for (const char* mode : {"mode: async", "mode: ssp, staleness: 0", "mode: ssp, staleness: 2"})
+    CHECK(step_s(cluster, servers(mode)) == doctest::Approx(sync_s).epsilon(1e-9));
+}
+
+TEST_CASE("folded equals unfolded in every mode, placement and sharding, with equal and uneven workers") {
+  const std::vector<std::string> clusters{
+      lab::star(12, "1GB/s", "20us"), lab::star(3, "100MB/s", "5us"),
+      nodes_of_speeds({1, 1, 0.8, 0.8, 0.5}, "1GB/s"),
+      nodes_of_speeds({1, 1, 1, 1}, "1GB/s", "", "host: {reduce_bandwidth: 2GB/s}")};
+  for (const std::string& cluster : clusters) {
+    for (const char* mode : {"mode: async", "mode: ssp, staleness: 2", "backup_workers: 1"}) {
+      for (const char* rest :
+           {", servers: 1", ", servers: 3, sharding: even", ", servers: 3, placement: colocated",
+            ", servers: 2, placement: colocated, sharding: even, overlap: false"}) {
+        CAPTURE(cluster);
+        CAPTURE(mode);
+        CAPTURE(rest);
+        const lab::Experiment it = experiment(cluster, servers(mode, rest), 3, 3, 700'000);
+        const ReplayResult folded = it.run(true), whole = it.run(false);
+        CHECK(folded.step_time_s == doctest::Approx(whole.step_time_s).epsilon(1e-9));
+        CHECK(folded.comm_bytes == doctest::Approx(whole.comm_bytes).epsilon(1e-9));
+        for (std::size_t e = 0; e < whole.endpoints.size(); ++e) {
+          CAPTURE(e);
+          CHECK(folded.endpoints[e].compute_s == doctest::Approx(whole.endpoints[e].compute_s).epsilon(1e-6));
+          CHECK(folded.endpoints[e].exposed_comm_s ==
+                doctest::Approx(whole.endpoints[e].exposed_comm_s).epsilon(1e-6));
+          CHECK(folded.endpoints[e].sent_bytes ==
+                doctest::Approx(whole.endpoints[e].sent_bytes).epsilon(1e-9));
+        }
+        CHECK(folded.staleness.has_value() == whole.staleness.has_value());
+        if (folded.staleness) {
+          CHECK(folded.staleness->mean == doctest::Approx(whole.staleness->mean).epsilon(1e-6));
+          CHECK(folded.staleness->max == doctest::Approx(whole.staleness->max).epsilon(1e-6));
+          CHECK(folded.staleness->max_lead == whole.staleness->max_lead);
+        }
+        for (std::size_t l = 0; l < whole.links.size(); ++l)
+          CHECK(folded.links[l].busy_s == doctest::Approx(whole.links[l].busy_s).epsilon(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("a model without parameters: everybody computes, in every mode") {
+  for (const char* mode : {"mode: async", "mode: ssp, staleness: 2"})
+    CHECK(experiment(nodes_of_speeds({1, 0.5}, fast), servers(mode), 10, 2, 0).run().step_time_s ==
+          doctest::Approx(2 * 6e-3 / 1.5).epsilon(1e-9));
+  CHECK(experiment(nodes_of_speeds({1, 0.5}, fast), servers("backup_workers: 1"), 10, 2, 0).plan().images ==
+        20);
+}

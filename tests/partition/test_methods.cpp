@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "strategies/partition/mapping.h"
+#include "strategies/partition/refinement.h"
+#include "strategies/partition/report.h"
+#include "tests/partition/graphs.h"
+
+using namespace convoy;
+
+namespace {
+
+PartitionTask task_of(const Dag& dag, Part parts) { return {dag, parts, {}, std::nullopt, 1, true}; }
+
+std::vector<Dag> some_graphs() {
+  std::vector<Dag> dags;
+  for (unsigned seed = 1; seed <= 6; ++seed) dags.push_back(graphs::any(seed, 40 * seed).dag());
+  dags.push_back(graphs::layered(1, 12, 10).dag());
+  dags.push_back(graphs::training(1, 6, 4e6, 1e6).dag());
+  return dags;
+}
+
+double makespan(const Dag& dag, Part parts, const Placement& placement) {
+  return ReadyOrder(dag, {}, parts).makespan_us(placement);
+}
+
+}  // namespace
+
+TEST_CASE("every method places every node, reports a true makespan, and stays above the lower bound") {
+  for (const Dag& dag : some_graphs())
+    for (const PartitionMethod& method : partition_methods())
+      for (const Part parts : {1u, 2u, 5u}) {
+        CAPTURE(method.name);
+        CAPTURE(parts);
+        const PartitionTask task = task_of(dag, parts);
+        const PartitionAnswer answer = method.run(task);
+        REQUIRE(answer.placement.size() == dag.size());
+        CHECK(
+            std::all_of(answer.placement.begin(), answer.placement.end(), [&](Part p) { return p < parts; }));
+        const PartitionReport report = report_partition(task, std::string(method.name), answer);
+        CHECK(report.makespan_us == makespan(dag, parts, answer.placement));
+        const double rounding = 1 - 1e-12;
+        CHECK(report.makespan_us >= report.lower_bound_us * rounding);
+        CHECK(report.schedule_makespan_us >= report.lower_bound_us * rounding);
+        CHECK(report.load_imbalance >= 1 * rounding);
+        CHECK(report.load_imbalance <= parts / rounding);
+        if (parts == 1) {
+          CHECK(report.makespan_us == doctest::Approx(dag.total_time_us()).epsilon(1e-12));
+          CHECK(report.cut_bytes == 0);
+          CHECK(report.load_imbalance == doctest::Approx(1));
+        }
+      }
+}
+
+TEST_CASE("every method answers the same again") {
+  for (const Dag& dag : some_graphs())
+    for (const PartitionMethod& method : partition_methods()) {
+      CAPTURE(method.name);
+      CHECK(method.run(task_of(dag, 4)).placement == method.run(task_of(dag, 4)).placement);
+    }
+}
+
+TEST_CASE("the seed changes what is drawn at random and nothing else") {
+  const Dag dag = graphs::layered(1, 12, 10).dag();
+  for (const PartitionMethod& method : partition_methods()) {
+    if (method.name == "best") continue;  // draws too, and may choose what does not
+    CAPTURE(method.name);
+    PartitionTask other = task_of(dag, 4);
+    other.seed = 2;
+    CHECK((method.run(task_of(dag, 4)).placement != method.run(other).placement) == method.draws);
+  }
+}
+
+TEST_CASE("best is never worse than any other method, nor than one part alone") {
+  for (const Dag& dag : some_graphs())
+    for (const Part parts : {2u, 5u}) {
+      const double best = makespan(dag, parts, partition_best(task_of(dag, parts)).placement);
+      CHECK(best <= dag.total_time_us());
+      for (const PartitionMethod& method : partition_methods()) {
+        CAPTURE(method.name);
+        CHECK(best <= makespan(dag, parts, method.run(task_of(dag, parts)).placement));
+      }
+    }
+}
+
+TEST_CASE("refinement never makes a placement worse, and improves random ones") {
+  int improved = 0, tried = 0;
+  for (const Dag& dag : some_graphs())
+    for (const Part parts : {2u, 5u})
+      for (auto* run : {&partition_random, &partition_heft, &partition_dfs}) {
+        const Placement placement = run(task_of(dag, parts)).placement;
+        ReadyOrder judge(dag, {}, parts);
+        const double before = judge.makespan_us(placement);
+        const double after = judge.makespan_us(refine(judge, placement));
+        CHECK(after <= before);
+        improved += run == &partition_random && after < before, tried += run == &partition_random;
+      }
+  CHECK(improved == tried);
+}
+
+TEST_CASE("pardnn is never worse than one part alone") {
+  for (const Dag& dag : some_graphs())
+    for (const Part parts : {2u, 5u})
+      CHECK(makespan(dag, parts, partition_pardnn(task_of(dag, parts)).placement) <=
+            makespan(dag, parts, Placement(dag.size(), 0)));
+}
+
+TEST_CASE("refinement takes only what is acceptable") {
+  const Dag dag = graphs::layered(2, 10, 8).dag();
+  ReadyOrder judge(dag, {}, 3);
+  const Placement start = partition_round_robin(task_of(dag, 3)).placement;
+  const auto first_stays = [&](const Placement& placement) { return placement[0] == start[0]; };
+  CHECK(first_stays(refine(judge, start, first_stays)));
+  CHECK(refine(judge, start, [](const Placement&) { return false; }) == start);
+}
+
+TEST_CASE("variables and their updates are on one part") {
+  const Dag dag = graphs::training(3, 8, 4e6, 1e6).dag();
+  const Placement placement = partition_pardnn(task_of(dag, 4)).placement;
+  int variables = 0;
+  for (NodeId v = 0; v < dag.size(); ++v) {
+    if (dag.memory_bytes(v) == 0) continue;
+    ++variables;
+    REQUIRE(dag.members(dag.unit(v)).size() == 2);  // the variable and its update
+    for (const NodeId member : dag.members(dag.unit(v))) CHECK(placement[member] == placement[v]);
+  }
+  CHECK(variables == 48);  // 8 blocks of 3 branches of 2 layers
+}
+
+TEST_CASE("the order of ids changes little: pardnn finds placements of the same quality") {
+  const graphs::Lists lists = graphs::training(5, 8, 4e6, 1e6);
+  const Dag dag = lists.dag();
+  graphs::Lists turned;
+  const auto size = static_cast<NodeId>(lists.nodes.size());
+  for (NodeId v = 0; v < size; ++v) turned.nodes.push_back(lists.nodes[size - 1 - v]);
+  for (const auto& [from, to] : lists.edges) turned.edges.emplace_back(size - 1 - from, size - 1 - to);
+  const Dag other = turned.dag();
+  const double a = makespan(dag, 4, partition_pardnn(task_of(dag, 4)).placement);
+  const double b = makespan(other, 4, partition_pardnn(task_of(other, 4)).placement);
+  CHECK(a == doctest::Approx(b).epsilon(0.03));
+}
+
+TEST_CASE("linear clustering takes the longest ways and packs them by work") {
+  // Ways: a-b-d (10+20+5, messages 35 and 25) before a-c-d; c (12) is a cluster of its own, e (30) another.
+  // Largest first: {a, b, d} 35 to part 0, {e} 30 to part 1, {c} 12 to the lesser load, part 1.
+  graphs::Lists lists;
+  const NodeId a = lists.add(10, 1.3e6), b = lists.add(20, 0, 0, {a}), c = lists.add(12, 0, 0, {a});
+  lists.add(5, 0, 0, {b, c});
+  lists.add(30, 0);
+  CHECK(partition_linear_clustering(task_of(lists.dag(), 2)).placement == Placement{0, 0, 1, 0, 1});
+}
+
+TEST_CASE("HEFT puts operations into gaps and where they end first") {
+  // Ranks with messages of 25 us: a 10+25+40 = 75, b 40, c 30, d 20. a 0-10 on part 0, b 10-50 there
+  // (elsewhere it would wait for its message until 35); c 0-30 on part 1, d 30-50 on part 1: on part 0 it
+  // could start at 50.
+  graphs::Lists lists;
+  const NodeId a = lists.add(10, 0);
+  lists.add(40, 0, 0, {a});
+  lists.add(30, 0);
+  lists.add(20, 0);
+  const PartitionAnswer answer = partition_heft(task_of(lists.dag(), 2));
+  CHECK(answer.placement == Placement{0, 0, 1, 1});
+  CHECK(answer.schedule->start_us == std::vector<double>{0, 10, 0, 30});
+  CHECK(answer.schedule->makespan_us == 50);
+}
+
+TEST_CASE("depth-first blocks hold equal work, first children first") {
+  // Post-order from the last source to the first, children from the last to the first, reversed: a b d c.
+  // Middles 5, 15, 25, 35 of 40: two a part.
+  graphs::Lists lists;
+  const NodeId a = lists.add(10, 0), b = lists.add(10, 0, 0, {a});
+  lists.add(10, 0, 0, {a});
+  lists.add(10, 0, 0, {b});
+  CHECK(partition_dfs(task_of(lists.dag(), 2)).placement == Placement{0, 0, 1, 1});
+}
+
+TEST_CASE("slicing finds the longest way first, then what it left") {
+  // a (10) -> b (50) -> d (10); a -> c (20) -> d; e (5) alone. Messages of 25 us on every edge.
+  graphs::Lists lists;
+  const NodeId a = lists.add(10, 0), b = lists.add(50, 0, 0, {a}), c = lists.add(20, 0, 0, {a});
+  const NodeId d = lists.add(10, 0, 0, {b, c});
+  const NodeId e = lists.add(5, 0);
+  const Dag dag = lists.dag();
+  const Slices slices = slice(task_of(dag, 2));
+  REQUIRE(slices.clusters.size() == 3);
+  CHECK(slices.primaries == 2);
+  CHECK(slices.clusters[0] == std::vector<NodeId>{a, b, d});
+  CHECK(slices.clusters[1] == std::vector<NodeId>{c});
+  CHECK(slices.clusters[2] == std::vector<NodeId>{e});
+  CHECK(slices.parallelism == doctest::Approx(95.0 / 70));
+  CHECK(slices.communication == doctest::Approx(4 * 25 / 95.0));
+  // Within the first cluster an edge counts 1 us: c is ready at 10 + 25, b at 10 + 1, d at max(62, 80).
+  CHECK(slices.top_us == std::vector<double>{0, 11, 35, 80, 0});
+}
+
+TEST_CASE("slices are paths that hold every node once, and mapping keeps them whole") {
+  for (const Dag& dag : some_graphs()) {
+    const PartitionTask task = task_of(dag, 4);
+    const Slices slices = slice(task);
+    std::vector<int> seen(dag.size());
+    for (const std::vector<NodeId>& cluster : slices.clusters)
+      for (std::size_t i = 0; i < cluster.size(); ++i) {
+        ++seen[cluster[i]];
+        if (i == 0) continue;
+        const auto children = dag.children(cluster[i - 1]);
+        CHECK(std::find(children.begin(), children.end(), cluster[i]) != children.end());
+      }
+    CHECK(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
+    const Placement placement = map_clusters(task, slices);
+    for (const std::vector<NodeId>& cluster : slices.clusters)
+      for (const NodeId v : cluster) CHECK(placement[v] == placement[cluster.front()]);
+  }
+}
+
+TEST_CASE("pardnn beats linear clustering, METIS, Scotch and random placements in the geometric mean") {
+  double logs[4] = {};
+  for (const Dag& dag : {graphs::layered(7, 30, 20).dag(), graphs::training(7, 20, 4e6, 1e6).dag()})
+    for (const Part parts : {2u, 4u, 8u}) {
+      const PartitionTask task = task_of(dag, parts);
+      const double ours = makespan(dag, parts, partition_pardnn(task).placement);
+      int i = 0;
+      for (auto* run : {&partition_linear_clustering, &partition_metis, &partition_scotch, &partition_random})
+        logs[i++] += std::log(ours / makespan(dag, parts, run(task).placement));
+    }
+  for (const double log : logs) CHECK(log < 0);
+}
+
+TEST_CASE("pardnn's own schedule is within 5 % of HEFT's in the geometric mean") {
+  double log = 0;
+  for (const Dag& dag : {graphs::layered(8, 30, 20).dag(), graphs::training(8, 20, 4e6, 1e6).dag()})
+    for (const Part parts : {2u, 4u, 8u}) {
+      const PartitionTask task = task_of(dag, parts);
+      log +=
+          std::log(partition_pardnn(task).schedule->makespan_us / partition_heft(task).schedule->makespan_us);
+    }
+  CHECK(std::exp(log / 6) <= 1.05);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/schedule/job_trace.h"
+
+using namespace convoy;
+
+namespace {
+
+JobTraceOptions options(std::size_t jobs) {
+  JobTraceOptions result;
+  result.jobs = jobs;
+  result.mean_interval_s = 60;
+  result.median_length_s = 1800;
+  result.spread = 1.5;
+  result.asked = {1, 2, 8};
+  result.asked_weights = {3, 1, 1};
+  return result;
+}
+
+const std::vector<JobKind> kinds{{"small", {0, 10, 19, 27, 33}},
+                                 {"large", {0, 5, 10, 15, 20, 25, 30, 35, 40}}};
+
+}  // namespace
+
+TEST_CASE("job trace: the same seed gives the same jobs, another one others") {
+  const std::vector<Job> a = make_job_trace(kinds, options(50)), b = make_job_trace(kinds, options(50));
+  JobTraceOptions other = options(50);
+  other.seed = 2;
+  const std::vector<Job> c = make_job_trace(kinds, other);
+  for (std::size_t j = 0; j < 50; ++j) {
+    CHECK(a[j].arrival_s == b[j].arrival_s);
+    CHECK(a[j].images == b[j].images);
+  }
+  CHECK(a[9].images != c[9].images);
+}
+
+TEST_CASE("job trace: intervals, lengths and numbers of GPUs are distributed as asked") {
+  const std::vector<Job> jobs = make_job_trace(kinds, options(20000));
+  // 20,000 exponential intervals of mean 60 s: standard error 0.42 s
+  CHECK(jobs.back().arrival_s / 19999 == doctest::Approx(60).epsilon(0.03));
+  std::vector<double> logarithms;
+  std::size_t one = 0, small = 0;
+  for (const Job& job : jobs) {
+    logarithms.push_back(std::log(job.images / job.throughput[job.asked]));
+    one += job.asked == 1;
+    small += job.model == "small";
+  }
+  std::sort(logarithms.begin(), logarithms.end());
+  CHECK(std::exp(logarithms[10000]) == doctest::Approx(1800).epsilon(0.05));
+  // one standard deviation above the median: 84.13 % are below
+  CHECK(logarithms[16827] - logarithms[10000] == doctest::Approx(1.5).epsilon(0.04));
+  CHECK(static_cast<double>(one) / 20000 == doctest::Approx(0.6).epsilon(0.03));
+  CHECK(static_cast<double>(small) / 20000 == doctest::Approx(0.5).epsilon(0.03));
+}
+
+TEST_CASE("job trace: jobs arrive in order and ask for no more than they can use") {
+  const std::vector<Job> jobs = make_job_trace(kinds, options(500));
+  for (std::size_t j = 1; j < jobs.size(); ++j) CHECK(jobs[j].arrival_s >= jobs[j - 1].arrival_s);
+  for (const Job& job : jobs) CHECK(job.asked <= job.most());
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "sim/schedule/schedule.h"
+
+using namespace convoy;
+
+namespace {
+
+Job linear(double images, std::uint32_t asked, double arrival_s, std::uint32_t most = 4) {
+  Job job{"model", arrival_s, images, asked, {}};
+  for (std::uint32_t w = 0; w <= most; ++w) job.throughput.push_back(w);
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("schedule: a job alone takes its images over its throughput") {
+  const ScheduleOutcome outcome = run_schedule({linear(100, 2, 10)}, *srtf(), {4, 5});
+  CHECK(outcome.completion_s == std::vector<double>{50});
+  CHECK(outcome.makespan_s == 60);
+  CHECK(outcome.busy_share == doctest::Approx(2 * 50.0 / (60 * 4)));
+  CHECK(outcome.changes == 0);
+}
+
+TEST_CASE("schedule: under srtf a short job stops a long one, which then goes on after its pause") {
+  // One GPU. The long one runs 0 to 20; the short one 20 to 30; the long one pauses to 33 and ends at 113.
+  const std::vector<Job> jobs{linear(100, 1, 0), linear(10, 1, 20)};
+  const ScheduleOutcome outcome = run_schedule(jobs, *srtf(), {1, 3});
+  CHECK(outcome.completion_s[1] == doctest::Approx(10));
+  CHECK(outcome.completion_s[0] == doctest::Approx(113));
+  CHECK(outcome.changes == 2);
+  CHECK(outcome.mean_completion_s() == doctest::Approx(61.5));
+}
+
+TEST_CASE("schedule: afs-l gives a job what another leaves, with pauses") {
+  // Two GPUs, linear jobs of 100 and 40 images. One each (a job without GPUs gains 1, the other 1: the
+  // shorter is kept only on a tie, so the first GPU's owner, the shorter, takes both).
+  const std::vector<Job> jobs{linear(100, 1, 0), linear(40, 1, 0)};
+  const ScheduleOutcome outcome = run_schedule(jobs, *afs_l(), {2, 0});
+  CHECK(outcome.completion_s[1] == doctest::Approx(20));
+  CHECK(outcome.completion_s[0] == doctest::Approx(20 + 50));
+}
+
+TEST_CASE("schedule: afs-l with less than linear jobs shares, then widens, with a pause") {
+  // p(1) = 1, p(2) = 1.5: one GPU each; the short one ends at 40, the long one has 60 left: 2 s pause and 40
+  // s.
+  Job a = linear(100, 1, 0), b = linear(40, 1, 0);
+  a.throughput = b.throughput = {0, 1, 1.5};
+  const ScheduleOutcome outcome = run_schedule({a, b}, *afs_l(), {2, 2});
+  CHECK(outcome.completion_s[1] == doctest::Approx(40));
+  CHECK(outcome.completion_s[0] == doctest::Approx(40 + 2 + 40));
+  CHECK(outcome.changes == 1);
+}
+
+TEST_CASE("schedule: tiresias lets a job wait once it has had its first 3250 GPU seconds") {
+  // One GPU, two jobs of 4000 images. The first runs to 3300 s (the first minute's end after 3250), the
+  // second to 6600, then the first its last 700, the second its last 700.
+  const std::vector<Job> jobs{linear(4000, 1, 0), linear(4000, 1, 0)};
+  const ScheduleOutcome outcome = run_schedule(jobs, *tiresias_l(), {1, 0});
+  CHECK(outcome.completion_s[0] == doctest::Approx(7300));
+  CHECK(outcome.completion_s[1] == doctest::Approx(8000));
+}
+
+TEST_CASE("schedule: work is conserved under every policy") {
+  std::vector<Job> jobs;
+  for (int j = 0; j < 30; ++j)
+    jobs.push_back(linear(50 + 37 * (j % 7), 1 + static_cast<std::uint32_t>(j % 4), 9.0 * j));
+  double gpu_s = 0;  // linear jobs: an image is a GPU second whatever their number
+  for (const Job& job : jobs) gpu_s += job.images;
+  for (const std::string& name : policy_names()) {
+    const ScheduleOutcome outcome = run_schedule(jobs, *make_policy(name), {6, 0});
+    CAPTURE(name);
+    CHECK(outcome.busy_share * outcome.makespan_s * 6 == doctest::Approx(gpu_s));
+    for (std::size_t j = 0; j < jobs.size(); ++j)
+      CHECK(outcome.completion_s[j] >= jobs[j].images / jobs[j].most() * (1 - 1e-9));
+  }
+}
+
+TEST_CASE("schedule: jobs that can never run are an error") {
+  CHECK_THROWS_WITH(run_schedule({linear(10, 4, 0)}, *srtf(), {2, 0}),
+                    "schedule: srtf leaves jobs waiting for ever");
+}

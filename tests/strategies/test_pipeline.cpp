@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "strategies/pipeline.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+/// The message of the InputError that planning 3 equal layers on 4 devices, 6 images each, ends with.
+std::string error_of(const std::string& strategy, int layers = 3) {
+  try {
+    lab::Experiment(lab::custom_model(layers, 1000), lab::star(4, "1GB/s", "10us"), strategy, 6);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::vector<std::string>> stages_of(const Plan& plan) {
+  std::vector<std::vector<std::string>> result;
+  for (const PipelineStage& stage : plan.stages) result.push_back(stage.layers);
+  return result;
+}
+
+std::vector<std::vector<EndpointId>> devices_of(const Plan& plan) {
+  std::vector<std::vector<EndpointId>> result;
+  for (const PipelineStage& stage : plan.stages) result.push_back(stage.devices);
+  return result;
+}
+
+/// Names of a role's compute tasks, in order.
+std::vector<std::string> order_of(const Role& role) {
+  std::vector<std::string> result;
+  for (const Task& task : role.program)
+    if (task.kind == Task::Kind::compute) result.push_back(task.name);
+  return result;
+}
+
+/// "F0 F1 B0": forward and backward passes in short, without the update.
+std::string passes(const Role& role) {
+  std::string text;
+  for (const std::string& name : order_of(role))
+    if (name != "update")
+      text += fmt::format("{}{}{}", text.empty() ? "" : " ", name[0] == 'f' ? 'F' : 'B',
+                          name.substr(name.find('#') + 1));
+  return text;
+}
+
+Plan plan_of(int layers, int devices, const std::string& strategy, std::int64_t batch = 4) {
+  return lab::Experiment(lab::custom_model(layers, 1000), lab::star(devices, "1GB/s", "10us"), strategy,
+                         batch)
+      .plan();
+}
+
+}  // namespace
+
+TEST_CASE("pipelines that do not fit the cluster, the model or the batch are errors") {
+  CHECK(error_of("{kind: pipeline, stages: 3, replicas: 2}") ==
+        "strategy:1:26: strategy.stages: 3 stages of 2 replicas need 6 devices, and the cluster has 4");
+  CHECK(error_of("{kind: pipeline, stages: 3, partition: even}") ==
+        "strategy:1:26: strategy.stages: 3 stages of 1 replica need 3 devices, and the cluster has 4; give "
+        "replicas, or use partition: optimal, which replicates stages");
+  CHECK(error_of("{kind: pipeline, replicas: 3}") ==
+        "strategy:1:1: strategy.stages: 1 stages of 3 replicas need 3 devices, and the cluster has 4");
+  CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 4}") ==
+        "strategy:1:26: strategy.stages: the model has 3 layers that run a kernel, too few for 4 stages");
+  CHECK(
+      error_of("{kind: pipeline, stages: 2}") ==
+      "strategy:1:26: strategy.stages: 2 stages cannot use 4 devices with 1 micro-batch: a stage's replicas "
+      "take them in turn");
+  CHECK(error_of("{kind: pipeline, stages: 2, replicas: 2, micro_batches: 5}") ==
+        "test:1:1: training: a global batch of 24 does not divide into 2 pipelines of 5 micro-batches");
+  CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 7}", 4) ==
+        "test:1:1: training: a global batch of 24 does not divide into 7 micro-batches");
+}
+
+TEST_CASE("where stages begin can be given, and wrong places are errors") {
+  const auto pipeline = [](const std::string& begins) {
+    return fmt::format("{{kind: pipeline, replicas: 1, begins: {}}}", begins);
+  };
+  CHECK(stages_of(plan_of(5, 3, pipeline("[body1, body4]"))) ==
+        std::vector<std::vector<std::string>>{{"body0"}, {"body1", "body2", "body3"}, {"body4"}});
+  CHECK(error_of(pipeline("[body1, body9, body2]"), 4) ==
+        "strategy:1:47: strategy.begins: the model has no layer 'body9' that runs a kernel");
+  CHECK(error_of(pipeline("[body2, body1, body0]"), 4) ==
+        "strategy:1:47: strategy.begins: 'body1' does not come after the layer that the stage before begins "
+        "with");
+  CHECK(error_of("{kind: pipeline, stages: 3, begins: [body1]}") ==
+        "strategy:1:37: strategy.begins: 3 stages begin at 2 layers beside the model's first");
+  CHECK(error_of("{kind: pipeline, partition: even, begins: [body1]}") ==
+        "strategy:1:43: strategy.begins: says where stages begin, and so does partition: give one of them");
+  CHECK(
+      error_of("{kind: pipeline, schedule: 1f1b, recompute: except_last}") ==
+      "strategy:1:45: strategy.recompute: except_last needs schedule: gpipe, where the last micro-batch goes "
+      "back as soon as it has come; use always or never");
+  CHECK(error_of("{kind: pipeline, begins: body1}") ==
+        "strategy:1:26: strategy.begins: expected a list of layer names");
+}
+
+TEST_CASE("labels name schedule, stages, replicas and micro-batches") {
+  const auto label = [](const std::string& text) { return read_strategy(parse_yaml(text, "s"))->label(); };
+  CHECK(label("{kind: pipeline}") == "pipeline 1f1b");
+  CHECK(label("{kind: pipeline, stages: 4, replicas: 2, micro_batches: 8, schedule: gpipe}") ==
+        "pipeline gpipe, 4 stages x 2, 8 micro-batches");
+}
+
+TEST_CASE("orders of passes: one after the other, all forward first, forward and backward in turn") {
+  const auto of_stages = [](const std::string& schedule) {
+    const Plan plan =
+        plan_of(3, 3, fmt::format("{{kind: pipeline, micro_batches: 4, schedule: {}}}", schedule));
+    return std::vector<std::string>{passes(plan.roles[0]), passes(plan.roles[1]), passes(plan.roles[2])};
+  };
+  const std::string in_turn = "F0 B0 F1 B1 F2 B2 F3 B3", all_first = "F0 F1 F2 F3 B3 B2 B1 B0";
+  // Naive puts all layers where nothing is sent; with no more layers than stages there is one cut.
+  CHECK(of_stages("naive") == std::vector<std::string>{in_turn, in_turn, in_turn});
+  CHECK(of_stages("gpipe") == std::vector<std::string>{all_first, all_first, all_first});
+  // Three under way in the first of three stages, two in the second, one in the last.
+  CHECK(of_stages("1f1b") ==
+        std::vector<std::string>{"F0 F1 F2 B0 F3 B1 B2 B3", "F0 F1 B0 F2 B1 F3 B2 B3", in_turn});
+}
+
+TEST_CASE("a single stage keeps one micro-batch's activations under any schedule") {
+  for (const std::string schedule : {"naive", "gpipe", "1f1b"})
+    CHECK(passes(plan_of(3, 1, fmt::format("{{kind: pipeline, micro_batches: 4, schedule: {}}}", schedule))
+                     .roles[0]) == "F0 B0 F1 B1 F2 B2 F3 B3");
+}
+
+TEST_CASE("a slow first stage gets the devices that are left over, which take its micro-batches in turn") {
+  // The first layer costs three times as much as the second: 3 devices and 1.
+  const std::string model =
+      "{name: toy, input: [3, 32, 32], layers: ["
+      "{name: slow, kind: custom, forward_flops: 3e9, backward_flops: 6e9, parameters: 10, output: [10]}, "
+      "{name: fast, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 10, output: [10]}]}";
+  const lab::Experiment experiment(model, lab::star(4, "1GB/s", "1us"),
+                                   "{kind: pipeline, stages: 2, micro_batches: 6}", 3);
+  const Plan& plan = experiment.plan();
+  CHECK(devices_of(plan) == std::vector<std::vector<EndpointId>>{{0, 1, 2}, {3}});
+  REQUIRE(plan.roles.size() == 4);
+  CHECK(passes(plan.roles[0]) == "F0 F3 B0 B3");  // 4 devices for 3 replicas: 2 under way in each
+  CHECK(passes(plan.roles[1]) == "F1 F4 B1 B4");
+  CHECK(passes(plan.roles[2]) == "F2 F5 B2 B5");
+  CHECK(passes(plan.roles[3]) == "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5");
+}
+
+TEST_CASE("neighbours: a pipeline's stages or a stage's replicas, and auto takes the faster way") {
+  const auto devices = [](const std::string& model, const std::string& neighbours) {
+    const std::string cluster =
+        "{name: lab, nodes: [{name: n, count: 2, server: box}], fabric: {kind: switch, bandwidth: 1GB/s, "
+        "latency: "
+        "10us}, servers: {box: {devices: [{device: ideal, count: 2}], interconnect: {kind: nvswitch, "
+        "bandwidth: "
+        "100GB/s, latency: 1us}}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, "
+        "memory_bandwidth: "
+        "500GB/s, efficiency: 1.0}}}";
+    return devices_of(
+        lab::Experiment(model, cluster,
+                        fmt::format("{{kind: pipeline, stages: 2, replicas: 2, micro_batches: 4, "
+                                    "neighbours: {}}}",
+                                    neighbours),
+                        8)
+            .plan());
+  };
+  using Devices = std::vector<std::vector<EndpointId>>;
+  const Devices stages{{0, 2}, {1, 3}}, replicas{{0, 1}, {2, 3}};
+  const std::string many_parameters = lab::custom_model(2, 50'000'000), none = lab::custom_model(2, 0);
+  CHECK(devices(none, "stages") == stages);
+  CHECK(devices(none, "replicas") == replicas);
+  CHECK(devices(none, "auto") == stages);  // only activations are sent
+  CHECK(devices(many_parameters, "auto") == replicas);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/base/input_error.h"
+#include "strategies/jitter.h"
+#include "strategies/strategy.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+std::string label(const std::string& more) {
+  return read_strategy(parse_yaml("{kind: data_parallel, sync: parameter_server, " + more + "}", "f"))
+      ->label();
+}
+
+Plan plan_of(const std::string& more, const std::string& cluster) {
+  return lab::Experiment(lab::custom_model(2, 1000), cluster,
+                         "{kind: data_parallel, sync: parameter_server, " + more + "}", 4)
+      .plan();
+}
+
+}  // namespace
+
+TEST_CASE("server modes: keys that do not go together are errors that say what would") {
+  CHECK_THROWS_WITH_AS(
+      label("staleness: 2"),
+      "f:1:58: strategy.staleness: has no meaning with mode: sync; it is the bound of mode: ssp", InputError);
+  CHECK_THROWS_WITH_AS(
+      label("mode: async, staleness: 2"),
+      "f:1:71: strategy.staleness: has no meaning with mode: async; it is the bound of mode: ssp",
+      InputError);
+  CHECK_THROWS_WITH_AS(label("mode: ssp"), "f:1:1: strategy: key 'staleness' is missing", InputError);
+  CHECK_THROWS_WITH_AS(label("mode: async, backup_workers: 1"),
+                       "f:1:76: strategy.backup_workers: has no meaning with mode: async, which does not "
+                       "wait for all; use mode: sync",
+                       InputError);
+  CHECK_THROWS_WITH_AS(label("mode: async, local_aggregation: true"),
+                       "f:1:79: strategy.local_aggregation: devices of a node would wait for each other, "
+                       "which mode: async spares "
+                       "them; leave out one of the two",
+                       InputError);
+  CHECK_THROWS_WITH_AS(label("backup_workers: 1, pull: after_all"),
+                       "f:1:72: strategy.pull: with backup_workers servers answer each message as it comes; "
+                       "use pull: as_ready",
+                       InputError);
+  CHECK_THROWS_WITH_AS(label("backup_workers: 1, shares: speed"),
+                       "f:1:74: strategy.shares: with backup_workers any of the workers may be left out, so "
+                       "that all need equal shares",
+                       InputError);
+  CHECK_NOTHROW(label("mode: ssp, staleness: 0, local_aggregation: true"));
+  CHECK_NOTHROW(label("backup_workers: 0, pull: after_all"));
+}
+
+TEST_CASE("server modes: all workers cannot be backup workers") {
+  CHECK_THROWS_WITH_AS(
+      plan_of("backup_workers: 3", lab::star(3, "1GB/s", "1us")),
+      "strategy:1:63: strategy.backup_workers: with 3 backup workers of 3 no worker is left to wait "
+      "for; at most 2 here",
+      InputError);
+  CHECK_NOTHROW(plan_of("backup_workers: 2", lab::star(3, "1GB/s", "1us")));
+}
+
+TEST_CASE("server modes: labels tell them apart") {
+  CHECK(label("mode: sync") == "1 dedicated parameter server");
+  CHECK(label("mode: async") == "1 dedicated parameter server, asynchronous");
+  CHECK(label("servers: 2, mode: ssp, staleness: 3") == "2 dedicated parameter servers, staleness 3");
+  CHECK(label("backup_workers: 1") == "1 dedicated parameter server, 1 backup worker");
+  CHECK(label("backup_workers: 2, overlap: false") ==
+        "1 dedicated parameter server, 2 backup workers, no overlap");
+}
+
+TEST_CASE("server modes: workers set out in 8 groups over the time of a step, the faster ones of ssp ahead") {
+  const std::string two_speeds =
+      "{name: lab, nodes: [{name: n, count: 9, server: box}, {name: slow, count: 1, server: box, speed: "
+      "0.5}], fabric: "
+      "{kind: switch, bandwidth: 1GB/s, latency: 1us}, " +
+      lab::ideal_servers() + "}";
+  const Plan plan = plan_of("mode: ssp, staleness: 3", two_speeds);
+  REQUIRE(plan.service.has_value());
+  REQUIRE(plan.service->clients.size() == 10);
+  // 2 layers x 4 images x 0.3 ms = 2.4 ms.
+  for (std::uint32_t w = 0; w < 9; ++w) {
+    CHECK(plan.service->clients[w].start_s == doctest::Approx(2.4e-3 * (w % 8) / 8).epsilon(1e-12));
+    CHECK(plan.service->clients[w].head_start == 3);
+  }
+  CHECK(plan.service->clients[9].start_s == doctest::Approx(4.8e-3 / 8).epsilon(1e-12));
+  CHECK(plan.service->clients[9].head_start == 0);
+  CHECK(plan.service->max_lead == 3);
+  CHECK_FALSE(plan_of("mode: ssp, staleness: 0", two_speeds).service.has_value());
+  CHECK(plan_of("mode: ssp, staleness: 0", two_speeds).tells_staleness);
+  CHECK_FALSE(plan_of("backup_workers: 0", two_speeds).service.has_value());
+  CHECK(plan_of("backup_workers: 4", two_speeds).service->quorum == 6);
+}
+
+TEST_CASE("expected order statistics: published values, symmetry, a sum of nothing") {
+  // David & Nagaraja's table of normal order statistics: n = 4 and 5.
+  CHECK(expected_order_statistic(4, 4) == doctest::Approx(1.02938).epsilon(1e-5));
+  CHECK(expected_order_statistic(4, 3) == doctest::Approx(0.29701).epsilon(1e-5));
+  CHECK(expected_order_statistic(5, 5) == doctest::Approx(1.16296).epsilon(1e-5));
+  CHECK(expected_order_statistic(5, 4) == doctest::Approx(0.49502).epsilon(1e-5));
+  CHECK(expected_order_statistic(1, 1) == 0);
+  for (const std::size_t n : {5, 64, 1000}) {
+    double sum = 0;
+    for (std::size_t k = 1; k <= n; ++k) sum += expected_order_statistic(n, k);
+    CHECK(std::abs(sum) < 1e-6);
+    CHECK(expected_order_statistic(n, 1) == doctest::Approx(-expected_maximum(n)).epsilon(1e-9));
+  }
+}
