@@ -236,7 +236,8 @@ std::int64_t OnnxConstant::count() const { return count_of(dims).value_or(max_co
 std::optional<std::int64_t> count_of(const OnnxDims& dims) {
   std::int64_t count = 1;
   for (const std::int64_t size : dims)
-    if (size < 0 || __builtin_mul_overflow(count, size, &count) || count > max_count) return std::nullopt;
+    if (size < 0 || size > max_count || __builtin_mul_overflow(count, size, &count) || count > max_count)
+      return std::nullopt;
   return count;
 }
 

@@ -17,6 +17,7 @@ constexpr std::size_t max_layers = 100'000;
 constexpr std::size_t max_rank = 32;
 constexpr std::size_t max_kept_values = 4'000'000;
 constexpr std::int64_t oldest_opset = 7, newest_opset = 17;
+constexpr std::size_t max_layer_name = 200, max_unknown_outputs = 64;
 constexpr std::size_t max_name = 60;  // of names in messages
 
 std::string shortened(const std::string& name) {
@@ -109,7 +110,8 @@ std::string OnnxImport::name_of(const OnnxNode& node, const std::vector<const On
   while (name.starts_with('/')) name.erase(0, 1);
   for (char& c : name)
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f) c = '_';
-  if (name.empty()) name = node.op;
+  if (name.size() > max_layer_name) name.resize(max_layer_name);  // a model has many copies of it
+  if (name.empty()) name = node.op.substr(0, max_layer_name);
   name += suffix;
   const int count = ++names_[name];
   return count == 1 ? name : fmt::format("{}#{}", name, count);
@@ -189,7 +191,8 @@ void OnnxImport::elementwise(const OnnxNode& node, const OnnxDims& dims, bool ke
   // What is combined with the image itself (its mean, its deviation) is not learned.
   if (inputs != std::vector<LayerIndex>{image_input})
     for (const OnnxValue* weight : weights)
-      if (!std::exchange(weights_used_[weight->weight], true)) kind.parameters += weight->count();
+      if (!std::exchange(weights_used_[weight->weight], true) && kind.parameters <= YamlMap::max_integer)
+        kind.parameters += weight->count();
   kind.output = per_image(node, dims);
   OnnxValue value;
   value.dims = dims;
@@ -202,6 +205,7 @@ void OnnxImport::unknown(const OnnxNode& node) {
   if (node.op == "If" || node.op == "Loop" || node.op == "Scan" || node.op == "LSTM" || node.op == "GRU" ||
       node.op == "RNN")
     fail(node, "control flow and recurrent layers cannot be read");
+  if (node.outputs.size() > max_unknown_outputs) fail(node, "is not known, and has too many outputs");
   ++unknown_[is_onnx(node) ? node.op : node.domain + "." + node.op];
   OnnxDims dims;
   for (std::size_t i = 0; i < node.inputs.size() && dims.empty(); ++i)
@@ -240,25 +244,25 @@ void OnnxImport::read_constants() {
     }
 }
 
-/// Whether some node reads it as a weight: files without initialisers list their weights among the inputs.
-bool OnnxImport::is_weight_slot(const std::string& name) const {
+/// What some node reads as a weight: files without initialisers list their weights among the inputs.
+std::set<std::string> OnnxImport::weight_slots() const {
   static constexpr std::array<std::string_view, 7> with_weights{
       "Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "InstanceNormalization", "PRelu"};
+  std::set<std::string> slots;
   for (const OnnxNode& node : graph_.nodes)
     if (std::find(with_weights.begin(), with_weights.end(), node.op) != with_weights.end())
-      for (std::size_t i = 1; i < node.inputs.size(); ++i)
-        if (node.inputs[i] == name) return true;
-  return false;
+      slots.insert(node.inputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node.inputs)),
+                   node.inputs.end());
+  return slots;
 }
 
 void OnnxImport::read_image() {
   std::vector<const OnnxValueInfo*> images;
   for (const OnnxValueInfo& input : graph_.inputs)
     if (values_.count(input.name) == 0) images.push_back(&input);
-  if (images.size() > 1)  // looks at every node for each; a model of 100,000 inputs is none
-    std::erase_if(images, [&, looked = 0](const OnnxValueInfo* input) mutable {
-      if (++looked > 10'000 || !input->dims || !count_of(*input->dims) || !is_weight_slot(input->name))
-        return false;
+  if (images.size() > 1)
+    std::erase_if(images, [&, slots = weight_slots()](const OnnxValueInfo* input) {
+      if (!input->dims || !count_of(*input->dims) || slots.count(input->name) == 0) return false;
       OnnxValue value;
       value.dims = *input->dims;
       value.is_float = true;

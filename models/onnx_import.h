@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -71,13 +72,11 @@ class OnnxImport {
   /// One elementwise layer of all of the node's inputs, with the output of these sizes.
   void elementwise(const OnnxNode& node, const OnnxDims& dims, bool keeps_inputs);
   void unknown(const OnnxNode& node);
-  /// Takes the last layer back.
-  void drop_last() { model_.layers.pop_back(); }
 
  private:
   void read_constants();
   void read_image();
-  bool is_weight_slot(const std::string& name) const;
+  std::set<std::string> weight_slots() const;
   void constant_node(const OnnxNode& node);
   void convert(const OnnxNode& node);
   std::string name_of(const OnnxNode& node, const std::vector<const OnnxValue*>& weights,

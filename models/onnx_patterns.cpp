@@ -175,6 +175,8 @@ class Matcher {
     if (!minus || input(*quotient, 0) != output(*minus) || reader_count(output(*minus)) != 2) return;
     const At mean = maker(input(*minus, 1), "ReduceMean");
     if (!mean || !is_mean_of_last_axis(*mean) || input(*mean, 0) != input(*minus, 0)) return;
+    for (const std::size_t inner : {*mean, *square, *variance, *sum})
+      if (reader_count(output(inner)) != 1) return;
     const std::string x = input(*mean, 0);
     const At scale = reader(*quotient, "Mul");
     const At shift = scale ? reader(*scale, "Add") : std::nullopt;

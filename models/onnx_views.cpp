@@ -28,24 +28,20 @@ std::int64_t image_axis(const OnnxImport& import, const OnnxNode& node, std::siz
   return static_cast<std::int64_t>(axis);
 }
 
-/// Reshape, transpose {1, 0, 2, 3} and reshape back of [channels, h, w]: a channel shuffle.
+/// Reshape, transpose {1, 0, 2, 3} and reshape back of [channels, h, w]: a channel shuffle. The two layers
+/// before stay for whoever else reads them.
 bool channel_shuffle(OnnxImport& import, const OnnxNode& node, const OnnxValue& in, const OnnxDims& dims) {
-  std::vector<Layer>& layers = import.model().layers;
-  if (layers.size() < 2 || in.layer != static_cast<LayerIndex>(layers.size()) - 1) return false;
-  const auto* turned = std::get_if<Transpose>(&layers.back().kind);
-  const Layer& before = layers[layers.size() - 2];
-  if (!turned || turned->axes != std::vector<std::int64_t>{1, 0, 2, 3} ||
-      layers.back().inputs[0] != static_cast<LayerIndex>(layers.size()) - 2 ||
-      !std::holds_alternative<Reshape>(before.kind) || import.readers(node.inputs[0]) != 1)
-    return false;
-  const LayerIndex from = before.inputs[0];
+  const std::vector<Layer>& layers = import.model().layers;
+  if (in.layer < 0) return false;
+  const Layer& turn = layers[static_cast<std::size_t>(in.layer)];
+  const auto* turned = std::get_if<Transpose>(&turn.kind);
+  if (!turned || turned->axes != std::vector<std::int64_t>{1, 0, 2, 3} || turn.inputs[0] < 0) return false;
+  const Layer& apart = layers[static_cast<std::size_t>(turn.inputs[0])];
+  if (!std::holds_alternative<Reshape>(apart.kind)) return false;
+  const LayerIndex from = apart.inputs[0];
   const Shape shape = import.model().shape_of(from);
-  if (shape.size() != 3 || import.per_image(node, dims) != shape || before.output[2] != shape[1])
-    return false;
-  const std::int64_t groups = before.output[0];
-  import.drop_last();
-  import.drop_last();
-  OnnxValue out = import.output_of(import.emit(node, ChannelShuffle{groups}, {from}));
+  if (shape.size() != 3 || import.per_image(node, dims) != shape || apart.output[2] != shape[1]) return false;
+  OnnxValue out = import.output_of(import.emit(node, ChannelShuffle{apart.output[0]}, {from}));
   out.dims = dims;
   import.define(node, 0, std::move(out));
   return true;
@@ -284,8 +280,9 @@ void resize(OnnxImport& import, const OnnxNode& node) {
     return import.elementwise(node, dims, false);
   Upsample kind;
   kind.scale = dims[2] / in.dims[2];
-  if (dims[2] != kind.scale * in.dims[2] || dims[3] != kind.scale * in.dims[3])
-    kind = {1, {dims[2], dims[3]}};
+  const bool whole =
+      dims[2] % in.dims[2] == 0 && dims[3] % in.dims[3] == 0 && dims[3] / in.dims[3] == kind.scale;
+  if (!whole) kind = {1, {dims[2], dims[3]}};
   import.define(node, 0, import.output_of(import.emit(node, kind, {in.layer})));
 }
 
@@ -297,7 +294,7 @@ void repeat(OnnxImport& import, const OnnxNode& node) {
   if (node.op == "Tile" && by.size() == in.dims.size()) {
     dims = in.dims;
     for (std::size_t i = 0; i < by.size(); ++i)
-      if (__builtin_mul_overflow((*dims)[i], by[i], &(*dims)[i])) dims->clear();
+      if (__builtin_mul_overflow((*dims)[i], by[i], &(*dims)[i])) (*dims)[i] = -1;
   }
   if (!dims || dims->empty())
     import.fail(node, fmt::format("[{}] by [{}]", fmt::join(in.dims, ", "), fmt::join(by, ", ")));

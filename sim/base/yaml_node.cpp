@@ -151,6 +151,8 @@ bool is_index(std::string_view step, std::size_t& index) {
 
 }  // namespace
 
+YamlNode::YamlNode() = default;
+
 const YamlNode* YamlNode::find(std::string_view key) const {
   for (const auto& [name, value] : entries)
     if (name == key) return &value;

@@ -14,6 +14,7 @@ namespace convoy {
 /// duplicate keys and other documents in the file are errors when it is read.
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
+  YamlNode();  // in the .cpp: only there are pairs of nodes complete
   Kind kind = Kind::null;
   std::string scalar;
   bool quoted = false;                                    ///< '1' in quotes is text, 1 is a number
