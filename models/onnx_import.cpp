@@ -21,7 +21,7 @@ constexpr std::size_t max_layer_name = 200, max_unknown_outputs = 64;
 constexpr std::size_t max_name = 60;  // of names in messages
 
 std::string shortened(const std::string& name) {
-  return name.size() <= max_name ? name : name.substr(0, max_name) + "...";
+  return name.size() <= max_name ? name : fmt::format("{}...", std::string_view(name).substr(0, max_name));
 }
 
 bool is_onnx(const OnnxNode& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
