@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "strategies/plan_ops.h"
 #include "strategies/service_plan.h"
 #include "strategies/worker_program.h"
 
@@ -15,19 +16,6 @@ namespace {
 
 /// Both directions of a message: clients push to servers, servers send back to clients.
 using Exchange = Service::Exchange;
-
-/// Appends a task without stream; returns its id.
-TaskId add_message_task(Role& role, Task::Kind kind, std::string name, CommId comm,
-                        std::vector<TaskId> after) {
-  Task task;
-  task.name = std::move(name);
-  task.kind = kind;
-  task.stream = Task::no_stream;
-  task.after = std::move(after);
-  task.comm = comm;
-  role.program.push_back(std::move(task));
-  return static_cast<TaskId>(role.program.size() - 1);
-}
 
 TaskId add_sum(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
   Task task;
@@ -173,9 +161,9 @@ class Builder {
     const ForwardBackward compute =
         add_forward_backward(role, input_.graph, static_cast<double>(replica.images), 1, cuts);
     for (std::size_t m = 0; m < messages_.size(); ++m) {
-      add_message_task(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push,
-                       {options_.overlap ? compute.task_of[m] : compute.last});
-      add_message_task(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges[m].pull, {});
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push,
+                  {options_.overlap ? compute.task_of[m] : compute.last});
+      add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges[m].pull, {});
     }
     plan_.roles.push_back(std::move(role));
   }
@@ -237,17 +225,17 @@ class Builder {
     const double bytes = messages_[m].bytes, rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
     std::vector<TaskId> before;
     if (duty.device_count > 0) {
-      const TaskId pushed = add_message_task(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
-                                             local_exchanges_.at(duty.device_count)[m].push, {});
+      const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
+                                        local_exchanges_.at(duty.device_count)[m].push, {});
       before = {add_sum(role, fmt::format("add up node's gradients {}", m), duty.device_count * bytes / rate,
                         {pushed})};
     }
     if (has_remote_target(duty, m))
-      add_message_task(role, Task::Kind::send, fmt::format("push {}", m), exchanges_[m].push, before);
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges_[m].push, before);
     if (!serves(duty, m)) return {};
     const double senders = static_cast<double>(clients_.size()) - (duty.device_count > 0 ? 1 : 0);
     before.push_back(
-        add_message_task(role, Task::Kind::receive, fmt::format("gradients {}", m), exchanges_[m].push, {}));
+        add_message(role, Task::Kind::receive, fmt::format("gradients {}", m), exchanges_[m].push, {}));
     return {add_sum(role, fmt::format("add up and update {}", m), senders * bytes / target_count(m) / rate,
                     before)};
   }
@@ -256,13 +244,13 @@ class Builder {
   void add_pulls(Role& role, const HostDuty& duty, std::size_t m, const std::vector<TaskId>& updated) const {
     std::vector<TaskId> before = updated;
     if (serves(duty, m))
-      add_message_task(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].pull, updated);
+      add_message(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].pull, updated);
     if (has_remote_target(duty, m))
       before.push_back(
-          add_message_task(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges_[m].pull, {}));
+          add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges_[m].pull, {}));
     if (duty.device_count > 0)
-      add_message_task(role, Task::Kind::send, fmt::format("hand out {}", m),
-                       local_exchanges_.at(duty.device_count)[m].pull, before);
+      add_message(role, Task::Kind::send, fmt::format("hand out {}", m),
+                  local_exchanges_.at(duty.device_count)[m].pull, before);
   }
 
   const ServerOptions& options_;
