@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-#include "strategies/data_parallel.h"
-#include "strategies/elastic.h"
-#include "strategies/filter_parallel.h"
-#include "strategies/hypergraph.h"
-#include "strategies/pardnn.h"
-#include "strategies/pipeline.h"
+#include "strategies/data_parallel/data_parallel.h"
+#include "strategies/elastic/elastic.h"
+#include "strategies/filter_parallel/filter_parallel.h"
+#include "strategies/hypergraph/hypergraph.h"
+#include "strategies/pardnn/pardnn.h"
+#include "strategies/pipeline/pipeline.h"
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 

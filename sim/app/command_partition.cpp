@@ -12,7 +12,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/quantity.h"
 #include "sim/results/json_writer.h"
-#include "strategies/operation_dag.h"
+#include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/read_dag.h"
 #include "strategies/partition/report.h"
 

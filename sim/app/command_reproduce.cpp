@@ -10,7 +10,7 @@
 #include "sim/app/commands.h"
 #include "sim/app/output_folder.h"
 #include "sim/app/reproduce.h"
-#include "sim/app/thesis.h"
+#include "sim/app/theses/thesis.h"
 #include "sim/results/json_writer.h"
 
 namespace convoy {

@@ -6,10 +6,10 @@
 #include <ostream>
 
 #include "sim/app/commands.h"
-#include "sim/app/job_study.h"
 #include "sim/app/manifest.h"
 #include "sim/app/output_folder.h"
 #include "sim/app/sweep.h"
+#include "sim/app/theses/job_study.h"
 #include "sim/results/write_csv.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_table.h"
@@ -58,7 +58,8 @@ std::string files_text(const std::string& path, bool trace) {
 }
 
 void warn(const Experiment& experiment) {
-  for (const std::string& warning : model_warnings(experiment)) fmt::print(stderr, "convoy: warning: {}\n", warning);
+  for (const std::string& warning : model_warnings(experiment))
+    fmt::print(stderr, "convoy: warning: {}\n", warning);
 }
 
 /// Names the first points that failed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include "sim/app/job_study.h"
+#include "sim/app/theses/job_study.h"
 #include "sim/base/input_error.h"
 
 using namespace convoy;

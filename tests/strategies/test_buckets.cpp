@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "strategies/buckets.h"
+#include "strategies/data_parallel/buckets.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

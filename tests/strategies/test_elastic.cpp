@@ -7,7 +7,7 @@
 
 #include "sim/plan/validate.h"
 #include "sim/replay/replay.h"
-#include "strategies/elastic.h"
+#include "strategies/elastic/elastic.h"
 #include "tests/support/lab.h"
 #include "topologies/first_devices.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "strategies/elastic_shares.h"
+#include "strategies/elastic/elastic_shares.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

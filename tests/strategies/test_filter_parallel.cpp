@@ -6,7 +6,7 @@
 #include <map>
 
 #include "sim/base/input_error.h"
-#include "strategies/filter_shares.h"
+#include "strategies/filter_parallel/filter_shares.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

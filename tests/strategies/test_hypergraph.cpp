@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "sim/base/input_error.h"
-#include "strategies/node_hypergraph.h"
+#include "strategies/hypergraph/node_hypergraph.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

@@ -7,9 +7,9 @@
 #include <random>
 #include <set>
 
-#include "strategies/fm_refinement.h"
-#include "strategies/hypergraph_partition.h"
-#include "strategies/zoltan/zoltan_partition.h"
+#include "strategies/hypergraph/fm_refinement.h"
+#include "strategies/hypergraph/hypergraph_partition.h"
+#include "strategies/hypergraph/zoltan/zoltan_partition.h"
 
 using namespace convoy;
 

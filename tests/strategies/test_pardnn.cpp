@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sim/plan/validate.h"
-#include "strategies/operation_dag.h"
+#include "strategies/pardnn/operation_dag.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

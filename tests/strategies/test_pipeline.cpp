@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "strategies/pipeline.h"
+#include "strategies/pipeline/pipeline.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "strategies/pipeline_partition.h"
+#include "strategies/pipeline/pipeline_partition.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "sim/replay/replay.h"
-#include "strategies/reconfigure.h"
+#include "strategies/elastic/reconfigure.h"
 #include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
@@ -56,7 +56,8 @@ TEST_CASE(
   CHECK(change.pause_s == 27);
 }
 
-TEST_CASE("reconfigure: joining hides the newcomers' start, and its pause is a communicator and the broadcast") {
+TEST_CASE(
+    "reconfigure: joining hides the newcomers' start, and its pause is a communicator and the broadcast") {
   const lab::Experiment lab = million(4);
   const Machine machine = machine_of(lab);
   const Reconfiguration change = overlapped(times_of(round_times), input_of(lab), machine, 2, 4);

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "strategies/shards.h"
+#include "strategies/data_parallel/shards.h"
 
 using namespace convoy;
 

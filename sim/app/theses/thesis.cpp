@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "sim/app/theses/thesis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/app/experiment.h"
+#include "sim/app/sweep.h"
+#include "sim/app/theses/afs.h"
+#include "sim/app/theses/eserol2019.h"
+#include "sim/app/theses/kaist2019.h"
+#include "sim/app/theses/marques2016.h"
+#include "sim/app/theses/qararyah2020.h"
+#include "sim/app/theses/shi2019.h"
+#include "sim/base/data_path.h"
+
+namespace convoy {
+
+std::string_view to_string(Claim::Kind kind) {
+  switch (kind) {
+    case Claim::Kind::published:
+      return "published";
+    case Claim::Kind::calibrated:
+      return "calibrated";
+    case Claim::Kind::expected:
+      return "expected";
+    case Claim::Kind::shown:
+      break;
+  }
+  return "shown";
+}
+
+bool ThesisReproduction::passed() const {
+  return std::all_of(claims.begin(), claims.end(), [](const Claim& claim) { return claim.passed(); });
+}
+
+const std::vector<ThesisEntry>& thesis_entries() {
+  static const std::vector<ThesisEntry> table{{"afs", &reproduce_afs},
+                                              {"eserol2019", &reproduce_eserol2019},
+                                              {"kaist2019", &reproduce_kaist2019},
+                                              {"marques2016", &reproduce_marques2016},
+                                              {"qararyah2020", &reproduce_qararyah2020},
+                                              {"shi2019", &reproduce_shi2019}};
+  return table;
+}
+
+std::vector<RunResult> run_paper(const std::string& name, std::size_t jobs) {
+  const Experiment experiment = Experiment::load(data_path("configs/papers") + "/" + name + ".yaml", {});
+  SweepOptions options;
+  options.jobs = jobs;
+  SweepOutcome outcome = run_sweep(experiment, options);
+  if (!outcome.failures.empty()) throw std::runtime_error(outcome.failures.front());
+  std::vector<RunResult> results;
+  for (RunOutput& run : outcome.runs) results.push_back(std::move(run.result));
+  return results;
+}
+
+Claim published_within(std::string what, std::string setup, std::string unit, double published, double ours,
+                       double tolerance, bool relative) {
+  const double width = relative ? tolerance * std::abs(published) : tolerance;
+  return {Claim::Kind::published, std::move(what),  std::move(setup), std::move(unit), ours, published,
+          published - width,      published + width};
+}
+
+Claim expected_at_most(std::string what, std::string setup, std::string unit, double ours, double high) {
+  return {Claim::Kind::expected,
+          std::move(what),
+          std::move(setup),
+          std::move(unit),
+          ours,
+          std::nullopt,
+          -std::numeric_limits<double>::max(),
+          high};
+}
+
+Claim shown(std::string what, std::string setup, std::string unit, double ours) {
+  return {Claim::Kind::shown, std::move(what), std::move(setup), std::move(unit), ours, std::nullopt, 0, 0};
+}
+
+}  // namespace convoy

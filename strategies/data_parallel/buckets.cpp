@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/data_parallel/buckets.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace convoy {
+
+std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes) {
+  std::vector<std::size_t> order(graph.parameters.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::reverse(order.begin(), order.end());  // within one operation, the last tensor of the layer first
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return graph.parameters[a].gradient < graph.parameters[b].gradient;
+  });
+  const double element = element_bytes(graph.options.precision);
+  std::vector<Bucket> buckets;
+  for (const std::size_t p : order) {
+    if (buckets.empty() || buckets.back().bytes >= bucket_bytes) buckets.emplace_back();
+    Bucket& bucket = buckets.back();
+    bucket.bytes += element * static_cast<double>(graph.parameters[p].elements);
+    bucket.ready = std::max(bucket.ready, graph.parameters[p].gradient);
+    bucket.parameters.push_back(p);
+  }
+  return buckets;
+}
+
+std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph) { return fill_buckets(graph, 0); }
+
+}  // namespace convoy

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/data_parallel/server_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "strategies/data_parallel/service_plan.h"
+#include "strategies/plan_ops.h"
+#include "strategies/worker_program.h"
+
+namespace convoy {
+namespace {
+
+/// Both directions of a message: clients push to servers, servers send back to clients.
+using Exchange = Service::Exchange;
+
+TaskId add_sum(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
+  Task task;
+  task.name = std::move(name);
+  task.seconds = seconds;
+  task.after = std::move(after);
+  role.program.push_back(std::move(task));
+  return static_cast<TaskId>(role.program.size() - 1);
+}
+
+class Builder {
+ public:
+  Builder(const ServerOptions& options, const StrategyInput& input)
+      : options_(options), input_(input), machine_(input.machine) {
+    const auto nodes =
+        static_cast<std::uint32_t>(std::count_if(machine_.hosts.begin(), machine_.hosts.end(),
+                                                 [](const Host& host) { return host.device_count > 0; }));
+    if (!options.dedicated && options.servers > nodes)
+      throw InputError(
+          options.servers_pos,
+          fmt::format("strategy.servers: {} colocated servers need a node each, and there are {}; at most {} "
+                      "here, or placement: dedicated",
+                      options.servers, nodes, nodes));
+    if (options.backup_workers >= machine_.devices.size())
+      throw InputError(
+          options.backup_workers_pos,
+          fmt::format("strategy.backup_workers: with {} backup workers of {} no worker is left to wait "
+                      "for; at most {} here",
+                      options.backup_workers, machine_.devices.size(), machine_.devices.size() - 1));
+    for (std::uint32_t s = 0; s < options.servers; ++s)
+      servers_.push_back(machine_.host_endpoint(options.dedicated ? nodes + s : s));
+    messages_ = shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes);
+    if (options.local_aggregation) {
+      for (std::uint32_t h = 0; h < nodes; ++h) clients_.push_back(machine_.host_endpoint(h));
+    } else {
+      for (EndpointId d = 0; d < machine_.devices.size(); ++d) clients_.push_back(d);
+    }
+  }
+
+  Plan build() {
+    for (std::size_t m = 0; m < messages_.size(); ++m) {
+      exchanges_.push_back(add_exchange(m, server_patterns(messages_[m].server), "servers"));
+      if (options_.local_aggregation)
+        for (const auto& [device_count, patterns] : local_patterns())
+          local_exchanges_[device_count].push_back(add_exchange(m, patterns, "node"));
+    }
+    for (const ReplicaClass& replica : share_batch(input_, options_.shares)) {
+      plan_.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
+      add_workers(replica);
+    }
+    plan_.tells_staleness = options_.mode != ServerMode::sync;
+    // Without parameters there is nothing to wait for.
+    const bool service = options_.one_by_one() && (!exchanges_.empty() || options_.mode != ServerMode::sync);
+    if (service) {
+      add_service(options_, input_, exchanges_, plan_);
+      Role role{"server", servers_, {"cpu"}, {}, {}};
+      if (!exchanges_.empty()) plan_.roles.push_back(std::move(role));
+    } else {
+      add_hosts();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  using PatternPair = std::pair<std::uint32_t, std::uint32_t>;  ///< push, pull
+
+  bool is_target(const PushMessage& message, std::uint32_t server) const {
+    return message.server == PushMessage::every_server || message.server == server;
+  }
+
+  PatternPair add_patterns(const std::vector<std::vector<EndpointId>>& groups, Round push) {
+    Round pull = push;
+    for (auto& [from, to] : pull.pairs) std::swap(from, to);
+    plan_.patterns.push_back({groups, {std::move(push)}});
+    plan_.patterns.push_back({groups, {std::move(pull)}});
+    const auto last = static_cast<std::uint32_t>(plan_.patterns.size() - 1);
+    return {last - 1, last};
+  }
+
+  /// Clients to one server, or to every server an equal part. Nobody sends to himself.
+  PatternPair server_patterns(std::uint32_t server) {
+    if (const auto known = server_patterns_.find(server); known != server_patterns_.end())
+      return known->second;
+    std::vector<EndpointId> targets = servers_;
+    if (server != PushMessage::every_server) targets = {servers_[server]};
+    std::vector<EndpointId> group = clients_;
+    Round push{{}, {1.0 / static_cast<double>(targets.size())}, 1};
+    for (const EndpointId target : targets) {
+      const auto it = std::find(group.begin(), group.end(), target);
+      const auto position = static_cast<std::uint32_t>(it - group.begin());
+      if (it == group.end()) group.push_back(target);
+      for (std::uint32_t client = 0; client < clients_.size(); ++client)
+        if (client != position) push.pairs.emplace_back(client, position);
+    }
+    return server_patterns_.emplace(server, add_patterns({group}, std::move(push))).first->second;
+  }
+
+  /// Devices of each node to their host's memory; by the number of devices of the node.
+  const std::map<std::uint32_t, PatternPair>& local_patterns() {
+    if (!local_patterns_.empty()) return local_patterns_;
+    std::map<std::uint32_t, std::vector<std::vector<EndpointId>>> groups;
+    for (std::uint32_t h = 0; h < clients_.size(); ++h) {
+      const Host& host = machine_.hosts[h];
+      std::vector<EndpointId> group{machine_.host_endpoint(h)};
+      for (std::uint32_t d = 0; d < host.device_count; ++d) group.push_back(host.first_device + d);
+      groups[host.device_count].push_back(std::move(group));
+    }
+    for (const auto& [device_count, hosts] : groups) {
+      Round push{{}, {1.0}, 1};
+      for (std::uint32_t d = 1; d <= device_count; ++d) push.pairs.emplace_back(d, 0);
+      local_patterns_.emplace(device_count, add_patterns(hosts, std::move(push)));
+    }
+    return local_patterns_;
+  }
+
+  Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
+    const double bytes = messages_[m].bytes;
+    plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first, bytes});
+    plan_.communications.push_back({fmt::format("pull {} from {}", m, whom), patterns.second, bytes});
+    const auto last = static_cast<CommId>(plan_.communications.size() - 1);
+    return {last - 1, last};
+  }
+
+  /// Workers that push to their node's host are told apart by its number of devices: they use different
+  /// patterns.
+  void add_workers(const ReplicaClass& replica) {
+    std::map<std::uint32_t, ReplicaClass> by_device_count;
+    for (const EndpointId device : replica.devices) {
+      const std::uint32_t count =
+          options_.local_aggregation ? machine_.hosts[machine_.devices[device].host].device_count : 0;
+      by_device_count.try_emplace(count, ReplicaClass{replica.device_type, replica.images, {}})
+          .first->second.devices.push_back(device);
+    }
+    for (const auto& [count, part] : by_device_count)
+      add_worker_role(part, options_.local_aggregation ? local_exchanges_[count] : exchanges_);
+  }
+
+  void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
+    Role role = replica_role(input_, replica, false, machine_.devices.size());
+    std::vector<OpId> cuts;
+    if (options_.overlap)
+      for (const PushMessage& message : messages_) cuts.push_back(message.ready);
+    const ForwardBackward compute =
+        add_forward_backward(role, input_.graph, static_cast<double>(replica.images), 1, cuts);
+    for (std::size_t m = 0; m < messages_.size(); ++m) {
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push,
+                  {options_.overlap ? compute.task_of[m] : compute.last});
+      add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges[m].pull, {});
+    }
+    plan_.roles.push_back(std::move(role));
+  }
+
+  /// What a host does: index of the server it runs (every_server where all servers do the same), devices it
+  /// adds up for.
+  struct HostDuty {
+    std::optional<std::uint32_t> server;
+    std::uint32_t device_count;
+    std::uint32_t type;
+    auto operator<=>(const HostDuty&) const = default;
+  };
+
+  void add_hosts() {
+    std::map<HostDuty, std::vector<EndpointId>> duties;
+    for (std::uint32_t h = 0; h < machine_.hosts.size(); ++h) {
+      const Host& host = machine_.hosts[h];
+      HostDuty duty{std::nullopt, options_.local_aggregation ? host.device_count : 0, host.type};
+      const auto server = std::find(servers_.begin(), servers_.end(), machine_.host_endpoint(h));
+      if (server != servers_.end())
+        duty.server = options_.sharding == Sharding::even
+                          ? PushMessage::every_server
+                          : static_cast<std::uint32_t>(server - servers_.begin());
+      if (duty.server || duty.device_count > 0) duties[duty].push_back(machine_.host_endpoint(h));
+    }
+    for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));
+  }
+
+  Role host_role(const HostDuty& duty, std::vector<EndpointId> members) const {
+    Role role;
+    role.name = !duty.server ? "node host" : duty.device_count > 0 ? "node host and server" : "server";
+    role.members = std::move(members);
+    role.streams = {"cpu"};
+    std::vector<std::vector<TaskId>> updated;  // by message: what must be done before it goes back
+    for (std::size_t m = 0; m < messages_.size(); ++m) updated.push_back(add_sums(role, duty, m));
+    if (options_.pull_after_all) {
+      std::vector<TaskId> all;
+      for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
+      for (std::vector<TaskId>& tasks : updated)
+        if (!tasks.empty()) tasks = all;
+    }
+    for (std::size_t m = 0; m < messages_.size(); ++m) add_pulls(role, duty, m, updated[m]);
+    return role;
+  }
+
+  bool serves(const HostDuty& duty, std::size_t m) const {
+    return duty.server && is_target(messages_[m], *duty.server);
+  }
+  double target_count(std::size_t m) const {
+    return messages_[m].server == PushMessage::every_server ? static_cast<double>(servers_.size()) : 1.0;
+  }
+  bool has_remote_target(const HostDuty& duty, std::size_t m) const {
+    return duty.device_count > 0 && target_count(m) > (serves(duty, m) ? 1.0 : 0.0);
+  }
+
+  /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
+  /// it.
+  std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) const {
+    const double bytes = messages_[m].bytes, rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
+    std::vector<TaskId> before;
+    if (duty.device_count > 0) {
+      const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
+                                        local_exchanges_.at(duty.device_count)[m].push, {});
+      before = {add_sum(role, fmt::format("add up node's gradients {}", m), duty.device_count * bytes / rate,
+                        {pushed})};
+    }
+    if (has_remote_target(duty, m))
+      add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges_[m].push, before);
+    if (!serves(duty, m)) return {};
+    const double senders = static_cast<double>(clients_.size()) - (duty.device_count > 0 ? 1 : 0);
+    before.push_back(
+        add_message(role, Task::Kind::receive, fmt::format("gradients {}", m), exchanges_[m].push, {}));
+    return {add_sum(role, fmt::format("add up and update {}", m), senders * bytes / target_count(m) / rate,
+                    before)};
+  }
+
+  /// The way back of message m: from this host's server, and to this host's devices.
+  void add_pulls(Role& role, const HostDuty& duty, std::size_t m, const std::vector<TaskId>& updated) const {
+    std::vector<TaskId> before = updated;
+    if (serves(duty, m))
+      add_message(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].pull, updated);
+    if (has_remote_target(duty, m))
+      before.push_back(
+          add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges_[m].pull, {}));
+    if (duty.device_count > 0)
+      add_message(role, Task::Kind::send, fmt::format("hand out {}", m),
+                  local_exchanges_.at(duty.device_count)[m].pull, before);
+  }
+
+  const ServerOptions& options_;
+  const StrategyInput& input_;
+  const Machine& machine_;
+  Plan plan_;
+  std::vector<EndpointId> servers_, clients_;
+  std::vector<PushMessage> messages_;
+  std::map<std::uint32_t, PatternPair> server_patterns_;            ///< by target
+  std::map<std::uint32_t, PatternPair> local_patterns_;             ///< by devices of the node
+  std::vector<Exchange> exchanges_;                                 ///< with the servers, by message
+  std::map<std::uint32_t, std::vector<Exchange>> local_exchanges_;  ///< within nodes, by devices of the node
+};
+
+}  // namespace
+
+Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& input) {
+  return Builder(options, input).build();
+}
+
+}  // namespace convoy

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/data_parallel/shards.h"
+
+#include <algorithm>
+
+#include "strategies/data_parallel/buckets.h"
+
+namespace convoy {
+namespace {
+
+std::vector<std::uint32_t> place_tensors(const TrainingGraph& graph, std::uint32_t servers) {
+  std::vector<std::int64_t> load(servers, 0);
+  std::vector<std::uint32_t> server_of;
+  for (const Parameter& parameter : graph.parameters) {
+    const auto lightest = std::min_element(load.begin(), load.end());
+    *lightest += parameter.elements;
+    server_of.push_back(static_cast<std::uint32_t>(lightest - load.begin()));
+  }
+  return server_of;
+}
+
+}  // namespace
+
+std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
+                               bool one_by_one, double bucket_bytes) {
+  std::vector<PushMessage> messages;
+  if (sharding == Sharding::even) {
+    for (const Bucket& bucket : fill_buckets(graph, bucket_bytes))
+      messages.push_back({bucket.bytes, bucket.ready});
+    return messages;
+  }
+  const std::vector<std::uint32_t> server_of = place_tensors(graph, servers);
+  std::vector<PushMessage> by_server(servers);
+  for (const Bucket& tensor : bucket_per_tensor(graph)) {
+    const std::uint32_t server = server_of[tensor.parameters[0]];
+    if (one_by_one) {
+      messages.push_back({tensor.bytes, tensor.ready, server});
+      continue;
+    }
+    by_server[server].server = server;
+    by_server[server].bytes += tensor.bytes;
+    by_server[server].ready = std::max(by_server[server].ready, tensor.ready);
+  }
+  for (const PushMessage& message : by_server)
+    if (message.bytes > 0) messages.push_back(message);
+  return messages;
+}
+
+}  // namespace convoy

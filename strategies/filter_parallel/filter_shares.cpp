@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/filter_parallel/filter_shares.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "strategies/plan_ops.h"
+
+namespace convoy {
+namespace {
+
+bool is_convolution(const Layer& layer) {
+  return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
+}
+
+/// Time of a layer's kernels (no update) with `fraction` of its filters on a device.
+double probe_s(const StrategyInput& input, std::uint32_t layer, double fraction, double images,
+               const Device& device) {
+  double time_s = 0;
+  const double read_bytes = input_bytes(input.graph, layer);
+  for (const Operation& operation : input.graph.operations)
+    if (operation.layer == layer && operation.phase != Phase::update &&
+        operation.work.kind != KernelKind::elementwise && operation.work.kind != KernelKind::softmax_loss)
+      time_s += input.cost.time_s(part_of(operation.work, read_bytes, fraction, 1), images,
+                                  input.machine.device_types[device.type]);
+  return time_s / device.speed;
+}
+
+/// The master first, then the others in order.
+std::vector<EndpointId> in_order(std::size_t devices, EndpointId master) {
+  std::vector<EndpointId> order{master};
+  for (EndpointId d = 0; d < devices; ++d)
+    if (d != master) order.push_back(d);
+  return order;
+}
+
+std::vector<std::int64_t> equal_shares(std::int64_t filters, const std::vector<EndpointId>& order) {
+  const auto n = static_cast<std::int64_t>(order.size());
+  std::vector<std::int64_t> result(order.size(), filters / n);
+  for (std::int64_t i = 0; i < filters % n; ++i) ++result[order[static_cast<std::size_t>(i)]];
+  return result;
+}
+
+std::vector<std::int64_t> probed_shares(std::int64_t filters, const std::vector<double>& time_s,
+                                        std::vector<EndpointId> order) {
+  double total = 0;
+  for (const double t : time_s) total += 1 / t;
+  std::vector<std::int64_t> result;
+  for (const double t : time_s)
+    result.push_back(std::llround(static_cast<double>(filters) * (1 / t) / total));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](EndpointId a, EndpointId b) { return time_s[a] < time_s[b]; });
+  std::int64_t left = filters - std::accumulate(result.begin(), result.end(), std::int64_t{0});
+  for (const EndpointId d : order) {
+    const std::int64_t change = std::max(left, -result[d]);
+    result[d] += change;
+    left -= change;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterShares shares,
+                                             EndpointId master, double images) {
+  const std::vector<Device>& devices = input.machine.devices;
+  const std::vector<EndpointId> order = in_order(devices.size(), master);
+  std::vector<SharedConvolution> result;
+  for (std::uint32_t layer = 0; layer < input.graph.model.layers.size(); ++layer) {
+    if (!is_convolution(input.graph.model.layers[layer])) continue;
+    SharedConvolution shared{layer, {}, {}, input.graph.model.layers[layer].output.front()};
+    std::vector<double> whole_s;
+    for (const Device& device : devices) whole_s.push_back(probe_s(input, layer, 1, images, device));
+    shared.filters = shares == FilterShares::equal ? equal_shares(shared.total, order)
+                                                   : probed_shares(shared.total, whole_s, order);
+    for (EndpointId d = 0; d < devices.size(); ++d)
+      shared.time_s.push_back(
+          shared.filters[d] == 0 ? 0 : probe_s(input, layer, shared.fraction(d), images, devices[d]));
+    result.push_back(std::move(shared));
+  }
+  return result;
+}
+
+}  // namespace convoy

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/hypergraph/hypergraph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "strategies/hypergraph/micro_batch_order.h"
+#include "strategies/hypergraph/node_program.h"
+#include "strategies/hypergraph/zoltan/zoltan_partition.h"
+#include "strategies/jitter.h"
+#include "strategies/plan_ops.h"
+#include "strategies/replicas.h"
+#include "strategies/worker_program.h"
+
+namespace convoy {
+namespace {
+
+enum class Method : std::uint8_t { hypergraph, layerwise, even, random };
+const std::vector<std::string> method_names{"hypergraph", "layerwise", "even", "random"};
+
+struct HypergraphOptions {
+  std::optional<std::uint32_t> parts;
+  double epsilon = 0.1;
+  std::uint32_t micro_batches = 1;
+  Granularity granularity;
+  Method method = Method::hypergraph;
+  bool zoltan = false;
+  std::uint64_t seed = 1;
+  SourcePos parts_pos, granularity_pos;
+};
+
+Parts partition(const Hypergraph& graph, std::uint32_t parts, const HypergraphOptions& options) {
+  switch (options.method) {
+    case Method::layerwise:
+      return partition_by_layers(graph, parts);
+    case Method::even:
+      return partition_evenly(graph, parts);
+    case Method::random:
+      return partition_at_random(graph, parts, options.seed);
+    case Method::hypergraph:
+      break;
+  }
+  if (options.zoltan)
+    return refine(graph, partition_by_zoltan(graph, parts, options.epsilon), parts, options.epsilon);
+  return partition_hypergraph(graph, parts, options.epsilon);
+}
+
+/// Slices and orders as tasks and communications.
+class Builder {
+ public:
+  Builder(const StrategyInput& input, NodePrograms programs, std::uint32_t micro_batches, double images)
+      : input_(input), programs_(std::move(programs)), micro_batches_(micro_batches), images_(images) {
+    plan_.images = images * micro_batches;
+    for (std::uint32_t j = 0; j < programs_.messages.size(); ++j)
+      if (!programs_.messages[j].empty()) add_communications(j);
+  }
+
+  Plan build() {
+    const std::vector<std::vector<ScheduledStep>> order =
+        order_micro_batches(ordered_steps(), micro_batches_);
+    for (std::uint32_t p = 0; p < order.size(); ++p) plan_.roles.push_back(role(p, order[p]));
+    return std::move(plan_);
+  }
+
+ private:
+  /// Forward, and where a part sends gradients back, backward; one communication a micro-batch.
+  void add_communications(std::uint32_t j) {
+    const std::vector<NodeMessage>& messages = programs_.messages[j];
+    std::vector<EndpointId> group;
+    double bytes = 0;
+    for (const NodeMessage& message : messages) {
+      group.push_back(message.owner);
+      group.push_back(message.reader);
+      bytes += message.bytes;
+    }
+    std::sort(group.begin(), group.end());
+    group.erase(std::unique(group.begin(), group.end()), group.end());
+    const auto position = [&](std::uint32_t part) {
+      return static_cast<std::uint32_t>(std::lower_bound(group.begin(), group.end(), part) - group.begin());
+    };
+    const bool gradient = std::any_of(
+        programs_.steps[messages.front().owner].begin(), programs_.steps[messages.front().owner].end(),
+        [&](const NodeStep& step) { return !step.forward && step.layer == j && !step.receives.empty(); });
+    for (const bool forward : {true, false}) {
+      if (!forward && !gradient) continue;
+      Round round;
+      for (const NodeMessage& message : messages) {
+        const std::uint32_t owner = position(message.owner), reader = position(message.reader);
+        round.pairs.emplace_back(forward ? owner : reader, forward ? reader : owner);
+        round.fractions.push_back(message.bytes / bytes);
+      }
+      plan_.patterns.push_back({{group}, {std::move(round)}});
+      first_comm_[{j, forward}] = static_cast<CommId>(plan_.communications.size());
+      for (std::uint32_t m = 0; m < micro_batches_; ++m)
+        plan_.communications.push_back(
+            {fmt::format("{} of {}{}", forward ? "output" : "gradient", name_of(j), suffix(m)),
+             static_cast<std::uint32_t>(plan_.patterns.size() - 1), bytes * images_});
+    }
+  }
+
+  const std::string& name_of(std::uint32_t j) const { return input_.graph.model.layers[j].name; }
+  std::string suffix(std::uint32_t m) const { return micro_batches_ > 1 ? fmt::format(" #{}", m) : ""; }
+  CommId comm_of(const NodeExchange& exchange, std::uint32_t m) const {
+    return first_comm_.at({exchange.layer, exchange.forward}) + m;
+  }
+
+  /// Latency and transfer alone on the way; what else is under way only the replay knows.
+  double delay_s(std::uint32_t from, std::uint32_t to, double bytes) const {
+    Route route;
+    input_.machine.router->route(from, to, route);
+    double delay = route.latency_s;
+    if (!route.links.empty()) {
+      double bandwidth = input_.machine.links[route.links.front()].bandwidth_Bps;
+      for (const LinkId link : route.links)
+        bandwidth = std::min(bandwidth, input_.machine.links[link].bandwidth_Bps);
+      delay += bytes / bandwidth;
+    }
+    return delay;
+  }
+
+  std::uint32_t sender_step(std::uint32_t part, const NodeExchange& exchange) const {
+    const std::vector<NodeStep>& steps = programs_.steps[part];
+    for (std::uint32_t s = 0; s < steps.size(); ++s)
+      if (std::find(steps[s].sends.begin(), steps[s].sends.end(), exchange) != steps[s].sends.end()) return s;
+    throw std::logic_error("nobody sends what a part waits for");
+  }
+
+  std::vector<std::vector<OrderedStep>> ordered_steps() const {
+    std::vector<std::vector<OrderedStep>> result(programs_.steps.size());
+    for (std::uint32_t p = 0; p < result.size(); ++p) {
+      const Device& device = input_.machine.devices[p];
+      for (const NodeStep& step : programs_.steps[p]) {
+        OrderedStep& ordered = result[p].emplace_back(OrderedStep{0, step.forward, {}});
+        for (const PlanOp& op : step.ops)
+          ordered.time_s +=
+              input_.cost.time_s(op.work, op.images, input_.machine.device_types[device.type]) / device.speed;
+        for (const NodeExchange& exchange : step.receives)
+          for (const NodeMessage& message : programs_.messages[exchange.layer]) {
+            const std::uint32_t to = exchange.forward ? message.reader : message.owner;
+            const std::uint32_t from = exchange.forward ? message.owner : message.reader;
+            if (to == p)
+              ordered.waits_for.push_back(
+                  {from, sender_step(from, exchange), delay_s(from, to, message.bytes * images_)});
+          }
+      }
+    }
+    return result;
+  }
+
+  Role role(std::uint32_t p, const std::vector<ScheduledStep>& order) const {
+    const DeviceType& type = input_.machine.device_types[input_.machine.devices[p].type];
+    Role role;
+    role.name = fmt::format("part {}", p);
+    role.members = {p};
+    role.streams = {"compute"};
+    role.resident_bytes = input_.graph.resident_bytes();
+    for (double& bytes : role.resident_bytes) bytes *= programs_.parameter_share[p];
+    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
+    role.slowdown = synchronous_slowdown(input_.machine.step_jitter, programs_.steps.size());
+    for (const ScheduledStep& scheduled : order) add_step(role, p, scheduled);
+    add_compute(role, "update", programs_.updates[p], {});
+    return role;
+  }
+
+  void add_step(Role& role, std::uint32_t p, const ScheduledStep& scheduled) const {
+    const NodeStep& step = programs_.steps[p][scheduled.step];
+    const std::string end = suffix(scheduled.micro_batch);
+    std::vector<TaskId> after;
+    for (const NodeExchange& exchange : step.receives) {
+      const CommId comm = comm_of(exchange, scheduled.micro_batch);
+      after.push_back(
+          add_message(role, Task::Kind::receive, "receive " + plan_.communications[comm].name, comm, {}));
+    }
+    std::vector<PlanOp> ops = step.ops;
+    for (PlanOp& op : ops) op.name += end;
+    const std::string name =
+        fmt::format("{} {}{}", step.forward ? "forward" : "backward", layer_name(step.layer), end);
+    const TaskId computed = add_compute(role, name, std::move(ops), std::move(after));
+    for (const NodeExchange& exchange : step.sends) {
+      const CommId comm = comm_of(exchange, scheduled.micro_batch);
+      add_message(role, Task::Kind::send, "send " + plan_.communications[comm].name, comm, {computed});
+    }
+  }
+
+  /// Losses come after the model's layers.
+  std::string layer_name(std::uint32_t layer) const {
+    return layer < input_.graph.model.layers.size() ? name_of(layer) : "loss";
+  }
+
+  const StrategyInput& input_;
+  NodePrograms programs_;
+  std::uint32_t micro_batches_;
+  double images_;  ///< of a micro-batch
+  Plan plan_;
+  std::map<std::pair<std::uint32_t, bool>, CommId> first_comm_;  ///< by layer and direction: of micro-batch 0
+};
+
+class HypergraphStrategy : public Strategy {
+ public:
+  explicit HypergraphStrategy(HypergraphOptions options) : options_(std::move(options)) {}
+
+  std::string label() const override {
+    static const std::vector<std::string> labels{"hypergraph", "layer-wise", "even filter split", "random"};
+    std::string text = labels[static_cast<std::size_t>(options_.method)];
+    if (options_.zoltan) text += " by Zoltan";
+    if (options_.method == Method::random) text += fmt::format(" (seed {})", options_.seed);
+    if (options_.parts) text += fmt::format(", {} parts", *options_.parts);
+    if (options_.micro_batches > 1) text += fmt::format(", {} micro-batches", options_.micro_batches);
+    return text;
+  }
+
+  Plan plan(const StrategyInput& input) const override {
+    const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
+    const std::uint32_t parts = options_.parts.value_or(devices);
+    if (parts > devices)
+      throw InputError(options_.parts_pos, fmt::format("strategy.parts: {} parts need a device each, and the "
+                                                       "cluster has {}; at most {} here",
+                                                       parts, devices, devices));
+    const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device * parts;
+    if (batch % options_.micro_batches != 0)
+      throw InputError(input.batch.pos,
+                       fmt::format("training: a batch of {} does not divide into {} micro-batches", batch,
+                                   options_.micro_batches));
+    const auto images = static_cast<double>(batch / options_.micro_batches);
+    const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
+    const Parts assignment = partition(nodes.graph, parts, options_);
+    Plan plan = parts == 1 ? on_one_device(input, batch)
+                           : Builder(input, slice_graph(input.graph, nodes, assignment, parts, images),
+                                     options_.micro_batches, images)
+                                 .build();
+    plan.partition = PartitionSummary{method_names[static_cast<std::size_t>(options_.method)],
+                                      connectivity(nodes.graph, assignment) * static_cast<double>(batch),
+                                      cut(nodes.graph, assignment) * static_cast<double>(batch),
+                                      imbalance(nodes.graph, assignment, parts)};
+    return plan;
+  }
+
+ private:
+  NodeHypergraph hypergraph_of(const TrainingGraph& graph, std::uint32_t parts) const {
+    try {
+      return make_hypergraph(graph, options_.granularity, parts, options_.epsilon);
+    } catch (const std::length_error&) {
+      throw InputError(
+          options_.granularity_pos,
+          fmt::format("strategy.granularity: the hypergraph of '{}' would have more than 20 million "
+                      "pins; take auto, or more channels a vertex",
+                      graph.model.name));
+    }
+  }
+
+  Plan on_one_device(const StrategyInput& input, std::int64_t batch) const {
+    Plan plan;
+    plan.images = static_cast<double>(batch);
+    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true, 1);
+    const ForwardBackward compute = add_forward_backward(
+        role, input.graph, static_cast<double>(batch / options_.micro_batches), options_.micro_batches, {});
+    add_update(role, input.graph, {compute.last});
+    plan.roles.push_back(std::move(role));
+    return plan;
+  }
+
+  HypergraphOptions options_;
+};
+
+Granularity read_granularity(YamlMap& map) {
+  const YamlNode* node = map.find("granularity");
+  if (!node) return {};
+  if (node->kind == YamlNode::Kind::scalar && parse_number(node->scalar))
+    return {Granularity::Kind::channels, map.integer("granularity", 1, 1'000'000)};
+  return {static_cast<Granularity::Kind>(map.choice("granularity", {"auto", "channel", "layer"})), 1};
+}
+
+}  // namespace
+
+std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
+  HypergraphOptions options;
+  if (map.find("parts")) options.parts = static_cast<std::uint32_t>(map.integer("parts", 1, 1024));
+  options.parts_pos = map.pos("parts");
+  options.epsilon = map.number_or("epsilon", options.epsilon, 0, 1);
+  options.micro_batches = static_cast<std::uint32_t>(map.integer_or("micro_batches", 1, 1, 10'000));
+  options.granularity = read_granularity(map);
+  options.granularity_pos = map.pos("granularity");
+  options.method = static_cast<Method>(map.choice_or("method", method_names, 0));
+  if (options.method == Method::hypergraph)
+    options.zoltan = map.choice_or("partitioner", {"own", "zoltan"}, 0) == 1;
+  if (options.zoltan && !have_zoltan())
+    map.fail("partitioner", "this convoy was built without Zoltan; 'own' is there (docs/model_parallel.md)");
+  if (options.method == Method::random)
+    options.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
+  return std::make_unique<HypergraphStrategy>(std::move(options));
+}
+
+}  // namespace convoy

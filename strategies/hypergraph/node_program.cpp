@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/hypergraph/node_program.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "models/memory_rules.h"
+#include "strategies/plan_ops.h"
+
+namespace convoy {
+namespace {
+
+class Slicer {
+ public:
+  Slicer(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts, std::uint32_t count,
+         double images)
+      : graph_(graph), layers_(nodes.layers), parts_(parts), count_(count), images_(images) {
+    share_.assign(layers_.size(), std::vector<double>(count, 0.0));
+    reads_ = share_;
+    local_.assign(layers_.size(), std::vector<char>(count, 0));
+    for (std::uint32_t i = 0; i < layers_.size(); ++i) measure(i);
+    find_messages();
+  }
+
+  NodePrograms build() {
+    for (std::uint32_t p = 0; p < count_; ++p) {
+      std::vector<NodeStep> steps = steps_of(p);
+      add_buffers(p, steps);
+      add_copies(p, steps);
+      result_.steps.push_back(std::move(steps));
+      add_update(p);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::uint32_t part_of_block(const NodeBlock& block) const { return parts_[block.vertex]; }
+
+  /// Shares of layer i by part: of its nodes, and of its inputs that those read.
+  void measure(std::uint32_t i) {
+    const NodeLayer& node = layers_[i];
+    std::vector<std::int64_t> own(count_, 0);
+    for (const NodeBlock& block : node.blocks) own[part_of_block(block)] += block.end - block.begin;
+    double all_bytes = node.reads_image ? image_bytes() : 0;
+    for (const NodeLayer::Input& input : node.inputs) all_bytes += layers_[input.layer].bytes;
+    for (std::uint32_t p = 0; p < count_; ++p) {
+      if (own[p] == 0) continue;
+      share_[i][p] = static_cast<double>(own[p]) / static_cast<double>(node.channels);
+      double bytes = node.reads_image ? image_bytes() : 0;
+      for (const NodeLayer::Input& input : node.inputs)
+        bytes += layers_[input.layer].bytes * read_share(i, input, p);
+      reads_[i][p] = all_bytes > 0 ? bytes / all_bytes : 1;
+    }
+  }
+
+  double image_bytes() const {
+    return element_bytes(graph_.options.precision) * static_cast<double>(elements(graph_.model.input));
+  }
+
+  /// Share of an input's channels that part p's blocks of layer i read.
+  double read_share(std::uint32_t i, const NodeLayer::Input& input, std::uint32_t p) {
+    const NodeLayer& from = layers_[input.layer];
+    std::vector<char> read(from.blocks.size(), 0);
+    for (std::size_t b = 0; b < layers_[i].blocks.size(); ++b) {
+      if (part_of_block(layers_[i].blocks[b]) != p) continue;
+      for (std::uint32_t r = input.reads[b].first; r < input.reads[b].second; ++r) {
+        read[r] = 1;
+        if (part_of_block(from.blocks[r]) == p) local_[input.layer][p] = 1;
+      }
+    }
+    std::int64_t channels = 0;
+    for (std::size_t r = 0; r < read.size(); ++r)
+      if (read[r]) channels += from.blocks[r].end - from.blocks[r].begin;
+    return static_cast<double>(channels) / static_cast<double>(from.channels);
+  }
+
+  void find_messages() {
+    for (const NodeLayer& node : layers_) {
+      std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;
+      for (const NodeBlock& block : node.blocks) {
+        std::set<std::uint32_t> readers;
+        for (const std::uint32_t reader : block.readers) readers.insert(parts_[reader]);
+        readers.erase(part_of_block(block));
+        for (const std::uint32_t reader : readers)
+          bytes[{part_of_block(block), reader}] += node.bytes * node.share(block);
+      }
+      std::vector<NodeMessage>& messages = result_.messages.emplace_back();
+      for (const auto& [pair, size] : bytes) messages.push_back({pair.first, pair.second, size});
+    }
+  }
+
+  /// Bytes of a micro-batch that part p gets of others' outputs of layer j (or sends, or gets back).
+  template <class Which>
+  double message_bytes(std::uint32_t j, Which which) const {
+    double bytes = 0;
+    for (const NodeMessage& message : result_.messages[j])
+      if (which(message)) bytes += message.bytes * images_;
+    return bytes;
+  }
+  double owned_bytes(std::uint32_t j, std::uint32_t p) const {
+    return message_bytes(j, [p](const NodeMessage& m) { return m.owner == p; });
+  }
+  double foreign_bytes(std::uint32_t j, std::uint32_t p) const {
+    return message_bytes(j, [p](const NodeMessage& m) { return m.reader == p; });
+  }
+
+  /// Layers in p that read others' blocks of layer j, in order.
+  std::vector<std::uint32_t> foreign_readers(std::uint32_t j, std::uint32_t p) const {
+    std::vector<std::uint32_t> readers;
+    for (std::uint32_t i = j + 1; i < layers_.size(); ++i)
+      for (const NodeLayer::Input& input : layers_[i].inputs)
+        if (input.layer == j && reads_foreign(i, input, p)) readers.push_back(i);
+    return readers;
+  }
+  bool reads_foreign(std::uint32_t i, const NodeLayer::Input& input, std::uint32_t p) const {
+    for (std::size_t b = 0; b < layers_[i].blocks.size(); ++b)
+      if (part_of_block(layers_[i].blocks[b]) == p)
+        for (std::uint32_t r = input.reads[b].first; r < input.reads[b].second; ++r)
+          if (part_of_block(layers_[input.layer].blocks[r]) != p) return true;
+    return false;
+  }
+
+  // Steps. A layer without kernels and messages in this part has none.
+
+  std::vector<NodeStep> steps_of(std::uint32_t p) {
+    const auto n = static_cast<std::uint32_t>(layers_.size());
+    std::vector<std::vector<NodeExchange>> receives(n), returns(n);  // at the first reader, at the last
+    for (std::uint32_t j = 0; j < n; ++j) {
+      if (foreign_bytes(j, p) == 0) continue;
+      const std::uint32_t first = foreign_readers(j, p).front();
+      receives[first].push_back({j, true});
+      if (layers_[j].gradient) returns[first].push_back({j, false});  // backward comes to it last
+    }
+    std::vector<NodeStep> steps;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (share_[i][p] == 0) continue;
+      NodeStep step{i, true, {}, receives[i], {}};
+      if (owned_bytes(i, p) > 0) step.sends.push_back({i, true});
+      if (layers_[i].forward) step.ops.push_back(kernel(i, *layers_[i].forward, p));
+      keep(steps, std::move(step));
+    }
+    for (std::uint32_t i = n; i-- > 0;) {
+      if (share_[i][p] == 0 || !layers_[i].gradient) continue;
+      NodeStep step{i, false, {}, {}, returns[i]};
+      if (owned_bytes(i, p) > 0) {
+        step.receives.push_back({i, false});
+        step.ops.push_back(sum_of_partials(i, p));
+      }
+      for (const OpId id : layers_[i].backward) step.ops.push_back(kernel(i, id, p));
+      keep(steps, std::move(step));
+    }
+    return steps;
+  }
+
+  static void keep(std::vector<NodeStep>& steps, NodeStep step) {
+    if (!step.ops.empty() || !step.receives.empty() || !step.sends.empty()) steps.push_back(std::move(step));
+  }
+
+  /// Part p's slice of an operation of layer i. Sums of gradients read and write the layer's own nodes only.
+  PlanOp kernel(std::uint32_t i, OpId id, std::uint32_t p) const {
+    const Operation& operation = graph_.operations[id];
+    const bool sum =
+        operation.phase == Phase::data_gradient && operation.name != name_of(i) + ".data_gradient";
+    const double in_bytes = sum ? 0 : input_bytes(graph_, layers_[i].model_layer);
+    return {operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}};
+  }
+
+  /// Adds up the gradients that other parts have made of p's nodes; the first is for free where p makes none.
+  PlanOp sum_of_partials(std::uint32_t i, std::uint32_t p) const {
+    const double element = element_bytes(graph_.options.precision);
+    const double received = owned_bytes(i, p);
+    const double own = local_[i][p] ? 0 : layers_[i].bytes * share_[i][p] * images_;
+    const double added = std::max(0.0, received - own) / images_;
+    Work work;
+    work.kind = KernelKind::elementwise;
+    work.phase = Phase::data_gradient;
+    work.flops_per_image = added / element;
+    work.bytes_per_image = 3 * added;
+    const std::vector<MemoryDelta> buffer{{MemoryClass::activations, received}};
+    return {name_of(i) + ".partial_gradient_sum", work, images_, buffer, buffer};
+  }
+
+  const std::string& name_of(std::uint32_t i) const {
+    return graph_.model.layers[layers_[i].model_layer].name;
+  }
+
+  // Memory.
+
+  void add_buffers(std::uint32_t p, std::vector<NodeStep>& steps) {
+    std::map<OpId, PlanOp*> runs;
+    std::map<OpId, std::uint32_t> node_of;
+    std::map<OpId, std::size_t> position;
+    std::size_t next = 0;
+    for (NodeStep& step : steps) {
+      std::size_t op = step.ops.size();
+      const NodeLayer& node = layers_[step.layer];
+      const std::vector<OpId> ids =
+          step.forward ? (node.forward ? std::vector<OpId>{*node.forward} : std::vector<OpId>{})
+                       : node.backward;
+      for (std::size_t k = ids.size(); k-- > 0;) runs[ids[k]] = &step.ops[--op];
+      for (const OpId id : ids) node_of[id] = step.layer, position[id] = next++;
+    }
+    for (const Buffer& buffer : graph_.buffers) {
+      const auto born = runs.find(buffer.born);
+      if (born == runs.end()) continue;
+      const double bytes = (buffer.bytes_per_image * images_ + static_cast<double>(buffer.bytes_fixed)) *
+                           buffer_share(buffer, node_of.at(buffer.born), p);
+      if (bytes <= 0) continue;
+      OpId last = buffer.born;
+      for (auto it = born; it != runs.end() && it->first <= buffer.dies; ++it)
+        if (position[it->first] > position[last]) last = it->first;
+      born->second->allocates.push_back({buffer.memory_class, bytes});
+      runs[last]->frees.push_back({buffer.memory_class, bytes});
+    }
+  }
+
+  /// Share of a buffer that part p has when it runs its share of the operation that makes it.
+  double buffer_share(const Buffer& buffer, std::uint32_t i, std::uint32_t p) {
+    const Operation& operation = graph_.operations[buffer.born];
+    if (operation.phase == Phase::forward)
+      return buffer.name == "input" && layers_[i].reads_image ? 1 : share_[i][p];
+    for (const NodeLayer::Input& input : layers_[i].inputs)
+      if (buffer.name == name_of(input.layer) + ".output_gradient" && i < graph_.model.layers.size())
+        return read_share(i, input, p);
+    return share_[i][p];
+  }
+
+  /// Copies of other parts' outputs.
+  void add_copies(std::uint32_t p, std::vector<NodeStep>& steps) const {
+    const auto step_of = [&](std::uint32_t i, bool forward) {
+      return std::find_if(steps.begin(), steps.end(),
+                          [&](const NodeStep& s) { return s.layer == i && s.forward == forward; });
+    };
+    for (std::uint32_t j = 0; j < layers_.size(); ++j) {
+      const double bytes = foreign_bytes(j, p);
+      if (bytes == 0) continue;
+      const std::vector<std::uint32_t> readers = foreign_readers(j, p);
+      const auto first = step_of(readers.front(), true);
+      auto last = first;
+      for (const std::uint32_t i : readers) {
+        if (const auto forward = step_of(i, true); forward != steps.end()) last = std::max(last, forward);
+        if (i >= graph_.model.layers.size()) continue;
+        const MemoryRules rules = memory_rules(graph_.model.layers[layers_[i].model_layer]);
+        const auto backward = step_of(i, false);
+        if ((rules.input_for_data || rules.input_for_weights) && backward != steps.end())
+          last = std::max(last, backward);
+      }
+      const std::vector<MemoryDelta> copy{{MemoryClass::activations, bytes}};
+      first->ops.insert(first->ops.begin(), memory_op("copy of " + name_of(j), copy, {}));
+      last->ops.push_back(memory_op("release of " + name_of(j), {}, copy));
+    }
+  }
+
+  void add_update(std::uint32_t p) {
+    std::vector<PlanOp>& updates = result_.updates.emplace_back();
+    double own = 0, all = 0;
+    for (std::uint32_t i = 0; i < graph_.model.layers.size(); ++i) {
+      const auto parameters = static_cast<double>(graph_.model.layers[i].parameter_elements());
+      all += parameters;
+      own += parameters * share_[i][p];
+      if (share_[i][p] == 0 || !layers_[i].update) continue;
+      const Operation& operation = graph_.operations[*layers_[i].update];
+      updates.push_back({operation.name, part_of(operation.work, 0, share_[i][p], share_[i][p]), 1, {}, {}});
+    }
+    result_.parameter_share.push_back(all > 0 ? own / all : 0);
+  }
+
+  const TrainingGraph& graph_;
+  const std::vector<NodeLayer>& layers_;
+  const Parts& parts_;
+  std::uint32_t count_;
+  double images_;
+  std::vector<std::vector<double>> share_, reads_;  ///< by layer and part
+  std::vector<std::vector<char>> local_;            ///< by layer and part: it reads its own nodes
+  NodePrograms result_;
+};
+
+}  // namespace
+
+NodePrograms slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
+                         std::uint32_t count, double images) {
+  return Slicer(graph, nodes, parts, count, images).build();
+}
+
+}  // namespace convoy

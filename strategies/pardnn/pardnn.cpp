@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/pardnn/pardnn.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "strategies/jitter.h"
+#include "strategies/pardnn/operation_dag.h"
+#include "strategies/partition/report.h"
+#include "strategies/plan_ops.h"
+#include "strategies/single.h"
+
+namespace convoy {
+namespace {
+
+struct PardnnOptions {
+  std::optional<std::uint32_t> parts;
+  SourcePos parts_pos;
+  bool refine;
+  std::optional<double> memory_bytes;
+};
+
+/// The plan of a placement: one role a device.
+class Planner {
+ public:
+  Planner(const StrategyInput& input, const OperationDag& graph, double images, const PartitionTask& task,
+          const PartitionAnswer& answer)
+      : input_(input),
+        graph_(graph),
+        dag_(graph.dag),
+        images_(images),
+        task_(task),
+        placement_(answer.placement),
+        memory_(emulate_memory(dag_, task.link, task.parts, placement_, own_schedule(task, answer))) {}
+
+  Plan run() {
+    plan_.images = images_;
+    add_messages();
+    for (Part part = 0; part < task_.parts; ++part) plan_.roles.push_back(role(part));
+    describe();
+    return std::move(plan_);
+  }
+
+ private:
+  /// One communication for each output and each other device that reads it.
+  void add_messages() {
+    std::map<std::pair<Part, Part>, std::uint32_t> patterns;
+    for (NodeId v = 0; v < dag_.size(); ++v) {
+      for (const NodeId w : dag_.children(v)) {
+        const Part from = placement_[v], to = placement_[w];
+        if (from == to || message_.contains({v, to})) continue;
+        const auto [pattern, fresh] =
+            patterns.emplace(std::pair{from, to}, static_cast<std::uint32_t>(plan_.patterns.size()));
+        if (fresh) plan_.patterns.push_back({{{from, to}}, {{{{0, 1}}, {1.0}, 1}}});
+        message_.emplace(std::pair{v, to}, static_cast<CommId>(plan_.communications.size()));
+        plan_.communications.push_back(
+            {graph_.nodes[v].name, pattern->second, dag_.output_bytes(v), Fidelity::automatic, 0});
+      }
+    }
+  }
+
+  Role role(Part part) {
+    const Device& device = input_.machine.devices[part];
+    Role role;
+    role.name = fmt::format("part {} on {}", part, device.name);
+    role.members = {part};
+    role.streams = {"compute"};
+    role.slowdown = synchronous_slowdown(input_.machine.step_jitter, task_.parts);
+    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] =
+        input_.machine.device_types[device.type].reserved_bytes;
+    const std::vector<NodeId>& sequence = memory_.sequence[part];
+    std::vector<std::vector<MemoryDelta>> allocates(sequence.size()), frees(sequence.size());
+    for (const HeldOutput& held : memory_.outputs) {
+      if (held.part != part) continue;
+      const MemoryDelta delta{graph_.nodes[held.node].output_class, held.bytes};
+      allocates[held.first].push_back(delta);
+      frees[held.last].push_back(delta);
+    }
+
+    // Operations run on in one task until one waits for a message or makes one.
+    std::vector<PlanOp> ops;
+    std::vector<TaskId> after;
+    std::map<NodeId, bool> received;
+    const auto close = [&] {
+      if (ops.empty()) return TaskId{0};
+      const std::string name =
+          ops.size() == 1 ? ops[0].name : fmt::format("{} to {}", ops.front().name, ops.back().name);
+      const TaskId id = add_compute(role, name, std::move(ops), std::move(after));
+      ops.clear();
+      after.clear();
+      return id;
+    };
+    for (std::size_t i = 0; i < sequence.size(); ++i) {
+      const NodeId v = sequence[i];
+      add_residents(role, v);
+      for (const NodeId u : dag_.parents(v)) {
+        if (placement_[u] == part || !received.emplace(u, true).second) continue;
+        if (!ops.empty()) close();
+        after.push_back(add_message(role, Task::Kind::receive, "receive " + graph_.nodes[u].name,
+                                    message_.at({u, part}), {}));
+      }
+      ops.push_back(plan_op(v, std::move(allocates[i]), std::move(frees[i])));
+      std::vector<CommId> sends;
+      for (Part to = 0; to < task_.parts; ++to)
+        if (const auto comm = message_.find({v, to}); comm != message_.end()) sends.push_back(comm->second);
+      if (sends.empty()) continue;
+      const TaskId made = close();
+      for (const CommId comm : sends)
+        add_message(role, Task::Kind::send, "send " + graph_.nodes[v].name, comm, {made});
+    }
+    close();
+    return role;
+  }
+
+  void add_residents(Role& role, NodeId v) const {
+    if (graph_.nodes[v].content != OperationDag::Content::variable) return;
+    const auto bytes = layer_resident_bytes(input_.graph, graph_.nodes[v].index);
+    for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += bytes[c];
+  }
+
+  PlanOp plan_op(NodeId v, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees) const {
+    const OperationDag::Node& node = graph_.nodes[v];
+    if (node.content != OperationDag::Content::operation)
+      return memory_op(node.name, std::move(allocates), std::move(frees));
+    const Operation& operation = input_.graph.operations[node.index];
+    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, std::move(allocates),
+            std::move(frees)};
+  }
+
+  void describe() {
+    PartitionSummary summary;
+    summary.method = "pardnn";
+    std::vector<bool> sent(dag_.size());
+    for (const auto& [key, comm] : message_) {
+      summary.connectivity_bytes += dag_.output_bytes(key.first);
+      if (!sent[key.first]) summary.cut_bytes += dag_.output_bytes(key.first);
+      sent[key.first] = true;
+    }
+    summary.load_imbalance = load_imbalance(dag_, task_.parts, placement_);
+    plan_.partition = std::move(summary);
+  }
+
+  const StrategyInput& input_;
+  const OperationDag& graph_;
+  const Dag& dag_;
+  const double images_;
+  const PartitionTask& task_;
+  const Placement& placement_;
+  const MemoryUse memory_;
+  std::map<std::pair<NodeId, Part>, CommId> message_;  ///< of an output to a part
+  Plan plan_;
+};
+
+class Pardnn : public Strategy {
+ public:
+  explicit Pardnn(PardnnOptions options) : options_(std::move(options)) {}
+
+  std::string label() const override {
+    return fmt::format("pardnn{}{}", options_.parts ? fmt::format(", {} parts", *options_.parts) : "",
+                       options_.refine ? "" : ", not refined");
+  }
+
+  Plan plan(const StrategyInput& input) const override {
+    const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
+    const std::uint32_t parts = options_.parts.value_or(devices);
+    if (parts > devices)
+      throw InputError(
+          options_.parts_pos,
+          fmt::format("strategy.parts: {} parts need as many devices; the cluster has {}", parts, devices));
+    const std::int64_t images = input.batch.global ? *input.batch.global : *input.batch.per_device * parts;
+    if (parts == 1) return single_plan(input, images, 1);
+    const OperationDag graph = operation_dag(input, static_cast<double>(images), parts);
+    const PartitionTask task{
+        graph.dag, parts, part_link(input.machine, parts), room(input.machine, parts), 1, options_.refine};
+    return Planner(input, graph, static_cast<double>(images), task, partition_pardnn(task)).run();
+  }
+
+ private:
+  /// What the smallest device has beside what is reserved on it.
+  double room(const Machine& machine, std::uint32_t parts) const {
+    double smallest = 0;
+    for (std::uint32_t d = 0; d < parts; ++d) {
+      const DeviceType& type = machine.device_types[machine.devices[d].type];
+      const double bytes = options_.memory_bytes.value_or(type.memory_bytes) - type.reserved_bytes;
+      smallest = d == 0 ? bytes : std::min(smallest, bytes);
+    }
+    return std::max(0.0, smallest);
+  }
+
+  PardnnOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> read_pardnn(YamlMap& map) {
+  constexpr std::int64_t most_parts = 1024;
+  PardnnOptions options{};
+  if (map.has("parts")) {
+    options.parts_pos = map.pos("parts");
+    options.parts = static_cast<std::uint32_t>(map.integer("parts", 1, most_parts));
+  }
+  options.refine = map.flag_or("refine", true);
+  if (map.has("memory")) options.memory_bytes = map.quantity("memory", Dimension::bytes, true);
+  return std::make_unique<Pardnn>(std::move(options));
+}
+
+}  // namespace convoy

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/pipeline/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "strategies/pipeline/pipeline_partition.h"
+#include "strategies/pipeline/pipeline_plan.h"
+
+namespace convoy {
+namespace {
+
+const std::vector<std::string> schedule_names{"naive", "gpipe", "1f1b"};
+const std::vector<std::string> recompute_names{"never", "always", "except_last"};
+const std::vector<std::string> neighbour_names{"auto", "stages", "replicas"};
+
+enum class Neighbours : std::uint8_t { automatic, stages, replicas };
+
+struct PipelineOptions {
+  std::optional<std::int64_t> stages;
+  std::optional<std::int64_t> replicas;
+  std::int64_t micro_batches;
+  PipelineSchedule schedule;
+  PartitionMethod partition;
+  std::vector<std::pair<std::string, SourcePos>>
+      begins;  ///< `begins`: first layer of each stage but the first
+  Recompute recompute;
+  Neighbours neighbours;
+  AllReduceAlgorithm algorithm;
+  SourcePos stages_pos;
+};
+
+/// A pipeline cut and placed.
+struct Candidate {
+  PipelineShape shape;
+  std::vector<StageChoice> choices;
+  double step_s;
+};
+
+class Pipeline : public Strategy {
+ public:
+  explicit Pipeline(PipelineOptions options) : options_(std::move(options)) {}
+
+  std::string label() const override {
+    const auto count = [](const char* format, const std::optional<std::int64_t>& n) {
+      return n ? fmt::format(fmt::runtime(format), *n) : std::string{};
+    };
+    return fmt::format(
+        "pipeline {}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
+        count(", {} stages", options_.stages), count(" x {}", options_.replicas),
+        options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
+  }
+
+  Plan plan(const StrategyInput& input) const override {
+    const Units units = find_units(input.graph);
+    const Candidate best = choose(input, units);
+    std::vector<std::uint32_t> first_units;
+    for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
+    return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
+                         options_.algorithm);
+  }
+
+ private:
+  std::int64_t device_count(const StrategyInput& input) const {
+    return static_cast<std::int64_t>(input.machine.devices.size());
+  }
+
+  /// Number of stages and of pipelines; `spread`: stages take what devices are left over.
+  struct Counts {
+    std::int64_t stages, replicas;
+    bool spread;
+  };
+
+  Counts count(const StrategyInput& input, const Units& units) const {
+    const std::int64_t devices = device_count(input);
+    Counts counts{0, options_.replicas.value_or(1), false};
+    counts.stages = options_.stages.value_or(devices / counts.replicas);
+    counts.spread = !options_.replicas && options_.partition == PartitionMethod::optimal &&
+                    options_.begins.empty() && counts.stages < devices;
+    if (!counts.spread && counts.stages * counts.replicas != devices)
+      throw InputError(
+          options_.stages_pos,
+          fmt::format("strategy.stages: {} stages of {} replica{} need {} devices, and the cluster has {}{}",
+                      counts.stages, counts.replicas, counts.replicas == 1 ? "" : "s",
+                      counts.stages * counts.replicas, devices,
+                      counts.stages < devices && !options_.replicas
+                          ? "; give replicas, or use partition: optimal, which replicates stages"
+                          : ""));
+    if (counts.stages > static_cast<std::int64_t>(units.size()))
+      throw InputError(options_.stages_pos,
+                       fmt::format("strategy.stages: the model has {} layers that run a kernel, too few for "
+                                   "{} stages",
+                                   units.size(), counts.stages));
+    if (counts.spread && counts.stages * options_.micro_batches < devices)
+      throw InputError(
+          options_.stages_pos,
+          fmt::format("strategy.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
+                      "stage's replicas take them in turn",
+                      counts.stages, devices, options_.micro_batches,
+                      options_.micro_batches == 1 ? "" : "es"));
+    return counts;
+  }
+
+  double micro_batch_images(const StrategyInput& input, std::int64_t pipelines) const {
+    const std::int64_t global =
+        input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
+    const std::int64_t parts = pipelines * options_.micro_batches;
+    if (global % parts != 0)
+      throw InputError(input.batch.pos,
+                       fmt::format("training: a global batch of {} does not divide into {}{} micro-batches",
+                                   global, pipelines > 1 ? fmt::format("{} pipelines of ", pipelines) : "",
+                                   options_.micro_batches));
+    return static_cast<double>(global / parts);
+  }
+
+  /// slots[q][r]: with stages next to each other pipelines are blocks of devices, otherwise the replicas of a
+  /// stage are.
+  static std::vector<std::vector<EndpointId>> slots(std::int64_t count, std::int64_t replicas,
+                                                    bool stages_together) {
+    std::vector<std::vector<EndpointId>> result;
+    for (std::int64_t q = 0; q < count; ++q) {
+      std::vector<EndpointId>& slot = result.emplace_back();
+      for (std::int64_t r = 0; r < replicas; ++r)
+        slot.push_back(static_cast<EndpointId>(stages_together ? r * count + q : q * replicas + r));
+    }
+    return result;
+  }
+
+  Candidate choose(const StrategyInput& input, const Units& units) const {
+    const Counts counts = count(input, units);
+    PipelineShape shape{{},
+                        static_cast<std::uint32_t>(counts.stages),
+                        options_.micro_batches,
+                        micro_batch_images(input, counts.replicas),
+                        options_.schedule,
+                        options_.recompute};
+    const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
+    std::optional<Candidate> best;
+    for (const bool stages_together : {true, false}) {
+      if (options_.neighbours == (stages_together ? Neighbours::replicas : Neighbours::stages)) continue;
+      if (!stages_together && best && counts.replicas == 1) continue;
+      shape.slots = slots(slot_count, counts.replicas, stages_together);
+      const PipelineCosts costs(input, units, shape);
+      std::vector<StageChoice> choices = options_.begins.empty()
+                                             ? partition_pipeline(options_.partition, costs)
+                                             : given_cuts(input.graph, units);
+      const double step_s = costs.step_s(choices);
+      if (!best || step_s < best->step_s) best = Candidate{shape, std::move(choices), step_s};
+    }
+    return *best;
+  }
+
+  std::vector<StageChoice> given_cuts(const TrainingGraph& graph, const Units& units) const {
+    std::vector<StageChoice> choices{{0, 1}};
+    for (const auto& [name, pos] : options_.begins) {
+      const auto unit = std::find_if(units.layers.begin(), units.layers.end(),
+                                     [&](std::uint32_t l) { return graph.model.layers[l].name == name; });
+      if (unit == units.layers.end())
+        throw InputError(
+            pos, fmt::format("strategy.begins: the model has no layer '{}' that runs a kernel", name));
+      const auto first = static_cast<std::uint32_t>(unit - units.layers.begin());
+      if (first <= choices.back().first_unit)
+        throw InputError(pos,
+                         fmt::format("strategy.begins: '{}' does not come after the layer that the stage "
+                                     "before begins with",
+                                     name));
+      choices.push_back({first, 1});
+    }
+    return choices;
+  }
+
+  PipelineOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
+  constexpr std::int64_t many = 1'000'000;
+  PipelineOptions options{};
+  options.stages_pos = map.pos("stages");
+  if (map.has("stages")) options.stages = map.integer("stages", 1, many);
+  if (map.has("replicas")) options.replicas = map.integer("replicas", 1, many);
+  options.micro_batches = map.integer_or("micro_batches", 1, 1, many);
+  options.schedule = static_cast<PipelineSchedule>(
+      map.choice_or("schedule", schedule_names, static_cast<std::size_t>(PipelineSchedule::one_f_one_b)));
+  options.partition = static_cast<PartitionMethod>(
+      map.choice_or("partition", partition_method_names, static_cast<std::size_t>(PartitionMethod::optimal)));
+  if (const YamlNode* begins = map.find("begins")) {
+    if (map.has("partition"))
+      map.fail("begins", "says where stages begin, and so does partition: give one of them");
+    if (begins->kind != YamlNode::Kind::sequence) map.fail("begins", "expected a list of layer names");
+    for (const YamlNode& name : begins->items)
+      options.begins.emplace_back(read_text(name, map.path_of("begins")), name.pos);
+    if (options.stages && *options.stages != static_cast<std::int64_t>(options.begins.size()) + 1)
+      map.fail("begins", fmt::format("{} stages begin at {} layers beside the model's first", *options.stages,
+                                     *options.stages - 1));
+    options.stages = static_cast<std::int64_t>(options.begins.size()) + 1;
+    if (!map.has("stages")) options.stages_pos = begins->pos;
+  }
+  options.recompute = static_cast<Recompute>(map.choice_or("recompute", recompute_names, 0));
+  if (options.recompute == Recompute::except_last && options.schedule != PipelineSchedule::gpipe)
+    map.fail(
+        "recompute",
+        "except_last needs schedule: gpipe, where the last micro-batch goes back as soon as it has come; use "
+        "always or never");
+  options.neighbours = static_cast<Neighbours>(map.choice_or("neighbours", neighbour_names, 0));
+  options.algorithm =
+      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+  return std::make_unique<Pipeline>(std::move(options));
+}
+
+}  // namespace convoy

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/pipeline/pipeline_costs.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace convoy {
+namespace {
+
+constexpr std::uint32_t no_unit = Units::none;
+
+bool recomputes(const PipelineShape& shape) {
+  return shape.recompute == Recompute::always ||
+         (shape.recompute == Recompute::except_last && shape.micro_batches > 1);
+}
+
+}  // namespace
+
+std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots) {
+  const std::int64_t own = (shape.micro_batches + slots - 1) / slots;
+  const std::int64_t rest = static_cast<std::int64_t>(shape.slots.size()) - slots_before;
+  switch (shape.schedule) {
+    case PipelineSchedule::naive:
+      return 1;
+    case PipelineSchedule::gpipe:
+      return shape.stages == 1 ? 1 : own;
+    case PipelineSchedule::one_f_one_b:
+      break;
+  }
+  return std::min(own, (rest + slots - 1) / slots);
+}
+
+PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape)
+    : shape_(shape), count_(units.size()), options_(input.graph.options) {
+  for (Table* table :
+       {&in_bytes_, &in_gradient_bytes_, &out_bytes_, &out_gradient_bytes_, &held_bytes_, &operand_bytes_})
+    *table = {count_ + 1, std::vector<double>((count_ + 1) * (count_ + 1), 0.0)};
+  add_times(input, units);
+  add_bytes(units);
+  add_memory(input, units);
+  add_cables(input.machine);
+}
+
+void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
+  parameters_before_.assign(count_ + 1, 0.0);
+  std::partial_sum(units.parameters.begin(), units.parameters.end(), parameters_before_.begin() + 1);
+  const double again = recomputes(shape_) ? 2 : 1;
+  std::vector<std::vector<double>> of_type;  // time of each unit, by device type
+  for (const DeviceType& type : input.machine.device_types) {
+    std::vector<double>& time_s = of_type.emplace_back(count_, 0.0);
+    for (const Operation& op : input.graph.operations)
+      if (op.phase != Phase::update && units.unit_of[op.layer] != no_unit)
+        time_s[units.unit_of[op.layer]] +=
+            (op.phase == Phase::forward ? again : 1) * input.cost.time_s(op.work, shape_.images, type);
+  }
+  for (const std::vector<EndpointId>& slot : shape_.slots) {
+    std::vector<double>& before = time_before_s_.emplace_back(count_ + 1, 0.0);
+    for (std::size_t u = 0; u < count_; ++u) {
+      double slowest_s = 0;
+      for (const EndpointId e : slot)
+        slowest_s =
+            std::max(slowest_s, of_type[input.machine.devices[e].type][u] / input.machine.devices[e].speed);
+      before[u + 1] = before[u] + slowest_s;
+    }
+  }
+}
+
+void PipelineCosts::add_bytes(const Units& units) {
+  for (const Units::Tensor& tensor : units.tensors) {
+    const double gradient = tensor.has_gradient ? tensor.bytes_per_image : 0;
+    // Got by [begin, end) if the first reader from begin on is in it and the producer is not.
+    for (std::size_t begin = tensor.producer + 1; begin < count_; ++begin) {
+      const auto reader = std::lower_bound(tensor.readers.begin(), tensor.readers.end(), begin);
+      if (reader == tensor.readers.end()) break;
+      in_bytes_.at(begin, *reader + 1) += tensor.bytes_per_image;
+      in_gradient_bytes_.at(begin, *reader + 1) += gradient;
+    }
+    // Sent by [begin, end) if the producer is in it and the last reader is not.
+    for (std::size_t begin = 0; begin <= tensor.producer; ++begin) {
+      out_bytes_.at(begin, tensor.producer + 1) += tensor.bytes_per_image;
+      out_bytes_.at(begin, tensor.readers.back() + 1) -= tensor.bytes_per_image;
+      out_gradient_bytes_.at(begin, tensor.producer + 1) += gradient;
+      out_gradient_bytes_.at(begin, tensor.readers.back() + 1) -= gradient;
+    }
+  }
+  for (Table* table : {&in_bytes_, &in_gradient_bytes_, &out_bytes_, &out_gradient_bytes_})
+    for (std::size_t begin = 0; begin < count_; ++begin)
+      for (std::size_t end = begin + 1; end <= count_; ++end)
+        table->at(begin, end) += table->at(begin, end - 1);
+}
+
+void PipelineCosts::add_memory(const StrategyInput& input, const Units& units) {
+  const TrainingGraph& graph = input.graph;
+  const auto unit_of = [&](OpId op) { return units.unit_of[graph.operations[op].layer]; };
+  std::vector<double> operands(graph.operations.size(), 0.0);
+  for (const Buffer& buffer : graph.buffers) {
+    std::vector<std::uint32_t> forward, backward;
+    for (const OpId op : buffer.uses)
+      if (unit_of(op) != no_unit)
+        (graph.operations[op].phase == Phase::forward ? forward : backward).push_back(unit_of(op));
+    if (forward.empty() || backward.empty()) {
+      for (const OpId op : buffer.uses) operands[op] += buffer.bytes_per_image;
+      continue;
+    }
+    std::sort(forward.begin(), forward.end());
+    std::sort(backward.begin(), backward.end());
+    for (std::size_t begin = 0; begin < count_; ++begin) {
+      const auto f = std::lower_bound(forward.begin(), forward.end(), begin);
+      const auto b = std::lower_bound(backward.begin(), backward.end(), begin);
+      if (f == forward.end() || b == backward.end()) break;
+      held_bytes_.at(begin, std::max(*f, *b) + 1) += buffer.bytes_per_image;
+    }
+  }
+  std::vector<double> of_unit(count_, 0.0);
+  for (OpId op = 0; op < operands.size(); ++op)
+    if (unit_of(op) != no_unit) of_unit[unit_of(op)] = std::max(of_unit[unit_of(op)], operands[op]);
+  for (std::size_t begin = 0; begin < count_; ++begin)
+    for (std::size_t end = begin + 1; end <= count_; ++end) {
+      held_bytes_.at(begin, end) += held_bytes_.at(begin, end - 1);
+      operand_bytes_.at(begin, end) = std::max(operand_bytes_.at(begin, end - 1), of_unit[end - 1]);
+    }
+  for (const std::vector<EndpointId>& slot : shape_.slots) {
+    double capacity = std::numeric_limits<double>::infinity();
+    for (const EndpointId e : slot) {
+      const DeviceType& type = input.machine.device_types[input.machine.devices[e].type];
+      capacity = std::min(capacity, type.memory_bytes - type.reserved_bytes);
+    }
+    capacity_bytes_.push_back(capacity);
+  }
+}
+
+void PipelineCosts::add_cables(const Machine& machine) {
+  const auto cable = [&](EndpointId from, EndpointId to) {
+    Route route;
+    machine.router->route(from, to, route);
+    Cable result{std::numeric_limits<double>::infinity(), route.latency_s};
+    for (const LinkId link : route.links)
+      result.bandwidth_Bps = std::min(result.bandwidth_Bps, machine.links[link].bandwidth_Bps);
+    return result;
+  };
+  for (std::size_t q = 0; q < shape_.slots.size(); ++q) {
+    const std::vector<EndpointId>& slot = shape_.slots[q];
+    cables_.push_back(q == 0 ? Cable{} : cable(shape_.slots[q - 1].front(), slot.front()));
+    within_.push_back(slot.size() < 2 ? Cable{} : cable(slot[0], slot[1]));
+  }
+}
+
+double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                                std::uint32_t slots) const {
+  double slowest_s = 0;
+  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+    slowest_s = std::max(slowest_s, time_before_s_[q][end] - time_before_s_[q][begin]);
+  return slowest_s;
+}
+
+/// Ring all-reduce of the stage's gradients: 2(N-1) alpha + 2(N-1)/N S/B.
+double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                             std::uint32_t slots) const {
+  const double n = static_cast<double>(slots * shape_.slots[slots_before].size());
+  if (n < 2) return 0;
+  const Cable& cable = slots > 1 ? cables_[slots_before + 1] : within_[slots_before];
+  const double bytes =
+      (parameters_before_[end] - parameters_before_[begin]) * element_bytes(options_.precision);
+  return 2 * (n - 1) * cable.latency_s + 2 * (n - 1) / n * bytes / cable.bandwidth_Bps;
+}
+
+double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                                   std::uint32_t slots) const {
+  const auto resident = resident_bytes(parameters_before_[end] - parameters_before_[begin], options_);
+  const double flying = static_cast<double>(in_flight(shape_, slots_before, slots));
+  const double held = held_bytes_.at(begin, end);
+  const double activations =
+      recomputes(shape_) ? (flying - 1) * std::min(held, in_bytes_.at(begin, end)) + held : flying * held;
+  return std::accumulate(resident.begin(), resident.end(), 0.0) +
+         shape_.images * (activations + operand_bytes_.at(begin, end));
+}
+
+PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t end,
+                                              std::uint32_t slots_before, std::uint32_t slots) const {
+  StageCost cost{};
+  cost.compute_s = compute_s(begin, end, slots_before, slots);
+  const double share = 1.0 / slots;
+  cost.sync_s = sync_s(begin, end, slots_before, slots) / static_cast<double>(shape_.micro_batches);
+  cost.interval_s = share * cost.compute_s + cost.sync_s;
+  if (begin > 0) {
+    const Cable& cable = cables_[slots_before];
+    const double forward_s = in_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
+    const double backward_s = in_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
+    if (in_bytes_.at(begin, end) > 0) cost.messages_s += cable.latency_s + forward_s;
+    if (in_gradient_bytes_.at(begin, end) > 0) cost.messages_s += cable.latency_s + backward_s;
+    cost.interval_s = std::max({cost.interval_s, share * forward_s, share * backward_s});
+  }
+  if (end < count_ && slots_before + slots < shape_.slots.size()) {
+    const Cable& cable = cables_[slots_before + slots];
+    cost.interval_s =
+        std::max({cost.interval_s, share * out_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps,
+                  share * out_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps});
+  }
+  double capacity = std::numeric_limits<double>::infinity();
+  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+    capacity = std::min(capacity, capacity_bytes_[q]);
+  cost.fits = memory_bytes(begin, end, slots_before, slots) <= capacity;
+  return cost;
+}
+
+double PipelineCosts::interval_weight() const {
+  return shape_.schedule == PipelineSchedule::naive ? 0 : static_cast<double>(shape_.micro_batches - 1);
+}
+
+double PipelineCosts::sum_weight() const {
+  return shape_.schedule == PipelineSchedule::naive ? static_cast<double>(shape_.micro_batches) : 1;
+}
+
+double PipelineCosts::round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
+                                   std::uint32_t slots) const {
+  const std::int64_t flying = in_flight(shape_, slots_before, slots);
+  if (shape_.schedule != PipelineSchedule::one_f_one_b || flying * slots >= shape_.micro_batches) return 0;
+  return (cost.compute_s + rest_s) / static_cast<double>(flying * slots);
+}
+
+double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
+  double sum_s = 0, interval_s = 0;
+  std::uint32_t end = unit_count(), before = slot_count();
+  for (auto stage = stages.rbegin(); stage != stages.rend(); end = stage++->first_unit) {
+    before -= stage->slots;
+    const StageCost cost = this->stage(stage->first_unit, end, before, stage->slots);
+    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
+    sum_s += cost.sum_s();
+  }
+  return sum_weight() * sum_s + interval_weight() * interval_s;
+}
+
+bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {
+  for (std::uint32_t s = 0, before = 0; s < stages.size(); before += stages[s++].slots) {
+    const std::uint32_t end = s + 1 < stages.size() ? stages[s + 1].first_unit : unit_count();
+    if (!stage(stages[s].first_unit, end, before, stages[s].slots).fits) return false;
+  }
+  return true;
+}
+
+}  // namespace convoy

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/pipeline/pipeline_partition.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+
+namespace convoy {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double rounding = 1e-12;  ///< relative; sums in another order differ by less
+
+/// What a stage adds to the sum of all, and the interval between micro-batches that it needs.
+struct Price {
+  double sum_s, interval_s;
+  bool allowed = true;
+  double least_interval_s =
+      0;  ///< no less with more units; what is above the bound needs no longer be looked at
+};
+
+/// A stage of units [begin, end) on `slots` slots after `before`, followed by stages that sum up to rest_s.
+using Pricing = std::function<Price(std::uint32_t begin, std::uint32_t end, std::uint32_t before,
+                                    std::uint32_t slots, double rest_s)>;
+
+struct Found {
+  std::vector<StageChoice> stages;
+  double sum_s = 0, interval_s = 0;
+};
+
+/// Dynamic programming over stages, from the last to the first, by where the stages done so far begin: at
+/// which unit and at which slot.
+class Search {
+ public:
+  Search(const PipelineCosts& costs, Pricing price)
+      : units_(costs.unit_count()),
+        slots_(costs.slot_count()),
+        stages_(costs.shape().stages),
+        price_(std::move(price)) {}
+
+  /// The smallest slowest interval. @pre intervals do not depend on rest_s
+  std::optional<Found> fastest() {
+    return run(infinity, [](double rest, const Price& price) { return std::max(rest, price.interval_s); });
+  }
+  /// The smallest sum with no interval above the bound. Exact though intervals may depend on rest_s, because
+  /// they do not fall with it.
+  std::optional<Found> cheapest(double bound_s) {
+    return run(bound_s, [](double rest, const Price& price) { return rest + price.sum_s; });
+  }
+
+ private:
+  struct State {
+    double value = infinity;
+    std::uint32_t end = 0, slots = 0;  ///< of the first stage
+  };
+  std::size_t at(std::uint32_t begin, std::uint32_t before) const { return begin * (slots_ + 1) + before; }
+
+  template <class Add>
+  std::optional<Found> run(double bound_s, Add add) {
+    std::vector<std::vector<State>> best(stages_ + 1, std::vector<State>((units_ + 1) * (slots_ + 1)));
+    best[0][at(units_, slots_)].value = 0;
+    for (std::uint32_t done = 0; done < stages_; ++done) {
+      const std::uint32_t ahead = stages_ - done - 1;  // stages before this one: each needs a unit and a slot
+      for (std::uint32_t end = units_ - done; end > ahead; --end)
+        for (std::uint32_t after = slots_ - done; after > ahead; --after) {
+          const double rest = best[done][at(end, after)].value;
+          if (rest == infinity) continue;
+          for (std::uint32_t slots = ahead == 0 ? after : 1; slots + ahead <= after; ++slots)
+            extend(best[done + 1], rest, ahead, end, after, slots, bound_s, add);
+        }
+    }
+    return read_back(best);
+  }
+
+  template <class Add>
+  void extend(std::vector<State>& next, double rest, std::uint32_t ahead, std::uint32_t end,
+              std::uint32_t after, std::uint32_t slots, double bound_s, Add add) {
+    const std::uint32_t before = after - slots;
+    for (std::uint32_t begin = ahead == 0 ? 0 : end - 1; begin + 1 > ahead; --begin) {
+      const Price price = price_(begin, end, before, slots, rest);
+      if (price.allowed && price.interval_s <= bound_s) {
+        State& state = next[at(begin, before)];
+        if (const double value = add(rest, price); value < state.value) state = {value, end, slots};
+      }
+      if (begin == 0 || price.least_interval_s > bound_s) break;
+    }
+  }
+
+  std::optional<Found> read_back(const std::vector<std::vector<State>>& best) {
+    std::uint32_t begin = 0, before = 0;
+    if (best[stages_][at(0, 0)].value == infinity) return std::nullopt;
+    Found found;
+    for (std::uint32_t left = stages_; left > 0; --left) {
+      const State& state = best[left][at(begin, before)];
+      found.stages.push_back({begin, state.slots});
+      begin = state.end;
+      before += state.slots;
+    }
+    std::uint32_t end = units_;
+    before = slots_;
+    for (auto stage = found.stages.rbegin(); stage != found.stages.rend(); end = stage++->first_unit) {
+      before -= stage->slots;
+      const Price price = price_(stage->first_unit, end, before, stage->slots, found.sum_s);
+      found.interval_s = std::max(found.interval_s, price.interval_s);
+      found.sum_s += price.sum_s;
+    }
+    return found;
+  }
+
+  std::uint32_t units_, slots_, stages_;
+  Pricing price_;
+};
+
+/// The smallest of interval_weight * interval + sum_weight * sum: over bounds on the interval, of which the
+/// smallest sum is a falling step function.
+class BoundSearch {
+ public:
+  BoundSearch(Search& search, double interval_weight, double sum_weight)
+      : search_(search), interval_weight_(interval_weight), sum_weight_(sum_weight) {}
+
+  std::optional<std::vector<StageChoice>> run() {
+    const std::optional<Found> free = search_.cheapest(infinity);
+    if (!free) return std::nullopt;
+    consider(*free);
+    if (interval_weight_ > 0) between(0, infinity, free->interval_s, free->sum_s);
+    return best_;
+  }
+
+ private:
+  void consider(const Found& found) {
+    const double value = interval_weight_ * found.interval_s + sum_weight_ * found.sum_s;
+    if (value >= best_value_) return;
+    best_value_ = value;
+    best_ = found.stages;
+  }
+
+  /// Bounds from `low` (infinite sum: none meets it) to `high`, both looked at: a better one has an interval
+  /// above low's and a sum not below high's.
+  void between(double low_s, double low_sum_s, double high_s, double high_sum_s) {
+    if (high_s - low_s <= rounding * high_s || low_sum_s <= high_sum_s * (1 + rounding)) return;
+    if (interval_weight_ * low_s + sum_weight_ * high_sum_s >= best_value_ * (1 - rounding)) return;
+    const double middle_s = low_s + (high_s - low_s) / 2;
+    const std::optional<Found> middle = search_.cheapest(middle_s);
+    if (!middle) return between(middle_s, infinity, high_s, high_sum_s);
+    consider(*middle);
+    between(low_s, low_sum_s, middle->interval_s, middle->sum_s);
+    between(middle_s, middle->sum_s, high_s, high_sum_s);
+  }
+
+  Search& search_;
+  double interval_weight_, sum_weight_;
+  double best_value_ = infinity;
+  std::vector<StageChoice> best_;
+};
+
+std::vector<StageChoice> even(const PipelineCosts& costs) {
+  const std::uint32_t stages = costs.shape().stages, units = costs.unit_count();
+  std::vector<StageChoice> result;
+  for (std::uint32_t s = 0; s < stages; ++s)
+    result.push_back({s * (units / stages) + std::min(s, units % stages), 1});
+  return result;
+}
+
+std::vector<StageChoice> balanced(const PipelineCosts& costs) {
+  Search search(costs, [&](auto begin, auto end, auto before, auto slots, double) {
+    const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
+    return Price{cost.messages_s, cost.compute_s};
+  });
+  return search.cheapest(search.fastest()->interval_s)->stages;
+}
+
+std::vector<StageChoice> optimal(const PipelineCosts& costs) {
+  for (const bool must_fit : {true, false}) {
+    Search search(costs, [&](auto begin, auto end, auto before, auto slots, double rest_s) {
+      const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
+      return Price{cost.sum_s(), std::max(cost.interval_s, costs.round_trip_s(cost, rest_s, before, slots)),
+                   (cost.fits || !must_fit) && slots <= costs.shape().micro_batches, cost.compute_s / slots};
+    });
+    if (auto stages = BoundSearch(search, costs.interval_weight(), costs.sum_weight()).run()) return *stages;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<StageChoice> partition_pipeline(PartitionMethod method, const PipelineCosts& costs) {
+  switch (method) {
+    case PartitionMethod::even:
+      return even(costs);
+    case PartitionMethod::balanced:
+      return balanced(costs);
+    case PartitionMethod::optimal:
+      break;
+  }
+  return optimal(costs);
+}
+
+}  // namespace convoy

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "strategies/collectives.h"
+#include "strategies/pipeline/pipeline_costs.h"
+#include "strategies/pipeline/stages.h"
+
+namespace convoy {
+
+/// The plan of a cut pipeline. Micro-batch m of a stage with n slots is the business of its slot m mod n.
+///
+/// Orders on a device, of its micro-batches (one step, ended by an update of all parameters):
+///   naive        forward and backward of one after the other
+///   gpipe        all forward, then all backward from the last one on (Huang et al., NeurIPS 2019, figure 2)
+///   one_f_one_b  as many forward as in_flight says, then backward and forward in turn (PipeDream-flush:
+///                Narayanan et al., ICML 2021, section 2.2; the schedule of Megatron-LM)
+/// A pipeline of one stage is naive in any case: there is nothing to overlap. Outputs leave when a stage's
+/// pass is over, in order, while it goes on; activations, gradients and sums are on streams of their own.
+/// After its last backward a stage sums its gradients over its replicas in one all-reduce, and updates its
+/// parameters. All weights are those of the last update, so no versions of them are kept.
+Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
+                   const std::vector<StageChoice>& choices, const Stages& stages,
+                   AllReduceAlgorithm algorithm);
+
+}  // namespace convoy

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/plan/plan.h"
+#include "strategies/pipeline/units.h"
+
+namespace convoy {
+
+/// Memory that begins or ends with an operation.
+struct StageMemory {
+  MemoryClass memory_class;
+  double bytes_per_image, bytes_fixed;
+};
+
+/// An operation as a stage runs it, on any number of images.
+struct StageOp {
+  std::string name;
+  Work work;
+  std::vector<StageMemory> allocates, frees;
+};
+
+/// What a stage does with one micro-batch, and with its parameters.
+struct Stage {
+  std::vector<std::string> layers;  ///< names, in the model's order
+  std::vector<StageOp> forward, backward, update;
+  /// The same with recomputation (Chen et al., arXiv:1604.06174): `light_forward` keeps nothing but what the
+  /// stage got from others, `full_backward` runs the forward pass again first.
+  std::vector<StageOp> light_forward, full_backward;
+  double parameter_elements = 0;
+};
+
+/// What goes from one stage to a later one, of one image: outputs in forward, their gradients back.
+struct StageEdge {
+  std::uint32_t from, to;
+  double forward_bytes = 0, backward_bytes = 0;
+};
+
+/// A training graph in consecutive stages.
+///
+/// An output that a later stage reads is sent straight to that stage, once, whatever lies between (as
+/// torchgpipe's portals and PipeDream's runtime do); its gradient comes back the same way, summed over the
+/// readers in that stage. The image is there wherever it is read. Each operation of the graph is in exactly
+/// one stage: that of its layer; a gradient sum where both its summands are first together.
+///
+/// Memory is that of the graph's buffers, a copy in every stage that uses them: made with the operation that
+/// makes it, or at the beginning of the pass that it was received for; freed with its last use there, but
+/// what may be sent not before the pass ends. Messages under way are not counted.
+struct Stages {
+  std::vector<Stage> stages;
+  std::vector<StageEdge> edges;  ///< ordered by (from, to)
+};
+
+/// @param first_units of each stage, ascending, the first 0.
+Stages cut_into_stages(const TrainingGraph& graph, const Units& units,
+                       const std::vector<std::uint32_t>& first_units);
+
+/// The operations on `images` images; `suffix` tells micro-batches apart.
+std::vector<PlanOp> plan_ops(const std::vector<StageOp>& ops, double images, const std::string& suffix);
+
+}  // namespace convoy

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/pipeline/units.h"
+
+#include <algorithm>
+
+#include "models/memory_rules.h"
+
+namespace convoy {
+namespace {
+
+/// By layer: whether a gradient flows back through it (as build_training_graph decides it).
+std::vector<bool> gradient_flows(const Model& model) {
+  std::vector<bool> flows;
+  for (const Layer& layer : model.layers)
+    flows.push_back(!layer.parameters.empty() || std::holds_alternative<Custom>(layer.kind) ||
+                    std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](LayerIndex input) {
+                      return input != image_input && flows[static_cast<std::size_t>(input)];
+                    }));
+  return flows;
+}
+
+}  // namespace
+
+Units find_units(const TrainingGraph& graph) {
+  const Model& model = graph.model;
+  const std::vector<bool> flows = gradient_flows(model);
+  Units units;
+  std::vector<std::vector<std::uint32_t>> readers(model.layers.size());
+  for (std::uint32_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    if (memory_rules(layer).view) {
+      const LayerIndex of = layer.inputs.front();
+      units.unit_of.push_back(of == image_input ? Units::none : units.unit_of[static_cast<std::size_t>(of)]);
+      continue;
+    }
+    const auto unit = static_cast<std::uint32_t>(units.layers.size());
+    units.unit_of.push_back(unit);
+    units.layers.push_back(i);
+    units.parameters.push_back(static_cast<double>(layer.parameter_elements()));
+    for (const LayerIndex input : layer.inputs)
+      if (input != image_input) readers[static_cast<std::size_t>(input)].push_back(unit);
+  }
+  const double element = element_bytes(graph.options.precision);
+  for (std::uint32_t i = 0; i < model.layers.size(); ++i) {
+    if (readers[i].empty() || units.unit_of[i] == Units::none) continue;
+    readers[i].erase(std::unique(readers[i].begin(), readers[i].end()), readers[i].end());
+    units.tensors.push_back({i, units.unit_of[i], std::move(readers[i]),
+                             element * static_cast<double>(elements(model.layers[i].output)), flows[i]});
+  }
+  return units;
+}
+
+}  // namespace convoy
