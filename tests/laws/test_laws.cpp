@@ -149,12 +149,48 @@ TEST_CASE("conservation: bytes, time, memory and operations of random experiment
     CAPTURE(model);
     CAPTURE(cluster.text());
     CAPTURE(strategy);
-    const Experiment experiment(model, cluster.text(), strategy, batch);
+    TrainingOptions options;
+    options.recompute =
+        dice.one_of<Recomputation>({Recomputation::none, Recomputation::blocks, Recomputation::sqrt});
+    const Experiment experiment(model, cluster.text(), strategy, {batch, std::nullopt, {"test", 1, 1}},
+                                options);
     const ReplayResult result = experiment.run();
     check_bytes(experiment, result);
     check_time(result);
     check_devices(experiment, result);
     check_operations(experiment);
+  }
+}
+
+TEST_CASE("recomputation costs the time of what runs again, and no memory but the image it begins with") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+    cluster.nodes = "[{name: n, count: 1, server: box}]";
+    cluster.devices = 1;
+    cluster.interconnect = "{kind: none}";
+    CAPTURE(seed);
+    CAPTURE(model);
+    TrainingOptions options;
+    const auto run = [&](Recomputation how) {
+      options.recompute = how;
+      return Experiment(model, cluster.text(), "{kind: single, micro_batches: 2}",
+                        {batch, std::nullopt, {"test", 1, 1}}, options);
+    };
+    const ReplayResult plain = run(Recomputation::none).run();
+    for (const Recomputation how : {Recomputation::blocks, Recomputation::sqrt}) {
+      const Experiment experiment = run(how);
+      double again_s = 0;
+      for (const Operation& op : experiment.graph().operations)
+        if (op.again)
+          again_s += 2 * experiment.cost().time_s(op.work, batch / 2, experiment.machine().device_types[0]);
+      const ReplayResult result = experiment.run();
+      CHECK(same(result.step_time_s, plain.step_time_s + again_s));
+      // A network that begins with pooling would not keep the image.
+      CHECK(result.endpoints[0].peak_memory_bytes <=
+            plain.endpoints[0].peak_memory_bytes + 4 * 3 * 16 * 16 * batch / 2);
+    }
   }
 }
 

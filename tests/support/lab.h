@@ -25,9 +25,9 @@ class Experiment {
     return {model, cluster, strategy, {std::nullopt, batch, {"test", 1, 1}}};
   }
   Experiment(const std::string& model, const std::string& cluster, const std::string& strategy,
-             const BatchSpec& batch)
+             const BatchSpec& batch, const TrainingOptions& options = {})
       : model_(read_model(parse_yaml(model, "model"))),
-        graph_(build_training_graph(model_, {})),
+        graph_(build_training_graph(model_, options)),
         cost_(Precision::fp32),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
     const ClusterSpec spec = read_cluster(parse_yaml(cluster, "cluster"));
