@@ -9,7 +9,7 @@
 #include "models/layer_order.h"
 #include "models/layer_registry.h"
 #include "models/model.h"
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"

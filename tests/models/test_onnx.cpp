@@ -6,11 +6,11 @@
 #include <fstream>
 #include <random>
 
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 #include "models/summary.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
-#include "tests/models/onnx_writer.h"
+#include "tests/models/onnx/onnx_writer.h"
 
 using namespace convoy;
 
