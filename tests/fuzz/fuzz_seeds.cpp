@@ -3,7 +3,7 @@
 #include <string>
 
 #include "models/model.h"
-#include "tests/models/onnx/onnx_writer.h"
+#include "tests/models/onnx_writer.h"
 
 int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {

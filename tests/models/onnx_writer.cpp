@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tests/models/onnx/onnx_writer.h"
+#include "tests/models/onnx_writer.h"
 
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>

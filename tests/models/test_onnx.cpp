@@ -10,7 +10,7 @@
 #include "models/summary.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
-#include "tests/models/onnx/onnx_writer.h"
+#include "tests/models/onnx_writer.h"
 
 using namespace convoy;
 
