@@ -155,6 +155,7 @@ class ProgramWriter {
       const bool scatter = bucket < buckets_.size() && id == buckets_[bucket].ready;
       const bool last_use = gathered && id == use().last;
       if (last_use) op.frees.push_back({MemoryClass::weights, buckets_[use().bucket].bytes});
+      last_op_ = op.name;
       task_.ops.push_back(std::move(op));
       const bool more = last_use && use_ + depth() < use_count_;
       if (more) task_.ops.push_back(gather_buffer(use_ + depth()));
@@ -206,7 +207,8 @@ class ProgramWriter {
   }
 
   TaskId close() {
-    std::string name = "compute up to " + task_.ops.back().name;
+    std::string name =
+        last_op_.empty() ? task_.ops.back().name : "compute up to " + std::exchange(last_op_, {});
     compute_ = add_compute(role_, std::move(name), std::move(task_.ops), std::move(task_.after));
     task_ = Task{};
     return compute_;
@@ -222,6 +224,7 @@ class ProgramWriter {
   std::size_t use_count_;  ///< over all micro-batches; stage 3
   std::size_t use_ = 0;    ///< under way
   Task task_;              ///< being written
+  std::string last_op_;    ///< of the graph in it
   TaskId compute_ = 0;     ///< the last that was
   std::vector<TaskId> gathers_, scatters_;
   std::vector<std::size_t> scattered_;  ///< by reduce-scatter: its bucket
