@@ -24,7 +24,7 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"shares", "equal | speed", "images a device: the same for all, or in proportion to its speed"},
         {"overlap", "true | false", "send gradients while backward goes on; false: all of them after it"},
         {"bucket", "25MiB | a size",
-         "gradients sent as one message; without overlap all of them, unless given "
+         "gradients sent as one message; without overlap all of them, unless given or with zero: 2 | 3 "
          "(not with sharding: tensor)"},
         {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all_reduce: the algorithm"},
         {"rings", "mesh | in_order",
