@@ -30,6 +30,8 @@ class AllReduce : public Strategy {
                        label_of(options_.compression), options_.overlap ? "" : ", no overlap");
   }
 
+  std::string_view refuses_recomputation() const override { return {}; }
+
   Plan plan(const StrategyInput& input) const override {
     const bool alone = input.machine.devices.size() == 1;
     if (options_.zero > 0 && !alone && !input.graph.parameters.empty()) return plan_sharded(options_, input);
