@@ -51,7 +51,7 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused("optimizer: sgd", "optimizer: sgd, precison: fp32",
           "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
           "batch_per_device, "
-          "dataset, global_batch, optimizer, precision");
+          "dataset, global_batch, optimizer, precision, recompute");
   refused("strategy:", "stategy:", "1:1: key 'strategy' is missing (did you mean 'stategy'?)");
 }
 
@@ -154,6 +154,18 @@ TEST_CASE("wrong input: no file, a folder, a file of 100 MB") {
   place.file("large.yaml", "experiment: x\n");
   std::filesystem::resize_file(place.path() / "large.yaml", 100'000'000);
   refused(place, {"run", "large.yaml"}, "large.yaml:1:1: larger than 8 MiB, more than any experiment needs");
+}
+
+TEST_CASE("wrong input: a model file that is not there, at the key that names it") {
+  const Workplace place;
+  std::string text = small_experiment();
+  const std::size_t begin = text.find("model:"), end = text.find("training:");
+  for (const std::string key : {"file", "onnx"}) {
+    place.file("e.yaml",
+               text.substr(0, begin) + fmt::format("model: {{{}: none}}\n", key) + text.substr(end));
+    refused(place, {"run", "e.yaml"},
+            fmt::format("e.yaml:2:{}: model.{}: there is no file 'none'", 11 + key.size(), key));
+  }
 }
 
 TEST_CASE("wrong input: an alias bomb and nesting without end") {
