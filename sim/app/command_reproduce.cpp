@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <thread>
@@ -20,6 +21,8 @@ struct Entry {
   const char* name;
   Reproduction (*run)();
 };
+
+constexpr const char* layers = "layers";
 
 std::size_t all_cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
@@ -57,8 +60,32 @@ void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
   json.end_object();
 }
 
-void write_json(const std::vector<Reproduction>& reproductions, const std::vector<ThesisReproduction>& theses,
-                std::ostream& out) {
+void write_kernels(const KernelReproduction& kernels, JsonWriter& json) {
+  json.begin_object();
+  json.field("tolerance", kernels.tolerance);
+  json.field("passed", kernels.passed());
+  json.key("rows");
+  json.begin_array();
+  for (const KernelAccuracy& row : kernels.rows) {
+    json.begin_object(JsonWriter::Style::compact);
+    json.field("measured_by", row.measured_by);
+    json.field("device", row.device);
+    json.field("precision", row.precision);
+    json.field("kind", row.kind);
+    json.field("fitted", static_cast<std::int64_t>(row.fitted));
+    json.field("fit_median_error", row.fit_error);
+    json.field("tested", static_cast<std::int64_t>(row.tested));
+    json.field("test_median_error", row.test_error);
+    json.field("catalogue_median_error", row.catalogue_error);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+void write_json(const std::vector<Reproduction>& reproductions,
+                const std::optional<KernelReproduction>& kernels,
+                const std::vector<ThesisReproduction>& theses, std::ostream& out) {
   JsonWriter json(out);
   json.begin_object();
   json.field("schema", "convoy.reproduction/1");
@@ -92,6 +119,10 @@ void write_json(const std::vector<Reproduction>& reproductions, const std::vecto
     json.end_object();
   }
   json.end_array();
+  if (kernels) {
+    json.key("layers");
+    write_kernels(*kernels, json);
+  }
   json.key("theses");
   json.begin_array();
   for (const ThesisReproduction& thesis : theses) write_thesis(thesis, json);
@@ -126,6 +157,22 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
                      reproduction.name, 100 * reproduction.mean_error(), 100 * reproduction.mean_tolerance,
                      100 * reproduction.worst_error(), 100 * reproduction.worst_tolerance,
                      reproduction.passed() ? "passed" : "FAILED");
+}
+
+void write_table(const KernelReproduction& kernels, std::ostream& out) {
+  std::size_t width = 6;
+  for (const KernelAccuracy& row : kernels.rows) width = std::max(width, row.device.size());
+  const auto percent = [](double error) { return fmt::format("{:.1f} %", 100 * error); };
+  out << "Times of single kernels: median error of the rows fitted, of others, and of the catalogue on these "
+         "(layers)\n";
+  out << fmt::format("{:<{}}  {:<9}  {:<11}  {:<9}  {:>6}  {:>8}  {:>6}  {:>8}  {:>9}\n", "device", width,
+                     "precision", "kind", "by", "fitted", "error", "tested", "error", "catalogue");
+  for (const KernelAccuracy& row : kernels.rows)
+    out << fmt::format("{:<{}}  {:<9}  {:<11}  {:<9}  {:>6}  {:>8}  {:>6}  {:>8}  {:>9}\n", row.device, width,
+                       row.precision, row.kind, row.measured_by, row.fitted, percent(row.fit_error),
+                       row.tested, percent(row.test_error), percent(row.catalogue_error));
+  out << fmt::format("layers: worst median error of a device's test rows {:.1f} % (at most {:.0f} %): {}\n\n",
+                     100 * kernels.worst(), 100 * kernels.tolerance, kernels.passed() ? "passed" : "FAILED");
 }
 
 /// "-93 +- 4" is told as the range that is accepted.
@@ -166,6 +213,7 @@ void write_table(const ThesisReproduction& thesis, std::ostream& out) {
 std::vector<std::string> reproduction_names() {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.emplace_back(entry.name);
+  names.emplace_back(layers);
   for (const ThesisEntry& entry : thesis_entries()) names.emplace_back(entry.name);
   return names;
 }
@@ -178,16 +226,19 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
   std::vector<Reproduction> reproductions;
   for (const Entry& entry : entries)
     if (wanted(entry.name)) reproductions.push_back(entry.run());
+  std::optional<KernelReproduction> kernels;
+  if (wanted(layers)) kernels = reproduce_kernels();
   std::vector<ThesisReproduction> theses;
   for (const ThesisEntry& entry : thesis_entries())
     if (wanted(entry.name)) theses.push_back(entry.run(all_cores()));
   write_stdout([&](std::ostream& out) {
-    if (arguments.json) return write_json(reproductions, theses, out);
+    if (arguments.json) return write_json(reproductions, kernels, theses, out);
     for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);
+    if (kernels) write_table(*kernels, out);
     for (const ThesisReproduction& thesis : theses) write_table(thesis, out);
   });
   const auto passed = [](const auto& made) { return made.passed(); };
-  return std::all_of(reproductions.begin(), reproductions.end(), passed) &&
+  return std::all_of(reproductions.begin(), reproductions.end(), passed) && (!kernels || kernels->passed()) &&
                  std::all_of(theses.begin(), theses.end(), passed)
              ? Exit::done
              : Exit::check_failed;
