@@ -126,6 +126,8 @@ TEST_CASE("elastic: what the papers published comes out, as far as it is said to
   CHECK(afs[3]["ours"].get<double>() <= 1);
   CHECK(afs[4]["ours"].get<double>() <= 1);
   CHECK(kaist[0]["published"] == 6);
+  CHECK(kaist[0]["source"] == "thesis, KAIST 2019: koasas.kaist.ac.kr/handle/10203/266784");
+  CHECK(kaist[3]["source"] == "not published: what follows from the method, by our own calculation");
   CHECK(std::abs(kaist[0]["ours"].get<double>() / 6 - 1) <= 0.25);
   CHECK(kaist[1]["ours"].get<double>() <= 1);
   CHECK(kaist[2]["ours"].get<double>() < 1);
