@@ -30,7 +30,7 @@ constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines}};
 
-void write_claim(const Claim& claim, JsonWriter& json) {
+void write_claim(const ThesisReproduction& thesis, const Claim& claim, JsonWriter& json) {
   json.begin_object(JsonWriter::Style::compact);
   json.field("claim", claim.what);
   json.field("setup", claim.setup);
@@ -44,6 +44,7 @@ void write_claim(const Claim& claim, JsonWriter& json) {
     json.field("high", claim.high);
     json.field("passed", claim.passed());
   }
+  if (!claim.source.empty()) json.field("source", thesis.source_of(claim));
   json.end_object();
 }
 
@@ -55,7 +56,7 @@ void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
   json.field("passed", thesis.passed());
   json.key("claims");
   json.begin_array();
-  for (const Claim& claim : thesis.claims) write_claim(claim, json);
+  for (const Claim& claim : thesis.claims) write_claim(thesis, claim, json);
   json.end_array();
   json.end_object();
 }
@@ -177,7 +178,7 @@ void write_table(const KernelReproduction& kernels, std::ostream& out) {
 
 /// "-93 +- 4" is told as the range that is accepted.
 std::string verdict_of(const Claim& claim) {
-  if (claim.kind == Claim::Kind::shown) return "";
+  if (claim.kind == Claim::Kind::shown) return claim.published ? "no verdict" : "";
   const std::string range = claim.kind == Claim::Kind::expected
                                 ? fmt::format("at most {:.4g}", claim.high)
                                 : fmt::format("{:.4g} to {:.4g}", claim.low, claim.high);
@@ -185,26 +186,35 @@ std::string verdict_of(const Claim& claim) {
 }
 
 std::string error_of(const Claim& claim) {
-  if (claim.kind != Claim::Kind::published) return std::string(to_string(claim.kind));
+  const bool predicted = claim.kind == Claim::Kind::published || claim.kind == Claim::Kind::shown;
+  if (!claim.published || !predicted) return std::string(to_string(claim.kind));
   if (claim.unit == "%") return fmt::format("{:+.1f} points", claim.ours - *claim.published);
   return fmt::format("{:+.1f} %", 100 * (claim.ours / *claim.published - 1));
 }
 
 void write_table(const ThesisReproduction& thesis, std::ostream& out) {
-  std::size_t what_width = 5, setup_width = 5;
+  std::size_t what_width = 5, setup_width = 5, source_width = 6;
+  std::set<std::string> used;
   for (const Claim& claim : thesis.claims) {
     what_width = std::max(what_width, claim.what.size());
     setup_width = std::max(setup_width, claim.setup.size());
+    source_width = std::max(source_width, claim.source.size());
+    used.insert(claim.source);
   }
   out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
-  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {}\n", "claim", what_width, "setup", setup_width,
-                     "published", "ours", "error", "accepted");
+  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<{}}  {}\n", "claim", what_width, "setup",
+                     setup_width, "published", "ours", "error", "source", source_width, "accepted");
   for (const Claim& claim : thesis.claims) {
     const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
-    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {}\n", claim.what, what_width, claim.setup,
-                       setup_width, claim.published ? figure(*claim.published) : "-", figure(claim.ours),
-                       error_of(claim), verdict_of(claim));
+    std::string row =
+        fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<{}}  {}", claim.what, what_width, claim.setup,
+                    setup_width, claim.published ? figure(*claim.published) : "-", figure(claim.ours),
+                    error_of(claim), claim.source, source_width, verdict_of(claim));
+    row.erase(row.find_last_not_of(' ') + 1);
+    out << row << '\n';
   }
+  for (const ClaimSource& source : thesis.sources)
+    if (used.contains(source.key)) out << fmt::format("{}: {}\n", source.key, source.text);
   out << fmt::format("{}: {}\n\n", thesis.name, thesis.passed() ? "passed" : "FAILED");
 }
 

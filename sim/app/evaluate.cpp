@@ -83,17 +83,6 @@ void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machin
         replayed.step_time_s > 0 ? std::max(0.0, 1 - busy_s / (devices * replayed.step_time_s)) : 0;
 }
 
-/// USD of an hour of all hosts; nothing where a price is unknown.
-std::optional<double> price_usd_per_h(const Machine& machine) {
-  double price = 0;
-  for (const Host& host : machine.hosts) {
-    const double of_host = machine.host_types[host.type].price_usd_per_h;
-    if (of_host == 0) return std::nullopt;
-    price += of_host;
-  }
-  return price;
-}
-
 /// "a + b" for the names in order, each once.
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -121,6 +110,16 @@ std::string server_types(const Machine& machine) {
 }
 
 }  // namespace
+
+std::optional<double> price_usd_per_h(const Machine& machine) {
+  double price = 0;
+  for (const Host& host : machine.hosts) {
+    const double of_host = machine.host_types[host.type].price_usd_per_h;
+    if (of_host == 0) return std::nullopt;
+    price += of_host;
+  }
+  return price;
+}
 
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;

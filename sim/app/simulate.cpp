@@ -121,8 +121,10 @@ PreparedRun Preparer::prepare(std::size_t index) {
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
   RunOutput output{evaluate(run, replayed), {}};
-  if (run.phased) add_timeline(run, replayed, output.result);
-  if (with_trace) output.trace = trace_of(run, replayed);
+  if (run.phased)
+    add_timeline(run, replayed, with_trace, output);
+  else if (with_trace)
+    output.trace = trace_of(run.plan, run.machine, run.cost, replayed);
   return output;
 }
 
