@@ -21,18 +21,20 @@ class Experiment {
              std::int64_t batch)
       : Experiment(model, cluster, strategy, {batch, std::nullopt, {"test", 1, 1}}) {}
   static Experiment with_global_batch(const std::string& model, const std::string& cluster,
-                                      const std::string& strategy, std::int64_t batch) {
-    return {model, cluster, strategy, {std::nullopt, batch, {"test", 1, 1}}};
+                                      const std::string& strategy, std::int64_t batch,
+                                      const TrainingOptions& options = {}) {
+    return {model, cluster, strategy, {std::nullopt, batch, {"test", 1, 1}}, options};
   }
   Experiment(const std::string& model, const std::string& cluster, const std::string& strategy,
-             const BatchSpec& batch)
+             const BatchSpec& batch, const TrainingOptions& options = {})
       : model_(read_model(parse_yaml(model, "model"))),
-        graph_(build_training_graph(model_, {})),
+        graph_(build_training_graph(model_, options)),
         cost_(Precision::fp32),
+        batch_(batch),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
     const ClusterSpec spec = read_cluster(parse_yaml(cluster, "cluster"));
     machine_ = build_machine(spec, strategy_->dedicated_hosts(spec.node_count()));
-    plan_ = strategy_->plan({graph_, machine_, cost_, batch});
+    plan_ = strategy_->plan({graph_, machine_, cost_, batch_});
   }
 
   ReplayResult run(bool fold = true) const { return replay(plan_, machine_, cost_, {fold}); }
@@ -42,11 +44,14 @@ class Experiment {
   const CostModel& cost() const { return cost_; }
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
+  bool takes_recomputation() const { return strategy_->refuses_recomputation().empty(); }
+  std::vector<RunPhase> phases() const { return strategy_->phases({graph_, machine_, cost_, batch_}); }
 
  private:
   Model model_;
   TrainingGraph graph_;
   CostModel cost_;
+  BatchSpec batch_;
   std::unique_ptr<Strategy> strategy_;
   Machine machine_;
   Plan plan_;
