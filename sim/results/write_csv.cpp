@@ -47,6 +47,10 @@ constexpr Column columns[] = {
     {"bottleneck_kind", [](const RunResult& r) { return cell(r.bottleneck.kind); }},
     {"bottleneck_name", [](const RunResult& r) { return cell(r.bottleneck.name); }},
     {"bottleneck_utilization", [](const RunResult& r) { return cell(r.bottleneck.utilization); }},
+    {"auto_candidates",
+     [](const RunResult& r) { return r.search ? std::to_string(r.search->ranking.size()) : std::string{}; }},
+    {"auto_simulated",
+     [](const RunResult& r) { return r.search ? std::to_string(r.search->simulated) : std::string{}; }},
 };
 
 }  // namespace

@@ -103,6 +103,28 @@ void write_partition(JsonWriter& json, const PartitionSummary& partition) {
   json.end_object();
 }
 
+void write_search(JsonWriter& json, const SearchSummary& search) {
+  json.begin_object();
+  json.field("objective", search.objective);
+  json.field("candidates", static_cast<std::int64_t>(search.ranking.size()));
+  json.field("simulated", search.simulated);
+  json.field("proven", search.proven);
+  json.key("ranking");
+  json.begin_array();
+  for (const CandidateResult& row : search.ranking) {
+    json.begin_object(Style::compact);
+    json.field("strategy", row.strategy);
+    json.field("candidate", row.candidate);
+    json.field("outcome", row.outcome);
+    optional_field(json, "value", row.value);
+    optional_field(json, "bound", row.bound);
+    json.field("reason", row.reason);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 void write_run(JsonWriter& json, const RunResult& run) {
   json.begin_object();
   json.field("id", run.id);
@@ -155,6 +177,10 @@ void write_run(JsonWriter& json, const RunResult& run) {
   if (run.partition) {
     json.key("partition");
     write_partition(json, *run.partition);
+  }
+  if (run.search) {
+    json.key("auto");
+    write_search(json, *run.search);
   }
   json.end_object();
 }
