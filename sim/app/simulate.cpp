@@ -92,9 +92,9 @@ const ClusterSpec& Preparer::cluster(const YamlNode& node) {
   return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
 }
 
-PreparedRun Preparer::prepare(std::size_t index) {
+PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
   const Point point = experiment_.point(index);
-  const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
