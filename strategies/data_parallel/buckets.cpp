@@ -7,6 +7,14 @@
 namespace convoy {
 
 std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes) {
+  std::vector<double> elements;
+  for (const Parameter& parameter : graph.parameters)
+    elements.push_back(static_cast<double>(parameter.elements));
+  return fill_buckets(graph, bucket_bytes, elements);
+}
+
+std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes,
+                                 const std::vector<double>& elements) {
   std::vector<std::size_t> order(graph.parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::reverse(order.begin(), order.end());  // within one operation, the last tensor of the layer first
@@ -16,9 +24,10 @@ std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes
   const double element = element_bytes(graph.options.precision);
   std::vector<Bucket> buckets;
   for (const std::size_t p : order) {
+    if (elements[p] == 0) continue;
     if (buckets.empty() || buckets.back().bytes >= bucket_bytes) buckets.emplace_back();
     Bucket& bucket = buckets.back();
-    bucket.bytes += element * static_cast<double>(graph.parameters[p].elements);
+    bucket.bytes += element * elements[p];
     bucket.ready = std::max(bucket.ready, graph.parameters[p].gradient);
     bucket.parameters.push_back(p);
   }
