@@ -34,6 +34,7 @@ struct Sum {
   std::string name;
   std::uint32_t ready = 0;    ///< the step that completes the last of them
   std::vector<CommId> comms;  ///< by device of a group; none: nothing to sum
+  std::vector<std::size_t> parameters;
 };
 
 class Builder {
@@ -58,6 +59,7 @@ class Builder {
     add_exchanges();
     add_sums();
     for (const auto& [key, members] : alike()) plan_.roles.push_back(role(key.first, members));
+    describe();
     return std::move(plan_);
   }
 
@@ -193,6 +195,7 @@ class Builder {
     Sum& sum = sums_.emplace_back();
     sum.name = fmt::format("{} {}", what, sums_.size() - 1);
     sum.ready = schedule_.last_step[bucket.ready];
+    sum.parameters = bucket.parameters;
     return sum;
   }
 
@@ -217,6 +220,44 @@ class Builder {
       }
       const CommId comm = add_communication(sum.name, std::move(pattern), bytes);
       for (const std::size_t d : devices) sum.comms[d] = comm;
+    }
+  }
+
+  // What a reader wants to know of it.
+
+  double sent_bytes(CommId comm) const {
+    const Communication& c = plan_.communications[comm];
+    const Pattern& pattern = plan_.patterns[c.pattern];
+    double fractions = 0;
+    for (const Round& round : pattern.rounds)
+      for (std::size_t k = 0; k < round.pairs.size(); ++k) fractions += round.fraction(k) * round.repeat;
+    return c.bytes * fractions * static_cast<double>(pattern.groups.size());
+  }
+
+  void describe() {
+    std::vector<double> exchanged(spreads_.size(), 0.0), summed = exchanged;
+    for (std::size_t e = 0; e < comm_of_.size(); ++e)
+      if (comm_of_[e] != none) exchanged[schedule_.exchanges[e].layer] += sent_bytes(comm_of_[e]);
+    for (const Sum& sum : sums_) {
+      double elements = 0;
+      for (const std::size_t p : sum.parameters) elements += elements_on(p, 0);
+      for (const CommId comm : std::set<CommId>(sum.comms.begin(), sum.comms.end()))
+        for (const std::size_t p : sum.parameters)
+          if (comm != none)
+            summed[graph_.parameters[p].layer] += sent_bytes(comm) * elements_on(p, 0) / elements;
+    }
+    for (std::size_t i = 0; i < spreads_.size(); ++i) {
+      const std::string_view layout = convoy::to_string(spreads_[i].layout);
+      if (plan_.layouts.empty() || plan_.layouts.back().layout != layout)
+        plan_.layouts.push_back({std::string(layout), {}});
+      LayerGroup& group = plan_.layouts.back();
+      group.layers.push_back(graph_.model.layers[i].name);
+      double most = 0;
+      for (std::size_t d = 0; d < devices_; ++d)
+        most = std::max(most, parameters_on(graph_.model.layers[i], spreads_[i], d));
+      group.parameter_bytes += most * element_bytes(graph_.options.precision);
+      group.exchange_bytes += exchanged[i];
+      group.gradient_bytes += summed[i];
     }
   }
 
