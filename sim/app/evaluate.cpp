@@ -162,6 +162,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
     result.staleness = StalenessSummary{replayed.staleness->mean, replayed.staleness->max};
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
+  result.layouts = run.plan.layouts;
   result.bottleneck = find_bottleneck(machine, replayed);
   return result;
 }

@@ -150,6 +150,13 @@ constexpr auto search_fields = [](auto& archive, auto& search) {
   archive.list(search.ranking, candidate_fields);
 };
 
+constexpr auto layout_fields = [](auto& archive, auto& group) {
+  archive.text(group.layout);
+  archive.list(group.layers, text_field);
+  for (auto* number : {&group.parameter_bytes, &group.exchange_bytes, &group.gradient_bytes})
+    archive.number(*number);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
@@ -173,6 +180,7 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.list(run.stages, stage_fields);
   archive.maybe(run.partition, partition_fields);
   archive.maybe(run.search, search_fields);
+  archive.list(run.layouts, layout_fields);
 };
 
 constexpr auto span_fields = [](auto& archive, auto& span) {
