@@ -76,6 +76,14 @@ void write_phases(JsonWriter& json, const RunResult& run) {
   json.end_array();
 }
 
+void write_staleness(JsonWriter& json, const Staleness& staleness) {
+  json.key("staleness");
+  json.begin_object(Style::compact);
+  json.field("mean", staleness.mean);
+  json.field("max", staleness.max);
+  json.end_object();
+}
+
 void write_stage(JsonWriter& json, const StageResult& stage) {
   json.begin_object(Style::compact);
   json.field("device", stage.device);
@@ -89,6 +97,8 @@ void write_stage(JsonWriter& json, const StageResult& stage) {
   json.end_array();
   json.field("compute_s", stage.compute_s);
   json.field("peak_memory_bytes", stage.peak_memory_bytes);
+  json.field("weight_versions", stage.weight_versions);
+  write_staleness(json, stage.staleness);
   json.end_object();
 }
 
@@ -138,13 +148,7 @@ void write_run(JsonWriter& json, const RunResult& run) {
   for (const LinkResult& link : run.per_link) write_link(json, link);
   json.end_array();
   write_phases(json, run);
-  if (run.staleness) {
-    json.key("staleness");
-    json.begin_object(Style::compact);
-    json.field("mean", run.staleness->mean);
-    json.field("max", run.staleness->max);
-    json.end_object();
-  }
+  if (run.staleness) write_staleness(json, *run.staleness);
   if (run.bubble_fraction) json.field("bubble_fraction", *run.bubble_fraction);
   if (!run.stages.empty()) {
     json.key("stages");
