@@ -9,7 +9,7 @@
 #include "models/layer_order.h"
 #include "models/layer_registry.h"
 #include "models/model.h"
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
@@ -23,6 +23,13 @@ constexpr std::int64_t max_side = 1'000'000;
 
 std::string beside(const SourcePos& pos, const std::string& file) {
   return (fs::path(pos.file).parent_path() / file).lexically_normal().string();
+}
+
+/// The path of the file that a key names; it must be there.
+std::string named_file(YamlMap& map, std::string_view key) {
+  std::string file = beside(map.pos(key), map.text(key));
+  if (!fs::is_regular_file(file)) map.fail(key, fmt::format("there is no file '{}'", file));
+  return file;
 }
 
 Shape read_input(YamlMap& map) {
@@ -139,7 +146,7 @@ Model read_definition(const YamlNode& node, const std::string& path, YamlMap* re
   Blocks blocks;
   std::optional<YamlNode> shared;  // outlives the blocks that point into it
   if (map.has("blocks_from")) {
-    shared = load_yaml(beside(map.pos("blocks_from"), map.text("blocks_from")));
+    shared = load_yaml(named_file(map, "blocks_from"));
     YamlMap file(*shared, "");
     read_blocks(file.node("blocks"), "blocks", blocks);
     file.finish();
@@ -219,7 +226,7 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
 }
 
 Model read_onnx(YamlMap& map) {
-  const std::string file = beside(map.pos("onnx"), map.text("onnx"));
+  const std::string file = named_file(map, "onnx");
   OnnxOptions options;
   options.cross_entropy_loss = map.choice_or("loss", {"none", "cross_entropy"}, 1) == 1;
   if (map.has("input")) options.input = read_input(map);
@@ -243,7 +250,7 @@ Model read_model(const YamlNode& node) {
   if (map.has("onnx")) return read_onnx(map);
   if (map.has("layers")) return read_definition(node, path, nullptr);
   if (map.has("file")) {
-    const YamlNode definition = load_yaml(beside(map.pos("file"), map.text("file")));
+    const YamlNode definition = load_yaml(named_file(map, "file"));
     Model model = read_definition(definition, "", &map);
     map.finish();
     return model;

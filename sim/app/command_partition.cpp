@@ -27,8 +27,8 @@ double option(const char* name, const std::string& text, Dimension dimension) {
 }
 
 PartLink read_link(const PartitionArguments& arguments) {
-  constexpr double us_per_s = 1e6;
-  const PartLink link{option("--latency", arguments.latency, Dimension::time) * us_per_s,
+  constexpr double us_per_s = 1e6, s_per_us = 1e-6;  // as units are read: 25us / 1us is 25
+  const PartLink link{option("--latency", arguments.latency, Dimension::time) / s_per_us,
                       option("--bandwidth", arguments.bandwidth, Dimension::bandwidth) / us_per_s};
   if (link.bandwidth_Bpus <= 0) throw InputError({"--bandwidth", 0, 0}, "must be more than 0");
   return link;
@@ -110,6 +110,9 @@ std::vector<std::string> partition_method_names() {
 
 Exit partition_command(const PartitionArguments& arguments) {
   const PartitionMethod& method = *find_partition_method(arguments.method);
+  if (!method.available())
+    throw InputError({"--method", 0, 0},
+                     fmt::format("this convoy was built without {} (docs/partition.md)", method.name));
   const PartLink link = read_link(arguments);
   std::optional<double> memory_bytes;
   if (!arguments.memory.empty()) memory_bytes = option("--memory", arguments.memory, Dimension::bytes);

@@ -42,7 +42,10 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
     total_s += usage.compute_s;
     longest_s = std::max(longest_s, usage.compute_s);
     const double share = usage.peak_memory_bytes / type.memory_bytes;
-    if (share > fullest_share) fullest_share = share, result.peak_memory_bytes = usage.peak_memory_bytes;
+    if (share <= fullest_share) continue;
+    fullest_share = share;
+    result.peak_memory_bytes = usage.peak_memory_bytes;
+    result.device_memory_bytes = type.memory_bytes;
   }
   result.fits = fullest_share <= 1;
   if (total_s > 0)

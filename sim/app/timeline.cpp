@@ -12,7 +12,7 @@ namespace {
 
 /// Of the fullest device.
 struct Fullness {
-  double share = 0, bytes = 0;
+  double share = 0, bytes = 0, of_bytes = 0;
 };
 
 struct PhaseMeasure {
@@ -24,8 +24,8 @@ PhaseMeasure measure(const ReplayResult& replayed, const Machine& machine) {
   PhaseMeasure measured{replayed.step_time_s, {}};
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const double bytes = replayed.endpoints[d].peak_memory_bytes;
-    const double share = bytes / machine.device_types[machine.devices[d].type].memory_bytes;
-    if (share > measured.memory.share) measured.memory = {share, bytes};
+    const double of_bytes = machine.device_types[machine.devices[d].type].memory_bytes;
+    if (bytes / of_bytes > measured.memory.share) measured.memory = {bytes / of_bytes, bytes, of_bytes};
   }
   return measured;
 }
@@ -87,6 +87,7 @@ void add_timeline(const PreparedRun& run, const ReplayResult& last, RunResult& r
     if (of_phase.memory.share > fullest.share) fullest = of_phase.memory;
   }
   result.peak_memory_bytes = fullest.bytes;
+  result.device_memory_bytes = fullest.of_bytes;
   result.fits = fullest.share <= 1;
 }
 

@@ -130,7 +130,8 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.devices);
   for (auto* number :
        {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j, &run.compute_s,
-        &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance, &run.peak_memory_bytes})
+        &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance, &run.peak_memory_bytes,
+        &run.device_memory_bytes})
     archive.number(*number);
   archive.number(run.epoch_time_s);
   archive.number(run.cost_usd_per_epoch);

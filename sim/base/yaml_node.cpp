@@ -32,7 +32,7 @@ std::size_t count_values(const YamlNode& node) {
 /// they can be limited) and keeps the place of every scalar.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::string file) : file_(std::move(file)) {}
+  TreeBuilder(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
   YamlNode root;
 
@@ -42,6 +42,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     const bool quoted = tag == "!";
+    if (quoted) check_closed(mark);
     leaf(mark, anchor, value, quoted, !quoted && (value.empty() || value == "~" || value == "null"));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -80,6 +81,22 @@ class TreeBuilder : public YAML::EventHandler {
     values_ += n;
     if (values_ > max_values)
       throw InputError(at(mark), fmt::format("more than {} values once aliases are expanded", max_values));
+  }
+
+  /// yaml-cpp 0.7 takes the end of the file for the end of a quoted text.
+  void check_closed(const YAML::Mark& mark) const {
+    const auto begin = static_cast<std::size_t>(mark.pos);
+    if (begin >= text_.size() || (text_[begin] != '"' && text_[begin] != '\'')) return;  // after an anchor
+    const char quote = text_[begin];
+    for (std::size_t i = begin + 1; i < text_.size(); ++i) {
+      const bool doubled = quote == '\'' && text_.substr(i, 2) == "''";
+      if (doubled || (text_[i] == '\\' && quote == '"'))
+        ++i;
+      else if (text_[i] == quote)
+        return;
+    }
+    throw InputError(at(mark),
+                     fmt::format("not valid YAML: the text that begins here has no closing {}", quote));
   }
 
   void leaf(const YAML::Mark& mark, YAML::anchor_t anchor, const std::string& value, bool quoted, bool null) {
@@ -139,6 +156,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   std::string file_;
+  std::string_view text_;
   std::vector<Open> stack_;
   std::unordered_map<YAML::anchor_t, YamlNode> anchors_;
   std::size_t values_ = 0;
@@ -185,11 +203,11 @@ YamlNode parse_yaml(const std::string& text, const std::string& file) {
                      "holds zero bytes: this is not a YAML text file");
   }
   std::istringstream stream(text);
-  TreeBuilder builder(file);
+  TreeBuilder builder(file, text);
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) throw InputError({file, 1, 1}, "empty: expected a YAML mapping");
-    TreeBuilder rest(file);
+    TreeBuilder rest(file, text);
     if (parser.HandleNextDocument(rest) && rest.root.kind != YamlNode::Kind::null)
       throw InputError(rest.root.pos, "a second YAML document; a file holds one");
   } catch (const YAML::Exception& e) {

@@ -83,13 +83,14 @@ struct RunResult {
   double energy_j = 0;
   double compute_s = 0, exposed_comm_s = 0,
          idle_s = 0;  ///< of the critical device; they add up to step_time_s
-  double comm_bytes = 0, load_imbalance = 1, peak_memory_bytes = 0;
+  double comm_bytes = 0, load_imbalance = 1;
+  double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak, and its memory
   bool fits = true;
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
   /// Where the devices change during the run: its phases and what lies between them. All above is then of the
-  /// last phase, but peak_memory_bytes and fits, which are of the fullest one.
+  /// last phase, but peak_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
   std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates

@@ -2,80 +2,27 @@
 #include "sim/results/write_json.h"
 
 #include "sim/results/json_writer.h"
+#include "sim/results/result_fields.h"
 
 namespace convoy {
 namespace {
 
 using Style = JsonWriter::Style;
 
-void optional_field(JsonWriter& json, std::string_view name, const std::optional<double>& number) {
-  json.key(name);
-  number ? json.value(*number) : json.null();
-}
+/// The writing archive of result_fields.h.
+class FieldWriter {
+ public:
+  explicit FieldWriter(JsonWriter& json) : json_(json) {}
 
-void write_device(JsonWriter& json, const DeviceResult& device) {
-  json.begin_object(Style::compact);
-  json.field("name", device.name);
-  json.field("busy_s", device.busy_s);
-  json.field("sent_bytes", device.sent_bytes);
-  json.field("received_bytes", device.received_bytes);
-  json.field("peak_memory_bytes", device.peak_memory_bytes);
-  json.key("memory");
-  json.begin_object();
-  for (std::size_t c = 0; c < memory_class_count; ++c) json.field(memory_class_names[c], device.memory[c]);
-  json.end_object();
-  json.field("energy_j", device.energy_j);
-  json.end_object();
-}
-
-void write_link(JsonWriter& json, const LinkResult& link) {
-  json.begin_object(Style::compact);
-  json.field("name", link.name);
-  json.field("bytes", link.bytes);
-  json.field("utilization", link.utilization);
-  json.end_object();
-}
-
-void write_bottleneck(JsonWriter& json, const Bottleneck& bottleneck) {
-  json.begin_object(Style::compact);
-  json.field("kind", bottleneck.kind);
-  json.field("name", bottleneck.name);
-  json.field("utilization", bottleneck.utilization);
-  json.field("text", bottleneck.text);
-  json.end_object();
-}
-
-void write_phases(JsonWriter& json, const RunResult& run) {
-  if (run.phases.empty()) return;
-  json.key("reconfigurations");
-  json.begin_array();
-  for (const ReconfigurationResult& change : run.reconfigurations) {
-    json.begin_object(Style::compact);
-    json.field("at_step", change.at_step);
-    json.field("from", change.from);
-    json.field("to", change.to);
-    json.field("pause_s", change.pause_s);
-    json.field("first_step", change.first_step);
-    json.end_object();
+  template <class T>
+  void field(std::string_view name, const T& value) {
+    json_.field(name, value);
   }
-  json.end_array();
-  json.key("phases");
-  json.begin_array();
-  for (const PhaseResult& phase : run.phases) {
-    json.begin_object(Style::compact);
-    json.field("first_step", phase.first_step);
-    json.field("devices", phase.devices);
-    json.field("start_s", phase.start_s);
-    json.field("step_time_s", phase.step_time_s);
-    json.field("throughput_images_per_s", phase.throughput_images_per_s);
-    json.field("least_images", phase.least_images);
-    json.field("most_images", phase.most_images);
-    json.field("peak_memory_bytes", phase.peak_memory_bytes);
-    json.end_object();
+  void field(std::string_view name, std::uint64_t value) {
+    json_.field(name, static_cast<std::int64_t>(value));
   }
-  json.end_array();
-}
 
+<<<<<<< HEAD
 void write_staleness(JsonWriter& json, const Staleness& staleness) {
   json.key("staleness");
   json.begin_object(Style::compact);
@@ -155,63 +102,101 @@ void write_run(JsonWriter& json, const RunResult& run) {
     json.begin_array();
     for (const StageResult& stage : run.stages) write_stage(json, stage);
     json.end_array();
+=======
+  void nullable(std::string_view name, const std::optional<double>& number) {
+    number ? json_.field(name, *number) : null(name);
   }
-  if (run.partition) {
-    json.key("partition");
-    write_partition(json, *run.partition);
+  void optional(std::string_view name, const std::optional<double>& number) {
+    if (number) json_.field(name, *number);
+>>>>>>> c2bf17cc0ff3a10e066920101bf0142da6bc0f42
   }
-  json.end_object();
-}
+  template <class T, class Fields>
+  void optional(std::string_view name, const std::optional<T>& value, Fields fields) {
+    if (value) object(name, *value, fields);
+  }
 
-void write_schedules(JsonWriter& json, const std::vector<ScheduleResult>& schedules) {
-  json.key("schedules");
-  json.begin_array();
-  for (const ScheduleResult& schedule : schedules) {
-    json.begin_object(Style::compact);
-    json.field("policy", schedule.policy);
-    json.field("seed", static_cast<std::int64_t>(schedule.seed));
-    json.field("jobs", schedule.jobs);
-    json.field("mean_interval_s", schedule.mean_interval_s);
-    json.field("mean_completion_s", schedule.mean_completion_s);
-    json.field("makespan_s", schedule.makespan_s);
-    json.field("busy_share", schedule.busy_share);
-    json.field("changes", schedule.changes);
-    json.end_object();
+  template <class T, class Fields>
+  void object(std::string_view name, const T& value, Fields fields) {
+    json_.key(name);
+    line(value, fields);
   }
-  json.end_array();
-}
+  template <class T, class Fields>
+  void list(std::string_view name, const std::vector<T>& values, Fields fields) {
+    json_.key(name);
+    json_.begin_array();
+    for (const T& value : values) line(value, fields);
+    json_.end_array();
+  }
+  template <class T, class Fields>
+  void list_where(bool there, std::string_view name, const std::vector<T>& values, Fields fields) {
+    if (there) list(name, values, fields);
+  }
+  template <class T, class Fields>
+  void blocks(std::string_view name, const std::vector<T>& values, Fields fields) {
+    json_.key(name);
+    json_.begin_array();
+    for (const T& value : values) {
+      json_.begin_object();
+      fields(*this, value);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
 
-void write_manifest(JsonWriter& json, const Manifest& manifest) {
-  json.begin_object();
-  json.field("version", manifest.version);
-  json.field("simgrid", manifest.simgrid);
-  json.field("network_model", manifest.network_model);
-  json.field("config_sha256", manifest.config_sha256);
-  json.key("set");
-  json.begin_array(Style::compact);
-  for (const std::string& setting : manifest.set) json.value(std::string_view(setting));
-  json.end_array();
-  json.key("inputs");
-  json.begin_object();
-  for (const auto& [file, sha256] : manifest.inputs) json.field(file, sha256);
-  json.end_object();
-  json.end_object();
-}
+  void texts(std::string_view name, const std::vector<std::string>& texts) {
+    json_.key(name);
+    json_.begin_array(Style::compact);
+    for (const std::string& text : texts) json_.value(std::string_view(text));
+    json_.end_array();
+  }
+  void map(std::string_view name, const std::vector<std::pair<std::string, std::string>>& pairs) {
+    json_.key(name);
+    json_.begin_object();
+    for (const auto& [key, text] : pairs) json_.field(key, text);
+    json_.end_object();
+  }
+  void point(std::string_view name, const std::vector<std::pair<std::string, YamlNode>>& point) {
+    json_.key(name);
+    json_.begin_object(Style::compact);
+    for (const auto& [path, value] : point) json_.field(path, value);
+    json_.end_object();
+  }
+  void memory(std::string_view name, const std::array<double, memory_class_count>& bytes) {
+    json_.key(name);
+    json_.begin_object();
+    for (std::size_t c = 0; c < memory_class_count; ++c) json_.field(memory_class_names[c], bytes[c]);
+    json_.end_object();
+  }
+  void null(std::string_view name) {
+    json_.key(name);
+    json_.null();
+  }
+
+ private:
+  template <class T, class Fields>
+  void line(const T& value, Fields fields) {
+    json_.begin_object(Style::compact);
+    fields(*this, value);
+    json_.end_object();
+  }
+
+  JsonWriter& json_;
+};
 
 }  // namespace
 
 void write_json(const Results& results, std::ostream& out) {
   JsonWriter json(out);
+  FieldWriter archive(json);
   json.begin_object();
-  json.field("schema", "convoy.results/1");
+  json.field("schema", results_schema);
   json.field("experiment", results.experiment);
-  json.key("runs");
-  json.begin_array();
-  for (const RunResult& run : results.runs) write_run(json, run);
-  json.end_array();
-  if (!results.schedules.empty()) write_schedules(json, results.schedules);
+  archive.blocks("runs", results.runs, run_fields);
+  archive.list_where(!results.schedules.empty(), "schedules", results.schedules, schedule_fields);
   json.key("manifest");
-  write_manifest(json, results.manifest);
+  json.begin_object();
+  manifest_fields(archive, results.manifest);
+  json.end_object();
   json.end_object();
   json.raw("\n");
 }

@@ -10,8 +10,8 @@
 
 #include "strategies/hypergraph/micro_batch_order.h"
 #include "strategies/hypergraph/node_program.h"
-#include "strategies/hypergraph/zoltan/zoltan_partition.h"
 #include "strategies/jitter.h"
+#include "strategies/partition/zoltan/zoltan_partition.h"
 #include "strategies/plan_ops.h"
 #include "strategies/replicas.h"
 #include "strategies/worker_program.h"
@@ -33,7 +33,7 @@ struct HypergraphOptions {
   SourcePos parts_pos, granularity_pos;
 };
 
-Parts partition(const Hypergraph& graph, std::uint32_t parts, const HypergraphOptions& options) {
+Parts partition(const LayeredHypergraph& graph, std::uint32_t parts, const HypergraphOptions& options) {
   switch (options.method) {
     case Method::layerwise:
       return partition_by_layers(graph, parts);

@@ -15,32 +15,13 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double mean_weight(const Hypergraph& graph, std::uint32_t count) {
+double mean_weight(const LayeredHypergraph& graph, std::uint32_t count) {
   return std::accumulate(graph.weight.begin(), graph.weight.end(), 0.0) / count;
 }
 
-/// Number of different parts among a net's pins.
-std::uint32_t parts_of(const Hypergraph::Net& net, const Parts& parts, std::vector<std::uint32_t>& seen,
-                       std::uint32_t stamp) {
-  std::uint32_t found = 0;
-  for (const std::uint32_t pin : net.pins) {
-    if (parts[pin] >= seen.size()) seen.resize(parts[pin] + 1, 0);
-    if (seen[parts[pin]] != stamp) seen[parts[pin]] = stamp, ++found;
-  }
-  return found;
-}
-
-template <class Value>
-double sum_over_nets(const Hypergraph& graph, const Parts& parts, Value value) {
-  std::vector<std::uint32_t> seen;
-  double sum = 0;
-  std::uint32_t stamp = 0;
-  for (const Hypergraph::Net& net : graph.nets) sum += net.cost * value(parts_of(net, parts, seen, ++stamp));
-  return sum;
-}
-
 /// Vertices of one layer and part in groups of `size`: the vertex of the coarse hypergraph that each becomes.
-std::vector<std::uint32_t> group_blocks(const Hypergraph& graph, const Parts& parts, std::uint32_t size) {
+std::vector<std::uint32_t> group_blocks(const LayeredHypergraph& graph, const Parts& parts,
+                                        std::uint32_t size) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> groups;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> members;
   std::vector<std::uint32_t> coarse(parts.size());
@@ -55,8 +36,8 @@ std::vector<std::uint32_t> group_blocks(const Hypergraph& graph, const Parts& pa
 }
 
 /// Groups as vertices; nets with the same pins are one.
-Hypergraph coarsen(const Hypergraph& graph, const std::vector<std::uint32_t>& coarse) {
-  Hypergraph result;
+LayeredHypergraph coarsen(const LayeredHypergraph& graph, const std::vector<std::uint32_t>& coarse) {
+  LayeredHypergraph result;
   const std::size_t n = coarse.empty() ? 0 : *std::max_element(coarse.begin(), coarse.end()) + 1;
   result.weight.resize(n, 0.0);
   result.layer.resize(n);
@@ -81,8 +62,8 @@ Hypergraph coarsen(const Hypergraph& graph, const std::vector<std::uint32_t>& co
 }
 
 /// (excess over the limit, connectivity, imbalance): less is better.
-std::tuple<double, double, double> quality(const Hypergraph& graph, const Parts& parts, std::uint32_t count,
-                                           double epsilon) {
+std::tuple<double, double, double> quality(const LayeredHypergraph& graph, const Parts& parts,
+                                           std::uint32_t count, double epsilon) {
   const double unbalanced = imbalance(graph, parts, count);
   return {std::max(0.0, unbalanced - (1 + epsilon)), connectivity(graph, parts), unbalanced};
 }
@@ -123,22 +104,7 @@ Parts parts_between(const std::vector<std::size_t>& borders, std::size_t n) {
 
 }  // namespace
 
-double connectivity(const Hypergraph& graph, const Parts& parts) {
-  return sum_over_nets(graph, parts, [](std::uint32_t found) { return found > 0 ? found - 1.0 : 0.0; });
-}
-
-double cut(const Hypergraph& graph, const Parts& parts) {
-  return sum_over_nets(graph, parts, [](std::uint32_t found) { return found > 1 ? 1.0 : 0.0; });
-}
-
-double imbalance(const Hypergraph& graph, const Parts& parts, std::uint32_t count) {
-  std::vector<double> weight(count, 0.0);
-  for (std::size_t v = 0; v < parts.size(); ++v) weight[parts[v]] += graph.weight[v];
-  const double mean = mean_weight(graph, count);
-  return mean > 0 ? *std::max_element(weight.begin(), weight.end()) / mean : 1;
-}
-
-Parts partition_by_layers(const Hypergraph& graph, std::uint32_t count) {
+Parts partition_by_layers(const LayeredHypergraph& graph, std::uint32_t count) {
   if (graph.layer.empty()) return {};
   std::vector<double> layer_weight(*std::max_element(graph.layer.begin(), graph.layer.end()) + 1, 0.0);
   for (std::size_t v = 0; v < graph.layer.size(); ++v) layer_weight[graph.layer[v]] += graph.weight[v];
@@ -152,7 +118,7 @@ Parts partition_by_layers(const Hypergraph& graph, std::uint32_t count) {
   return parts;
 }
 
-Parts partition_evenly(const Hypergraph& graph, std::uint32_t count) {
+Parts partition_evenly(const LayeredHypergraph& graph, std::uint32_t count) {
   std::map<std::uint32_t, std::uint32_t> blocks, next;
   for (const std::uint32_t layer : graph.layer) ++blocks[layer];
   Parts parts;
@@ -161,7 +127,7 @@ Parts partition_evenly(const Hypergraph& graph, std::uint32_t count) {
   return parts;
 }
 
-Parts partition_at_random(const Hypergraph& graph, std::uint32_t count, std::uint64_t seed) {
+Parts partition_at_random(const LayeredHypergraph& graph, std::uint32_t count, std::uint64_t seed) {
   std::vector<std::uint32_t> order(graph.weight.size());
   std::iota(order.begin(), order.end(), 0u);
   std::mt19937_64 random(seed);
@@ -176,7 +142,7 @@ Parts partition_at_random(const Hypergraph& graph, std::uint32_t count, std::uin
   return parts;
 }
 
-Parts partition_in_order(const Hypergraph& graph, std::uint32_t count, double epsilon) {
+Parts partition_in_order(const LayeredHypergraph& graph, std::uint32_t count, double epsilon) {
   const std::size_t n = graph.weight.size();
   const std::vector<double> sums = prefix_sums(graph.weight);
   std::vector<double> change(n + 2,
@@ -200,7 +166,7 @@ Parts partition_in_order(const Hypergraph& graph, std::uint32_t count, double ep
   }
 }
 
-Parts refine(const Hypergraph& graph, Parts parts, std::uint32_t count, double epsilon) {
+Parts refine(const LayeredHypergraph& graph, Parts parts, std::uint32_t count, double epsilon) {
   const double limit = (1 + epsilon) * mean_weight(graph, count) * (1 + 1e-12);
   std::map<std::uint32_t, std::uint32_t> blocks;
   for (const std::uint32_t layer : graph.layer) ++blocks[layer];
@@ -209,7 +175,7 @@ Parts refine(const Hypergraph& graph, Parts parts, std::uint32_t count, double e
   Parts best = parts;
   for (std::uint32_t size = most;; size = (size + 1) / 2) {
     const std::vector<std::uint32_t> coarse = group_blocks(graph, parts, size);
-    const Hypergraph level = coarsen(graph, coarse);
+    const LayeredHypergraph level = coarsen(graph, coarse);
     Parts level_parts(level.weight.size());
     for (std::size_t v = 0; v < parts.size(); ++v) level_parts[coarse[v]] = parts[v];
     FmRefinement(level, level_parts, count, limit).run();
@@ -219,7 +185,7 @@ Parts refine(const Hypergraph& graph, Parts parts, std::uint32_t count, double e
   }
 }
 
-Parts partition_hypergraph(const Hypergraph& graph, std::uint32_t count, double epsilon) {
+Parts partition_hypergraph(const LayeredHypergraph& graph, std::uint32_t count, double epsilon) {
   Parts best;
   for (Parts start : {partition_in_order(graph, count, epsilon), partition_by_layers(graph, count),
                       partition_evenly(graph, count)}) {

@@ -2,50 +2,38 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
+
+#include "strategies/partition/hypergraph.h"
 
 namespace convoy {
 
-/// Vertices with weights, nets with costs. Plain values.
-struct Hypergraph {
-  struct Net {
-    double cost;
-    std::vector<std::uint32_t> pins;  ///< vertices, each once
-  };
-  std::vector<double> weight;        ///< by vertex
+/// A hypergraph whose vertices are blocks of layers.
+struct LayeredHypergraph : Hypergraph {
   std::vector<std::uint32_t> layer;  ///< by vertex: what it is a block of; grows along the network
-  std::vector<Net> nets;
 };
 
-using Parts = std::vector<std::uint32_t>;  ///< part of each vertex
-
-/// Sum over nets of cost (number of parts among its pins - 1).
-double connectivity(const Hypergraph& graph, const Parts& parts);
-/// Sum of the costs of nets with pins in more than one part.
-double cut(const Hypergraph& graph, const Parts& parts);
-/// Weight of the heaviest part over the mean of all `count`; 1 where there is no weight.
-double imbalance(const Hypergraph& graph, const Parts& parts, std::uint32_t count);
+using Parts = Placement;  ///< part of each vertex
 
 /// Whole layers in order, contiguous, so that the heaviest part is as light as can be.
-Parts partition_by_layers(const Hypergraph& graph, std::uint32_t count);
+Parts partition_by_layers(const LayeredHypergraph& graph, std::uint32_t count);
 /// Every layer's blocks in equal numbers to every part.
-Parts partition_evenly(const Hypergraph& graph, std::uint32_t count);
+Parts partition_evenly(const LayeredHypergraph& graph, std::uint32_t count);
 /// Vertices in random order (mt19937_64 of `seed`), each to the part that is lightest so far.
-Parts partition_at_random(const Hypergraph& graph, std::uint32_t count, std::uint64_t seed);
+Parts partition_at_random(const LayeredHypergraph& graph, std::uint32_t count, std::uint64_t seed);
 /// Contiguous in the order of the vertices with the least total cost of nets that span a border, no part
 /// above (1 + epsilon) of the mean where that can be.
-Parts partition_in_order(const Hypergraph& graph, std::uint32_t count, double epsilon);
+Parts partition_in_order(const LayeredHypergraph& graph, std::uint32_t count, double epsilon);
 
 /// Moves vertices between parts while that lowers the connectivity and keeps every part within (1 + epsilon)
 /// of the mean weight (or lowers the excess of those that are above): k-way Fiduccia-Mattheyses passes with
 /// exact connectivity gains and roll-back to the best point, first of whole blocks of a layer and then of
 /// ever smaller ones. Never returns worse than it was given.
 /// Source: Fiduccia & Mattheyses, DAC 1982; Sanchis, IEEE Trans. Comput. 38(1), 1989 (k-way).
-Parts refine(const Hypergraph& graph, Parts parts, std::uint32_t count, double epsilon);
+Parts refine(const LayeredHypergraph& graph, Parts parts, std::uint32_t count, double epsilon);
 
 /// The best that the starts above and their refinement find: least excess over (1 + epsilon), then least
 /// connectivity, then the best balance.
-Parts partition_hypergraph(const Hypergraph& graph, std::uint32_t count, double epsilon);
+Parts partition_hypergraph(const LayeredHypergraph& graph, std::uint32_t count, double epsilon);
 
 }  // namespace convoy

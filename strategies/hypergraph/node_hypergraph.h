@@ -50,7 +50,7 @@ struct NodeLayer {
 /// 2018); weights and costs are our reading, after PaToH's connectivity-1 metric.
 struct NodeHypergraph {
   std::vector<NodeLayer> layers;  ///< the model's, then the losses; inputs come before their readers
-  Hypergraph graph;
+  LayeredHypergraph graph;
 };
 
 /// How finely layers are cut.

@@ -10,8 +10,9 @@
 
 namespace convoy {
 
-using NodeId = std::uint32_t;  ///< index into a Dag's vectors
-using Part = std::uint32_t;    ///< a device of a placement, from 0
+using NodeId = std::uint32_t;         ///< index into a Dag's vectors
+using Part = std::uint32_t;           ///< a device of a placement, from 0
+using Placement = std::vector<Part>;  ///< part of each node
 
 /// Two devices hold each of them a part: what a message between any two of them costs.
 struct PartLink {

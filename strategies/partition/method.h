@@ -32,6 +32,8 @@ struct PartitionMethod {
   std::string_view name, summary;
   bool draws;  ///< depends on the seed
   PartitionAnswer (*run)(const PartitionTask& task);
+  bool (*is_there)() = nullptr;  ///< whether this build has it; null: always
+  bool available() const { return !is_there || is_there(); }
 };
 const std::vector<PartitionMethod>& partition_methods();
 /// nullptr where there is none of that name.
@@ -43,6 +45,7 @@ PartitionAnswer partition_linear_clustering(const PartitionTask& task);
 PartitionAnswer partition_heft(const PartitionTask& task);
 PartitionAnswer partition_metis(const PartitionTask& task);
 PartitionAnswer partition_scotch(const PartitionTask& task);
+PartitionAnswer partition_zoltan(const PartitionTask& task);  ///< @throws std::runtime_error: not there
 PartitionAnswer partition_dfs(const PartitionTask& task);
 PartitionAnswer partition_random(const PartitionTask& task);
 PartitionAnswer partition_round_robin(const PartitionTask& task);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/partition/method.h"
+#include "strategies/partition/zoltan/zoltan_partition.h"
 
 namespace convoy {
 
@@ -12,6 +13,8 @@ const std::vector<PartitionMethod>& partition_methods() {
       {"heft", "earliest finish in the order of upward rank", false, &partition_heft},
       {"metis", "METIS, k-way: least cut under balance, directions unknown to it", false, &partition_metis},
       {"scotch", "Scotch: least cut under balance, directions unknown to it", false, &partition_scotch},
+      {"zoltan", "Zoltan's hypergraph partitioner: least bytes sent under balance, directions unknown to it",
+       false, &partition_zoltan, &have_zoltan},
       {"dfs", "blocks of equal work in depth-first order", false, &partition_dfs},
       {"random", "each operation to a part drawn at random", true, &partition_random},
       {"round_robin", "operation by operation in turn", false, &partition_round_robin},

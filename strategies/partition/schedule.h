@@ -8,8 +8,6 @@
 
 namespace convoy {
 
-using Placement = std::vector<Part>;  ///< part of each node
-
 /// When each node of a placed graph runs.
 struct Schedule {
   std::vector<double> start_us, finish_us;

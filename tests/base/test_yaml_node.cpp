@@ -74,6 +74,11 @@ TEST_CASE("yaml: what is refused, and where") {
   CHECK(refusal("") == "f.yaml:1:1: empty: expected a YAML mapping");
   CHECK(refusal("# only a comment\n") == "f.yaml:1:1: empty: expected a YAML mapping");
   CHECK(refusal("a: 1\n---\nb: 2\n") == "f.yaml:3:1: a second YAML document; a file holds one");
+  CHECK(refusal("a: 1\nb: \"x\n") ==
+        "f.yaml:2:4: not valid YAML: the text that begins here has no closing \"");
+  CHECK(refusal("b: \"x\\\"\n") == "f.yaml:1:4: not valid YAML: the text that begins here has no closing \"");
+  CHECK(refusal("b: 'x''y\n") == "f.yaml:1:4: not valid YAML: the text that begins here has no closing '");
+  CHECK(refusal("a: 'it''s'\nb: \"\\\\\"\nc: &q \"#\" # \"\n") == "accepted");
   CHECK(refusal("[a]: 1\n") == "f.yaml:1:1: a key must be a word, not a list");
   CHECK(refusal("{a: 1}: 1\n") == "f.yaml:1:1: a key must be a word, not a mapping");
   CHECK(refusal("a: &x [*x]\n") == "f.yaml:1:8: alias inside the value it stands for; write the value out");

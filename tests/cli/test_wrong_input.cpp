@@ -156,6 +156,18 @@ TEST_CASE("wrong input: no file, a folder, a file of 100 MB") {
   refused(place, {"run", "large.yaml"}, "large.yaml:1:1: larger than 8 MiB, more than any experiment needs");
 }
 
+TEST_CASE("wrong input: a model file that is not there, at the key that names it") {
+  const Workplace place;
+  std::string text = small_experiment();
+  const std::size_t begin = text.find("model:"), end = text.find("training:");
+  for (const std::string key : {"file", "onnx"}) {
+    place.file("e.yaml",
+               text.substr(0, begin) + fmt::format("model: {{{}: none}}\n", key) + text.substr(end));
+    refused(place, {"run", "e.yaml"},
+            fmt::format("e.yaml:2:{}: model.{}: there is no file 'none'", 11 + key.size(), key));
+  }
+}
+
 TEST_CASE("wrong input: an alias bomb and nesting without end") {
   const Workplace place;
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 #include "models/summary.h"
 #include "sim/base/input_error.h"
 

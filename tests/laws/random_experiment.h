@@ -140,15 +140,4 @@ inline std::string random_parameter_server(Dice& dice) {
       dice.coin() ? "as_ready" : "after_all");
 }
 
-inline std::string random_strategy(Dice& dice) {
-  switch (dice.between(0, 3)) {
-    case 0:
-      return fmt::format("{{kind: single, micro_batches: {}}}", dice.one_of<int>({1, 2, 4}));
-    case 1:
-      return random_parameter_server(dice);
-    default:
-      return random_all_reduce(dice, dice.one_of<std::string>({"auto", "chunk", "fluid"}));
-  }
-}
-
 }  // namespace convoy::lab

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Laws that hold for every model, cluster and strategy, over random ones. The seed of a random case is
-// printed when it fails.
+// Laws of data parallelism over random models and clusters: monotony, bounds, symmetry. Those that hold for
+// every strategy are in test_every_strategy.cpp. The seed of a random case is printed when it fails.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "tests/laws/laws.h"
 #include "tests/laws/random_experiment.h"
 
 using namespace convoy;
@@ -15,166 +16,13 @@ using namespace convoy::lab;
 
 namespace {
 
-constexpr double rounding = 1e-9;
 constexpr std::int64_t batch = 4;  ///< a device
-
-bool same(double a, double b) {
-  return std::abs(a - b) <= rounding * std::max(std::abs(a), std::abs(b)) + 1e-12;
-}
-bool no_more(double a, double b) { return a <= b * (1 + rounding) + 1e-12; }
 
 double step_s(const std::string& model, const RandomCluster& cluster, const std::string& strategy) {
   return Experiment(model, cluster.text(), strategy, batch).run().step_time_s;
 }
 
-struct Traffic {
-  std::vector<double> sent, received, links;
-  double total = 0;
-};
-
-/// What the plan sends, message by message, by the routes of the machine.
-Traffic traffic_of(const Plan& plan, const Machine& machine) {
-  Traffic traffic{std::vector<double>(machine.endpoint_count()),
-                  std::vector<double>(machine.endpoint_count()), std::vector<double>(machine.links.size())};
-  Route route;
-  for (const Communication& comm : plan.communications)
-    for (const std::vector<EndpointId>& group : plan.patterns[comm.pattern].groups)
-      for (const Round& round : plan.patterns[comm.pattern].rounds)
-        for (std::size_t k = 0; k < round.pairs.size(); ++k) {
-          const EndpointId from = group[round.pairs[k].first], to = group[round.pairs[k].second];
-          const double bytes = comm.bytes * round.fraction(k) * round.repeat;
-          machine.router->route(from, to, route);
-          if (route.links.empty()) continue;
-          traffic.sent[from] += bytes;
-          traffic.received[to] += bytes;
-          traffic.total += bytes;
-          for (const LinkId link : route.links) traffic.links[link] += bytes;
-        }
-  return traffic;
-}
-
-void check_bytes(const Experiment& experiment, const ReplayResult& result) {
-  const Traffic expected = traffic_of(experiment.plan(), experiment.machine());
-  double sent = 0, received = 0;
-  for (EndpointId e = 0; e < experiment.machine().endpoint_count(); ++e) {
-    CHECK(same(result.endpoints[e].sent_bytes, expected.sent[e]));
-    CHECK(same(result.endpoints[e].received_bytes, expected.received[e]));
-    sent += result.endpoints[e].sent_bytes;
-    received += result.endpoints[e].received_bytes;
-  }
-  CHECK(same(sent, received));
-  CHECK(same(sent, result.comm_bytes));
-  CHECK(same(expected.total, result.comm_bytes));
-  for (std::size_t l = 0; l < result.links.size(); ++l) {
-    const Link& link = experiment.machine().links[l];
-    CAPTURE(link.name);
-    CHECK(same(result.links[l].bytes, expected.links[l]));
-    CHECK(no_more(result.links[l].bytes / link.bandwidth_Bps, result.links[l].busy_s));
-    CHECK(no_more(result.links[l].busy_s, result.step_time_s));
-    CHECK(no_more(result.links[l].busy_s, result.port_busy_s[link.port]));
-  }
-}
-
-void check_time(const ReplayResult& result) {
-  double last_s = 0;
-  for (const EndpointUsage& usage : result.endpoints) {
-    CHECK(usage.compute_s >= 0);
-    CHECK(usage.exposed_comm_s >= 0);
-    CHECK(no_more(usage.compute_s + usage.exposed_comm_s, usage.end_s));  // idle time is the rest of the step
-    CHECK(no_more(usage.end_s, result.step_time_s));
-    last_s = std::max(last_s, usage.end_s);
-  }
-  CHECK(last_s == result.step_time_s);
-}
-
-void check_devices(const Experiment& experiment, const ReplayResult& result) {
-  for (EndpointId e = 0; e < experiment.machine().endpoint_count(); ++e) {
-    CAPTURE(e);
-    const std::vector<Span> spans =
-        spans_of(result, experiment.plan(), experiment.machine(), experiment.cost(), e);
-    double compute_s = 0, busy_until_s = 0;
-    for (const Span& span : spans) {
-      if (!span.compute) continue;
-      CHECK(span.start_s >= busy_until_s);
-      busy_until_s = span.end_s;
-      compute_s += span.end_s - span.start_s;
-    }
-    CHECK(same(compute_s, result.endpoints[e].compute_s));
-    const std::vector<MemoryPoint> memory =
-        memory_of(result, experiment.plan(), experiment.machine(), experiment.cost(), e);
-    if (!memory.empty())
-      for (std::size_t c = 0; c < memory_class_count; ++c)
-        CHECK(same(memory.front().bytes[c], memory.back().bytes[c]));
-  }
-}
-
-/// Every operation of the graph once for each image of a replica; updates once a replica, or not at all where
-/// servers do them.
-void check_operations(const Experiment& experiment) {
-  double images = 0;
-  for (const Role& role : experiment.plan().roles) {
-    if (role.members[0] >= experiment.machine().devices.size()) continue;
-    std::map<std::string, double> done;
-    for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops) done[op.name.substr(0, op.name.find(" #"))] += op.images;
-    double of_first = 0;
-    for (const Operation& op : experiment.graph().operations) {
-      CAPTURE(op.name);
-      if (op.phase == Phase::update) {
-        const bool on_servers =
-            experiment.plan().roles.back().members[0] >= experiment.machine().devices.size();
-        CHECK(done[op.name] == (on_servers ? 0 : 1));
-      } else {
-        if (of_first == 0) of_first = done[op.name];
-        CHECK(done[op.name] == of_first);
-        CHECK(done[op.name] == batch);
-      }
-      done.erase(op.name);
-    }
-    CHECK(done.empty());
-    images += of_first * static_cast<double>(role.members.size());
-  }
-  CHECK(images == experiment.plan().images);
-}
-
 }  // namespace
-
-TEST_CASE("conservation: bytes, time, memory and operations of random experiments on every fabric") {
-  for (unsigned seed = 1; seed <= 210; ++seed) {
-    Dice dice(seed);
-    const std::string model = random_model(dice);
-    const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
-    const std::string strategy = random_strategy(dice);
-    CAPTURE(seed);
-    CAPTURE(model);
-    CAPTURE(cluster.text());
-    CAPTURE(strategy);
-    const Experiment experiment(model, cluster.text(), strategy, batch);
-    const ReplayResult result = experiment.run();
-    check_bytes(experiment, result);
-    check_time(result);
-    check_devices(experiment, result);
-    check_operations(experiment);
-  }
-}
-
-TEST_CASE("one device does the same alone and as the only replica, without a byte sent") {
-  for (unsigned seed = 1; seed <= 30; ++seed) {
-    Dice dice(seed);
-    const std::string model = random_model(dice);
-    RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
-    cluster.nodes = "[{name: n, count: 1, server: box}]";
-    cluster.devices = 1;
-    cluster.interconnect = "{kind: none}";
-    CAPTURE(seed);
-    const ReplayResult alone = Experiment(model, cluster.text(), "{kind: single}", batch).run();
-    const ReplayResult replica =
-        Experiment(model, cluster.text(), random_all_reduce(dice, "auto"), batch).run();
-    CHECK(same(alone.step_time_s, replica.step_time_s));
-    CHECK(replica.comm_bytes == 0);
-    CHECK(alone.endpoints[0].peak_memory_bytes == replica.endpoints[0].peak_memory_bytes);
-  }
-}
 
 TEST_CASE("more bandwidth or less latency never slows an all-reduce down") {
   for (unsigned seed = 1; seed <= 120; ++seed) {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 #include "models/summary.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
@@ -282,8 +282,8 @@ TEST_CASE("unknown operators are elementwise, with a warning that names them") {
 TEST_CASE("files that are no network are errors of one line") {
   CHECK(import_error("") == "net.onnx: is no ONNX file: it has no graph");
   CHECK(import_error("model: resnet50\n") == "net.onnx: is cut off, or no ONNX file");
-  CHECK(error_of("{onnx: nowhere.onnx}") == "nowhere.onnx: cannot be read: No such file or directory");
-  CHECK(error_of("{onnx: /}") == "/: is no file");
+  CHECK(error_of("{onnx: nowhere.onnx}") == "test.yaml:1:8: model.onnx: there is no file 'nowhere.onnx'");
+  CHECK(error_of("{onnx: /}") == "test.yaml:1:8: model.onnx: there is no file '/'");
   CHECK(import_error(OnnxWriter(6).bytes()) == "net.onnx: uses operator set 6; 7 to 17 can be read");
   CHECK(import_error(OnnxWriter().bytes()) == "net.onnx: needs one input, the images; it has 0");
   OnnxWriter two;

@@ -80,7 +80,7 @@ TEST_CASE("wrong models are errors") {
         "test.yaml:1:18: model.input: expected [channels, height, width] or [features], found a list of 2");
   CHECK(error_of("{name: a, input: [3, 8, 8], layers: []}") ==
         "test.yaml:1:37: model.layers: must have at least one layer");
-  CHECK(error_of("{onnx: net.onnx}") == "net.onnx: cannot be read: No such file or directory");
+  CHECK(error_of("{onnx: net.onnx}") == "test.yaml:1:8: model.onnx: there is no file 'net.onnx'");
   CHECK(error_of("{name: a, input: [0, 8, 8], layers: [{name: r, kind: relu}]}") ==
         "test.yaml:1:19: model.input[0]: 0 is out of range: between 1 and 1000000 is allowed");
 }

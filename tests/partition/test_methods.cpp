@@ -6,6 +6,7 @@
 #include "strategies/partition/mapping.h"
 #include "strategies/partition/refinement.h"
 #include "strategies/partition/report.h"
+#include "strategies/partition/zoltan/zoltan_partition.h"
 #include "tests/partition/graphs.h"
 
 using namespace convoy;
@@ -13,6 +14,14 @@ using namespace convoy;
 namespace {
 
 PartitionTask task_of(const Dag& dag, Part parts) { return {dag, parts, {}, std::nullopt, 1, true}; }
+
+/// Those that this build has.
+std::vector<PartitionMethod> methods() {
+  std::vector<PartitionMethod> there;
+  for (const PartitionMethod& method : partition_methods())
+    if (method.available()) there.push_back(method);
+  return there;
+}
 
 std::vector<Dag> some_graphs() {
   std::vector<Dag> dags;
@@ -30,7 +39,7 @@ double makespan(const Dag& dag, Part parts, const Placement& placement) {
 
 TEST_CASE("every method places every node, reports a true makespan, and stays above the lower bound") {
   for (const Dag& dag : some_graphs())
-    for (const PartitionMethod& method : partition_methods())
+    for (const PartitionMethod& method : methods())
       for (const Part parts : {1u, 2u, 5u}) {
         CAPTURE(method.name);
         CAPTURE(parts);
@@ -56,7 +65,7 @@ TEST_CASE("every method places every node, reports a true makespan, and stays ab
 
 TEST_CASE("every method answers the same again") {
   for (const Dag& dag : some_graphs())
-    for (const PartitionMethod& method : partition_methods()) {
+    for (const PartitionMethod& method : methods()) {
       CAPTURE(method.name);
       CHECK(method.run(task_of(dag, 4)).placement == method.run(task_of(dag, 4)).placement);
     }
@@ -64,7 +73,7 @@ TEST_CASE("every method answers the same again") {
 
 TEST_CASE("the seed changes what is drawn at random and nothing else") {
   const Dag dag = graphs::layered(1, 12, 10).dag();
-  for (const PartitionMethod& method : partition_methods()) {
+  for (const PartitionMethod& method : methods()) {
     if (method.name == "best") continue;  // draws too, and may choose what does not
     CAPTURE(method.name);
     PartitionTask other = task_of(dag, 4);
@@ -78,10 +87,38 @@ TEST_CASE("best is never worse than any other method, nor than one part alone") 
     for (const Part parts : {2u, 5u}) {
       const double best = makespan(dag, parts, partition_best(task_of(dag, parts)).placement);
       CHECK(best <= dag.total_time_us());
-      for (const PartitionMethod& method : partition_methods()) {
+      for (const PartitionMethod& method : methods()) {
         CAPTURE(method.name);
         CHECK(best <= makespan(dag, parts, method.run(task_of(dag, parts)).placement));
       }
+    }
+}
+
+TEST_CASE("as a hypergraph a graph sends what it sends: connectivity is the cut in bytes") {
+  for (const Dag& dag : some_graphs()) {
+    const Hypergraph graph = hypergraph_of(dag);
+    for (const Part parts : {1u, 2u, 5u}) {
+      const Placement placement = partition_random(task_of(dag, parts)).placement;
+      CHECK(connectivity(graph, placement) == doctest::Approx(cut_bytes(dag, placement)).epsilon(1e-12));
+      CHECK(imbalance(graph, placement, parts) ==
+            doctest::Approx(load_imbalance(dag, parts, placement)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("Zoltan sends fewer bytes than chance, in balance") {
+  if (!have_zoltan()) {
+    MESSAGE("built without Zoltan: nothing to look at");
+    CHECK_THROWS_WITH(partition_zoltan(task_of(graphs::layered(1, 12, 10).dag(), 2)),
+                      "convoy-zoltan is not there: convoy was built without Zoltan");
+    return;
+  }
+  for (const Dag& dag : {graphs::layered(3, 30, 20).dag(), graphs::training(3, 20, 4e6, 1e6).dag()})
+    for (const Part parts : {2u, 4u, 8u}) {
+      const PartitionTask task = task_of(dag, parts);
+      const Placement placement = partition_zoltan(task).placement;
+      CHECK(cut_bytes(dag, placement) < 0.7 * cut_bytes(dag, partition_random(task).placement));
+      CHECK(load_imbalance(dag, parts, placement) <= 1.1);
     }
 }
 

@@ -47,6 +47,8 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "point": {"cluster.nodes": 1, "strategy": {"kind": "single"}},
       "model": "toy",
       "cluster": "lab",
+      "servers": "box",
+      "device_type": "k80",
       "strategy": "ring all-reduce",
       "devices": 1,
       "global_batch": 10,
@@ -61,6 +63,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "comm_bytes": 0,
       "load_imbalance": 1,
       "peak_memory_bytes": 1048576,
+      "device_memory_bytes": 2097152,
       "fits": true,
       "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
       "per_device": [

@@ -45,7 +45,7 @@ TEST_CASE("vertices are channels with the layers that follow them, nets their ou
       "{name: relu, kind: relu}, {name: pool, kind: max_pool, kernel: 2}, {name: flatten, kind: flatten}, "
       "{name: fc, kind: linear, out_features: 5}]}",
       by_channel);
-  const Hypergraph& graph = nodes.graph;
+  const LayeredHypergraph& graph = nodes.graph;
   REQUIRE(graph.weight.size() == 3 + 5);
   // Forward and weight gradient of a conv channel (no data gradient into the image): 2 * 2*9*16 FLOPs each;
   // relu 16 forward and 16 backward; pooling 4 * 4 forward, 4 backward.

@@ -9,16 +9,16 @@
 
 #include "strategies/hypergraph/fm_refinement.h"
 #include "strategies/hypergraph/hypergraph_partition.h"
-#include "strategies/hypergraph/zoltan/zoltan_partition.h"
+#include "strategies/partition/zoltan/zoltan_partition.h"
 
 using namespace convoy;
 
 namespace {
 
-Hypergraph random_hypergraph(unsigned seed, std::uint32_t vertices, std::uint32_t nets, int heaviest) {
+LayeredHypergraph random_hypergraph(unsigned seed, std::uint32_t vertices, std::uint32_t nets, int heaviest) {
   std::mt19937 random(seed);
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
-  Hypergraph graph;
+  LayeredHypergraph graph;
   for (std::uint32_t v = 0; v < vertices; ++v) {
     graph.weight.push_back(pick(1, heaviest));
     graph.layer.push_back(v / 3);
@@ -41,7 +41,7 @@ Parts random_parts(unsigned seed, std::size_t vertices, std::uint32_t count) {
 }
 
 /// The definition, part by part: a net costs once for every part after the first that has one of its pins.
-double slow_connectivity(const Hypergraph& graph, const Parts& parts, std::uint32_t count) {
+double slow_connectivity(const LayeredHypergraph& graph, const Parts& parts, std::uint32_t count) {
   double sum = 0;
   for (const Hypergraph::Net& net : graph.nets) {
     int present = 0;
@@ -56,7 +56,7 @@ double slow_connectivity(const Hypergraph& graph, const Parts& parts, std::uint3
 }
 
 /// Least connectivity of all partitions within the limit, by trying them all.
-double brute_force(const Hypergraph& graph, std::uint32_t count, double epsilon) {
+double brute_force(const LayeredHypergraph& graph, std::uint32_t count, double epsilon) {
   double best = std::numeric_limits<double>::infinity();
   Parts parts(graph.weight.size(), 0);
   while (true) {
@@ -74,7 +74,7 @@ TEST_CASE("connectivity is that of the slow definition on random hypergraphs") {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     const std::uint32_t count = 1 + seed % 9;
-    const Hypergraph graph = random_hypergraph(seed, 5 + seed % 40, 3 + seed % 70, 10);
+    const LayeredHypergraph graph = random_hypergraph(seed, 5 + seed % 40, 3 + seed % 70, 10);
     const Parts parts = random_parts(seed, graph.weight.size(), count);
     CHECK(connectivity(graph, parts) == slow_connectivity(graph, parts, count));
     CHECK(cut(graph, parts) <= connectivity(graph, parts));
@@ -83,14 +83,14 @@ TEST_CASE("connectivity is that of the slow definition on random hypergraphs") {
 
 TEST_CASE("two parts: cut and connectivity are one") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
-    const Hypergraph graph = random_hypergraph(seed, 30, 50, 10);
+    const LayeredHypergraph graph = random_hypergraph(seed, 30, 50, 10);
     const Parts parts = random_parts(seed, 30, 2);
     CHECK(cut(graph, parts) == connectivity(graph, parts));
   }
 }
 
 TEST_CASE("a net over three parts costs twice, and half the weight too much is an imbalance of 1.5") {
-  const Hypergraph graph{{3, 1, 1, 1}, {0, 0, 1, 1}, {{5, {0, 1, 2}}, {7, {2, 3}}, {11, {1}}}};
+  const LayeredHypergraph graph{{{3, 1, 1, 1}, {{5, {0, 1, 2}}, {7, {2, 3}}, {11, {1}}}}, {0, 0, 1, 1}};
   CHECK(connectivity(graph, {0, 1, 2, 2}) == 2 * 5);
   CHECK(cut(graph, {0, 1, 2, 2}) == 5);
   CHECK(connectivity(graph, {0, 1, 2, 0}) == 2 * 5 + 7);
@@ -101,7 +101,7 @@ TEST_CASE("refinement never gives back worse than it got, and keeps the balance 
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     const std::uint32_t count = 2 + seed % 5;
-    const Hypergraph graph = random_hypergraph(seed, 60, 90, 4);
+    const LayeredHypergraph graph = random_hypergraph(seed, 60, 90, 4);
     Parts start(60);
     for (std::uint32_t v = 0; v < 60; ++v) start[v] = v % count;
     const double epsilon = std::max(0.1, imbalance(graph, start, count) - 1);
@@ -114,7 +114,7 @@ TEST_CASE("refinement never gives back worse than it got, and keeps the balance 
 TEST_CASE("a pass leaves what it says: refining twice in a row changes nothing") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
-    const Hypergraph graph = random_hypergraph(seed, 40, 80, 3);
+    const LayeredHypergraph graph = random_hypergraph(seed, 40, 80, 3);
     Parts parts = random_parts(seed, 40, 4);
     const double limit = 1.2 * std::accumulate(graph.weight.begin(), graph.weight.end(), 0.0) / 4;
     for (int i = 0; i < 30; ++i) FmRefinement(graph, parts, 4, limit).run();
@@ -129,7 +129,7 @@ TEST_CASE("partitions of small hypergraphs are near the best of all, and within 
   for (unsigned seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     const std::uint32_t count = 2 + seed % 2;
-    const Hypergraph graph = random_hypergraph(seed, 10, 14, 2);
+    const LayeredHypergraph graph = random_hypergraph(seed, 10, 14, 2);
     const double optimum = brute_force(graph, count, 0.3);
     if (optimum == std::numeric_limits<double>::infinity()) continue;
     const Parts parts = partition_hypergraph(graph, count, 0.3);
@@ -146,7 +146,7 @@ TEST_CASE("the balance holds where vertices are light") {
     for (const double epsilon : {0.02, 0.1, 0.3}) {
       CAPTURE(count);
       CAPTURE(epsilon);
-      const Hypergraph graph = random_hypergraph(count, 600, 800, 2);
+      const LayeredHypergraph graph = random_hypergraph(count, 600, 800, 2);
       const Parts parts = partition_hypergraph(graph, count, epsilon);
       CHECK(imbalance(graph, parts, count) <= 1 + epsilon + 1e-9);
       CHECK(*std::max_element(parts.begin(), parts.end()) < count);
@@ -157,7 +157,7 @@ TEST_CASE("the balance holds where vertices are light") {
 
 TEST_CASE("layer-wise borders are the best: the heaviest part is as light as can be") {
   // Layers of 5, 1, 1, 5, 2, 2, 6: in three parts {5 1 1} {5 2} {2 6}, heaviest 8, mean 22/3.
-  Hypergraph graph{{5, 1, 1, 5, 2, 2, 6}, {0, 1, 2, 3, 4, 5, 6}, {}};
+  LayeredHypergraph graph{{{5, 1, 1, 5, 2, 2, 6}, {}}, {0, 1, 2, 3, 4, 5, 6}};
   CHECK(imbalance(graph, partition_by_layers(graph, 3), 3) == doctest::Approx(8 / (22.0 / 3)));
   // A layer is never split: both its blocks lie together.
   graph.layer = {0, 0, 1, 1, 2, 2, 2};
@@ -168,9 +168,9 @@ TEST_CASE("layer-wise borders are the best: the heaviest part is as light as can
 TEST_CASE(
     "the even split gives every part the same number of each layer's blocks, random ones depend on the "
     "seed") {
-  const Hypergraph graph{{1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1}, {}};
+  const LayeredHypergraph graph{{{1, 1, 1, 1, 1, 1}, {}}, {0, 0, 1, 1, 1, 1}};
   CHECK(partition_evenly(graph, 2) == Parts{0, 1, 0, 0, 1, 1});
-  const Hypergraph larger = random_hypergraph(1, 100, 1, 1);
+  const LayeredHypergraph larger = random_hypergraph(1, 100, 1, 1);
   CHECK(partition_at_random(larger, 4, 1) == partition_at_random(larger, 4, 1));
   CHECK(partition_at_random(larger, 4, 1) != partition_at_random(larger, 4, 2));
   CHECK(imbalance(larger, partition_at_random(larger, 4, 1), 4) == 1);
@@ -185,7 +185,7 @@ TEST_CASE("Zoltan gives the same partition each time, refinement makes it no wor
   }
   for (unsigned seed = 1; seed <= 3; ++seed) {
     CAPTURE(seed);
-    const Hypergraph graph = random_hypergraph(seed, 300, 500, 2);
+    const LayeredHypergraph graph = random_hypergraph(seed, 300, 500, 2);
     const Parts zoltan = partition_by_zoltan(graph, 4, 0.1);
     CHECK(zoltan == partition_by_zoltan(graph, 4, 0.1));
     CHECK(std::set<std::uint32_t>(zoltan.begin(), zoltan.end()).size() == 4);

@@ -29,10 +29,11 @@ class Experiment {
       : model_(read_model(parse_yaml(model, "model"))),
         graph_(build_training_graph(model_, {})),
         cost_(Precision::fp32),
+        batch_(batch),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
     const ClusterSpec spec = read_cluster(parse_yaml(cluster, "cluster"));
     machine_ = build_machine(spec, strategy_->dedicated_hosts(spec.node_count()));
-    plan_ = strategy_->plan({graph_, machine_, cost_, batch});
+    plan_ = strategy_->plan({graph_, machine_, cost_, batch_});
   }
 
   ReplayResult run(bool fold = true) const { return replay(plan_, machine_, cost_, {fold}); }
@@ -42,11 +43,13 @@ class Experiment {
   const CostModel& cost() const { return cost_; }
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
+  std::vector<RunPhase> phases() const { return strategy_->phases({graph_, machine_, cost_, batch_}); }
 
  private:
   Model model_;
   TrainingGraph graph_;
   CostModel cost_;
+  BatchSpec batch_;
   std::unique_ptr<Strategy> strategy_;
   Machine machine_;
   Plan plan_;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/model.h"
-#include "models/onnx_constants.h"
-#include "models/onnx_graph.h"
+#include "models/onnx/onnx_constants.h"
+#include "models/onnx/onnx_graph.h"
 
 namespace convoy {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hypergraph/zoltan/zoltan_partition.h"
+#include "strategies/partition/zoltan/zoltan_partition.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ std::string program() {
   return error ? std::string() : (self.parent_path() / "convoy-zoltan").string();
 }
 
-std::string request(const Hypergraph& graph, std::uint32_t count, double epsilon) {
+std::string request(const Hypergraph& graph, Part count, double epsilon) {
   std::string text = fmt::format("{} {}\n{} {}\n", count, epsilon, graph.weight.size(), graph.nets.size());
   for (const double weight : graph.weight) fmt::format_to(std::back_inserter(text), "{:.9g}\n", weight);
   for (const Hypergraph::Net& net : graph.nets) {
@@ -66,14 +66,14 @@ std::string ask(const std::string& path, const std::string& input) {
 
 bool have_zoltan() { return access(program().c_str(), X_OK) == 0; }
 
-Parts partition_by_zoltan(const Hypergraph& graph, std::uint32_t count, double epsilon) {
+Placement partition_by_zoltan(const Hypergraph& graph, Part count, double epsilon) {
   if (!have_zoltan()) throw std::runtime_error("convoy-zoltan is not there: convoy was built without Zoltan");
   std::istringstream answer(ask(program(), request(graph, count, epsilon)));
   std::string line;
   while (std::getline(answer, line) && line != "parts") {
   }
-  Parts parts(graph.weight.size());
-  for (std::uint32_t& part : parts)
+  Placement parts(graph.weight.size());
+  for (Part& part : parts)
     if (!(answer >> part) || part >= count) throw std::runtime_error("convoy-zoltan gave no partition");
   return parts;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "strategies/hypergraph/hypergraph_partition.h"
+#include "strategies/partition/hypergraph.h"
 
 namespace convoy {
 
@@ -10,6 +10,6 @@ bool have_zoltan();
 
 /// Zoltan's partitioner (PHG, serial, fixed seed) for the connectivity-1 metric, as it gives it: its parts
 /// may exceed (1 + epsilon) of the mean. @throws std::runtime_error where convoy-zoltan is missing or fails.
-Parts partition_by_zoltan(const Hypergraph& graph, std::uint32_t count, double epsilon);
+Placement partition_by_zoltan(const Hypergraph& graph, Part count, double epsilon);
 
 }  // namespace convoy

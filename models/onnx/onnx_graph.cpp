@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "models/onnx_graph.h"
+#include "models/onnx/onnx_graph.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 
 namespace convoy {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/onnx_graph.h"
+#include "models/onnx/onnx_graph.h"
 
 namespace convoy {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "models/onnx_constants.h"
+#include "models/onnx/onnx_constants.h"
 
 #include <algorithm>
 #include <array>

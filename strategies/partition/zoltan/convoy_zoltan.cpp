@@ -107,6 +107,7 @@ int partition(Input& input) {
                                                          {"OBJ_WEIGHT_DIM", "1"},
                                                          {"EDGE_WEIGHT_DIM", "1"},
                                                          {"SEED", "1"},
+                                                         {"PHG_EDGE_SIZE_THRESHOLD", "1"},  // keep them all
                                                          {"NUM_GLOBAL_PARTS", parts.c_str()},
                                                          {"IMBALANCE_TOL", tolerance.c_str()}};
   for (const auto& [name, value] : parameters)

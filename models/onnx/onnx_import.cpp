@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/onnx_import.h"
+#include "models/onnx/onnx_import.h"
 
 namespace convoy {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <limits>
 
-#include "models/onnx_graph.h"
+#include "models/onnx/onnx_graph.h"
 #include "sim/base/input_error.h"
 
 namespace convoy {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "sim/results/result.h"
+
+// The names of results.json in their order, once for both directions: `archive` is the writer's, with const
+// values, or the reader's. What it understands:
+//
+//   field(name, value)                a number, truth or text that is always there
+//   nullable(name, optional)          always there; null where there is no value
+//   optional(name, optional)          a number, only where there is one
+//   optional(name, optional, fields)  an object, only where there is one
+//   object(name, value, fields)       an object in one line
+//   list(name, values, fields)        objects, one a line
+//   list_where(there, name, values, fields)   the name itself only where `there`; the reader goes by the file
+//   blocks(name, values, fields)      objects, a name a line
+//   texts(name, texts)                in one line
+//   map(name, pairs)                  text -> text, a line each
+//   point(name, pairs)                dotted path -> YAML value, in one line
+//   memory(name, array)               bytes by class of memory
+//   null(name)                        never has a value
+
+namespace convoy {
+
+inline constexpr auto device_fields = [](auto& archive, auto& device) {
+  archive.field("name", device.name);
+  archive.field("busy_s", device.busy_s);
+  archive.field("sent_bytes", device.sent_bytes);
+  archive.field("received_bytes", device.received_bytes);
+  archive.field("peak_memory_bytes", device.peak_memory_bytes);
+  archive.memory("memory", device.memory);
+  archive.field("energy_j", device.energy_j);
+};
+
+inline constexpr auto link_fields = [](auto& archive, auto& link) {
+  archive.field("name", link.name);
+  archive.field("bytes", link.bytes);
+  archive.field("utilization", link.utilization);
+};
+
+inline constexpr auto bottleneck_fields = [](auto& archive, auto& bottleneck) {
+  archive.field("kind", bottleneck.kind);
+  archive.field("name", bottleneck.name);
+  archive.field("utilization", bottleneck.utilization);
+  archive.field("text", bottleneck.text);
+};
+
+inline constexpr auto reconfiguration_fields = [](auto& archive, auto& change) {
+  archive.field("at_step", change.at_step);
+  archive.field("from", change.from);
+  archive.field("to", change.to);
+  archive.field("pause_s", change.pause_s);
+  archive.field("first_step", change.first_step);
+};
+
+inline constexpr auto phase_fields = [](auto& archive, auto& phase) {
+  archive.field("first_step", phase.first_step);
+  archive.field("devices", phase.devices);
+  archive.field("start_s", phase.start_s);
+  archive.field("step_time_s", phase.step_time_s);
+  archive.field("throughput_images_per_s", phase.throughput_images_per_s);
+  archive.field("least_images", phase.least_images);
+  archive.field("most_images", phase.most_images);
+  archive.field("peak_memory_bytes", phase.peak_memory_bytes);
+};
+
+inline constexpr auto staleness_fields = [](auto& archive, auto& staleness) {
+  archive.field("mean", staleness.mean);
+  archive.field("max", staleness.max);
+};
+
+inline constexpr auto stage_fields = [](auto& archive, auto& stage) {
+  archive.field("device", stage.device);
+  archive.texts("replicas", stage.replicas);
+  archive.texts("layers", stage.layers);
+  archive.field("compute_s", stage.compute_s);
+  archive.field("peak_memory_bytes", stage.peak_memory_bytes);
+};
+
+inline constexpr auto partition_fields = [](auto& archive, auto& partition) {
+  archive.field("method", partition.method);
+  archive.field("connectivity_bytes", partition.connectivity_bytes);
+  archive.field("cut_bytes", partition.cut_bytes);
+  archive.field("load_imbalance", partition.load_imbalance);
+  archive.null("partition_s");  // a clock's reading would make results differ from run to run
+};
+
+inline constexpr auto run_fields = [](auto& archive, auto& run) {
+  archive.field("id", run.id);
+  archive.point("point", run.point);
+  archive.field("model", run.model);
+  archive.field("cluster", run.cluster);
+  archive.field("servers", run.servers);
+  archive.field("device_type", run.device_type);
+  archive.field("strategy", run.strategy);
+  archive.field("devices", run.devices);
+  archive.field("global_batch", run.global_batch);
+  archive.field("step_time_s", run.step_time_s);
+  archive.field("throughput_images_per_s", run.throughput_images_per_s);
+  archive.nullable("epoch_time_s", run.epoch_time_s);
+  archive.nullable("cost_usd_per_epoch", run.cost_usd_per_epoch);
+  archive.field("energy_j", run.energy_j);
+  archive.field("compute_s", run.compute_s);
+  archive.field("exposed_comm_s", run.exposed_comm_s);
+  archive.field("idle_s", run.idle_s);
+  archive.field("comm_bytes", run.comm_bytes);
+  archive.field("load_imbalance", run.load_imbalance);
+  archive.field("peak_memory_bytes", run.peak_memory_bytes);
+  archive.field("device_memory_bytes", run.device_memory_bytes);
+  archive.field("fits", run.fits);
+  archive.object("bottleneck", run.bottleneck, bottleneck_fields);
+  archive.list("per_device", run.per_device, device_fields);
+  archive.list("per_link", run.per_link, link_fields);
+  archive.list_where(!run.phases.empty(), "reconfigurations", run.reconfigurations, reconfiguration_fields);
+  archive.list_where(!run.phases.empty(), "phases", run.phases, phase_fields);
+  archive.optional("staleness", run.staleness, staleness_fields);
+  archive.optional("bubble_fraction", run.bubble_fraction);
+  archive.list_where(!run.stages.empty(), "stages", run.stages, stage_fields);
+  archive.optional("partition", run.partition, partition_fields);
+};
+
+inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {
+  archive.field("policy", schedule.policy);
+  archive.field("seed", schedule.seed);
+  archive.field("jobs", schedule.jobs);
+  archive.field("mean_interval_s", schedule.mean_interval_s);
+  archive.field("mean_completion_s", schedule.mean_completion_s);
+  archive.field("makespan_s", schedule.makespan_s);
+  archive.field("busy_share", schedule.busy_share);
+  archive.field("changes", schedule.changes);
+};
+
+inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {
+  archive.field("version", manifest.version);
+  archive.field("simgrid", manifest.simgrid);
+  archive.field("network_model", manifest.network_model);
+  archive.field("config_sha256", manifest.config_sha256);
+  archive.texts("set", manifest.set);
+  archive.map("inputs", manifest.inputs);
+};
+
+inline constexpr std::string_view results_schema = "convoy.results/1";
+
+}  // namespace convoy

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "strategies/partition/dag.h"
+
+namespace convoy {
+
+/// Vertices with weights, nets with costs. Plain values.
+struct Hypergraph {
+  struct Net {
+    double cost;
+    std::vector<std::uint32_t> pins;  ///< vertices, each once
+  };
+  std::vector<double> weight;  ///< by vertex
+  std::vector<Net> nets;
+};
+
+/// Sum over nets of cost (number of parts among its pins - 1).
+double connectivity(const Hypergraph& graph, const Placement& parts);
+/// Sum of the costs of nets with pins in more than one part.
+double cut(const Hypergraph& graph, const Placement& parts);
+/// Weight of the heaviest part over the mean of all `count`; 1 where there is no weight.
+double imbalance(const Hypergraph& graph, const Placement& parts, Part count);
+
+/// A graph's nodes weighing their times, and a net for each output that anyone reads: its maker and its
+/// readers, at the cost of its bytes. Its connectivity is what crosses between parts: cut_bytes(dag, parts).
+/// Where nothing takes time, nodes weigh 1 each.
+Hypergraph hypergraph_of(const Dag& dag);
+
+}  // namespace convoy

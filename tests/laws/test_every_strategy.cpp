@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// Laws that hold for every strategy, model and cluster, over random ones: one row a strategy. The seed of a
+// random case is printed when it fails.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "sim/plan/validate.h"
+#include "tests/laws/laws.h"
+#include "tests/laws/random_experiment.h"
+#include "topologies/first_devices.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+constexpr std::int64_t batch = 4;  ///< a device
+
+/// What a row's random options may depend on.
+struct Setting {
+  int hosts, devices;  ///< in the cluster
+  int layers;          ///< of the model
+};
+
+/// What a worker computes alone.
+enum class Alone : std::uint8_t {
+  single,          ///< exactly what `single` does, and sends nothing
+  without_update,  ///< the same without the optimizer's step, which a server does
+};
+
+/// A strategy with what is particular about it.
+struct Row {
+  std::string name;
+  std::function<std::string(Dice&, const Setting&)> strategy;
+  OperationCounts (*counts)(const Trial&);
+  Alone alone;
+  bool global_batch = false;  ///< needs global_batch
+  /// Bytes sent in a step, by a formula that does not look at the plan's messages; none, or none known here.
+  std::function<std::optional<double>(const Trial&)> volume = nullptr;
+};
+
+OperationCounts once(const Trial&) { return {}; }
+OperationCounts by_servers(const Trial&) { return {.updates = 0}; }
+OperationCounts with_sums(const Trial&) { return {.sums = " sum"}; }
+OperationCounts with_partial_sums(const Trial&) { return {.sums = ".partial_gradient_sum"}; }
+OperationCounts on_every_device(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.machine.devices.size())};
+}
+OperationCounts on_every_replica(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.plan.stages.front().devices.size())};
+}
+
+double parameter_bytes(const TrainingGraph& graph) {
+  double bytes = 0;
+  for (const Layer& layer : graph.model.layers)
+    bytes += 4.0 * static_cast<double>(layer.parameter_elements());
+  return bytes;
+}
+
+/// Whether no message between two devices stays in one place, where it costs nothing and does not count.
+bool apart(const Machine& machine) {
+  Route route;
+  for (EndpointId from = 0; from < machine.devices.size(); ++from)
+    for (EndpointId to = 0; to < machine.devices.size(); ++to)
+      if (machine.router->route(from, to, route); from != to && route.links.empty()) return false;
+  return true;
+}
+
+/// Rings and trees: 2 (N - 1) S.
+std::optional<double> all_reduced(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  return 2 * (n - 1) * parameter_bytes(trial.graph);
+}
+
+bool dedicated(const Machine& machine) { return machine.hosts.back().device_count == 0; }
+
+/// Every worker pushes and pulls everything; what a server has in its worker's host does not travel. Without
+/// a common step workers near a server may do more of them: where all are equally far there is a formula.
+/// Where hosts have several devices, ways within them depend on their interconnects.
+std::optional<double> pushed_and_pulled(const Trial& trial) {
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  if (dedicated(trial.machine)) return 2 * n * parameter_bytes(trial.graph);
+  if (trial.plan.service || trial.machine.devices.size() > trial.machine.hosts.size()) return std::nullopt;
+  return 2 * (n - 1) * parameter_bytes(trial.graph);
+}
+
+/// What the partition of the graph says that it cuts.
+std::optional<double> connectivity_of_partition(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  return trial.plan.partition ? trial.plan.partition->connectivity_bytes : 0;
+}
+
+/// Marques: of each shared convolution every worker gets the input, its filters and its gradients and returns
+/// its outputs, filter gradients and, where there is one, a whole partial data gradient. Shares from the work
+/// done.
+std::optional<double> filters_and_slices(const Trial& trial) {
+  double bytes = 0;
+  for (const Operation& op : trial.graph.operations) {
+    const Layer& layer = trial.graph.model.layers[op.layer];
+    if (op.phase != Phase::forward || op.work.kind != KernelKind::convolution) continue;
+    const bool has_data_gradient =
+        std::any_of(trial.graph.operations.begin(), trial.graph.operations.end(), [&](const Operation& o) {
+          return o.layer == op.layer && o.phase == Phase::data_gradient && o.work.kind == op.work.kind;
+        });
+    double inputs = 0, filters = 0;
+    for (const LayerIndex input : layer.inputs)
+      inputs +=
+          4.0 * static_cast<double>(elements(
+                    input == image_input ? trial.graph.model.input
+                                         : trial.graph.model.layers[static_cast<std::size_t>(input)].output));
+    for (const ParameterTensor& tensor : layer.parameters)
+      if (tensor.name == "weight") filters += 4.0 * static_cast<double>(tensor.elements);
+    const double outputs = 4.0 * static_cast<double>(elements(layer.output)), images = trial.plan.images;
+    for (const Role& role : trial.plan.roles)
+      for (const Task& task : role.program)
+        for (const PlanOp& done : task.ops) {
+          if (done.name != op.name || role.name == "master" || done.work.flops_per_image == 0) continue;
+          const double share = done.work.flops_per_image / op.work.flops_per_image;
+          bytes += static_cast<double>(role.members.size()) *
+                   (images * inputs * (has_data_gradient ? 2 : 1) + 2 * share * (filters + images * outputs));
+        }
+  }
+  return bytes;
+}
+
+std::string server_options(Dice& dice, const Setting& setting, const std::string& more) {
+  const bool dedicated = dice.coin();
+  return fmt::format(
+      "{{kind: data_parallel, sync: parameter_server, servers: {}, placement: {}, sharding: {}, overlap: "
+      "{}{}}}",
+      dice.between(1, dedicated ? 3 : setting.hosts), dedicated ? "dedicated" : "colocated",
+      dice.coin() ? "tensor" : "even", dice.coin(), more);
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table{
+      {"single",
+       [](Dice& dice, const Setting& setting) {
+         return fmt::format("{{kind: single, micro_batches: {}}}",
+                            setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+       },
+       once, Alone::single, false, [](const Trial&) { return std::optional(0.0); }},
+      {"rings and trees",
+       [](Dice& dice, const Setting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, fidelity: "
+             "{}}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 2000, 100000}), dice.coin(),
+             dice.one_of<std::string>({"auto", "chunk", "fluid"}));
+       },
+       on_every_device, Alone::single, false, all_reduced},
+      {"other all-reduces",
+       [](Dice& dice, const Setting&) {
+         return random_all_reduce(dice, dice.one_of<std::string>({"auto", "chunk", "fluid"}));
+       },
+       on_every_device, Alone::single},
+      {"sync servers",
+       [](Dice& dice, const Setting& setting) {
+         return server_options(dice, setting, dice.coin() ? "" : ", pull: after_all");
+       },
+       by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"sync servers with local aggregation",
+       [](Dice& dice, const Setting& setting) {
+         return server_options(dice, setting, ", local_aggregation: true");
+       },
+       by_servers, Alone::without_update},
+      {"async servers",
+       [](Dice& dice, const Setting& setting) { return server_options(dice, setting, ", mode: async"); },
+       by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"stale-synchronous servers",
+       [](Dice& dice, const Setting& setting) {
+         return server_options(dice, setting, fmt::format(", mode: ssp, staleness: {}", dice.between(1, 5)));
+       },
+       by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"servers with backup workers",
+       [](Dice& dice, const Setting& setting) {
+         return server_options(
+             dice, setting, fmt::format(", backup_workers: {}", dice.between(0, (setting.devices - 1) / 2)));
+       },
+       by_servers, Alone::without_update},
+      {"filter_parallel",
+       [](Dice& dice, const Setting& setting) {
+         return fmt::format("{{kind: filter_parallel, shares: {}, master: {}, overlap: {}}}",
+                            dice.coin() ? "equal" : "probed", dice.between(0, setting.devices - 1),
+                            dice.coin());
+       },
+       with_sums, Alone::single, false, filters_and_slices},
+      {"hypergraph",
+       [](Dice& dice, const Setting& setting) {
+         return fmt::format(
+             "{{kind: hypergraph, method: {}, granularity: {}, micro_batches: {}}}",
+             dice.one_of<std::string>({"hypergraph", "hypergraph", "layerwise", "even", "random"}),
+             dice.one_of<std::string>({"auto", "layer", "3"}),
+             setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+       },
+       with_partial_sums, Alone::single, false, connectivity_of_partition},
+      {"pardnn",
+       [](Dice& dice, const Setting&) { return fmt::format("{{kind: pardnn, refine: {}}}", dice.coin()); },
+       once, Alone::single, false, connectivity_of_partition},
+      {"pipeline",
+       [](Dice& dice, const Setting& setting) {
+         const int stages = setting.devices % 2 == 0 && setting.layers >= 5 ? 2 : 1;
+         return fmt::format(
+             "{{kind: pipeline, stages: {}, replicas: {}, micro_batches: {}, schedule: {}, partition: {}}}",
+             stages, setting.devices / stages, setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1,
+             dice.one_of<std::string>({"naive", "gpipe", "1f1b"}),
+             dice.one_of<std::string>({"even", "balanced", "optimal"}));
+       },
+       on_every_replica, Alone::single},
+      {"elastic",
+       [](Dice& dice, const Setting& setting) {
+         return fmt::format(
+             "{{kind: elastic, inner: {{kind: data_parallel, sync: all_reduce, algorithm: ring}}, schedule: "
+             "[{{at_step: 0, devices: {}}}, {{at_step: 3, devices: {}}}], balance: {}, micro_batch: "
+             "1000000}}",
+             dice.between(1, setting.devices), setting.devices, dice.coin() ? "uniform" : "coarse");
+       },
+       on_every_device, Alone::single, true, all_reduced},
+  };
+  return table;
+}
+
+Experiment experiment(const Row& row, const std::string& model, const RandomCluster& cluster,
+                      const std::string& strategy, std::int64_t devices) {
+  return row.global_batch ? Experiment::with_global_batch(model, cluster.text(), strategy, batch * devices)
+                          : Experiment(model, cluster.text(), strategy, batch);
+}
+
+void check_laws(const Row& row, const Trial& trial) {
+  validate(trial.plan, trial.machine);
+  check_bytes(trial);
+  check_time(trial);
+  check_devices(trial);
+  check_memory(trial);
+  check_bounds(trial);
+  check_operations(trial, row.counts(trial));
+  if (!row.volume) return;
+  if (const std::optional<double> bytes = row.volume(trial)) CHECK(same(trial.result.comm_bytes, *bytes));
+}
+
+}  // namespace
+
+TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, on every fabric") {
+  for (const Row& row : rows())
+    for (unsigned seed = 1; seed <= 42; ++seed) {
+      Dice dice(seed);
+      const std::string model = random_model(dice);
+      const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+      const auto devices = static_cast<int>(plain.machine().devices.size());
+      const std::string strategy = row.strategy(
+          dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+      CAPTURE(row.name);
+      CAPTURE(seed);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      const Experiment it = experiment(row, model, cluster, strategy, devices);
+      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+      for (const RunPhase& phase : it.phases()) {
+        const Machine part = first_devices(it.machine(), phase.devices);
+        check_laws(row, {it.graph(), part, it.cost(), phase.plan, replay(phase.plan, part, it.cost(), {})});
+      }
+    }
+}
+
+TEST_CASE("laws of every strategy: one device does what it does without any strategy") {
+  for (const Row& row : rows())
+    for (unsigned seed = 1; seed <= 12; ++seed) {
+      Dice dice(seed);
+      const std::string model = random_model(dice);
+      RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+      cluster.nodes = "[{name: n, count: 1, server: box}]";
+      cluster.devices = 1;
+      cluster.interconnect = "{kind: none}";
+      const Experiment alone(model, cluster.text(), "{kind: single}", batch);
+      const std::string strategy =
+          row.strategy(dice, {1, 1, static_cast<int>(alone.graph().model.layers.size())});
+      CAPTURE(row.name);
+      CAPTURE(seed);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      const ReplayResult single = alone.run(), result = experiment(row, model, cluster, strategy, 1).run();
+      if (row.alone == Alone::single) {
+        CHECK(same(single.step_time_s, result.step_time_s));
+        CHECK(result.comm_bytes == 0);
+        CHECK(single.endpoints[0].peak_memory_bytes == result.endpoints[0].peak_memory_bytes);
+      } else {
+        double update_s = 0;
+        for (const Operation& op : alone.graph().operations)
+          if (op.phase == Phase::update)
+            update_s += alone.cost().time_s(op.work, 1, alone.machine().device_types[0]);
+        CHECK(same(single.step_time_s - update_s, result.endpoints[0].compute_s));
+        CHECK(no_more(result.endpoints[0].peak_memory_bytes, single.endpoints[0].peak_memory_bytes));
+      }
+    }
+}
