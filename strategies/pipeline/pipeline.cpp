@@ -2,6 +2,7 @@
 #include "strategies/pipeline/pipeline.h"
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -138,8 +139,8 @@ class Pipeline : public Strategy {
         throw InputError(
             options_.replicas_pos,
             fmt::format(
-                "strategy.replicas: {} replicas of a stage take {} micro-batches in turn: {}", replicas,
-                options_.micro_batches,
+                "strategy.replicas: {} replicas of a stage take {} micro-batch{} in turn: {}", replicas,
+                options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
                 options_.weights == Weights::flush
                     ? "there must be one for each of them"
                     : "without flush all need equally many (or micro_batches: 1, an update of one from "
