@@ -37,6 +37,8 @@ class AllReduce : public Strategy {
                        options_.overlap ? "" : ", no overlap");
   }
 
+  std::string_view refuses_recomputation() const override { return {}; }
+
   Plan plan(const StrategyInput& input) const override {
     Plan plan;
     const std::vector<ReplicaClass> replicas = share_batch(input, options_.shares);

@@ -25,6 +25,7 @@ class ParameterServer : public Strategy {
   std::uint32_t dedicated_hosts(std::uint32_t) const override {
     return options_.dedicated ? options_.servers : 0;
   }
+  std::string_view refuses_recomputation() const override { return {}; }
   Plan plan(const StrategyInput& input) const override { return plan_parameter_server(options_, input); }
 
  private:

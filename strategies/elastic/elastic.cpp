@@ -42,6 +42,8 @@ class Elastic : public Strategy {
                        options_.uniform ? "uniform" : "coarse");
   }
 
+  std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
+
   Plan plan(const StrategyInput& input) const override { return std::move(phases(input).back().plan); }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {

@@ -61,6 +61,10 @@ class Pipeline : public Strategy {
         options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
   }
 
+  std::string_view refuses_recomputation() const override {
+    return "a pipeline's segments are its stages: write strategy.recompute";
+  }
+
   Plan plan(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
     const Candidate best = choose(input, units);
