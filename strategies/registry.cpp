@@ -24,7 +24,7 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"shares", "equal | speed", "images a device: the same for all, or in proportion to its speed"},
         {"overlap", "true | false", "send gradients while backward goes on; false: all of them after it"},
         {"bucket", "25MiB | a size",
-         "gradients sent as one message; without overlap all of them, unless given "
+         "gradients sent as one message; without overlap all of them, unless given or with zero: 2 | 3 "
          "(not with sharding: tensor)"},
         {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all_reduce: the algorithm"},
         {"rings", "mesh | in_order",
@@ -33,6 +33,10 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"fidelity", "auto | chunk | fluid", "all_reduce: every message, or one flow an edge; auto chooses"},
         {"micro_batches", "1 | a number",
          "all_reduce: parts of a device's share, accumulated before sending"},
+        {"zero", "0 | 1 | 2 | 3",
+         "all_reduce: states sharded over the devices (ZeRO): the optimizer's, + gradients, + parameters"},
+        {"compression", "none | fp16 | {kind: top_k, ratio}",
+         "gradients sent in half precision, or only the largest with their indices"},
         {"servers", "1 | a number", "parameter_server: how many"},
         {"placement", "dedicated | colocated", "parameter_server: on hosts of their own, or on the nodes"},
         {"sharding", "tensor | even", "parameter_server: whole tensors a server, or every bucket cut evenly"},

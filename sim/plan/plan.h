@@ -112,6 +112,9 @@ struct Service {
   struct Exchange {
     CommId push = 0,
            pull = 0;  ///< the pairs of pull are those of push the other way round, in the same order
+    /// That a server's CPUs add up of a push, as Communication::bytes: those of the push unless given (they
+    /// differ where gradients are sent compressed).
+    std::optional<double> added_bytes = std::nullopt;
   };
   static constexpr std::uint32_t unbounded = std::numeric_limits<std::uint32_t>::max();
 

@@ -115,6 +115,8 @@ void validate_service(const Plan& plan, const Machine& machine) {
     const Communication& pull = plan.communications[exchange.pull];
     require(is_way_back(plan.patterns[push.pattern], plan.patterns[pull.pattern]),
             "'{}' is not the way back of '{}'", pull.name, push.name);
+    require(is_size(exchange.added_bytes.value_or(0)), "servers add up {} bytes of '{}'",
+            exchange.added_bytes.value_or(0), push.name);
   }
   require(2 * service.exchanges.size() == plan.communications.size(),
           "{} communications of a plan with a service, {} of them its exchanges", plan.communications.size(),
