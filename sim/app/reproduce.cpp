@@ -132,6 +132,15 @@ double Reproduction::worst_error() const {
   return worst;
 }
 
+double KernelReproduction::worst() const {
+  double worst = 0;
+  for (const KernelAccuracy& row : rows)
+    if (row.kind == "all") worst = std::max(worst, row.test_error);
+  return worst;
+}
+
+KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
+
 Reproduction reproduce_single_device() {
   Reproduction result{
       "single-device", "Training throughput of one device, from the cost model alone", 0.10, 0.20, {}};

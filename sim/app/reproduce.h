@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "topologies/kernel_accuracy.h"
+
 namespace convoy {
 
 /// A published figure beside the prediction.
@@ -33,6 +35,16 @@ struct Reproduction {
   double worst_error() const;   ///< over those that are not disputed either
   bool passed() const { return mean_error() <= mean_tolerance && worst_error() <= worst_tolerance; }
 };
+
+/// Times of single kernels, fitted to some and tested on others.
+struct KernelReproduction {
+  double tolerance = 0;  ///< of the median error of the test rows of a device and precision
+  std::vector<KernelAccuracy> rows;
+
+  double worst() const;  ///< of these medians
+  bool passed() const { return worst() <= tolerance; }
+};
+KernelReproduction reproduce_kernels();
 
 /// Training throughput of single devices (results/published/single_device.csv) from the cost model alone.
 Reproduction reproduce_single_device();

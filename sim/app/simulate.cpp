@@ -92,9 +92,9 @@ const ClusterSpec& Preparer::cluster(const YamlNode& node) {
   return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
 }
 
-PreparedRun Preparer::prepare(std::size_t index) {
+PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
   const Point point = experiment_.point(index);
-  const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
@@ -124,8 +124,10 @@ PreparedRun Preparer::prepare(std::size_t index) {
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
   RunOutput output{evaluate(run, replayed), {}};
-  if (run.phased) add_timeline(run, replayed, output.result);
-  if (with_trace) output.trace = trace_of(run, replayed);
+  if (run.phased)
+    add_timeline(run, replayed, with_trace, output);
+  else if (with_trace)
+    output.trace = trace_of(run.plan, run.machine, run.cost, replayed);
   return output;
 }
 
