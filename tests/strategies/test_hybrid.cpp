@@ -328,11 +328,11 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
         "adaptive_avg_pool, "
         "conv2d, dropout, flatten, linear, max_pool, relu");
   CHECK(group("layers: flatten, layout: height") ==
-        "strategy:1:50: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
+        "strategy:1:51: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
         "allowed "
         "for it: batch, replicated");
   CHECK(group("layers: conv1, layout: filter, layouts: 1") ==
-        "strategy:1:56: strategy.groups[0].layouts: unknown key (did you mean 'layout'?); known here: kind, "
+        "strategy:1:57: strategy.groups[0].layouts: unknown key (did you mean 'layout'?); known here: kind, "
         "layers, "
         "layout");
 }
