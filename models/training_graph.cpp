@@ -9,6 +9,7 @@
 
 #include "models/layer_costs.h"
 #include "models/memory_rules.h"
+#include "models/segments.h"
 
 namespace convoy {
 namespace {
@@ -58,12 +59,18 @@ class Builder {
   TrainingGraph build() {
     const std::size_t n = graph_.model.layers.size();
     for (std::size_t i = 0; i < n; ++i) forward(i);
+    first_forward_ = forward_;
+    forward_count_ = static_cast<OpId>(graph_.operations.size());
+    std::vector<std::size_t> segments = segment_layers();
     for (std::size_t i = 0; i < n; ++i)
       if (readers_[i] == 0) loss_forward(i);
     for (std::size_t i = n; i-- > 0;)
       if (readers_[i] == 0) seed_gradient(i);
-    for (std::size_t i = n; i-- > 0;)
-      if (needs_gradient_[i]) backward(i);
+    for (std::size_t end = n; end > 0; end = segments.back(), segments.pop_back()) {
+      if (end < n) forward_again(segments.back(), end);
+      for (std::size_t i = end; i-- > segments.back();)
+        if (needs_gradient_[i]) backward(i);
+    }
     for (std::size_t i = 0; i < n; ++i) update(i);
     for (Buffer& buffer : graph_.buffers) {
       std::sort(buffer.uses.begin(), buffer.uses.end());
@@ -85,11 +92,12 @@ class Builder {
     const auto id = static_cast<OpId>(graph_.operations.size());
     graph_.operations.push_back(
         {std::move(name), static_cast<std::uint32_t>(i), work.phase, work, std::move(inputs)});
+    graph_.operations.back().again = again_;
     return id;
   }
 
   OpId add_kernel(std::size_t i, const KernelCost& cost, Phase phase, std::vector<OpId> inputs) {
-    return add_operation(fmt::format("{}.{}", layer(i).name, to_string(phase)), i,
+    return add_operation(fmt::format("{}.{}{}", layer(i).name, to_string(phase), again_ ? " again" : ""), i,
                          layer_work(graph_.model, i, costs_[i].kernel, cost, phase, graph_.options.precision),
                          std::move(inputs));
   }
@@ -107,7 +115,7 @@ class Builder {
   }
   void use_saved(BufferId buffer, OpId op) {
     use(buffer, op);
-    graph_.buffers[buffer].saved = true;
+    if (graph_.buffers[buffer].born < forward_count_) graph_.buffers[buffer].saved = true;
   }
 
   // Forward. The image and views of it have no operation that makes them.
@@ -130,14 +138,19 @@ class Builder {
     }
     const OpId op = add_kernel(i, *costs_[i].forward, Phase::forward, std::move(producers));
     forward_[i] = op;
-    for (const LayerIndex input : inputs) use(input_buffer(input, op), op);
+    for (const LayerIndex input : inputs) {
+      const BufferId buffer = input_buffer(input, op);
+      again_ ? use_saved(buffer, op) : use(buffer, op);
+    }
     const std::optional<Storage> input = storage_of(inputs.front());
     if (rules_[i].overwrites && inputs.front() != image_input && input && input->exclusive &&
-        !input->output_needed)
+        !input->output_needed) {
       storage_[i] = Storage{input->buffer, readers_[i] <= 1, rules_[i].output_for_data};
-    else
+      if (!again_) overwritten_.emplace_back(op, input->buffer);
+    } else {
       storage_[i] = Storage{add_buffer(layer(i).name + ".output", bytes_of(layer(i).output), op),
                             readers_[i] <= 1, rules_[i].output_for_data};
+    }
     if (needs && !rules_[i].extra.empty() && costs_[i].data_gradient)
       extra_[i] = add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra), rules_[i].extra_bytes, op);
   }
@@ -151,6 +164,48 @@ class Builder {
     if (const std::optional<Storage> storage = storage_of(input)) return storage->buffer;
     if (!image_) image_ = add_buffer("input", bytes_of(graph_.model.input), op);
     return *image_;
+  }
+
+  // Recomputation. A segment's storages are made anew: those of its first run have gone, but for what later
+  // segments and the loss have kept.
+
+  /// First layers of the segments, ascending, the first 0.
+  std::vector<std::size_t> segment_layers() const {
+    ForwardPass pass{graph_.operations, graph_.buffers, std::vector<char>(graph_.buffers.size(), 0),
+                     std::vector<std::uint32_t>(forward_count_, ForwardPass::no_buffer)};
+    if (image_) pass.is_image[*image_] = 1;
+    for (const auto& [op, buffer] : overwritten_) pass.overwrites[op] = buffer;
+    std::vector<std::size_t> layers{0};
+    for (const OpId op : segment_begins(pass, graph_.options.recompute))
+      layers.push_back(graph_.operations[op].layer);
+    return layers;
+  }
+
+  /// As PyTorch's checkpoint, it stops with the last layer that has made something for the backward pass
+  /// (torch.utils.checkpoint.set_checkpoint_early_stop).
+  void forward_again(std::size_t begin, std::size_t end) {
+    std::size_t stop = end;
+    while (stop > begin && !needed_again(stop - 1, end)) --stop;
+    again_ = true;
+    for (std::size_t i = begin; i < stop; ++i) forward(i);
+    again_ = false;
+  }
+
+  /// Whether backward before layer `end` reads the layer's result or what it makes besides.
+  bool needed_again(std::size_t i, std::size_t end) const {
+    if (needs_gradient_[i] && costs_[i].data_gradient && gradient_goes_on(i) &&
+        (rules_[i].output_for_data || !rules_[i].extra.empty()))
+      return true;
+    for (std::size_t reader = i + 1; reader < end; ++reader) {
+      const std::vector<LayerIndex>& inputs = layer(reader).inputs;
+      if (std::find(inputs.begin(), inputs.end(), static_cast<LayerIndex>(i)) == inputs.end()) continue;
+      if (rules_[reader].view && needed_again(reader, end)) return true;
+      if (!needs_gradient_[reader]) continue;
+      if (rules_[reader].input_for_weights && costs_[reader].weight_gradient) return true;
+      if (rules_[reader].input_for_data && costs_[reader].data_gradient && gradient_goes_on(reader))
+        return true;
+    }
+    return false;
   }
 
   // The loss, and where gradients begin.
@@ -196,20 +251,24 @@ class Builder {
 
   void backward(std::size_t i) {
     const Gradient gradient = *gradient_[i];
-    const bool custom = std::holds_alternative<Custom>(layer(i).kind);
-    const bool into_inputs = std::any_of(layer(i).inputs.begin(), layer(i).inputs.end(),
-                                         [&](LayerIndex input) { return receives_gradient(input); });
     if (!costs_[i].data_gradient) {
       for (const LayerIndex input : layer(i).inputs)
         if (receives_gradient(input)) contribute(i, input, {gradient.op, gradient.buffer, false}, false);
-    } else if (into_inputs || custom) {
-      data_gradient(i, gradient, custom);
+    } else if (gradient_goes_on(i)) {
+      data_gradient(i, gradient, std::holds_alternative<Custom>(layer(i).kind));
     }
     if (costs_[i].weight_gradient) weight_gradient(i, gradient);
   }
 
   bool receives_gradient(LayerIndex input) const {
     return input != image_input && needs_gradient_[at(input)];
+  }
+
+  /// Whether the layer's data gradient runs: there is something before it to hand a gradient to.
+  bool gradient_goes_on(std::size_t i) const {
+    return std::holds_alternative<Custom>(layer(i).kind) ||
+           std::any_of(layer(i).inputs.begin(), layer(i).inputs.end(),
+                       [&](LayerIndex input) { return receives_gradient(input); });
   }
 
   void data_gradient(std::size_t i, const Gradient& gradient, bool custom) {
@@ -285,7 +344,7 @@ class Builder {
     const OpId op = add_operation(layer(i).name + ".update", i, work, {*weight_gradient_[i]});
     for (const ParameterTensor& tensor : layer(i).parameters)
       graph_.parameters.push_back({fmt::format("{}.{}", layer(i).name, tensor.name),
-                                   static_cast<std::uint32_t>(i), tensor.elements, *forward_[i],
+                                   static_cast<std::uint32_t>(i), tensor.elements, *first_forward_[i],
                                    *weight_gradient_[i], op});
   }
 
@@ -295,7 +354,11 @@ class Builder {
   std::vector<MemoryRules> rules_;
   std::vector<std::uint32_t> readers_;
   std::vector<bool> needs_gradient_;
-  std::vector<std::optional<OpId>> forward_;  // of a view: of what it looks at
+  std::vector<std::optional<OpId>> forward_;  // of a view: of what it looks at; the last run
+  std::vector<std::optional<OpId>> first_forward_;
+  OpId forward_count_ = 0;                              // operations of the first run
+  bool again_ = false;                                  // forward operations are being run again
+  std::vector<std::pair<OpId, BufferId>> overwritten_;  // by operations of the first run
   std::vector<std::optional<OpId>> weight_gradient_;
   std::vector<std::optional<Storage>> storage_;
   std::vector<std::optional<BufferId>> extra_;

@@ -25,6 +25,7 @@ struct Operation {
   std::uint32_t reader =
       no_reader;  ///< of a gradient sum: index of the layer whose part it adds to the others'
   static constexpr std::uint32_t no_reader = 0xffffffff;
+  bool again = false;  ///< a forward operation run a second time for the backward pass: recomputation
 };
 
 /// Who a byte of device memory belongs to; the order is that of results.json.
@@ -56,14 +57,20 @@ struct Parameter {
   OpId update;     ///< the operation that updates it
 };
 
+/// What is kept of the forward pass for the backward pass: everything, or the ends of segments, whose insides
+/// run again when backward reaches them (Chen et al., arXiv:1604.06174; segments.h).
+enum class Recomputation : std::uint8_t { none, blocks, sqrt };
+
 struct TrainingOptions {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
+  Recomputation recompute = Recomputation::none;
 };
 
 /// Everything one training step of one replica does, for any batch. `operations` is in execution order
 /// (forward in the model's topological order, backward mirrored, each layer's data gradient before its weight
-/// gradient, then the updates), which is also a topological order. Plain values; Boost.Graph is used inside
+/// gradient, then the updates; what is recomputed of the forward pass right before the backward pass of its
+/// segment), which is also a topological order. Plain values; Boost.Graph is used inside
 /// models/ only.
 struct TrainingGraph {
   Model model;
@@ -93,7 +100,9 @@ std::array<double, memory_class_count> resident_bytes(double elements, const Tra
 /// views (flatten, slice, the gradients of add and concat) are none. A tensor that several layers read has an
 /// operation "NAME.gradient_sum" (data_gradient, elementwise) for each reader after the first. A layer has
 /// one weight gradient and one update for all its parameters. With `loss: cross_entropy` each output of the
-/// model has "NAME.loss.forward" and "NAME.loss.data_gradient".
+/// model has "NAME.loss.forward" and "NAME.loss.data_gradient". With recomputation the forward operations of
+/// every segment but the last, up to the last one whose result its backward pass reads, have a second
+/// operation "NAME.forward again" of the same work.
 TrainingGraph build_training_graph(const Model& model, const TrainingOptions& options);
 
 /// What eager PyTorch keeps between forward and backward for one more image: the bytes an image of all saved

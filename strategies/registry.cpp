@@ -25,7 +25,7 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"shares", "equal | speed", "images a device: the same for all, or in proportion to its speed"},
         {"overlap", "true | false", "send gradients while backward goes on; false: all of them after it"},
         {"bucket", "25MiB | a size",
-         "gradients sent as one message; without overlap all of them, unless given "
+         "gradients sent as one message; without overlap all of them, unless given or with zero: 2 | 3 "
          "(not with sharding: tensor)"},
         {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all_reduce: the algorithm"},
         {"rings", "mesh | in_order",
@@ -34,6 +34,10 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"fidelity", "auto | chunk | fluid", "all_reduce: every message, or one flow an edge; auto chooses"},
         {"micro_batches", "1 | a number",
          "all_reduce: parts of a device's share, accumulated before sending"},
+        {"zero", "0 | 1 | 2 | 3",
+         "all_reduce: states sharded over the devices (ZeRO): the optimizer's, + gradients, + parameters"},
+        {"compression", "none | fp16 | {kind: top_k, ratio}",
+         "gradients sent in half precision, or only the largest with their indices"},
         {"servers", "1 | a number", "parameter_server: how many"},
         {"placement", "dedicated | colocated", "parameter_server: on hosts of their own, or on the nodes"},
         {"sharding", "tensor | even", "parameter_server: whole tensors a server, or every bucket cut evenly"},
@@ -107,9 +111,15 @@ const std::vector<StrategyEntry>& strategy_registry() {
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
        {{"stages", "devices / replicas | a number", "parts of the network"},
-        {"replicas", "1 | a number", "pipelines side by side, that sum their gradients stage by stage"},
+        {"replicas", "auto | a number | a list",
+         "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
+         "auto: one pipeline, whose stages have several where devices are left over and partition is "
+         "optimal"},
         {"micro_batches", "1 | a number",
          "parts of a pipeline's share of the batch, accumulated before the update"},
+        {"weights", "flush | stash | double_buffered",
+         "1f1b: the pipeline runs empty before an update; or never does, and keeps a version of its weights "
+         "for each update while a micro-batch is under way (PipeDream), or two (PipeDream-2BW)"},
         {"schedule", "1f1b | gpipe | naive",
          "order on a device: forward and backward in turn, all forward first, or one micro-batch after the "
          "other"},

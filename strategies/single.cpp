@@ -18,6 +18,8 @@ class Single : public Strategy {
                                : fmt::format("single device, {} micro-batches", micro_batches_);
   }
 
+  std::string_view refuses_recomputation() const override { return {}; }
+
   Plan plan(const StrategyInput& input) const override {
     const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device;
     if (batch % micro_batches_ != 0)

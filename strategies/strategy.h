@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/training_graph.h"
@@ -46,6 +47,11 @@ class Strategy {
   virtual std::uint32_t dedicated_hosts(std::uint32_t nodes) const {
     (void)nodes;
     return 0;
+  }
+  /// Why `training.recompute` cannot go with the strategy; "" where its devices run the training graph's
+  /// operations in order, recomputed ones included.
+  virtual std::string_view refuses_recomputation() const {
+    return "its devices do not run the whole training graph";
   }
   /// @throws InputError where the strategy cannot run on this machine or batch.
   virtual Plan plan(const StrategyInput& input) const = 0;

@@ -54,7 +54,9 @@ double CostModel::time_s(const Work& work, double images, const DeviceType& devi
 void CostModel::anchor(const TrainingGraph& graph, double images, double images_per_s,
                        const DeviceType& device) {
   scale_.erase(device.name);
-  const double predicted = step_time_s(graph, images, *this, device);
+  double predicted = 0;
+  for (const Operation& operation : graph.operations)
+    if (!operation.again) predicted += time_s(operation.work, images, device);
   if (predicted > 0) scale_[device.name] = images / images_per_s / predicted;
 }
 

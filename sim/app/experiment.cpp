@@ -109,6 +109,9 @@ Training read_training(YamlMap map) {
   training.precision_pos = map.pos("precision");
   training.options.optimizer =
       static_cast<Optimizer>(map.choice_or("optimizer", {"sgd", "momentum", "adam"}, 0));
+  training.options.recompute =
+      static_cast<Recomputation>(map.choice_or("recompute", {"none", "blocks", "sqrt"}, 0));
+  training.recompute_pos = map.pos("recompute");
   if (map.find("dataset")) {
     YamlMap dataset = map.map("dataset");
     training.samples = dataset.integer("samples", 1);

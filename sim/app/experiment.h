@@ -26,7 +26,7 @@ struct Anchor {
 struct Training {
   BatchSpec batch;
   TrainingOptions options;
-  SourcePos precision_pos;
+  SourcePos precision_pos, recompute_pos;
   std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
   std::optional<Anchor> anchor;
 };

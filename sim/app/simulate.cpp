@@ -42,6 +42,15 @@ void check_precision(const Training& training, const Machine& machine) {
   }
 }
 
+/// "training.recompute: blocks does not go with this strategy: ..."
+void check_recomputation(const Training& training, const Strategy& strategy) {
+  if (training.options.recompute == Recomputation::none) return;
+  if (const std::string_view reason = strategy.refuses_recomputation(); !reason.empty())
+    throw InputError(training.recompute_pos,
+                     fmt::format("training.recompute: cannot be used with this strategy ({}); {}",
+                                 strategy.label(), reason));
+}
+
 CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
   CostModel cost(training.options.precision);
   if (!training.anchor) return cost;
@@ -71,8 +80,9 @@ const Model& Preparer::model(const YamlNode& node) {
 }
 
 std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
-  const std::string key = fmt::format("{} {} {}", static_cast<int>(options.precision),
-                                      static_cast<int>(options.optimizer), fingerprint(node));
+  const std::string key =
+      fmt::format("{} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
+                  static_cast<int>(options.recompute), fingerprint(node));
   return cached(graphs_, key, [&] {
     return std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
   });
@@ -85,6 +95,7 @@ const ClusterSpec& Preparer::cluster(const YamlNode& node) {
 PreparedRun Preparer::prepare(std::size_t index) {
   const Point point = experiment_.point(index);
   const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  check_recomputation(point.training, *strategy);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));

@@ -51,7 +51,7 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused("optimizer: sgd", "optimizer: sgd, precison: fp32",
           "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
           "batch_per_device, "
-          "dataset, global_batch, optimizer, precision");
+          "dataset, global_batch, optimizer, precision, recompute");
   refused("strategy:", "stategy:", "1:1: key 'strategy' is missing (did you mean 'stategy'?)");
 }
 

@@ -54,8 +54,8 @@ struct OperationCounts {
   double updates = 1;          ///< of every parameter
   const char* sums = nullptr;  ///< ends the names of additions that only the distribution makes necessary
 };
-/// Every operation of the graph is done for every sample as often as it is said, on one device or in shares
-/// that add up to it, and nothing else is computed.
+/// Every operation of the graph is done for every sample as often as it is said, or twice where the graph
+/// runs it again, on one device or in shares that add up to it, and nothing else is computed.
 void check_operations(const Trial& trial, const OperationCounts& counts);
 
 }  // namespace convoy::lab

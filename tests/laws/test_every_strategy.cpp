@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "sim/plan/validate.h"
 #include "tests/laws/laws.h"
@@ -236,9 +238,11 @@ const std::vector<Row>& rows() {
 }
 
 Experiment experiment(const Row& row, const std::string& model, const RandomCluster& cluster,
-                      const std::string& strategy, std::int64_t devices) {
-  return row.global_batch ? Experiment::with_global_batch(model, cluster.text(), strategy, batch * devices)
-                          : Experiment(model, cluster.text(), strategy, batch);
+                      const std::string& strategy, std::int64_t devices,
+                      const TrainingOptions& options = {}) {
+  return row.global_batch
+             ? Experiment::with_global_batch(model, cluster.text(), strategy, batch * devices, options)
+             : Experiment(model, cluster.text(), strategy, {batch, std::nullopt, {"test", 1, 1}}, options);
 }
 
 void check_laws(const Row& row, const Trial& trial) {
@@ -277,6 +281,33 @@ TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, o
         check_laws(row, {it.graph(), part, it.cost(), phase.plan, replay(phase.plan, part, it.cost(), {})});
       }
     }
+}
+
+TEST_CASE("laws of every strategy that takes recomputation: the same, with what runs again") {
+  std::set<std::string> taken;
+  for (const Row& row : rows())
+    for (unsigned seed = 1; seed <= 14; ++seed) {
+      Dice dice(seed);
+      const std::string model = random_model(dice);
+      const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+      const auto devices = static_cast<int>(plain.machine().devices.size());
+      const std::string strategy = row.strategy(
+          dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+      CAPTURE(row.name);
+      CAPTURE(seed);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      if (!experiment(row, model, cluster, strategy, devices).takes_recomputation()) continue;
+      taken.insert(row.name);
+      TrainingOptions options;
+      options.recompute = dice.coin() ? Recomputation::blocks : Recomputation::sqrt;
+      const Experiment it = experiment(row, model, cluster, strategy, devices, options);
+      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+    }
+  for (const char* name : {"single", "elastic"}) CHECK(taken.contains(name));
+  for (const char* name : {"pipeline", "pardnn"}) CHECK(!taken.contains(name));
 }
 
 TEST_CASE("laws of every strategy: one device does what it does without any strategy") {

@@ -71,6 +71,38 @@ TEST_CASE("more bandwidth or less latency never slows a ring in chunks down") {
   }
 }
 
+TEST_CASE("recomputation costs the time of what runs again, and no memory but the image it begins with") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    const std::string model = random_model(dice);
+    RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+    cluster.nodes = "[{name: n, count: 1, server: box}]";
+    cluster.devices = 1;
+    cluster.interconnect = "{kind: none}";
+    CAPTURE(seed);
+    CAPTURE(model);
+    TrainingOptions options;
+    const auto run = [&](Recomputation how) {
+      options.recompute = how;
+      return Experiment(model, cluster.text(), "{kind: single, micro_batches: 2}",
+                        {batch, std::nullopt, {"test", 1, 1}}, options);
+    };
+    const ReplayResult plain = run(Recomputation::none).run();
+    for (const Recomputation how : {Recomputation::blocks, Recomputation::sqrt}) {
+      const Experiment experiment = run(how);
+      double again_s = 0;
+      for (const Operation& op : experiment.graph().operations)
+        if (op.again)
+          again_s += 2 * experiment.cost().time_s(op.work, batch / 2, experiment.machine().device_types[0]);
+      const ReplayResult result = experiment.run();
+      CHECK(same(result.step_time_s, plain.step_time_s + again_s));
+      // A network that begins with pooling would not keep the image.
+      CHECK(result.endpoints[0].peak_memory_bytes <=
+            plain.endpoints[0].peak_memory_bytes + 4 * 3 * 16 * 16 * batch / 2);
+    }
+  }
+}
+
 TEST_CASE("slower devices never speed a step up, and sending while computing never slows it down") {
   for (unsigned seed = 1; seed <= 120; ++seed) {
     Dice dice(seed);

@@ -21,13 +21,14 @@ class Experiment {
              std::int64_t batch)
       : Experiment(model, cluster, strategy, {batch, std::nullopt, {"test", 1, 1}}) {}
   static Experiment with_global_batch(const std::string& model, const std::string& cluster,
-                                      const std::string& strategy, std::int64_t batch) {
-    return {model, cluster, strategy, {std::nullopt, batch, {"test", 1, 1}}};
+                                      const std::string& strategy, std::int64_t batch,
+                                      const TrainingOptions& options = {}) {
+    return {model, cluster, strategy, {std::nullopt, batch, {"test", 1, 1}}, options};
   }
   Experiment(const std::string& model, const std::string& cluster, const std::string& strategy,
-             const BatchSpec& batch)
+             const BatchSpec& batch, const TrainingOptions& options = {})
       : model_(read_model(parse_yaml(model, "model"))),
-        graph_(build_training_graph(model_, {})),
+        graph_(build_training_graph(model_, options)),
         cost_(Precision::fp32),
         batch_(batch),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
@@ -43,6 +44,7 @@ class Experiment {
   const CostModel& cost() const { return cost_; }
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
+  bool takes_recomputation() const { return strategy_->refuses_recomputation().empty(); }
   std::vector<RunPhase> phases() const { return strategy_->phases({graph_, machine_, cost_, batch_}); }
 
  private:
