@@ -190,9 +190,9 @@ class Scheduler {
     return held;
   }
 
-  /// Images are those of the part under way.
+  /// All images become those of the part under way.
   Spread of_part(const Spread& spread) const {
-    if (spread.over != Over::images || part_ == 0) return spread;
+    if (spread.over != Over::images || spread.cut->size == part().images.size) return spread;
     return {Over::images, std::make_shared<Cut>(part().images)};
   }
 
@@ -213,9 +213,11 @@ class Scheduler {
     std::vector<Held>& converted = converted_[at(input)];
     for (const Held& held : converted)
       if (same(held.spread, needed)) return held;
-    for (const Held& held : converted)
-      if (held.spread.over == Over::whole) return convert(held, needed, "", reader, 0);
-    const Held& source = made.spread.over == Over::partial && !converted.empty() ? converted.front() : made;
+    const auto whole = std::find_if(converted.begin(), converted.end(),
+                                    [](const Held& held) { return held.spread.over == Over::whole; });
+    const Held& source = whole != converted.end()                                  ? *whole
+                         : made.spread.over == Over::partial && !converted.empty() ? converted.front()
+                                                                                   : made;
     const Held held = convert(source, needed, model().layers[at(input)].name, reader, tensor_bytes(input));
     converted.push_back(held);
     return held;
