@@ -43,8 +43,8 @@ std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes
   return fill(graph, bucket_bytes, all_elements(graph), false);
 }
 
-std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes,
-                                 const std::vector<double>& elements) {
+std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
+                                    const std::vector<double>& elements) {
   return fill(graph, bucket_bytes, elements, false);
 }
 
