@@ -189,6 +189,10 @@ TEST_CASE("hybrid: schemes b and c send as much as a, and run the fully connecte
         for (const PlanOp& op : task.ops)
           if (op.name.starts_with("fc7.weight_gradient"))
             images += op.images * static_cast<double>(role.members.size()), ++times;
+    // Losses are everybody's in every part: logits and their gradients go from each of four to the others.
+    for (const Communication& comm : experiment.plan().communications)
+      if (comm.name.starts_with("all-to-all"))
+        CHECK(experiment.plan().patterns[comm.pattern].rounds[0].pairs.size() == 4 * 3);
     CHECK(images == 4 * 128);  // every device all images, with a quarter of the features
     CHECK(times == (scheme == "a" ? 1 : 4) * static_cast<double>(experiment.plan().roles.size()));
   }
@@ -328,11 +332,11 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
         "adaptive_avg_pool, "
         "conv2d, dropout, flatten, linear, max_pool, relu");
   CHECK(group("layers: flatten, layout: height") ==
-        "strategy:1:50: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
+        "strategy:1:51: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
         "allowed "
         "for it: batch, replicated");
   CHECK(group("layers: conv1, layout: filter, layouts: 1") ==
-        "strategy:1:56: strategy.groups[0].layouts: unknown key (did you mean 'layout'?); known here: kind, "
+        "strategy:1:57: strategy.groups[0].layouts: unknown key (did you mean 'layout'?); known here: kind, "
         "layers, "
         "layout");
 }
