@@ -119,7 +119,8 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.reconfigurations.empty(); }))
     columns.push_back(column(runs, "pauses", true, pauses));
   columns.push_back(column(runs, "bottleneck", true, [](const RunResult& r) {
-    return fmt::format("{} {}", r.bottleneck.kind == "compute" ? "compute" : r.bottleneck.name,
+    const bool by_kind = r.bottleneck.kind == "compute" || r.bottleneck.kind == "latency";
+    return fmt::format("{} {}", by_kind ? r.bottleneck.kind : r.bottleneck.name,
                        percent(r.bottleneck.utilization));
   }));
   return columns;

@@ -47,7 +47,7 @@ BucketUses find_uses(const TrainingGraph& graph, const std::vector<Bucket>& buck
     // Losses and gradient sums have a layer, but do not read its parameters.
     const bool reads = op.reader == Operation::no_reader && op.work.kind != KernelKind::softmax_loss;
     const std::size_t bucket = reads ? bucket_of_layer[op.layer] : none;
-    const bool turns = std::exchange(forward, forward && op.phase == Phase::forward) != forward;
+    const bool turns = std::exchange(forward, forward && op.phase == Phase::forward && !op.again) != forward;
     if (result.uses.empty() || turns) result.uses.push_back({none, id, id});
     if (bucket != none && result.uses.back().bucket != none && result.uses.back().bucket != bucket)
       result.uses.push_back({bucket, id, id});
