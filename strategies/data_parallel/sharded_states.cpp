@@ -189,10 +189,11 @@ class ProgramWriter {
   }
 
   void gather(std::size_t u, TaskId after) {
-    gathers_.push_back(messages_.add(
-        role_,
-        fmt::format("all-gather bucket {} for {}", use(u).bucket, graph_.operations[use(u).first].name),
-        buckets_[use(u).bucket].bytes, true, {after}));
+    const std::string suffix = options_.micro_batches > 1 ? fmt::format(" #{}", u / uses_.uses.size()) : "";
+    gathers_.push_back(messages_.add(role_,
+                                     fmt::format("all-gather bucket {} for {}{}", use(u).bucket,
+                                                 graph_.operations[use(u).first].name, suffix),
+                                     buckets_[use(u).bucket].bytes, true, {after}));
   }
 
   /// The gradients of the oldest bucket that is still whole go when its sums are there.
