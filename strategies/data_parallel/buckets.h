@@ -25,7 +25,8 @@ std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes
 std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes,
                                  const std::vector<double>& elements);
 
-/// As the first, but all tensors of a layer stay together: what an operation reads or makes lies in one bucket.
+/// As the first, but all tensors of a layer stay together: what an operation reads or makes lies in one
+/// bucket.
 std::vector<Bucket> fill_buckets_by_layer(const TrainingGraph& graph, double bucket_bytes);
 
 /// One bucket a parameter tensor, in the same order.
