@@ -121,7 +121,7 @@ void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& t
 
 LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel& cost) {
   LowerBound bound;
-  if (plan.service && plan.service->quorum > 0) return bound;
+  if (plan.endless || (plan.service && plan.service->quorum > 0)) return bound;
   if (plan.service && plan.service->max_lead != Service::unbounded) {
     Plan without_waiting = plan;
     without_waiting.service->max_lead = Service::unbounded;

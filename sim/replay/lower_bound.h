@@ -20,7 +20,7 @@ struct FullLink {
 /// What no replay of a plan can go below, found without sharing out links.
 struct LowerBound {
   double step_time_s = 0;
-  /// Exactly what the replay will find, by device; empty for plans with a service, whose steps are means.
+  /// Exactly what the replay will find, by device; empty where steps are means (services, endless runs).
   std::vector<double> compute_s;
   double critical_compute_s = 0;  ///< of the device that finishes last when messages never meet
   std::optional<FullLink> link;   ///< where it, rather than the longest path, gives the bound
@@ -34,7 +34,8 @@ struct LowerBound {
 /// makes no message shorter. With a service whose clients do not wait for each other every step of a client
 /// is such a sum, and the mean over clients of their rates falls when steps get longer; a bound on the lead
 /// (ssp) only adds waiting and is left out. What a quorum answers depends on the order of arrivals, which
-/// sharing changes: no bound (0) there.
+/// sharing changes, and the step of an endless run is a difference of two times, which may shrink when both
+/// grow: no bound (0) there.
 ///
 /// Links: let r be the earliest time at which the messages of a set of communications can begin to cross a
 /// link, by the path above, B their bytes on that link, and q the least compute time that still follows, on
