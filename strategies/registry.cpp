@@ -93,9 +93,15 @@ const std::vector<StrategyEntry>& strategy_registry() {
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
        {{"stages", "devices / replicas | a number", "parts of the network"},
-        {"replicas", "1 | a number", "pipelines side by side, that sum their gradients stage by stage"},
+        {"replicas", "auto | a number | a list",
+         "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
+         "auto: one pipeline, whose stages have several where devices are left over and partition is "
+         "optimal"},
         {"micro_batches", "1 | a number",
          "parts of a pipeline's share of the batch, accumulated before the update"},
+        {"weights", "flush | stash | double_buffered",
+         "1f1b: the pipeline runs empty before an update; or never does, and keeps a version of its weights "
+         "for each update while a micro-batch is under way (PipeDream), or two (PipeDream-2BW)"},
         {"schedule", "1f1b | gpipe | naive",
          "order on a device: forward and backward in turn, all forward first, or one micro-batch after the "
          "other"},

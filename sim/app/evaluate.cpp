@@ -69,6 +69,8 @@ void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machin
     StageResult& row = result.stages.emplace_back();
     row.device = machine.devices[stage.devices.front()].name;
     row.layers = stage.layers;
+    row.weight_versions = stage.weight_versions;
+    row.staleness = stage.staleness;
     for (const EndpointId d : stage.devices) {
       const EndpointUsage& usage = replayed.endpoints[d];
       row.replicas.push_back(machine.devices[d].name);
@@ -151,8 +153,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   for (const Host& host : machine.hosts)
     result.energy_j += machine.host_types[host.type].host_power_w * replayed.step_time_s;
   fill_links(machine, replayed, result);
-  if (replayed.staleness)
-    result.staleness = StalenessSummary{replayed.staleness->mean, replayed.staleness->max};
+  if (replayed.staleness) result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
+  if (run.plan.staleness) result.staleness = run.plan.staleness;
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
   result.bottleneck = find_bottleneck(machine, replayed);

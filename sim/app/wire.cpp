@@ -113,6 +113,8 @@ constexpr auto stage_fields = [](auto& archive, auto& stage) {
   archive.list(stage.layers, text_field);
   archive.number(stage.compute_s);
   archive.number(stage.peak_memory_bytes);
+  archive.number(stage.weight_versions);
+  archive.number(stage.staleness);
 };
 
 constexpr auto partition_fields = [](auto& archive, auto& partition) {

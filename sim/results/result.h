@@ -58,18 +58,14 @@ struct ReconfigurationResult {
   bool operator==(const ReconfigurationResult&) const = default;
 };
 
-/// Updates that a worker's parameters had missed when its gradient was applied (docs/strategies.md).
-struct StalenessSummary {
-  double mean = 0, max = 0;
-  bool operator==(const StalenessSummary&) const = default;
-};
-
 /// A stage of a pipeline.
 struct StageResult {
   std::string device;                 ///< of its first replica
   std::vector<std::string> replicas;  ///< all its devices
   std::vector<std::string> layers;
   double compute_s = 0, peak_memory_bytes = 0;  ///< of the replica that computes longest, of the fullest one
+  std::int64_t weight_versions = 1;             ///< that each replica keeps
+  Staleness staleness{};
   bool operator==(const StageResult&) const = default;
 };
 
@@ -97,7 +93,7 @@ struct RunResult {
   /// last phase, but peak_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
-  std::optional<StalenessSummary> staleness;  ///< of asynchronous and stale-synchronous training
+  std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates
   /// Pipelines: share of the step that their devices do not compute in, on average; stages in order. Nothing
   /// where the strategy has none.
   std::optional<double> bubble_fraction;

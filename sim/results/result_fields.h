@@ -75,6 +75,8 @@ inline constexpr auto stage_fields = [](auto& archive, auto& stage) {
   archive.texts("layers", stage.layers);
   archive.field("compute_s", stage.compute_s);
   archive.field("peak_memory_bytes", stage.peak_memory_bytes);
+  archive.field("weight_versions", stage.weight_versions);
+  archive.object("staleness", stage.staleness, staleness_fields);
 };
 
 inline constexpr auto partition_fields = [](auto& archive, auto& partition) {

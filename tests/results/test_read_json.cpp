@@ -51,7 +51,7 @@ Results full_results() {
   run.per_device.push_back({"\"<&>\n\xC3\xB6", 0.1, 1e-300, 2, 3, 0.1, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}});
   run.phases = {{0, 2, 0, 1.5, 10, 4, 5, 7}, {9, 4, 20.25, 1, 20, 2, 3, 6}};
   run.reconfigurations = {{8, 2, 4, 0.125, 9}};
-  run.staleness = StalenessSummary{1.5, 3};
+  run.staleness = Staleness{1.5, 3};
   run.bubble_fraction = 0.25;
   run.stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}, {"n2", {"n2", "n3"}, {}, 0.25, 8}};
   run.partition = PartitionSummary{"hypergraph", 1e6, 5e5, 1.0625};
