@@ -49,6 +49,14 @@ void add_threads(const PreparedRun& run, const ReplayResult& replayed, EndpointI
   std::size_t lane = 0;
   for (std::vector<TraceSpan>& spans : in_lanes(std::move(messages)))
     process.threads.push_back({fmt::format("{} messages {}", name, ++lane), std::move(spans)});
+  if (endpoint >= run.machine.devices.size()) return;
+  TraceMemory memory{fmt::format("{} memory", name), {}};
+  for (const MemoryPoint& point : memory_of(replayed, run.plan, run.machine, run.cost, endpoint)) {
+    // Several changes at one time are one point.
+    if (!memory.points.empty() && memory.points.back().time_s == point.time_s) memory.points.pop_back();
+    memory.points.push_back({point.time_s, point.bytes});
+  }
+  process.memory.push_back(std::move(memory));
 }
 
 }  // namespace
