@@ -105,9 +105,14 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return show_command(show); }; });
   }
   void add_calibrate() {
-    CLI::App* sub = app.add_subcommand("calibrate", "fit a device's efficiencies to measured times");
-    sub->add_option("PROFILE", calibrate.profile, "measured speeds (CSV, docs/cost_model.md)")->required();
-    sub->add_option("--device", calibrate.device, "device of the catalogue")->required();
+    CLI::App* sub =
+        app.add_subcommand("calibrate", "fit a device's efficiencies, or a link, to measured times");
+    sub->add_option(
+           "PROFILE", calibrate.profiles,
+           "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
+           "nccl-tests' all_reduce_perf")
+        ->required();
+    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {

@@ -38,7 +38,8 @@ struct ShowArguments {
 };
 
 struct CalibrateArguments {
-  std::string profile, device;
+  std::vector<std::string> profiles;
+  std::string device;
 };
 
 struct ReproduceArguments {

@@ -30,7 +30,7 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
       << "</style>\n</head>\n<body><main>\n";
   for (const auto section :
        {headline, scaling_section, cost_section, runs_table, time_section, memory_section, elastic_section,
-        pipeline_section, partition_section, schedule_section})
+        pipeline_section, partition_section, search_section, layout_section, schedule_section})
     out << section(context);
   out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);
   out << "</main></body>\n</html>\n";

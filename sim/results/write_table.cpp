@@ -8,6 +8,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
+#include "sim/results/write_search.h"
 
 namespace convoy {
 namespace {
@@ -70,7 +71,9 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   if (std::any_of(point.begin(), point.end(),
                   [](const auto& coordinate) { return coordinate.first == "cluster"; }))
     columns.push_back(column(runs, "cluster", true, [](const RunResult& r) { return shortened(r.cluster); }));
-  columns.push_back(column(runs, "strategy", true, [](const RunResult& r) { return shortened(r.strategy); }));
+  columns.push_back(column(runs, "strategy", true, [](const RunResult& r) {
+    return shortened((r.search ? "auto: " : "") + r.strategy);
+  }));
   for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
   columns.push_back(
       column(runs, "devices", false, [](const RunResult& r) { return std::to_string(r.devices); }));
@@ -156,6 +159,7 @@ std::string table(const Results& results) {
   }
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     text += "\n(!) more than the device's memory: this run would fail\n";
+  text += search_tables(runs);
   text += schedule_table(results.schedules);
   return text;
 }

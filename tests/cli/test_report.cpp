@@ -20,7 +20,7 @@ TEST_CASE("report: the page of a run, made again from its files, has the same by
     REQUIRE(place.convoy(arguments).exit_code == 0);
     const std::string page = place.read("o/report.html");
     CHECK(page.starts_with("<!DOCTYPE html>"));
-    CHECK((page.find("<h2>Timeline of a step</h2>") != std::string::npos) == (arguments.back() == "--trace"));
+    CHECK((page.find("<h2>Timeline</h2>") != std::string::npos) == (arguments.back() == "--trace"));
     place.file("o/report.html", "");
     const Finished again = place.convoy({"report", "o"});
     CHECK(again.exit_code == 0);

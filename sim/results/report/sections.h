@@ -33,6 +33,8 @@ std::string cost_section(const ReportContext& context);    ///< Pareto front of 
 std::string elastic_section(const ReportContext& context);    ///< throughput over time, pauses
 std::string pipeline_section(const ReportContext& context);   ///< load of the stages
 std::string partition_section(const ReportContext& context);  ///< parts and cuts
+std::string search_section(const ReportContext& context);     ///< candidates of `auto`, and why the best is
+std::string layout_section(const ReportContext& context);     ///< of `hybrid`, by layer
 std::string schedule_section(const ReportContext& context);   ///< queues of jobs
 std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);
 std::string machine_section(const ReportContext& context);   ///< busiest links, devices one by one

@@ -186,7 +186,11 @@ std::string timeline_section(const ReportContext& context, const std::vector<Ste
     out += step;
   }
   if (out.empty()) return {};
-  return "<h2>Timeline of a step</h2>\n" + out;
+  return "<h2>Timeline</h2>\n" +
+         html_paragraph(
+             "What the streams did in a step; of runs whose devices change, in the first step of each phase.",
+             "small") +
+         out;
 }
 
 }  // namespace convoy
