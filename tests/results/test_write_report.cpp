@@ -14,7 +14,7 @@ namespace {
 
 std::string report(const Results& results) {
   std::ostringstream out;
-  write_report(results, out);
+  write_report(results, {}, out);
   return out.str();
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("report: the curve over devices has each run's throughput and the idea
   std::vector<std::string> titles;
   for (const XmlElement* mark : chart.all("circle")) titles.push_back(mark->children.front().text);
   CHECK(titles ==
-        std::vector<std::string>{"run 1: ring all-reduce, 1 devices: 10.0 images/s, scaling 100 %",
+        std::vector<std::string>{"run 1: ring all-reduce, 1 device: 10.0 images/s, scaling 100 %",
                                  "run 2: ring all-reduce, 2 devices: 20.0 images/s, scaling 100 %",
                                  "run 3: ring all-reduce, 4 devices: 40.0 images/s, scaling 100 %"});
   // The ring scales ideally, so its points lie on the line.
