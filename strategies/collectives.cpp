@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace convoy {
 namespace {
@@ -63,6 +66,90 @@ Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
   return pattern;
 }
 
+/// Half of a hierarchical all-reduce over n hosts with g ranks each: ring rounds inside the hosts, and g ring
+/// rounds of S/g between them, side by side.
+struct HierarchicalRounds {
+  Round inside, between;
+};
+
+HierarchicalRounds hierarchical_rounds(const std::vector<EndpointId>& ranks,
+                                       const std::vector<std::vector<Position>>& hosts,
+                                       const Machine& machine, RingOrder order) {
+  const std::size_t n = hosts.size(), g = hosts.front().size();
+  const auto shares = static_cast<double>(g);
+  HierarchicalRounds result;
+  for (const std::vector<std::vector<Position>>& rings : rings_by_host(ranks, machine, order)) {
+    const Round round = ring_round(rings, 1.0 / (shares * static_cast<double>(rings.size())), g - 1);
+    result.inside.repeat = round.repeat;
+    result.inside.pairs.insert(result.inside.pairs.end(), round.pairs.begin(), round.pairs.end());
+    result.inside.fractions.insert(result.inside.fractions.end(), round.pairs.size(), round.fractions[0]);
+  }
+  result.between = {{}, {1.0 / (shares * static_cast<double>(n))}, static_cast<std::uint32_t>(n - 1)};
+  for (std::size_t local = 0; local < g; ++local)
+    for (std::size_t h = 0; h < n; ++h)
+      result.between.pairs.emplace_back(hosts[h][local], hosts[(h + 1) % n][local]);
+  return result;
+}
+
+bool equal_hosts(const std::vector<std::vector<Position>>& hosts) {
+  return std::all_of(hosts.begin(), hosts.end(),
+                     [&](const auto& host) { return host.size() == hosts.front().size(); });
+}
+
+/// Whether there is no more than one host, or no more than one rank on each: a ring is all there is to do.
+bool flat(const std::vector<std::vector<Position>>& hosts, std::size_t ranks) {
+  return hosts.size() < 2 || hosts.size() == ranks;
+}
+
+/// Rounds of recursive halving of so many `active` positions, a power of two: from the farthest partner on.
+std::vector<Round> halving_rounds(const std::vector<Position>& active) {
+  std::vector<Round> rounds;
+  double fraction = 0.5;
+  for (std::size_t distance = active.size() / 2; distance > 0; distance /= 2, fraction /= 2) {
+    Round round{{}, {fraction}, 1};
+    for (std::size_t i = 0; i < active.size(); ++i) round.pairs.emplace_back(active[i], active[i ^ distance]);
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+/// A reduce-scatter of these ranks, or the all-gather that undoes it.
+std::vector<Round> scatter_rounds(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                                  const Machine& machine, RingOrder order, bool gather) {
+  const std::size_t n = ranks.size();
+  if (n < 2) return {};
+  if (algorithm == AllReduceAlgorithm::halving_doubling) {
+    const std::vector<Round> halving = halving_rounds(all_positions(n));
+    return gather ? mirrored(halving) : halving;
+  }
+  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
+  if (algorithm == AllReduceAlgorithm::ring || flat(hosts, n)) {
+    const std::vector<std::vector<Position>> rings = find_rings(ranks, machine, order);
+    return {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), n - 1)};
+  }
+  const HierarchicalRounds rounds = hierarchical_rounds(ranks, hosts, machine, order);
+  if (gather) return {rounds.between, rounds.inside};
+  return {rounds.inside, rounds.between};
+}
+
+Pattern scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                        const Machine& machine, double bytes, RingOrder order, bool gather) {
+  if (algorithm != AllReduceAlgorithm::automatic)
+    return {{ranks}, scatter_rounds(algorithm, ranks, machine, order, gather)};
+  Pattern best;
+  double best_s = std::numeric_limits<double>::infinity();
+  for (const AllReduceAlgorithm candidate :
+       {AllReduceAlgorithm::ring, AllReduceAlgorithm::halving_doubling, AllReduceAlgorithm::hierarchical}) {
+    if (!why_no_scatter(candidate, ranks, machine).empty()) continue;
+    Pattern pattern{{ranks}, scatter_rounds(candidate, ranks, machine, order, gather)};
+    const double time_s = estimate_s(pattern, machine, bytes);
+    if (time_s >= best_s) continue;
+    best = std::move(pattern);
+    best_s = time_s;
+  }
+  return best;
+}
+
 }  // namespace
 
 Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
@@ -94,12 +181,7 @@ Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks) {
   }
   std::vector<Round> reduce;
   if (extra > 0) reduce.push_back(fold_in);
-  double fraction = 0.5;
-  for (std::size_t distance = power / 2; distance > 0; distance /= 2, fraction /= 2) {
-    Round round{{}, {fraction}, 1};
-    for (std::size_t i = 0; i < power; ++i) round.pairs.emplace_back(active[i], active[i ^ distance]);
-    reduce.push_back(std::move(round));
-  }
+  append(reduce, halving_rounds(active));
   pattern.rounds = reduce;
   append(pattern.rounds, mirrored(reduce));
   return pattern;
@@ -108,23 +190,12 @@ Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks) {
 Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
                                 RingOrder order) {
   const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
-  const std::size_t n = hosts.size(), g = hosts.empty() ? 0 : hosts.front().size();
-  if (n < 2 || n == ranks.size()) return ring_all_reduce(ranks, machine, order);
-  if (std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host.size() != g; }))
-    return hierarchical_by_leaders(ranks, hosts);
-  const auto shares = static_cast<double>(g);
-  Round inside;
-  for (const std::vector<std::vector<Position>>& rings : rings_by_host(ranks, machine, order)) {
-    const Round round = ring_round(rings, 1.0 / (shares * static_cast<double>(rings.size())), g - 1);
-    inside.repeat = round.repeat;
-    inside.pairs.insert(inside.pairs.end(), round.pairs.begin(), round.pairs.end());
-    inside.fractions.insert(inside.fractions.end(), round.pairs.size(), round.fractions[0]);
-  }
-  Round between{{}, {1.0 / (shares * static_cast<double>(n))}, static_cast<std::uint32_t>(2 * (n - 1))};
-  for (std::size_t local = 0; local < g; ++local)
-    for (std::size_t h = 0; h < n; ++h)
-      between.pairs.emplace_back(hosts[h][local], hosts[(h + 1) % n][local]);
-  return {{ranks}, {inside, between, inside}};
+  if (flat(hosts, ranks.size())) return ring_all_reduce(ranks, machine, order);
+  if (!equal_hosts(hosts)) return hierarchical_by_leaders(ranks, hosts);
+  const HierarchicalRounds rounds = hierarchical_rounds(ranks, hosts, machine, order);
+  Round between = rounds.between;
+  between.repeat *= 2;
+  return {{ranks}, {rounds.inside, between, rounds.inside}};
 }
 
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
@@ -151,6 +222,31 @@ Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<Endpo
     best_s = time_s;
   }
   return best;
+}
+
+Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                               const Machine& machine, double bytes, RingOrder order) {
+  return scatter_pattern(algorithm, ranks, machine, bytes, order, false);
+}
+
+Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order) {
+  return scatter_pattern(algorithm, ranks, machine, bytes, order, true);
+}
+
+std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine) {
+  if (algorithm == AllReduceAlgorithm::tree)
+    return "a tree has no reduce-scatter or all-gather; use ring, halving_doubling, hierarchical or auto";
+  if (algorithm == AllReduceAlgorithm::halving_doubling && !std::has_single_bit(ranks.size()))
+    return fmt::format(
+        "halving_doubling scatters over a power of two of devices, found {}; use ring, hierarchical or auto",
+        ranks.size());
+  if (algorithm != AllReduceAlgorithm::hierarchical) return "";
+  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
+  if (flat(hosts, ranks.size()) || equal_hosts(hosts)) return "";
+  return "hierarchical scatters over hosts of as many devices each, found different numbers; use ring or "
+         "auto";
 }
 
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) {

@@ -44,6 +44,23 @@ inline const std::vector<std::string> all_reduce_algorithm_names{"ring", "tree",
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 
+/// Half an all-reduce of S bytes, as a pattern of Communication::bytes = S: after a reduce-scatter every rank
+/// has its 1/N of the sum; after an all-gather every rank has the 1/N of all. Every rank sends and receives
+/// (N-1)/N S. ring: the first or second half of ring_all_reduce, (N-1) (alpha + S/(N B)). halving_doubling:
+/// recursive halving, or doubling, log2 N alpha + (N-1)/N S/B. hierarchical: inside the hosts first, then
+/// between them; or the other way round. automatic: of those that there are, as all_reduce_pattern.
+/// Source: Thakur, Rabenseifner & Gropp, Int. J. High Perform. Comput. Appl. 19(1), 2005, sections 4.1, 4.4.
+/// @pre why_no_scatter(algorithm, ranks, machine) is empty
+Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                               const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
+Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
+
+/// Why an algorithm cannot scatter the result equally over these ranks, for an error; empty where it can:
+/// a tree sums everything in one place, halving and doubling needs a power of two, hierarchical equal hosts.
+std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine);
+
 /// Time of a pattern alone on the machine, if every round waits for the last: the sum over rounds of their
 /// repetitions times (greatest latency + greatest bytes / bandwidth of a link). A choice between algorithms,
 /// not a prediction.

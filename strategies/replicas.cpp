@@ -91,6 +91,15 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
   return classes;
 }
 
+double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
+                          std::int64_t micro_batches) {
+  if (replicas.images % micro_batches != 0)
+    throw InputError(input.batch.pos,
+                     fmt::format("training: {} images a device do not divide into {} micro-batches",
+                                 replicas.images, micro_batches));
+  return static_cast<double>(replicas.images / micro_batches);
+}
+
 Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state,
                   std::size_t replica_count) {
   const DeviceType& type = input.machine.device_types[replicas.device_type];

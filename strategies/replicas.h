@@ -29,6 +29,11 @@ struct ReplicaClass {
 ///         fewer images than devices.
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares);
 
+/// Images of each of a replica's `micro_batches` equal parts. @throws InputError (at batch.pos) where its
+/// share does not divide.
+double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
+                          std::int64_t micro_batches);
+
 /// The role of a replica class without its program: members, streams "compute" and "communication", resident
 /// memory.
 /// @param keeps_optimizer_state false where a parameter server keeps it.

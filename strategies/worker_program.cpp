@@ -55,14 +55,18 @@ ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph,
   return add_micro_batches(role, graph, {micro_batches.begin(), micro_batches.end()}, cuts);
 }
 
-TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after) {
+TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share) {
   const PlanOps plan_op(graph);
   Task task;
   task.name = "update";
   task.after = std::move(after);
-  for (OpId id = 0; id < graph.operations.size(); ++id)
-    if (graph.operations[id].phase == Phase::update)
-      task.ops.push_back(plan_op(id, 1, graph.operations[id].name));
+  for (OpId id = 0; id < graph.operations.size(); ++id) {
+    if (graph.operations[id].phase != Phase::update) continue;
+    task.ops.push_back(plan_op(id, 1, graph.operations[id].name));
+    Work& work = task.ops.back().work;
+    for (double* cost : {&work.flops_per_image, &work.flops_fixed, &work.bytes_per_image, &work.bytes_fixed})
+      *cost *= share;
+  }
   role.program.push_back(std::move(task));
   return static_cast<TaskId>(role.program.size() - 1);
 }

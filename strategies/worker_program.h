@@ -29,6 +29,7 @@ ForwardBackward add_forward_backward(Role& role, const TrainingGraph& graph,
                                      const std::vector<OpId>& cuts);
 
 /// Appends the optimizer's step as one task that waits for `after`.
-TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after);
+/// @param share of every layer's parameters that this member updates (sharded optimizer states)
+TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share = 1);
 
 }  // namespace convoy

@@ -159,7 +159,10 @@ DeviceType load_device(const std::string& name, const SourcePos& pos) {
   if (!std::binary_search(known.begin(), known.end(), name))
     throw InputError(pos, fmt::format("unknown device '{}'{}; the catalogue has {}", name,
                                       suggestion(name, known), list_of(known, known.size())));
-  return read_device(load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name)), name);
+  const YamlNode file = load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
+  DeviceType device = read_device(file, name);
+  device.framework_reserves = !file.find("reserved");
+  return device;
 }
 
 std::vector<std::string> device_names() { return data_names(folder); }

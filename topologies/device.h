@@ -77,8 +77,9 @@ struct DeviceType {
   std::map<Precision, double> peak_flops;  ///< FLOP/s by precision; a precision that is absent cannot be run
   double memory_bytes = 0;
   double memory_bandwidth_Bps = 0;
-  double launch_overhead_s = 0;  ///< per operation with work, before its kernel runs
-  double reserved_bytes = 0;     ///< framework context and allocator reserve (0 inline unless given)
+  double launch_overhead_s = 0;     ///< per operation with work, before its kernel runs
+  double reserved_bytes = 0;        ///< what a process has reserved of the memory before it allocates
+  bool framework_reserves = false;  ///< a GPU of the catalogue without `reserved`: it is the framework's
   double idle_power_w = 0, peak_power_w = 0;
   std::array<Efficiency, 4> efficiency;  ///< by Precision
   std::vector<std::pair<std::string, std::string>>

@@ -38,6 +38,7 @@ struct CommandLine {
   ShowArguments show;
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
+  ReportArguments report;
   PartitionArguments partition;
 
   CommandLine() {
@@ -53,6 +54,7 @@ struct CommandLine {
     add_show();
     add_calibrate();
     add_reproduce();
+    add_report();
     add_partition();
   }
 
@@ -119,6 +121,11 @@ struct CommandLine {
         ->check(CLI::IsMember(reproduction_names()));
     sub->add_flag("--json", reproduce.json, "as JSON");
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
+  }
+  void add_report() {
+    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    sub->add_option("DIR", report.folder, "folder of the run")->required();
+    sub->callback([this] { command = [this] { return report_command(report); }; });
   }
   void add_partition() {
     CLI::App* sub = app.add_subcommand("partition", "place the operations of a graph on devices");

@@ -47,6 +47,10 @@ struct ReproduceArguments {
   bool json = false;
 };
 
+struct ReportArguments {
+  std::string folder;  ///< of a finished run
+};
+
 struct PartitionArguments {
   std::string graph;
   std::string method = "pardnn";  ///< one of partition_method_names()
@@ -64,6 +68,7 @@ Exit check_command(const CheckArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
+Exit report_command(const ReportArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
 
 std::vector<std::string> show_subjects();           ///< "models", "devices", ...

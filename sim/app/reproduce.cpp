@@ -106,20 +106,29 @@ double predict(const ScalingRow& row, double images_per_s_of_one) {
   return simulate(Preparer(experiment).prepare(0), false).result.throughput_images_per_s;
 }
 
-}  // namespace
-
-double Reproduction::mean_error() const {
+template <class Counts>
+double mean_of(const std::vector<ReproducedRow>& rows, Counts counts) {
   double sum = 0;
   std::size_t count = 0;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor) sum += std::abs(row.error), ++count;
+    if (counts(row)) sum += std::abs(row.error), ++count;
   return count ? sum / static_cast<double>(count) : 0;
+}
+
+}  // namespace
+
+double Reproduction::mean_error() const {
+  return mean_of(rows, [](const ReproducedRow& row) { return !row.anchor && !row.fitted; });
+}
+
+double Reproduction::fitted_error() const {
+  return mean_of(rows, [](const ReproducedRow& row) { return row.fitted; });
 }
 
 double Reproduction::worst_error() const {
   double worst = 0;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
+    if (!row.anchor && !row.fitted && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
   return worst;
 }
 

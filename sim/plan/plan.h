@@ -112,6 +112,9 @@ struct Service {
   struct Exchange {
     CommId push = 0,
            pull = 0;  ///< the pairs of pull are those of push the other way round, in the same order
+    /// That a server's CPUs add up of a push, as Communication::bytes: those of the push unless given (they
+    /// differ where gradients are sent compressed).
+    std::optional<double> added_bytes = std::nullopt;
   };
   static constexpr std::uint32_t unbounded = std::numeric_limits<std::uint32_t>::max();
 
@@ -128,10 +131,30 @@ struct Service {
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };
 
+/// Programs that are a stretch of an endless run whose steps overlap, from its first step on: pipelines that
+/// are never flushed. What a replay says of "the step" is then the mean of a steady stretch of it.
+struct EndlessRun {
+  struct End {
+    std::uint32_t role;
+    TaskId task;
+  };
+  std::vector<std::vector<End>> steps;  ///< of each step, what all members of these roles must have done
+  std::size_t steady_steps = 0;         ///< after so many steps the first members have nothing more to do
+  std::vector<double> uses_per_step;    ///< by pattern: how many of its communications a step has
+};
+
+/// Updates that a gradient's parameters had missed when it was applied, over gradients and tensors.
+struct Staleness {
+  double mean = 0, max = 0;
+  bool operator==(const Staleness&) const = default;
+};
+
 /// A stage of a pipeline, as the strategy describes it.
 struct PipelineStage {
   std::vector<EndpointId> devices;  ///< its replicas
   std::vector<std::string> layers;
+  std::uint32_t weight_versions = 1;  ///< that each of them keeps
+  Staleness staleness{};
 };
 
 /// What a partition of the training graph's work over devices costs, where the strategy makes one.
@@ -143,17 +166,31 @@ struct PartitionSummary {
   bool operator==(const PartitionSummary&) const = default;
 };
 
+/// Consecutive layers that are shared out among the devices in one way, where the strategy decides it layer
+/// by layer.
+struct LayerGroup {
+  std::string layout;  ///< "batch", "filter"
+  std::vector<std::string> layers;
+  double parameter_bytes = 0;  ///< of one copy of their parameters on the device that has most
+  double exchange_bytes = 0;   ///< sent in a step for the tensors that they read, and for their gradients
+  double gradient_bytes = 0;   ///< sent in a step to sum weight gradients
+  bool operator==(const LayerGroup&) const = default;
+};
+
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
   double images = 0;               ///< of one step, over all devices: the global batch
   std::optional<Service> service;  ///< where given, a step is the mean time in which `images` are learnt from
-  bool tells_staleness = false;    ///< workers may miss updates: results tell how many, even if none
+  std::optional<EndlessRun> endless{};
+  bool tells_staleness = false;          ///< workers may miss updates: results tell how many, even if none
+  std::optional<Staleness> staleness{};  ///< where programs decide it, not their timing
   // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
   // have.
   std::vector<PipelineStage> stages{};
   std::optional<PartitionSummary> partition;
+  std::vector<LayerGroup> layouts{};
 };
 
 }  // namespace convoy

@@ -115,6 +115,8 @@ void validate_service(const Plan& plan, const Machine& machine) {
     const Communication& pull = plan.communications[exchange.pull];
     require(is_way_back(plan.patterns[push.pattern], plan.patterns[pull.pattern]),
             "'{}' is not the way back of '{}'", pull.name, push.name);
+    require(is_size(exchange.added_bytes.value_or(0)), "servers add up {} bytes of '{}'",
+            exchange.added_bytes.value_or(0), push.name);
   }
   require(2 * service.exchanges.size() == plan.communications.size(),
           "{} communications of a plan with a service, {} of them its exchanges", plan.communications.size(),
@@ -123,6 +125,22 @@ void validate_service(const Plan& plan, const Machine& machine) {
           service.max_lead, service.measured_steps);
   require(service.quorum <= (service.exchanges.empty() ? 0 : service.clients.size()),
           "{} pushes of {} clients make an update", service.quorum, service.clients.size());
+}
+
+void validate_endless(const Plan& plan) {
+  const EndlessRun& run = *plan.endless;
+  require(!plan.service, "an endless run with a service");
+  require(run.steady_steps >= 2 && run.steady_steps <= run.steps.size(),
+          "an endless run of {} steps of which {} are steady", run.steps.size(), run.steady_steps);
+  require(run.uses_per_step.size() == plan.patterns.size(), "{} of {} patterns are used in a step",
+          run.uses_per_step.size(), plan.patterns.size());
+  for (const double uses : run.uses_per_step) require(is_size(uses), "a pattern is used {} times", uses);
+  for (const std::vector<EndlessRun::End>& step : run.steps) {
+    require(!step.empty(), "a step of an endless run has no end");
+    for (const EndlessRun::End& end : step)
+      require(end.role < plan.roles.size() && end.task < plan.roles[end.role].program.size(),
+              "a step ends with task {} of role {}", end.task, end.role);
+  }
 }
 
 }  // namespace
@@ -156,6 +174,7 @@ void validate(const Plan& plan, const Machine& machine) {
       for (const EndpointId e : group)
         require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
   if (plan.service) validate_service(plan, machine);
+  if (plan.endless) validate_endless(plan);
 }
 
 }  // namespace convoy

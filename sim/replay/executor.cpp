@@ -16,6 +16,7 @@
 #include "sim/replay/message_groups.h"
 #include "sim/replay/service_desk.h"
 #include "sim/replay/steady_state.h"
+#include "sim/replay/step_watch.h"
 
 namespace convoy {
 namespace {
@@ -58,12 +59,12 @@ struct Progress {
 class Executor final : private MessageListener {
  public:
   Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-           const std::vector<bool>& one_by_one, const Folding& folding)
+           const std::vector<bool>& one_by_one, const Folding& folding, Contention contention)
       : plan_(plan),
         machine_(machine),
         cost_(cost),
         folding_(folding),
-        engine_(capacities(), largest_flow_bytes()),
+        engine_(capacities(), largest_flow_bytes(), contention),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
         messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
@@ -71,6 +72,7 @@ class Executor final : private MessageListener {
       desk_.emplace(plan, machine, table, folding, engine_, courier_, static_cast<MessageListener&>(*this));
       steady_.emplace(*plan.service, folding);
     }
+    if (plan.endless) watch_.emplace(*plan.endless, folding);
     for (const Role& role : plan.roles) programs_.push_back(analyse(role));
     for (std::size_t c = 0; c < folding.endpoints.size(); ++c) {
       const std::uint32_t role = folding.endpoint_role[c];
@@ -103,6 +105,7 @@ class Executor final : private MessageListener {
     result_.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
     result_.port_busy_s = link_clock_.port_busy_s(engine_.now_s());
     result_.pace.assign(progress_.size(), 1);
+    if (watch_) show_one_step();
     return std::move(result_);
   }
 
@@ -121,6 +124,23 @@ class Executor final : private MessageListener {
     for (std::size_t s = 0; s < program.streams.size(); ++s) try_stream(c, s);
     for (const TaskId t : program.streamless)
       if (progress_[c].missing[t] == 0) start(c, t);
+  }
+
+  /// Of an endless run: the mean over a steady stretch.
+  void show_one_step() {
+    const auto [open, close, steps] = watch_->steady();
+    const auto of_step = [&](const std::vector<double>& from, const std::vector<double>& to) {
+      std::vector<double> result;
+      for (std::size_t i = 0; i < from.size(); ++i) result.push_back((to[i] - from[i]) / steps);
+      return result;
+    };
+    result_.end_s = (close.now_s - open.now_s) / steps;
+    const std::vector<double> compute_s = of_step(open.compute_s, close.compute_s);
+    const std::vector<double> exposed_comm_s = of_step(open.exposed_comm_s, close.exposed_comm_s);
+    for (std::size_t c = 0; c < progress_.size(); ++c)
+      result_.usage[c] = {compute_s[c], exposed_comm_s[c], result_.end_s};
+    result_.link_busy_s = of_step(open.link_busy_s, close.link_busy_s);
+    result_.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
   }
 
   // --- plans with a service: clients repeat their programs until every one has been measured ---
@@ -194,15 +214,16 @@ class Executor final : private MessageListener {
     if (!steady_->is_over()) begin_step(c);
   }
 
-  /// The clocks at one moment.
-  struct Readings {
-    double now_s = 0;
-    std::vector<double> link_busy_s, port_busy_s, adding_s;
-  };
-  Readings readings() const {
+  Readings readings() {
     const double now_s = engine_.now_s();
-    Readings result{now_s, link_clock_.link_busy_s(now_s), link_clock_.port_busy_s(now_s), {}};
-    for (std::uint32_t c = 0; c < progress_.size(); ++c) result.adding_s.push_back(desk_->adding_s(c, now_s));
+    Readings result{now_s, link_clock_.link_busy_s(now_s), link_clock_.port_busy_s(now_s), {}, {}, {}};
+    for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+      DeviceClock& clock = progress_[c].clock;
+      clock.advance(now_s);
+      result.compute_s.push_back(clock.compute_s());
+      result.exposed_comm_s.push_back(clock.exposed_comm_s());
+      result.adding_s.push_back(desk_ ? desk_->adding_s(c, now_s) : 0);
+    }
     return result;
   }
 
@@ -303,6 +324,7 @@ class Executor final : private MessageListener {
         try_stream(c, static_cast<std::size_t>(next_stream));
     }
     if (stream != Task::no_stream) try_stream(c, static_cast<std::size_t>(stream));
+    if (watch_ && watch_->ends_step(result_.timelines[c].role, t)) watch_->keep(readings());
     if (steady_ && progress.done_count == progress.done.size()) end_step(c);
   }
 
@@ -338,6 +360,7 @@ class Executor final : private MessageListener {
   MessageGroups messages_;
   std::optional<ServiceDesk> desk_;
   std::optional<SteadyState> steady_;
+  std::optional<StepWatch> watch_;
   Readings open_, closed_;                     ///< when the measurement begins and ends
   std::vector<double> step_began_s_;           ///< by endpoint class
   std::vector<std::vector<TaskTimes>> shown_;  ///< by endpoint class: the step that timelines show
@@ -352,8 +375,8 @@ class Executor final : private MessageListener {
 }  // namespace
 
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-                  const std::vector<bool>& one_by_one, const Folding& folding) {
-  return Executor(plan, machine, cost, table, one_by_one, folding).run();
+                  const std::vector<bool>& one_by_one, const Folding& folding, Contention contention) {
+  return Executor(plan, machine, cost, table, one_by_one, folding, contention).run();
 }
 
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

@@ -12,12 +12,22 @@
 namespace convoy {
 namespace {
 
+/// What the communications of each pattern carry in a step. Those of one pattern in an endless run are equal.
+std::vector<double> step_bytes(const Plan& plan) {
+  std::vector<double> bytes(plan.patterns.size(), 0.0);
+  for (const Communication& comm : plan.communications)
+    if (plan.endless)
+      bytes[comm.pattern] = comm.bytes * plan.endless->uses_per_step[comm.pattern];
+    else
+      bytes[comm.pattern] += comm.bytes;
+  return bytes;
+}
+
 /// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as clients of a
 /// service do.
 void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
                  const std::vector<double>& pace, ReplayResult& result) {
-  std::vector<double> pattern_bytes(plan.patterns.size(), 0.0);
-  for (const Communication& comm : plan.communications) pattern_bytes[comm.pattern] += comm.bytes;
+  const std::vector<double> pattern_bytes = step_bytes(plan);
   for (const Flow& flow : table.flows) {
     if (flow.link_count == 0) continue;
     const std::uint32_t pattern = table.groups[flow.group].pattern;

@@ -87,7 +87,9 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
     exchange_of_[exchange.push] = exchange_of_[exchange.pull] = x;
     for (const auto& [server, lanes] : by_pattern.at(plan.communications[exchange.push].pattern)) {
       Desk desk;
-      desk.bytes = plan.communications[exchange.push].bytes;
+      desk.push_bytes = plan.communications[exchange.push].bytes;
+      desk.pull_bytes = plan.communications[exchange.pull].bytes;
+      desk.added_bytes = exchange.added_bytes.value_or(desk.push_bytes);
       desk.lanes = lanes;
       desk.accounts.resize(lanes.size());
       for (std::uint32_t position = 0; position < lanes.size(); ++position)
@@ -147,7 +149,7 @@ void ServiceDesk::send(std::uint32_t client_class, std::size_t exchange) {
   for (const auto& [desk, position] : turn(client_class, exchange).lanes) {
     const Lane& lane = lanes_[desks_[desk].lanes[position]];
     if (service_.quorum > 0) desks_[desk].accounts[position].steps = versions_[client_class];
-    const double bytes = desks_[desk].bytes * table_.flows[folding_.flows[lane.push]].fraction;
+    const double bytes = desks_[desk].push_bytes * table_.flows[folding_.flows[lane.push]].fraction;
     courier_.launch_for_ends(lane.push, bytes,
                              [this, desk, position, client_class, exchange](std::uint32_t, std::uint32_t) {
                                Turn& turn = this->turn(client_class, exchange);
@@ -164,7 +166,7 @@ void ServiceDesk::arrive(std::uint32_t desk, std::uint32_t position) {
     return;
   }
   const auto adder = adder_.find(lane.server);
-  const double bytes = desks_[desk].bytes * table_.flows[folding_.flows[lane.push]].fraction;
+  const double bytes = desks_[desk].added_bytes * table_.flows[folding_.flows[lane.push]].fraction;
   if (adder == adder_.end() || bytes == 0) {
     apply(desk, position);
     return;
@@ -229,7 +231,7 @@ void ServiceDesk::answer(std::uint32_t desk_id, std::uint32_t position) {
   desk.accounts[position].answered_at_s = engine_.now_s();
   // The oldest of what a client gets is what its next step counts as made from.
   next_version_[client] = std::min(next_version_[client], desk.version);
-  const double bytes = desk.bytes * table_.flows[folding_.flows[lane.pull]].fraction;
+  const double bytes = desk.pull_bytes * table_.flows[folding_.flows[lane.pull]].fraction;
   courier_.launch_for_ends(
       lane.pull, bytes, [this, client, exchange = exchange_of_desk_[desk_id]](std::uint32_t, std::uint32_t) {
         Turn& turn = this->turn(client, exchange);

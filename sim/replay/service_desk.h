@@ -63,7 +63,7 @@ class ServiceDesk {
   };
   /// One exchange on one class of servers.
   struct Desk {
-    double bytes = 0;  ///< of the exchange: Communication::bytes
+    double push_bytes = 0, pull_bytes = 0, added_bytes = 0;  ///< of the exchange, as Communication::bytes
     std::vector<std::uint32_t> lanes;
     std::vector<Account> accounts;       ///< by position in lanes
     std::vector<std::uint32_t> waiting;  ///< positions of lanes whose answer waits

@@ -58,19 +58,34 @@ struct ReconfigurationResult {
   bool operator==(const ReconfigurationResult&) const = default;
 };
 
-/// Updates that a worker's parameters had missed when its gradient was applied (docs/strategies.md).
-struct StalenessSummary {
-  double mean = 0, max = 0;
-  bool operator==(const StalenessSummary&) const = default;
-};
-
 /// A stage of a pipeline.
 struct StageResult {
   std::string device;                 ///< of its first replica
   std::vector<std::string> replicas;  ///< all its devices
   std::vector<std::string> layers;
   double compute_s = 0, peak_memory_bytes = 0;  ///< of the replica that computes longest, of the fullest one
+  std::int64_t weight_versions = 1;             ///< that each replica keeps
+  Staleness staleness{};
   bool operator==(const StageResult&) const = default;
+};
+
+/// What became of one candidate of a search over strategies.
+struct CandidateResult {
+  std::string strategy;  ///< label, with what tells it from candidates of the same label
+  YamlNode candidate;    ///< its `strategy:` mapping
+  std::string
+      outcome;  ///< "best" | "beaten" | "pruned" | "does_not_fit" | "cannot_run" | "failed" | "unknown"
+  std::optional<double> value;  ///< of the objective, where it was simulated
+  std::optional<double> bound;  ///< of the objective: no simulation gives better; where it was planned
+  std::string reason;           ///< a sentence: why it is not the best
+};
+
+/// `strategy: {kind: auto}`: the run is that of the best candidate.
+struct SearchSummary {
+  std::string objective;
+  std::int64_t simulated = 0;
+  bool proven = true;                    ///< no candidate can be better: none was left out for want of budget
+  std::vector<CandidateResult> ranking;  ///< best first
 };
 
 struct RunResult {
@@ -97,12 +112,14 @@ struct RunResult {
   /// last phase, but peak_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
-  std::optional<StalenessSummary> staleness;  ///< of asynchronous and stale-synchronous training
+  std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates
   /// Pipelines: share of the step that their devices do not compute in, on average; stages in order. Nothing
   /// where the strategy has none.
   std::optional<double> bubble_fraction;
   std::vector<StageResult> stages;
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
+  std::optional<SearchSummary> search;        ///< where the strategy was searched for
+  std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
 };
 
 struct Manifest {

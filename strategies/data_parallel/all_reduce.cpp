@@ -6,7 +6,10 @@
 #include <limits>
 
 #include "strategies/collectives.h"
+#include "strategies/data_parallel/all_reduce_options.h"
 #include "strategies/data_parallel/buckets.h"
+#include "strategies/data_parallel/compression.h"
+#include "strategies/data_parallel/sharded_states.h"
 #include "strategies/replicas.h"
 #include "strategies/worker_program.h"
 
@@ -15,86 +18,90 @@ namespace {
 
 constexpr double default_bucket_bytes =
     25.0 * 1024 * 1024;  // PyTorch DistributedDataParallel, bucket_cap_mb=25
-constexpr int communication_stream = 1;
-
-struct AllReduceOptions {
-  AllReduceAlgorithm algorithm;
-  RingOrder rings;
-  double bucket_bytes;
-  bool overlap;
-  Fidelity fidelity;
-  Shares shares;
-  std::int64_t micro_batches;
-};
 
 class AllReduce : public Strategy {
  public:
   explicit AllReduce(const AllReduceOptions& options) : options_(options) {}
 
   std::string label() const override {
-    return fmt::format("{} all-reduce{}",
+    return fmt::format("{} all-reduce{}{}{}",
                        all_reduce_algorithm_names[static_cast<std::size_t>(options_.algorithm)],
-                       options_.overlap ? "" : ", no overlap");
+                       options_.zero > 0 ? fmt::format(", ZeRO-{}", options_.zero) : "",
+                       label_of(options_.compression), options_.overlap ? "" : ", no overlap");
   }
 
   std::string_view refuses_recomputation() const override { return {}; }
 
   Plan plan(const StrategyInput& input) const override {
+    const bool alone = input.machine.devices.size() == 1;
+    if (options_.zero > 0 && !alone && !input.graph.parameters.empty()) return plan_sharded(options_, input);
     Plan plan;
     const std::vector<ReplicaClass> replicas = share_batch(input, options_.shares);
-    const std::vector<Bucket> buckets = fill_buckets(input.graph, options_.bucket_bytes);
-    const bool alone = input.machine.devices.size() == 1;
-    if (!alone) add_communications(plan, input, buckets);
+    const std::vector<Bucket> buckets =
+        alone ? std::vector<Bucket>{} : fill_buckets(input.graph, options_.bucket_bytes);
+    const Compressor compressor(options_.compression, input.graph, input.machine.devices.size());
+    add_communications(plan, input, buckets, compressor);
     for (const ReplicaClass& replica : replicas) {
       plan.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
-      plan.roles.push_back(worker(input, replica, alone ? std::vector<Bucket>{} : buckets));
+      plan.roles.push_back(worker(input, replica, buckets, compressor));
     }
     return plan;
   }
 
  private:
-  void add_communications(Plan& plan, const StrategyInput& input, const std::vector<Bucket>& buckets) const {
+  void add_communications(Plan& plan, const StrategyInput& input, const std::vector<Bucket>& buckets,
+                          const Compressor& compressor) const {
     std::vector<EndpointId> ranks(input.machine.devices.size());
     for (EndpointId d = 0; d < ranks.size(); ++d) ranks[d] = d;
+    // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
+    const bool gathers = options_.compression.kind == Compression::Kind::top_k;
+    if (const std::string reason = why_no_scatter(options_.algorithm, ranks, input.machine);
+        gathers && !buckets.empty() && !reason.empty())
+      throw InputError(options_.algorithm_pos,
+                       fmt::format("strategy.algorithm: with compression: top_k, {}", reason));
     for (std::size_t b = 0; b < buckets.size(); ++b) {
+      const double bytes = compressor.sent_bytes(buckets[b].bytes) * (gathers ? ranks.size() : 1.0);
       // Only `auto` may choose another algorithm for another size.
       if (b == 0 ||
-          (options_.algorithm == AllReduceAlgorithm::automatic && buckets[b].bytes != buckets[b - 1].bytes))
-        plan.patterns.push_back(
-            all_reduce_pattern(options_.algorithm, ranks, input.machine, buckets[b].bytes, options_.rings));
-      plan.communications.push_back({fmt::format("all-reduce bucket {}", b),
-                                     static_cast<std::uint32_t>(plan.patterns.size() - 1), buckets[b].bytes,
+          (options_.algorithm == AllReduceAlgorithm::automatic && bytes != plan.communications[b - 1].bytes))
+        plan.patterns.push_back((gathers ? all_gather_pattern : all_reduce_pattern)(
+            options_.algorithm, ranks, input.machine, bytes, options_.rings));
+      plan.communications.push_back({fmt::format("{} bucket {}", gathers ? "all-gather" : "all-reduce", b),
+                                     static_cast<std::uint32_t>(plan.patterns.size() - 1), bytes,
                                      options_.fidelity, input.machine.collective_overhead_s});
     }
   }
 
-  Role worker(const StrategyInput& input, const ReplicaClass& replica,
-              const std::vector<Bucket>& buckets) const {
+  Role worker(const StrategyInput& input, const ReplicaClass& replica, const std::vector<Bucket>& buckets,
+              const Compressor& compressor) const {
     const bool dealt = input.batch.dealt.has_value();
-    if (!dealt && replica.images % options_.micro_batches != 0)
-      throw InputError(input.batch.pos,
-                       fmt::format("training: {} images a device do not divide into {} micro-batches",
-                                   replica.images, options_.micro_batches));
+    const double images = dealt ? 0 : micro_batch_images(input, replica, options_.micro_batches);
     Role role = replica_role(input, replica, true, input.machine.devices.size());
     std::vector<OpId> cuts;
     if (options_.overlap)
       for (const Bucket& bucket : buckets) cuts.push_back(bucket.ready);
     const ForwardBackward compute =
         dealt ? add_forward_backward(role, input.graph, replica.micro_batches, cuts)
-              : add_forward_backward(role, input.graph,
-                                     static_cast<double>(replica.images / options_.micro_batches),
-                                     options_.micro_batches, cuts);
+              : add_forward_backward(role, input.graph, images, options_.micro_batches, cuts);
     std::vector<TaskId> before_update{compute.last};
     for (std::size_t b = 0; b < buckets.size(); ++b) {
+      const TaskId ready = options_.overlap ? compute.task_of[b] : compute.last;
+      compressor.add_compression(role, ready, b, buckets[b].bytes);
       Task task;
       task.kind = Task::Kind::collective;
-      task.name = fmt::format("all-reduce bucket {}", b);
+      task.name =
+          fmt::format("{} bucket {}",
+                      options_.compression.kind == Compression::Kind::top_k ? "all-gather" : "all-reduce", b);
       task.stream = communication_stream;
-      task.after = {options_.overlap ? compute.task_of[b] : compute.last};
+      task.after = {ready};
       task.comm = static_cast<CommId>(b);
       before_update.push_back(static_cast<TaskId>(role.program.size()));
       role.program.push_back(std::move(task));
     }
+    if (compressor.active())
+      for (std::size_t b = 0; b < buckets.size(); ++b)
+        before_update.push_back(
+            compressor.add_decompression(role, b, buckets[b].bytes, before_update[b + 1]));
     add_update(role, input.graph, std::move(before_update));
     return role;
   }
@@ -105,17 +112,24 @@ class AllReduce : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
-  AllReduceOptions options{};
+  AllReduceOptions options;
   options.algorithm =
       static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+  options.algorithm_pos = map.pos("algorithm");
   options.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
   options.overlap = map.flag_or("overlap", true);
-  options.bucket_bytes =
-      map.quantity_or("bucket", Dimension::bytes,
-                      options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
+  options.zero = static_cast<int>(map.integer_or("zero", 0, 0, 3));
+  options.bucket_bytes = map.quantity_or(
+      "bucket", Dimension::bytes,
+      options.overlap || options.zero >= 2 ? default_bucket_bytes : std::numeric_limits<double>::infinity(),
+      true);
   options.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
   options.shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
   options.micro_batches = map.integer_or("micro_batches", 1, 1, 1'000'000);
+  options.compression = read_compression(map);
+  if (options.zero > 0 && options.compression.kind != Compression::Kind::none)
+    map.fail("compression",
+             "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");
   return std::make_unique<AllReduce>(options);
 }
 

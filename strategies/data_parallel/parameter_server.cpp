@@ -17,10 +17,10 @@ class ParameterServer : public Strategy {
   explicit ParameterServer(const ServerOptions& options) : options_(options) {}
 
   std::string label() const override {
-    return fmt::format("{} {} parameter server{}{}{}{}", options_.servers,
+    return fmt::format("{} {} parameter server{}{}{}{}{}", options_.servers,
                        options_.dedicated ? "dedicated" : "colocated", options_.servers == 1 ? "" : "s",
                        mode_label(), options_.local_aggregation ? ", local aggregation" : "",
-                       options_.overlap ? "" : ", no overlap");
+                       label_of(options_.compression), options_.overlap ? "" : ", no overlap");
   }
   std::uint32_t dedicated_hosts(std::uint32_t) const override {
     return options_.dedicated ? options_.servers : 0;
@@ -95,6 +95,11 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
              "has no meaning with sharding: tensor, which sends tensor by tensor; use sharding: even");
   options.bucket_bytes = bucket_bytes;
   options.shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
+  options.compression = read_compression(map);
+  if (options.compression.kind == Compression::Kind::top_k && options.local_aggregation)
+    map.fail("compression",
+             "top_k with local_aggregation: how many of a node's gradients differ in index is not known; "
+             "leave out one of the two");
   read_mode(map, options);
   return std::make_unique<ParameterServer>(options);
 }

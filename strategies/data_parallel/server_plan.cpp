@@ -29,7 +29,10 @@ TaskId add_sum(Role& role, std::string name, double seconds, std::vector<TaskId>
 class Builder {
  public:
   Builder(const ServerOptions& options, const StrategyInput& input)
-      : options_(options), input_(input), machine_(input.machine) {
+      : options_(options),
+        input_(input),
+        machine_(input.machine),
+        compressor_(options.compression, input.graph, 1) {
     const auto nodes =
         static_cast<std::uint32_t>(std::count_if(machine_.hosts.begin(), machine_.hosts.end(),
                                                  [](const Host& host) { return host.device_count > 0; }));
@@ -133,10 +136,17 @@ class Builder {
 
   Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
     const double bytes = messages_[m].bytes;
-    plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first, bytes});
+    plan_.communications.push_back(
+        {fmt::format("push {} to {}", m, whom), patterns.first, compressor_.sent_bytes(bytes)});
     plan_.communications.push_back({fmt::format("pull {} from {}", m, whom), patterns.second, bytes});
     const auto last = static_cast<CommId>(plan_.communications.size() - 1);
-    return {last - 1, last};
+    return {last - 1, last, added_bytes(m)};
+  }
+
+  /// What the CPUs of a host add up of one push of message m: gradients, or pairs of index and gradient.
+  double added_bytes(std::size_t m) const {
+    const double bytes = messages_[m].bytes;
+    return options_.compression.kind == Compression::Kind::top_k ? compressor_.sent_bytes(bytes) : bytes;
   }
 
   /// Workers that push to their node's host are told apart by its number of devices: they use different
@@ -156,15 +166,20 @@ class Builder {
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
     Role role = replica_role(input_, replica, false, machine_.devices.size());
     std::vector<OpId> cuts;
+    std::vector<TaskId> sent;
     if (options_.overlap)
       for (const PushMessage& message : messages_) cuts.push_back(message.ready);
     const ForwardBackward compute =
         add_forward_backward(role, input_.graph, static_cast<double>(replica.images), 1, cuts);
     for (std::size_t m = 0; m < messages_.size(); ++m) {
-      add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push,
-                  {options_.overlap ? compute.task_of[m] : compute.last});
+      const TaskId ready = options_.overlap ? compute.task_of[m] : compute.last;
+      compressor_.add_compression(role, ready, m, messages_[m].bytes);
+      sent.push_back(
+          add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push, {ready}));
       add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges[m].pull, {});
     }
+    for (std::size_t m = 0; m < messages_.size(); ++m)
+      compressor_.add_release(role, m, messages_[m].bytes, sent[m]);
     plan_.roles.push_back(std::move(role));
   }
 
@@ -222,7 +237,7 @@ class Builder {
   /// A host's part in message m up to the updated parameters; returns the update's task, if this host serves
   /// it.
   std::vector<TaskId> add_sums(Role& role, const HostDuty& duty, std::size_t m) const {
-    const double bytes = messages_[m].bytes, rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
+    const double bytes = added_bytes(m), rate = machine_.host_types[duty.type].reduce_bandwidth_Bps;
     std::vector<TaskId> before;
     if (duty.device_count > 0) {
       const TaskId pushed = add_message(role, Task::Kind::receive, fmt::format("node's gradients {}", m),
@@ -256,6 +271,7 @@ class Builder {
   const ServerOptions& options_;
   const StrategyInput& input_;
   const Machine& machine_;
+  Compressor compressor_;
   Plan plan_;
   std::vector<EndpointId> servers_, clients_;
   std::vector<PushMessage> messages_;

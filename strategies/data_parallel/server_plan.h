@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "strategies/data_parallel/compression.h"
 #include "strategies/data_parallel/shards.h"
 #include "strategies/replicas.h"
 #include "strategies/strategy.h"
@@ -28,6 +29,7 @@ struct ServerOptions {
   ServerMode mode = ServerMode::sync;
   std::uint32_t staleness = 0;                ///< mode ssp
   std::uint32_t backup_workers = 0;           ///< mode sync
+  Compression compression;                    ///< of what workers push; they get whole parameters back
   SourcePos servers_pos, backup_workers_pos;  ///< of the numbers, for errors
 
   /// Whether workers go on one by one. ssp with staleness 0 is sync.

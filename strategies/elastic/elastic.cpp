@@ -116,6 +116,8 @@ std::unique_ptr<Strategy> read_inner(YamlMap map) {
   for (const char* key : {"micro_batches", "shares"})
     if (map.has(key))
       map.fail(key, "elastic shares the batch out itself; see strategy.balance and strategy.micro_batch");
+  if (map.has("zero"))
+    map.fail("zero", "elastic moves whole states when devices come and go; leave it out");
   std::unique_ptr<Strategy> inner = read_all_reduce(map);
   map.finish();
   return inner;

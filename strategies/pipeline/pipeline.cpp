@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "strategies/pipeline/pipeline_partition.h"
@@ -12,24 +13,28 @@
 namespace convoy {
 namespace {
 
+constexpr std::int64_t many = 1'000'000;
 const std::vector<std::string> schedule_names{"naive", "gpipe", "1f1b"};
 const std::vector<std::string> recompute_names{"never", "always", "except_last"};
+const std::vector<std::string> weights_names{"flush", "stash", "double_buffered"};
 const std::vector<std::string> neighbour_names{"auto", "stages", "replicas"};
 
 enum class Neighbours : std::uint8_t { automatic, stages, replicas };
 
 struct PipelineOptions {
   std::optional<std::int64_t> stages;
-  std::optional<std::int64_t> replicas;
+  std::optional<std::int64_t> replicas;       ///< pipelines side by side
+  std::vector<std::uint32_t> stage_replicas;  ///< of each stage, where given
   std::int64_t micro_batches;
   PipelineSchedule schedule;
+  Weights weights;
   PartitionMethod partition;
   std::vector<std::pair<std::string, SourcePos>>
       begins;  ///< `begins`: first layer of each stage but the first
   Recompute recompute;
   Neighbours neighbours;
   AllReduceAlgorithm algorithm;
-  SourcePos stages_pos;
+  SourcePos stages_pos, replicas_pos, weights_pos;
 };
 
 /// A pipeline cut and placed.
@@ -48,8 +53,11 @@ class Pipeline : public Strategy {
       return n ? fmt::format(fmt::runtime(format), *n) : std::string{};
     };
     return fmt::format(
-        "pipeline {}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
+        "pipeline {}{}{}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
+        options_.weights == Weights::flush ? std::string{}
+                                           : " " + weights_names[static_cast<std::size_t>(options_.weights)],
         count(", {} stages", options_.stages), count(" x {}", options_.replicas),
+        options_.stage_replicas.empty() ? "" : fmt::format(" {}", fmt::join(options_.stage_replicas, "-")),
         options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
   }
 
@@ -81,8 +89,10 @@ class Pipeline : public Strategy {
     const std::int64_t devices = device_count(input);
     Counts counts{0, options_.replicas.value_or(1), false};
     counts.stages = options_.stages.value_or(devices / counts.replicas);
-    counts.spread = !options_.replicas && options_.partition == PartitionMethod::optimal &&
-                    options_.begins.empty() && counts.stages < devices;
+    if (!options_.stage_replicas.empty()) check_stage_replicas(devices);
+    counts.spread = !options_.stage_replicas.empty() ||
+                    (!options_.replicas && options_.partition == PartitionMethod::optimal &&
+                     options_.begins.empty() && counts.stages < devices);
     if (!counts.spread && counts.stages * counts.replicas != devices)
       throw InputError(
           options_.stages_pos,
@@ -97,14 +107,48 @@ class Pipeline : public Strategy {
                        fmt::format("strategy.stages: the model has {} layers that run a kernel, too few for "
                                    "{} stages",
                                    units.size(), counts.stages));
-    if (counts.spread && counts.stages * options_.micro_batches < devices)
+    if (options_.weights == Weights::flush && counts.spread &&
+        counts.stages * options_.micro_batches < devices)
       throw InputError(
           options_.stages_pos,
           fmt::format("strategy.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
                       "stage's replicas take them in turn",
                       counts.stages, devices, options_.micro_batches,
                       options_.micro_batches == 1 ? "" : "es"));
+    const std::int64_t slots = devices / counts.replicas;
+    if (options_.weights == Weights::double_buffered && counts.stages > 1 && options_.micro_batches < slots)
+      throw InputError(
+          options_.weights_pos,
+          fmt::format(
+              "strategy.weights: double_buffered needs as many micro_batches as a pipeline has devices, "
+              "at least {}, and there {} {}: else more than two versions would be in use; stash keeps "
+              "as many as needed",
+              slots, options_.micro_batches == 1 ? "is" : "are", options_.micro_batches));
     return counts;
+  }
+
+  void check_stage_replicas(std::int64_t devices) const {
+    const std::int64_t sum =
+        std::accumulate(options_.stage_replicas.begin(), options_.stage_replicas.end(), std::int64_t{0});
+    if (sum != devices)
+      throw InputError(options_.replicas_pos,
+                       fmt::format("strategy.replicas: the stages have {} replicas together, and the cluster "
+                                   "has {} devices",
+                                   sum, devices));
+    PipelineShape shape;
+    shape.micro_batches = options_.micro_batches;
+    shape.weights = options_.weights;
+    for (const std::uint32_t replicas : options_.stage_replicas)
+      if (!slots_allowed(shape, replicas))
+        throw InputError(
+            options_.replicas_pos,
+            fmt::format(
+                "strategy.replicas: {} replicas of a stage take {} micro-batch{} in turn: {}", replicas,
+                options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
+                options_.weights == Weights::flush
+                    ? "there must be one for each of them"
+                    : "without flush all need equally many (or micro_batches: 1, an update of one from "
+                      "each)"));
   }
 
   double micro_batch_images(const StrategyInput& input, std::int64_t pipelines) const {
@@ -139,7 +183,9 @@ class Pipeline : public Strategy {
                         options_.micro_batches,
                         micro_batch_images(input, counts.replicas),
                         options_.schedule,
-                        options_.recompute};
+                        options_.recompute,
+                        options_.weights,
+                        options_.stage_replicas};
     const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
     std::optional<Candidate> best;
     for (const bool stages_together : {true, false}) {
@@ -150,6 +196,12 @@ class Pipeline : public Strategy {
       std::vector<StageChoice> choices = options_.begins.empty()
                                              ? partition_pipeline(options_.partition, costs)
                                              : given_cuts(input.graph, units);
+      if (choices.empty())
+        throw InputError(
+            options_.stages_pos,
+            fmt::format("strategy.stages: {} devices cannot be shared out to {} stages so that each "
+                        "stage's replicas have equally many of {} micro-batches",
+                        slot_count, counts.stages, options_.micro_batches));
       const double step_s = costs.step_s(choices);
       if (!best || step_s < best->step_s) best = Candidate{shape, std::move(choices), step_s};
     }
@@ -157,7 +209,10 @@ class Pipeline : public Strategy {
   }
 
   std::vector<StageChoice> given_cuts(const TrainingGraph& graph, const Units& units) const {
-    std::vector<StageChoice> choices{{0, 1}};
+    const auto slots = [&](std::size_t stage) {
+      return options_.stage_replicas.empty() ? 1 : options_.stage_replicas[stage];
+    };
+    std::vector<StageChoice> choices{{0, slots(0)}};
     for (const auto& [name, pos] : options_.begins) {
       const auto unit = std::find_if(units.layers.begin(), units.layers.end(),
                                      [&](std::uint32_t l) { return graph.model.layers[l].name == name; });
@@ -170,7 +225,7 @@ class Pipeline : public Strategy {
                          fmt::format("strategy.begins: '{}' does not come after the layer that the stage "
                                      "before begins with",
                                      name));
-      choices.push_back({first, 1});
+      choices.push_back({first, slots(choices.size())});
     }
     return choices;
   }
@@ -178,17 +233,42 @@ class Pipeline : public Strategy {
   PipelineOptions options_;
 };
 
+/// `replicas`: a number of pipelines, a list with a number for each stage, or auto.
+void read_replicas(YamlMap& map, PipelineOptions& options) {
+  const YamlNode* node = map.find("replicas");
+  if (!node || (node->kind == YamlNode::Kind::scalar && node->scalar == "auto")) return;
+  if (node->kind != YamlNode::Kind::sequence) {
+    options.replicas = map.integer("replicas", 1, many);
+    return;
+  }
+  for (const YamlNode& item : node->items)
+    options.stage_replicas.push_back(
+        static_cast<std::uint32_t>(read_integer(item, map.path_of("replicas"), 1, many)));
+  const auto count = static_cast<std::int64_t>(options.stage_replicas.size());
+  if (count == 0 || (options.stages && *options.stages != count))
+    map.fail("replicas", count == 0 ? std::string("expected a number for each stage, found an empty list")
+                                    : fmt::format("gives replicas of {} stages, and there are {}", count,
+                                                  *options.stages));
+  options.stages = count;
+}
+
 }  // namespace
 
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
-  constexpr std::int64_t many = 1'000'000;
   PipelineOptions options{};
   options.stages_pos = map.pos("stages");
   if (map.has("stages")) options.stages = map.integer("stages", 1, many);
-  if (map.has("replicas")) options.replicas = map.integer("replicas", 1, many);
+  options.replicas_pos = map.pos("replicas");
+  read_replicas(map, options);
   options.micro_batches = map.integer_or("micro_batches", 1, 1, many);
   options.schedule = static_cast<PipelineSchedule>(
       map.choice_or("schedule", schedule_names, static_cast<std::size_t>(PipelineSchedule::one_f_one_b)));
+  options.weights_pos = map.pos("weights");
+  options.weights = static_cast<Weights>(map.choice_or("weights", weights_names, 0));
+  if (options.weights != Weights::flush && options.schedule != PipelineSchedule::one_f_one_b)
+    map.fail("weights",
+             fmt::format("{} needs schedule: 1f1b; the others run the pipeline empty for each update",
+                         weights_names[static_cast<std::size_t>(options.weights)]));
   options.partition = static_cast<PartitionMethod>(
       map.choice_or("partition", partition_method_names, static_cast<std::size_t>(PartitionMethod::optimal)));
   if (const YamlNode* begins = map.find("begins")) {

@@ -17,20 +17,6 @@ bool recomputes(const PipelineShape& shape) {
 
 }  // namespace
 
-std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots) {
-  const std::int64_t own = (shape.micro_batches + slots - 1) / slots;
-  const std::int64_t rest = static_cast<std::int64_t>(shape.slots.size()) - slots_before;
-  switch (shape.schedule) {
-    case PipelineSchedule::naive:
-      return 1;
-    case PipelineSchedule::gpipe:
-      return shape.stages == 1 ? 1 : own;
-    case PipelineSchedule::one_f_one_b:
-      break;
-  }
-  return std::min(own, (rest + slots - 1) / slots);
-}
-
 PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape)
     : shape_(shape), count_(units.size()), options_(input.graph.options) {
   for (Table* table :
@@ -46,23 +32,34 @@ void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
   parameters_before_.assign(count_ + 1, 0.0);
   std::partial_sum(units.parameters.begin(), units.parameters.end(), parameters_before_.begin() + 1);
   const double again = recomputes(shape_) ? 2 : 1;
-  std::vector<std::vector<double>> of_type;  // time of each unit, by device type
+  using Times = std::vector<std::vector<double>>;
+  Times passes, updates;  // time of each unit, by device type
   for (const DeviceType& type : input.machine.device_types) {
-    std::vector<double>& time_s = of_type.emplace_back(count_, 0.0);
-    for (const Operation& op : input.graph.operations)
-      if (op.phase != Phase::update && units.unit_of[op.layer] != no_unit)
-        time_s[units.unit_of[op.layer]] +=
+    passes.emplace_back(count_, 0.0);
+    updates.emplace_back(count_, 0.0);
+    for (const Operation& op : input.graph.operations) {
+      if (units.unit_of[op.layer] == no_unit) continue;
+      if (op.phase == Phase::update)
+        updates.back()[units.unit_of[op.layer]] += input.cost.time_s(op.work, 1, type);
+      else
+        passes.back()[units.unit_of[op.layer]] +=
             (op.phase == Phase::forward ? again : 1) * input.cost.time_s(op.work, shape_.images, type);
+    }
   }
-  for (const std::vector<EndpointId>& slot : shape_.slots) {
-    std::vector<double>& before = time_before_s_.emplace_back(count_ + 1, 0.0);
+  const auto before = [&](const std::vector<EndpointId>& slot, const Times& of_type) {
+    std::vector<double> sums(count_ + 1, 0.0);
     for (std::size_t u = 0; u < count_; ++u) {
       double slowest_s = 0;
       for (const EndpointId e : slot)
         slowest_s =
             std::max(slowest_s, of_type[input.machine.devices[e].type][u] / input.machine.devices[e].speed);
-      before[u + 1] = before[u] + slowest_s;
+      sums[u + 1] = sums[u] + slowest_s;
     }
+    return sums;
+  };
+  for (const std::vector<EndpointId>& slot : shape_.slots) {
+    time_before_s_.push_back(before(slot, passes));
+    update_before_s_.push_back(before(slot, updates));
   }
 }
 
@@ -139,10 +136,20 @@ void PipelineCosts::add_cables(const Machine& machine) {
       result.bandwidth_Bps = std::min(result.bandwidth_Bps, machine.links[link].bandwidth_Bps);
     return result;
   };
-  for (std::size_t q = 0; q < shape_.slots.size(); ++q) {
-    const std::vector<EndpointId>& slot = shape_.slots[q];
-    cables_.push_back(q == 0 ? Cable{} : cable(shape_.slots[q - 1].front(), slot.front()));
-    within_.push_back(slot.size() < 2 ? Cable{} : cable(slot[0], slot[1]));
+  const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
+  const auto slower = [](const Cable& a, const Cable& b) {
+    return Cable{std::min(a.bandwidth_Bps, b.bandwidth_Bps), std::max(a.latency_s, b.latency_s)};
+  };
+  for (std::size_t q = 0; q < slots.size(); ++q)
+    cables_.push_back(q == 0 ? Cable{} : cable(slots[q - 1].front(), slots[q].front()));
+  for (std::size_t first = 0; first < slots.size(); ++first) {
+    const Cable none{std::numeric_limits<double>::infinity(), 0};
+    Cable along = slots[first].size() < 2 ? none : cable(slots[first][0], slots[first][1]);
+    rings_.push_back({none, along});
+    for (std::size_t last = first + 1; last < slots.size(); ++last) {
+      along = slower(along, cables_[last]);
+      rings_.back().push_back(slower(along, cable(slots[last].back(), slots[first].front())));
+    }
   }
 }
 
@@ -154,15 +161,21 @@ double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, std::uin
   return slowest_s;
 }
 
-/// Ring all-reduce of the stage's gradients: 2(N-1) alpha + 2(N-1)/N S/B.
+/// Ring all-reduce of the stage's gradients, 2(N-1) alpha + 2(N-1)/N S/B, shared by the micro-batches of an
+/// update; without flush the update itself as well, of which there is one for every few micro-batches.
 double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                              std::uint32_t slots) const {
   const double n = static_cast<double>(slots * shape_.slots[slots_before].size());
-  if (n < 2) return 0;
-  const Cable& cable = slots > 1 ? cables_[slots_before + 1] : within_[slots_before];
+  const Cable& cable = rings_[slots_before][slots];
   const double bytes =
       (parameters_before_[end] - parameters_before_[begin]) * element_bytes(options_.precision);
-  return 2 * (n - 1) * cable.latency_s + 2 * (n - 1) / n * bytes / cable.bandwidth_Bps;
+  const double ring_s =
+      n < 2 ? 0 : 2 * (n - 1) * cable.latency_s + 2 * (n - 1) / n * bytes / cable.bandwidth_Bps;
+  if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);
+  double update_s = 0;
+  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+    update_s = std::max(update_s, update_before_s_[q][end] - update_before_s_[q][begin]);
+  return (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape_, slots));
 }
 
 double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
@@ -172,7 +185,10 @@ double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::
   const double held = held_bytes_.at(begin, end);
   const double activations =
       recomputes(shape_) ? (flying - 1) * std::min(held, in_bytes_.at(begin, end)) + held : flying * held;
-  return std::accumulate(resident.begin(), resident.end(), 0.0) +
+  const double stashed = static_cast<double>(weight_versions(shape_, slots_before, slots) - 1) *
+                         (parameters_before_[end] - parameters_before_[begin]) *
+                         element_bytes(options_.precision);
+  return std::accumulate(resident.begin(), resident.end(), stashed) +
          shape_.images * (activations + operand_bytes_.at(begin, end));
 }
 
@@ -181,7 +197,7 @@ PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t
   StageCost cost{};
   cost.compute_s = compute_s(begin, end, slots_before, slots);
   const double share = 1.0 / slots;
-  cost.sync_s = sync_s(begin, end, slots_before, slots) / static_cast<double>(shape_.micro_batches);
+  cost.sync_s = sync_s(begin, end, slots_before, slots);
   cost.interval_s = share * cost.compute_s + cost.sync_s;
   if (begin > 0) {
     const Cable& cable = cables_[slots_before];
@@ -205,17 +221,21 @@ PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t
 }
 
 double PipelineCosts::interval_weight() const {
+  if (shape_.endless()) return static_cast<double>(shape_.micro_batches);
   return shape_.schedule == PipelineSchedule::naive ? 0 : static_cast<double>(shape_.micro_batches - 1);
 }
 
 double PipelineCosts::sum_weight() const {
+  if (shape_.endless()) return 0;
   return shape_.schedule == PipelineSchedule::naive ? static_cast<double>(shape_.micro_batches) : 1;
 }
 
 double PipelineCosts::round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
                                    std::uint32_t slots) const {
   const std::int64_t flying = in_flight(shape_, slots_before, slots);
-  if (shape_.schedule != PipelineSchedule::one_f_one_b || flying * slots >= shape_.micro_batches) return 0;
+  if (shape_.schedule != PipelineSchedule::one_f_one_b ||
+      (!shape_.endless() && flying * slots >= shape_.micro_batches))
+    return 0;
   return (cost.compute_s + rest_s) / static_cast<double>(flying * slots);
 }
 

@@ -4,36 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "strategies/pipeline/pipeline_shape.h"
 #include "strategies/pipeline/units.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
-
-enum class PipelineSchedule : std::uint8_t { naive, gpipe, one_f_one_b };
-enum class Recompute : std::uint8_t { never, always, except_last };
-
-/// A pipeline before it is cut. A slot is what one stage of a plain pipeline runs on: a device, or with
-/// `replicas` one of each pipeline. A stage that takes several slots gives its micro-batches to them in turn
-/// (PipeDream's replicated stages).
-struct PipelineShape {
-  std::vector<std::vector<EndpointId>> slots;
-  std::uint32_t stages = 1;
-  std::int64_t micro_batches = 1;  ///< of a pipeline, in a step
-  double images = 1;               ///< of a micro-batch
-  PipelineSchedule schedule = PipelineSchedule::naive;
-  Recompute recompute = Recompute::never;
-};
-
-/// A stage of a cut pipeline: units from first_unit to the next stage's, on the next `slots` slots.
-struct StageChoice {
-  std::uint32_t first_unit, slots;
-  bool operator==(const StageChoice&) const = default;
-};
-
-/// Micro-batches whose activations a stage holds at once: all of its own (GPipe), one (naive), or one for
-/// every slot from it to the pipeline's end, shared among its own slots (1F1B; Narayanan et al., SOSP 2019,
-/// section 3.2, NUM_OPT_ACTIVE_MINIBATCHES).
-std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
 
 /// What a stage made of units [begin, end) would cost, as the partitioners see it: an estimate, since all of
 /// them are compared. All times of one micro-batch.
@@ -44,7 +19,8 @@ class PipelineCosts {
   struct StageCost {
     double compute_s;   ///< forward and backward (and forward again), on the slowest of its devices
     double messages_s;  ///< what it waits for: activations and gradients that it gets, with their latencies
-    double sync_s;      ///< summing gradients over its replicas, a micro-batch's share of it
+    /// Summing gradients over its replicas, a micro-batch's share of it; without flush the update as well.
+    double sync_s;
     /// Time between two micro-batches that it could keep up with: the largest of computing and summing,
     /// getting and sending activations, and the same for gradients.
     double interval_s;
@@ -57,9 +33,9 @@ class PipelineCosts {
 
   /// Step of a cut pipeline: every stage once, and for each further micro-batch the slowest interval,
   ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M sum.
-  /// The makespan of a flow line with equal jobs, with forward and backward taken as one. Under 1F1B an
-  /// interval is also no less than round_trip_s, since a stage has no more micro-batches under way than it
-  /// may hold.
+  /// The makespan of a flow line with equal jobs, with forward and backward taken as one. Without flush the
+  /// line never runs empty: M max interval. Under 1F1B an interval is also no less than round_trip_s, since a
+  /// stage has no more micro-batches under way than it may hold.
   double step_s(const std::vector<StageChoice>& stages) const;
   bool fits(const std::vector<StageChoice>& stages) const;
   /// Time from a micro-batch's forward on a stage to the end of its backward, over those under way meanwhile.
@@ -100,15 +76,16 @@ class PipelineCosts {
   PipelineShape shape_;
   std::size_t count_;
   TrainingOptions options_;
-  std::vector<std::vector<double>> time_before_s_;  ///< by slot: of all units before a unit
+  std::vector<std::vector<double>> time_before_s_;    ///< by slot: of all units before a unit
+  std::vector<std::vector<double>> update_before_s_;  ///< the same of their updates
   std::vector<double> parameters_before_;
   Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
-  Table out_bytes_, out_gradient_bytes_;  ///< what later units read of [begin, end); gradients of it
-  Table held_bytes_;                      ///< of an image: made in forward, read in backward
-  Table operand_bytes_;                   ///< of an image: the most that one operation has beside these
-  std::vector<double> capacity_bytes_;    ///< by slot, without what is reserved
-  std::vector<Cable> cables_;             ///< from slot q - 1 to q, by q
-  std::vector<Cable> within_;             ///< between replicas in a slot
+  Table out_bytes_, out_gradient_bytes_;   ///< what later units read of [begin, end); gradients of it
+  Table held_bytes_;                       ///< of an image: made in forward, read in backward
+  Table operand_bytes_;                    ///< of an image: the most that one operation has beside these
+  std::vector<double> capacity_bytes_;     ///< by slot, without what is reserved
+  std::vector<Cable> cables_;              ///< from slot q - 1 to q, by q
+  std::vector<std::vector<Cable>> rings_;  ///< by first and number of slots: the slowest of their ring
 };
 
 }  // namespace convoy

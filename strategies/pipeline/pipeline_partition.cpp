@@ -37,6 +37,7 @@ class Search {
       : units_(costs.unit_count()),
         slots_(costs.slot_count()),
         stages_(costs.shape().stages),
+        stage_slots_(costs.shape().stage_slots),
         price_(std::move(price)) {}
 
   /// The smallest slowest interval. @pre intervals do not depend on rest_s
@@ -66,8 +67,11 @@ class Search {
         for (std::uint32_t after = slots_ - done; after > ahead; --after) {
           const double rest = best[done][at(end, after)].value;
           if (rest == infinity) continue;
-          for (std::uint32_t slots = ahead == 0 ? after : 1; slots + ahead <= after; ++slots)
-            extend(best[done + 1], rest, ahead, end, after, slots, bound_s, add);
+          if (stage_slots_.empty())
+            for (std::uint32_t slots = ahead == 0 ? after : 1; slots + ahead <= after; ++slots)
+              extend(best[done + 1], rest, ahead, end, after, slots, bound_s, add);
+          else if (stage_slots_[ahead] <= after)
+            extend(best[done + 1], rest, ahead, end, after, stage_slots_[ahead], bound_s, add);
         }
     }
     return read_back(best);
@@ -109,6 +113,7 @@ class Search {
   }
 
   std::uint32_t units_, slots_, stages_;
+  std::vector<std::uint32_t> stage_slots_;  ///< empty: free
   Pricing price_;
 };
 
@@ -158,14 +163,15 @@ std::vector<StageChoice> even(const PipelineCosts& costs) {
   const std::uint32_t stages = costs.shape().stages, units = costs.unit_count();
   std::vector<StageChoice> result;
   for (std::uint32_t s = 0; s < stages; ++s)
-    result.push_back({s * (units / stages) + std::min(s, units % stages), 1});
+    result.push_back({s * (units / stages) + std::min(s, units % stages),
+                      costs.shape().stage_slots.empty() ? 1 : costs.shape().stage_slots[s]});
   return result;
 }
 
 std::vector<StageChoice> balanced(const PipelineCosts& costs) {
   Search search(costs, [&](auto begin, auto end, auto before, auto slots, double) {
     const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
-    return Price{cost.messages_s, cost.compute_s};
+    return Price{cost.messages_s, cost.compute_s / slots};
   });
   return search.cheapest(search.fastest()->interval_s)->stages;
 }
@@ -175,7 +181,7 @@ std::vector<StageChoice> optimal(const PipelineCosts& costs) {
     Search search(costs, [&](auto begin, auto end, auto before, auto slots, double rest_s) {
       const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
       return Price{cost.sum_s(), std::max(cost.interval_s, costs.round_trip_s(cost, rest_s, before, slots)),
-                   (cost.fits || !must_fit) && slots <= costs.shape().micro_batches, cost.compute_s / slots};
+                   (cost.fits || !must_fit) && slots_allowed(costs.shape(), slots), cost.compute_s / slots};
     });
     if (auto stages = BoundSearch(search, costs.interval_weight(), costs.sum_weight()).run()) return *stages;
   }

@@ -11,7 +11,8 @@ namespace convoy {
 
 /// The plan of a cut pipeline. Micro-batch m of a stage with n slots is the business of its slot m mod n.
 ///
-/// Orders on a device, of its micro-batches (one step, ended by an update of all parameters):
+/// With flush a plan is one step, ended by an update of all parameters; without, an EndlessRun.
+/// Orders on a device, of its micro-batches:
 ///   naive        forward and backward of one after the other
 ///   gpipe        all forward, then all backward from the last one on (Huang et al., NeurIPS 2019, figure 2)
 ///   one_f_one_b  as many forward as in_flight says, then backward and forward in turn (PipeDream-flush:
@@ -19,7 +20,8 @@ namespace convoy {
 /// A pipeline of one stage is naive in any case: there is nothing to overlap. Outputs leave when a stage's
 /// pass is over, in order, while it goes on; activations, gradients and sums are on streams of their own.
 /// After its last backward a stage sums its gradients over its replicas in one all-reduce, and updates its
-/// parameters. All weights are those of the last update, so no versions of them are kept.
+/// parameters; without flush in the same way after the backward pass that completes an update's
+/// (share_of_update), between the passes of other micro-batches.
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                    const std::vector<StageChoice>& choices, const Stages& stages,
                    AllReduceAlgorithm algorithm);

@@ -43,6 +43,8 @@ class Cutter {
       result_.stages[stage_of_layer(i)].layers.push_back(graph_.model.layers[i].name);
     for (std::uint32_t u = 0; u < units_.size(); ++u)
       result_.stages[stage_of_unit_[u]].parameter_elements += units_.parameters[u];
+    for (const Parameter& parameter : graph_.parameters)
+      ++result_.stages[stage_of_layer(parameter.layer)].parameter_tensors;
   }
 
   /// A gradient's parts come together in the order in which backward reaches its readers, from the last one

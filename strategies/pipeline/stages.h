@@ -32,6 +32,7 @@ struct Stage {
   /// stage got from others, `full_backward` runs the forward pass again first.
   std::vector<StageOp> light_forward, full_backward;
   double parameter_elements = 0;
+  std::size_t parameter_tensors = 0;
 };
 
 /// What goes from one stage to a later one, of one image: outputs in forward, their gradients back.

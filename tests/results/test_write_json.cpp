@@ -97,7 +97,8 @@ TEST_CASE("json: a pipeline's stages, only where there are any") {
   CHECK_FALSE(report["runs"][0].contains("stages"));
   CHECK(report["runs"][1]["bubble_fraction"] == 0.25);
   CHECK(report["runs"][1]["stages"] == json::parse(R"([{"device": "n0", "replicas": ["n0", "n1"],
-      "layers": ["conv", "fc"], "compute_s": 0.5, "peak_memory_bytes": 7}])"));
+      "layers": ["conv", "fc"], "compute_s": 0.5, "peak_memory_bytes": 7,
+      "weight_versions": 1, "staleness": {"mean": 0, "max": 0}}])"));
 }
 
 TEST_CASE("json: values of a sweep keep their type") {
@@ -133,7 +134,7 @@ TEST_CASE("json: a number that is none never gets into a file") {
 TEST_CASE("json: staleness is there where the run has it") {
   RunResult run = run_of("1", 2, 40);
   CHECK_FALSE(json::parse(written({"e", {run}, {}}))["runs"][0].contains("staleness"));
-  run.staleness = StalenessSummary{1.5, 3};
+  run.staleness = Staleness{1.5, 3};
   CHECK(json::parse(written({"e", {run}, {}}))["runs"][0]["staleness"] == json{{"mean", 1.5}, {"max", 3}});
 }
 

@@ -89,3 +89,19 @@ TEST_CASE("every parameter of a model is in one bucket, and none is sent before 
     CHECK(bytes == graph.gradient_bytes());
   }
 }
+
+TEST_CASE("buckets of whole layers close between layers only") {
+  // In order of completion, bytes: 120 (layer of operation 5), 8 and 80 (7), 4 and 40 (9).
+  const TrainingGraph graph = graph_of({{10, 9}, {1, 9}, {20, 7}, {2, 7}, {30, 5}});
+  const auto contents = [&](double size) {
+    std::vector<Indices> result;
+    for (const Bucket& bucket : fill_buckets_by_layer(graph, size)) result.push_back(bucket.parameters);
+    return result;
+  };
+  CHECK(contents(1) == std::vector<Indices>{{4}, {3, 2}, {1, 0}});
+  CHECK(contents(121) == std::vector<Indices>{{4, 3, 2}, {1, 0}});
+  CHECK(contents(209) == std::vector<Indices>{{4, 3, 2, 1, 0}});
+  CHECK(fill_buckets_by_layer(graph, 121)[0].bytes == 208);
+  CHECK(fill_buckets_by_layer(graph, 121)[0].ready == 7);
+  CHECK(fill_buckets_by_layer(graph_of({}), 1).empty());
+}

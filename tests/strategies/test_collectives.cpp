@@ -287,3 +287,58 @@ TEST_CASE("auto takes few steps for small messages, and as few bytes as can be f
   CHECK(of_seven(1) == text(halving_doubling_all_reduce(ranks(7))));
   CHECK(of_seven(1e9) == text(ring_all_reduce(ranks(7), machine)));
 }
+
+TEST_CASE("a reduce-scatter and an all-gather are the halves of the all-reduce, each with half its volume") {
+  const auto halves = [](AllReduceAlgorithm algorithm, std::size_t n, const Machine& machine) {
+    const Pattern scatter = reduce_scatter_pattern(algorithm, ranks(n), machine, 1e6);
+    const Pattern gather = all_gather_pattern(algorithm, ranks(n), machine, 1e6);
+    CHECK(volume(scatter) == doctest::Approx(static_cast<double>(n) - 1).epsilon(1e-12));
+    CHECK(volume(gather) == doctest::Approx(static_cast<double>(n) - 1).epsilon(1e-12));
+    return text(scatter) + " || " + text(gather);
+  };
+  const auto apart = [](std::size_t n) { return hosts_of(std::vector<std::uint32_t>(n, 1)); };
+  CHECK(halves(AllReduceAlgorithm::ring, 3, apart(3)) == "0>1 1>2 2>0 x2 /3 || 0>1 1>2 2>0 x2 /3");
+  for (const std::size_t n : {2u, 4u, 8u, 16u}) {
+    const std::string both = halves(AllReduceAlgorithm::halving_doubling, n, apart(n));
+    std::string whole = text(halving_doubling_all_reduce(ranks(n)));
+    // The whole has as many rounds on either side of its middle.
+    std::size_t middle = 0;
+    for (std::size_t round = 0; (std::size_t{1} << round) < n; ++round)
+      middle = whole.find(" | ", middle + 1);
+    CHECK(both == whole.replace(middle, 3, " || "));
+  }
+  // 2 ranks on each of 3 hosts: rings inside, 2 rings between the hosts.
+  const std::string inside = "0>1 1>0 2>3 3>2 4>5 5>4 x1 /2", between = "0>2 2>4 4>0 1>3 3>5 5>1 x2 /6";
+  CHECK(halves(AllReduceAlgorithm::hierarchical, 6, hosts_of({2, 2, 2})) ==
+        inside + " | " + between + " || " + between + " | " + inside);
+  CHECK(text(hierarchical_all_reduce(ranks(6), hosts_of({2, 2, 2}))) ==
+        inside + " | 0>2 2>4 4>0 1>3 3>5 5>1 x4 /6 | " + inside);
+  CHECK(halves(AllReduceAlgorithm::hierarchical, 4, apart(4)) ==
+        halves(AllReduceAlgorithm::ring, 4, apart(4)));
+  CHECK(reduce_scatter_pattern(AllReduceAlgorithm::ring, ranks(1), apart(1), 1).rounds.empty());
+}
+
+TEST_CASE("what cannot scatter says why, and auto chooses among what can") {
+  const auto why = [](AllReduceAlgorithm algorithm, const std::vector<std::uint32_t>& hosts) {
+    const Machine machine = hosts_of(hosts);
+    return why_no_scatter(algorithm, ranks(machine.devices.size()), machine);
+  };
+  CHECK(why(AllReduceAlgorithm::ring, {1, 2, 3}).empty());
+  CHECK(why(AllReduceAlgorithm::automatic, {1, 2, 3}).empty());
+  CHECK(why(AllReduceAlgorithm::hierarchical, {3}).empty());
+  CHECK(why(AllReduceAlgorithm::hierarchical, {2, 2}).empty());
+  CHECK(
+      why(AllReduceAlgorithm::hierarchical, {1, 2}) ==
+      "hierarchical scatters over hosts of as many devices each, found different numbers; use ring or auto");
+  CHECK(why(AllReduceAlgorithm::halving_doubling, {4, 4}).empty());
+  const Machine machine = hand::star(8, 1e9, 1e-6);
+  const auto chosen = [&](double bytes) {
+    return text(reduce_scatter_pattern(AllReduceAlgorithm::automatic, ranks(8), machine, bytes));
+  };
+  // 3 latencies instead of 7 for the same bytes.
+  CHECK(chosen(8) ==
+        text(reduce_scatter_pattern(AllReduceAlgorithm::halving_doubling, ranks(8), machine, 8)));
+  const Machine seven = hand::star(7, 1e9, 1e-6);
+  CHECK(text(all_gather_pattern(AllReduceAlgorithm::automatic, ranks(7), seven, 8)) ==
+        text(all_gather_pattern(AllReduceAlgorithm::ring, ranks(7), seven, 8)));
+}

@@ -79,6 +79,39 @@ TEST_CASE("pipelines that do not fit the cluster, the model or the batch are err
         "test:1:1: training: a global batch of 24 does not divide into 7 micro-batches");
 }
 
+TEST_CASE("replicas and versions of weights that cannot be are errors") {
+  const auto pipeline = [](const std::string& keys) { return fmt::format("{{kind: pipeline, {}}}", keys); };
+  CHECK(
+      error_of(pipeline("replicas: [2, 1]")) ==
+      "strategy:1:28: strategy.replicas: the stages have 3 replicas together, and the cluster has 4 devices");
+  CHECK(error_of(pipeline("stages: 3, replicas: [3, 1]")) ==
+        "strategy:1:39: strategy.replicas: gives replicas of 2 stages, and there are 3");
+  CHECK(error_of(pipeline("replicas: []")) ==
+        "strategy:1:28: strategy.replicas: expected a number for each stage, found an empty list");
+  CHECK(error_of(pipeline("replicas: [3, 1]")) ==
+        "strategy:1:28: strategy.replicas: 3 replicas of a stage take 1 micro-batch in turn: there must be "
+        "one "
+        "for each of them");
+  CHECK(error_of(pipeline("replicas: [3, 1], weights: stash, micro_batches: 4")) ==
+        "strategy:1:28: strategy.replicas: 3 replicas of a stage take 4 micro-batches in turn: without flush "
+        "all "
+        "need equally many (or micro_batches: 1, an update of one from each)");
+  CHECK(error_of(pipeline("schedule: gpipe, weights: stash")) ==
+        "strategy:1:44: strategy.weights: stash needs schedule: 1f1b; the others run the pipeline empty for "
+        "each "
+        "update");
+  CHECK(error_of(pipeline("stages: 2, weights: double_buffered, micro_batches: 2")) ==
+        "strategy:1:38: strategy.weights: double_buffered needs as many micro_batches as a pipeline has "
+        "devices, "
+        "at least 4, and there are 2: else more than two versions would be in use; stash keeps as many as "
+        "needed");
+  // Three stages of 4 devices have 2, 1 and 1 in some order, and 2 does not divide 3.
+  CHECK(error_of(pipeline("stages: 3, weights: stash, micro_batches: 3")) ==
+        "strategy:1:26: strategy.stages: 4 devices cannot be shared out to 3 stages so that each stage's "
+        "replicas "
+        "have equally many of 3 micro-batches");
+}
+
 TEST_CASE("where stages begin can be given, and wrong places are errors") {
   const auto pipeline = [](const std::string& begins) {
     return fmt::format("{{kind: pipeline, replicas: 1, begins: {}}}", begins);
@@ -107,6 +140,7 @@ TEST_CASE("labels name schedule, stages, replicas and micro-batches") {
   CHECK(label("{kind: pipeline}") == "pipeline 1f1b");
   CHECK(label("{kind: pipeline, stages: 4, replicas: 2, micro_batches: 8, schedule: gpipe}") ==
         "pipeline gpipe, 4 stages x 2, 8 micro-batches");
+  CHECK(label("{kind: pipeline, replicas: [15, 1], weights: stash}") == "pipeline 1f1b stash, 2 stages 15-1");
 }
 
 TEST_CASE("orders of passes: one after the other, all forward first, forward and backward in turn") {
@@ -122,6 +156,25 @@ TEST_CASE("orders of passes: one after the other, all forward first, forward and
   // Three under way in the first of three stages, two in the second, one in the last.
   CHECK(of_stages("1f1b") ==
         std::vector<std::string>{"F0 F1 F2 B0 F3 B1 B2 B3", "F0 F1 B0 F2 B1 F3 B2 B3", in_turn});
+}
+
+TEST_CASE("1F1B without flush: passes go on as they came, with an update after each backward pass") {
+  const auto order = [](const Role& role) {
+    std::string text;
+    for (const std::string& name : order_of(role)) text += static_cast<char>(std::toupper(name[0]));
+    return text.substr(0, 16);
+  };
+  const auto of_stages = [&](const std::string& keys) {
+    const Plan plan = plan_of(3, 3, fmt::format("{{kind: pipeline, partition: even, {}}}", keys), 3);
+    return std::vector<std::string>{order(plan.roles[0]), order(plan.roles[1]), order(plan.roles[2])};
+  };
+  CHECK(of_stages("weights: stash") ==
+        std::vector<std::string>{"FFFBUFBUFBUFBUFB", "FFBUFBUFBUFBUFBU", "FBUFBUFBUFBUFBUF"});
+  // Three backward passes make an update, which comes before the fourth.
+  CHECK(of_stages("weights: stash, micro_batches: 3") ==
+        std::vector<std::string>{"FFFBFBFBUFBFBFBU", "FFBFBFBUFBFBFBUF", "FBFBFBUFBFBFBUFB"});
+  CHECK(of_stages("weights: double_buffered, micro_batches: 3") ==
+        std::vector<std::string>{"FFFBFBFBFUBFBFBF", "FFBFBFBFUBFBFBFU", "FBFBFBFUBFBFBFUB"});
 }
 
 TEST_CASE("a single stage keeps one micro-batch's activations under any schedule") {

@@ -17,7 +17,7 @@ namespace {
 
 /// A random pipeline problem.
 struct Problem {
-  explicit Problem(unsigned seed, bool branched, bool spread) : random(seed) {
+  explicit Problem(unsigned seed, bool branched, bool spread, bool endless = false) : random(seed) {
     const int layers = pick(branched ? 4 : 3, branched ? 9 : 12);
     const int devices = pick(2, std::min(spread ? 4 : 5, layers));
     model = read_model(parse_yaml(branched ? branched_model(layers) : chain(layers), "model"));
@@ -33,6 +33,11 @@ struct Problem {
     shape.images = pick(1, 8);
     shape.schedule = static_cast<PipelineSchedule>(pick(0, 2));
     shape.recompute = static_cast<Recompute>(pick(0, 2));
+    if (endless) {
+      shape.schedule = PipelineSchedule::one_f_one_b;
+      shape.weights = pick(0, 1) ? Weights::stash : Weights::double_buffered;
+      if (pick(0, 1)) shape.micro_batches = 1;
+    }
     units = find_units(graph);
     limit_memory();
   }
@@ -103,16 +108,30 @@ void for_all_cuts(const PipelineCosts& costs,
   extend(0, 0);
 }
 
+/// Every replica of a stage needs a micro-batch; without flush equally many, or one for each update.
+bool may_take(const PipelineShape& shape, std::uint32_t slots) {
+  if (shape.weights == Weights::flush) return slots <= shape.micro_batches;
+  return shape.micro_batches == 1 || shape.micro_batches % slots == 0;
+}
+
 void check_optimal(const Problem& problem) {
   const PipelineCosts costs = problem.costs();
   double best = std::numeric_limits<double>::infinity(), best_that_fits = best;
+  std::size_t cuts = 0;
   for_all_cuts(costs, [&](const std::vector<StageChoice>& stages) {
     for (const StageChoice& stage : stages)
-      if (stage.slots > costs.shape().micro_batches) return;
+      if (!may_take(costs.shape(), stage.slots)) return;
+    for (std::size_t s = 0; s < costs.shape().stage_slots.size(); ++s)
+      if (stages[s].slots != costs.shape().stage_slots[s]) return;
+    ++cuts;
     best = std::min(best, costs.step_s(stages));
     if (costs.fits(stages)) best_that_fits = std::min(best_that_fits, costs.step_s(stages));
   });
   const std::vector<StageChoice> found = partition_pipeline(PartitionMethod::optimal, costs);
+  if (cuts == 0) {
+    CHECK(found.empty());
+    return;
+  }
   REQUIRE(found.size() == costs.shape().stages);
   const bool some_fit = best_that_fits < std::numeric_limits<double>::infinity();
   CHECK(costs.fits(found) == some_fit);
@@ -139,6 +158,30 @@ TEST_CASE("optimal equals exhaustive search where stages may take several device
   for (unsigned seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     check_optimal(Problem(seed, seed % 2 == 0, true));
+  }
+}
+
+TEST_CASE(
+    "optimal equals exhaustive search without flush, on chains and branched graphs, with and without "
+    "replicas") {
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    CAPTURE(seed);
+    check_optimal(Problem(seed, seed % 2 == 0, seed % 3 != 0, true));
+  }
+}
+
+TEST_CASE("optimal equals exhaustive search where the replicas of each stage are given") {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    Problem problem(seed, seed % 2 == 0, true, seed % 4 > 1);
+    for_all_cuts(problem.costs(), [&](const std::vector<StageChoice>& stages) {
+      if (problem.pick(0, 3) != 0 && !problem.shape.stage_slots.empty()) return;
+      std::vector<std::uint32_t> slots;
+      for (const StageChoice& stage : stages) slots.push_back(stage.slots);
+      if (std::all_of(slots.begin(), slots.end(), [&](auto n) { return may_take(problem.shape, n); }))
+        problem.shape.stage_slots = slots;
+    });
+    check_optimal(problem);
   }
 }
 

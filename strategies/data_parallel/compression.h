@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/training_graph.h"
+#include "sim/base/yaml_map.h"
+#include "sim/plan/plan.h"
+
+namespace convoy {
+
+/// How gradients are made smaller before they are sent.
+struct Compression {
+  enum class Kind : std::uint8_t { none, fp16, top_k };
+  Kind kind = Kind::none;
+  double ratio = 1;  ///< of top_k: share of a message's gradients that is sent
+  SourcePos pos;     ///< for errors about what the precision does not allow
+};
+
+/// `compression: none | fp16 | {kind: top_k, ratio: 0.01}`; none where the key is absent.
+Compression read_compression(YamlMap& map);
+
+/// What a label adds: "", ", fp16 gradients", ", top 1 % of gradients".
+std::string label_of(const Compression& compression);
+
+/// What compression costs and saves, message by message (a bucket, or a parameter server's tensors). With n
+/// gradients of e bytes in a message and N senders:
+///
+/// fp16 sends 2 n bytes: fp32 gradients rounded to half precision and back (each reads and writes 6 n bytes),
+/// as PyTorch's fp16_compress_hook does.
+///
+/// top_k sends the k = ceil(ratio n) largest and their int32 indices, k (e + 4) bytes. What is not sent stays
+/// in a residual as large as the gradients and is added to the next step's (Aji & Heafield, EMNLP 2017; Lin
+/// et al., "Deep Gradient Compression", ICLR 2018, whose momentum correction and warm-up are not modelled).
+/// To compress: gradients are added to the residual (3 n e bytes), one pass finds the threshold and one picks
+/// (2 n e), and k pairs are written and taken out of the residual, k (2 e + 4). To decompress the pairs of
+/// all: n e to clear the sum, and N k (3 e + 4) to add them in. N k (e + 4) bytes of buffer.
+///
+/// Both are single elementwise kernels; buffers are workspace, the residual counts as gradients.
+class Compressor {
+ public:
+  /// @param senders whose compressed gradients a device gets, itself included; 1 where it only sends
+  /// @throws InputError (at compression.pos): fp16 with gradients that are not fp32
+  Compressor(const Compression& compression, const TrainingGraph& graph, std::size_t senders);
+
+  bool active() const { return compression_.kind != Compression::Kind::none; }
+  /// Bytes that a sender's message of `bytes` of gradients has once it is compressed.
+  double sent_bytes(double bytes) const;
+
+  /// Compresses message `index` at the end of the compute task `ready`, and gives the role its residual. Own
+  /// and others' compressed gradients have a buffer from then on. Nothing without compression.
+  void add_compression(Role& role, TaskId ready, std::size_t index, double bytes) const;
+  /// Appends a compute task that decompresses message `index`, when `arrived` is done, and frees its buffer;
+  /// returns its id.
+  TaskId add_decompression(Role& role, std::size_t index, double bytes, TaskId arrived) const;
+  /// Frees the buffer of a message that this role only sends, when `sent` is done.
+  void add_release(Role& role, std::size_t index, double bytes, TaskId sent) const;
+
+ private:
+  double kept(double bytes) const;          ///< gradients of a message that top_k sends
+  double buffer_bytes(double bytes) const;  ///< of a message
+  PlanOp kernel(std::string name, double flops, double bytes) const;
+
+  Compression compression_;
+  double element_bytes_, senders_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/pipeline/pipeline_shape.h"
+
+#include <algorithm>
+
+namespace convoy {
+
+bool slots_allowed(const PipelineShape& shape, std::uint32_t slots) {
+  if (!shape.endless()) return slots <= shape.micro_batches;
+  return shape.micro_batches == 1 || shape.micro_batches % slots == 0;
+}
+
+std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots) {
+  const std::int64_t own = (shape.micro_batches + slots - 1) / slots;
+  const std::int64_t rest = static_cast<std::int64_t>(shape.slots.size()) - slots_before;
+  const std::int64_t by_turns = (rest + slots - 1) / slots;
+  if (shape.endless()) return by_turns;
+  switch (shape.schedule) {
+    case PipelineSchedule::naive:
+      return 1;
+    case PipelineSchedule::gpipe:
+      return shape.stages == 1 ? 1 : own;
+    case PipelineSchedule::one_f_one_b:
+      break;
+  }
+  return std::min(own, by_turns);
+}
+
+std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots) {
+  return std::max<std::int64_t>(1, shape.micro_batches / slots);
+}
+
+std::int64_t weight_versions(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots) {
+  switch (shape.weights) {
+    case Weights::flush:
+      return 1;
+    case Weights::double_buffered:
+      return shape.stages == 1 ? 1 : 2;
+    case Weights::stash:
+      break;
+  }
+  const std::int64_t share = share_of_update(shape, slots);
+  return 1 + (in_flight(shape, slots_before, slots) - 1 + share - 1) / share;
+}
+
+}  // namespace convoy

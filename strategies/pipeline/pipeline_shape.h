@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/plan/plan.h"
+
+namespace convoy {
+
+enum class PipelineSchedule : std::uint8_t { naive, gpipe, one_f_one_b };
+enum class Recompute : std::uint8_t { never, always, except_last };
+
+/// Which weights a micro-batch meets.
+///   flush            all of a step the same: the pipeline runs empty before the update
+///   stash            forward the newest there are, backward those of its forward: a version is kept for
+///   every
+///                    update that happens between (PipeDream: Narayanan et al., SOSP 2019, section 3.3)
+///   double_buffered  all of an update's micro-batches, in every stage, those of the last update but one: two
+///                    versions (PipeDream-2BW: Narayanan et al., ICML 2021, section 3.1)
+/// The last two never flush: updates go on while the pipeline is full.
+enum class Weights : std::uint8_t { flush, stash, double_buffered };
+
+/// A pipeline before it is cut. A slot is what one stage of a plain pipeline runs on: a device, or with
+/// `replicas` one of each pipeline. A stage that takes several slots gives its micro-batches to them in turn
+/// (PipeDream's replicated stages).
+struct PipelineShape {
+  std::vector<std::vector<EndpointId>> slots;
+  std::uint32_t stages = 1;
+  std::int64_t micro_batches = 1;  ///< of a pipeline, for one update
+  double images = 1;               ///< of a micro-batch
+  PipelineSchedule schedule = PipelineSchedule::naive;
+  Recompute recompute = Recompute::never;
+  Weights weights = Weights::flush;
+  std::vector<std::uint32_t> stage_slots{};  ///< of each stage, where given; empty: to be chosen
+
+  bool endless() const { return weights != Weights::flush; }
+};
+
+/// A stage of a cut pipeline: units from first_unit to the next stage's, on the next `slots` slots.
+struct StageChoice {
+  std::uint32_t first_unit, slots;
+  bool operator==(const StageChoice&) const = default;
+};
+
+/// Whether a stage may take so many slots. With a flush each must have a micro-batch; without, all must have
+/// equally many between two updates, or with one micro-batch an update one each.
+bool slots_allowed(const PipelineShape& shape, std::uint32_t slots);
+
+/// Micro-batches whose activations a stage holds at once: all of its own (GPipe), one (naive), or one for
+/// every slot from it to the pipeline's end, shared among its own slots (1F1B; Narayanan et al., SOSP 2019,
+/// section 3.2, NUM_OPT_ACTIVE_MINIBATCHES).
+std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
+
+/// Without flush: micro-batches that each of a stage's slots adds up for one update.
+/// @pre slots_allowed
+std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots);
+
+/// Versions of its weights that a stage keeps: the newest, and one for every update that may happen while a
+/// micro-batch is under way.
+std::int64_t weight_versions(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
+
+}  // namespace convoy
