@@ -90,13 +90,13 @@ std::string device_charts(const ReportContext& context, const std::string& model
   throughput.x = x;
   throughput.y = {"images/s", plain, log, true};
   throughput.labels = false;
-  throughput.width = 420;
+  throughput.width = 390;
   throughput.ideal = {{devices.low, per_device * devices.low}, {devices.high, per_device * devices.high}};
   throughput.ideal_label = "ideal";
   efficiency.label = fmt::format("{}: scaling efficiency over devices", model);
   efficiency.x = x;
   efficiency.y = {"scaling efficiency", {1, "%"}, false, true};
-  efficiency.width = 420;
+  efficiency.width = 390;
   std::string out;
   if (context.labels.models().size() > 1) out += fmt::format("<h3>{}</h3>\n", escaped(model));
   const std::string drawn =
