@@ -132,8 +132,7 @@ TEST_CASE("a stride that was not recorded comes from the gradient; without it th
 TEST_CASE("a gradient's mask tells which gradients were computed") {
   const auto with_mask = [](const std::string& mask) {
     const std::string values =
-        "[\"\", \"\", \"\", \"\", \"[2, 2]\", \"[1, 1]\", \"[1, 1]\", \"False\", \"[0, 0]\", \"1\", \"" +
-        mask + "\"]";
+        fmt::format(R"(["", "", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "{}"])", mask);
     return read(trace({op(1, "aten::convolution_backward", backward_dims, values), gpu(1, 0, 400)}))
         .measurements.at(0)
         .step;
@@ -144,10 +143,9 @@ TEST_CASE("a gradient's mask tells which gradients were computed") {
 }
 
 TEST_CASE("grouped and depthwise convolutions keep their groups; a list of events alone is a trace too") {
-  const std::string events = "[" +
-                             op(1, "aten::cudnn_convolution", "[[8, 32, 14, 14], [32, 1, 3, 3]]",
-                                "[\"\", \"\", \"[1, 1]\", \"[1, 1]\", \"[1, 1]\", \"32\"]") +
-                             "," + gpu(1, 0, 40) + "]";
+  const std::string values = R"(["", "", "[1, 1]", "[1, 1]", "[1, 1]", "32"])";
+  const std::string events = fmt::format(
+      "[{},{}]", op(1, "aten::cudnn_convolution", "[[8, 32, 14, 14], [32, 1, 3, 3]]", values), gpu(1, 0, 40));
   const KinetoTrace t = read(events);
   CHECK(t.measurements.at(0).kernel == "convolution 32>32 3x3/1 14x14 groups 32");
   CHECK(measured_work(t.measurements[0]).at(0).kind == KernelKind::depthwise_convolution);

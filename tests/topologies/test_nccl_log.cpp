@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <functional>
+#include <algorithm>
 
 #include "sim/base/input_error.h"
 #include "tests/topologies/written_file.h"
@@ -86,7 +86,7 @@ TEST_CASE("what launchers put before a line is passed over, and hosts are counte
   for (const std::string& prefix : {std::string("[1,0]<stdout>:"), std::string("0: ")}) {
     CAPTURE(prefix);
     const std::string text = head + ranks(16, 8) + columns + ring_rows(16);
-    std::string prefixed = prefix;
+    std::string prefixed(prefix);
     for (const char c : text) {
       prefixed += c;
       if (c == '\n') prefixed += prefix;
@@ -100,13 +100,18 @@ TEST_CASE("what launchers put before a line is passed over, and hosts are counte
 }
 
 TEST_CASE("without rank lines the ranks follow from busbw over algbw; older logs have no root") {
-  std::string rows = ring_rows(4);
+  const std::string rows = ring_rows(4);
   const WrittenFile file(rows, ".log");
   CHECK(read_all_reduce_log(file.path()).ranks == 4);
-  for (std::size_t at = rows.find("      -1 "); at != std::string::npos; at = rows.find("      -1 "))
-    rows.replace(at, 9, " ");
+  std::string rootless;
+  for (std::size_t from = 0, at = 0; from < rows.size(); from = at + 9) {
+    at = std::min(rows.find("      -1 ", from), rows.size());
+    rootless.append(rows, from, at - from).append(" ");
+  }
   const WrittenFile old(
-      "#       size         count      type   redop     time   algbw   busbw  error\n" + rows, ".log");
+      fmt::format("{}{}", "#       size         count      type   redop     time   algbw   busbw  error\n",
+                  rootless),
+      ".log");
   const AllReduceLog log = read_all_reduce_log(old.path());
   CHECK(log.ranks == 4);
   CHECK(log.rows[0].bytes == 1024);
