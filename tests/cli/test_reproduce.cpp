@@ -60,6 +60,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("reproduce: single kernels as JSON and as a table") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "layers", "--json"});
+  CHECK(run.exit_code == 0);
+  const json layers = json::parse(run.out)["layers"];
+  CHECK(layers["tolerance"] == 0.20);
+  CHECK(layers["passed"] == true);
+  REQUIRE(layers["rows"].size() >= 30);
+  for (const json& row : layers["rows"]) {
+    CAPTURE(row.dump());
+    if (row["kind"] == "all") CHECK(row["test_median_error"].get<double>() <= 0.20);
+    CHECK(row["fitted"].get<int>() > 0);
+    CHECK(row["tested"].get<int>() > 0);
+  }
+  const Finished table = place.convoy({"reproduce", "layers"});
+  CHECK(table.out.find("(at most 20 %): passed\n") != std::string::npos);
+}
+
 TEST_CASE("reproduce: a table for people, with the verdict") {
   const Workplace place;
   const Finished run = place.convoy({"reproduce", "scaling"});
