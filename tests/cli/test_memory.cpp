@@ -63,7 +63,7 @@ TEST_CASE("memory: recomputation is refused where devices do not run the whole g
     return run.err;
   };
   CHECK(error("{kind: pipeline}") ==
-        "e.yaml:3:45: training.recompute: cannot be used with this strategy (pipeline 1f1b); a pipeline's "
+        "e.yaml:3:44: training.recompute: cannot be used with this strategy (pipeline 1f1b); a pipeline's "
         "segments are its stages: write strategy.recompute\n");
   CHECK(error("{kind: pardnn}").ends_with("; its devices do not run the whole training graph\n"));
 }
