@@ -256,6 +256,7 @@ class Scheduler {
     if (!op) {  // a view
       made_[i] = read_[i].front().held;
       made_[i].spread = spreads_[i].output;
+      if (read_[i].front().halo != none) made_[i].copies.push_back(read_[i].front().halo);
       return;
     }
     const std::uint32_t step = add_step(*op);

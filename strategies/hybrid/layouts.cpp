@@ -211,7 +211,7 @@ bool is_spatial(const Layer& layer) {
     bool operator()(const Pool&) const { return true; }
     bool operator()(const Dropout&) const { return true; }
     bool operator()(const Concat& concat) const { return concat.axis == 0; }
-    bool operator()(const Slice& slice) const { return slice.axis == 0; }
+    bool operator()(const Slice&) const { return true; }
     bool operator()(const ChannelShuffle&) const { return true; }
     bool operator()(const Add&) const { return true; }
     bool operator()(const Multiply&) const { return true; }

@@ -263,6 +263,23 @@ TEST_CASE("hybrid: global average pooling of rows sums means, not maps") {
   CHECK(sent_bytes(experiment.plan(), "all-reduce bucket") == 2 * 3 * 40 * 4);  // of conv1, 4 * 8 + 8
 }
 
+TEST_CASE("hybrid: cropped rows come from whoever has them, and U-Net stays split by rows to its end") {
+  const std::string model =
+      "{name: crop, input: [2, 12, 12], layers: [{name: conv1, kind: conv2d, out_channels: 4, kernel: 1}, "
+      "{name: rows, kind: slice, axis: 1, first: 0, last: 8}, {name: columns, kind: slice, axis: 2, first: "
+      "2, last: "
+      "10}, {name: conv2, kind: conv2d, out_channels: 2, kernel: 1}]}";
+  const Experiment experiment(model, star(2, "1GB/s", "1us"), "{kind: hybrid, conv: height}", 2);
+  // Rows 4 to 7 become the second device's; it has 6 to 11: two rows of 4 channels, 12 columns and 4 images.
+  CHECK(sent_bytes(experiment.plan(), "halo exchange of conv1") == 2 * 4 * 12 * 4 * 4);
+  CHECK(sent_bytes(experiment.plan(), "halo exchange back of gradient of conv1") == 2 * 4 * 12 * 4 * 4);
+  CHECK(sent_bytes(experiment.plan(), "all-gather") == 0);
+  CHECK(experiment.run().step_time_s == doctest::Approx(experiment.run(false).step_time_s));
+  const Experiment unet("unet", star(4, "1GB/s", "1us"), "{kind: hybrid, conv: height}", 1);
+  REQUIRE(unet.plan().layouts.size() == 1);
+  CHECK(unet.plan().layouts[0].layout == "height");
+}
+
 TEST_CASE("hybrid: devices of two types have roles of their own, with equal shares") {
   const std::string cluster =
       "{name: lab, nodes: [{name: a, count: 1, server: box}, {name: b, count: 1, server: other}], fabric: "
