@@ -3,6 +3,7 @@
 #include "strategies/data_parallel/data_parallel.h"
 #include "strategies/elastic/elastic.h"
 #include "strategies/filter_parallel/filter_parallel.h"
+#include "strategies/hybrid/hybrid.h"
 #include "strategies/hypergraph/hypergraph.h"
 #include "strategies/pardnn/pardnn.h"
 #include "strategies/pipeline/pipeline.h"
@@ -88,6 +89,24 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
        &read_filter_parallel,
        "[{shares: [probed, equal], overlap: [true, false]}]"},
+      {"hybrid",
+       "each layer split by images, channels, rows or not at all; tensors exchanged where the split changes",
+       {{"conv", "batch | filter | channel | pairs | height | width | replicated", "layout of convolutions"},
+        {"fc", "batch | filter | channel | pairs | replicated", "layout of linear layers"},
+        {"groups", "a list of {layers, kind, layout}",
+         "layouts by name, pattern, [first, last] or kind; the last that names a layer counts"},
+        {"replicas", "1 | a number", "groups of devices that share the batch; the layouts are inside each"},
+        {"scheme", "a | b | c",
+         "layers behind those split by images: all images at once, a device's at a time, or a part of each "
+         "device's at a time"},
+        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduces"},
+        {"rings", "mesh | in_order", "rings along NVLink cables, or one in the devices' order"},
+        {"bucket", "25MiB | a size",
+         "gradients sent as one message; without overlap all of them, unless given"},
+        {"overlap", "true | false", "send gradients while backward goes on; false: all of them after it"},
+        {"fidelity", "auto | chunk | fluid", "every message, or one flow an edge; auto chooses"}},
+       &read_hybrid,
+       "[{conv: batch, fc: [filter, pairs]}, {conv: [height, pairs], fc: [replicated, pairs]}]"},
       {"hypergraph",
        "model parallelism by layer nodes: channels and neurons partitioned as a hypergraph",
        {{"parts", "all devices | a number", "parts, one a device"},

@@ -164,6 +164,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   if (run.plan.staleness) result.staleness = run.plan.staleness;
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
+  result.layouts = run.plan.layouts;
   result.bottleneck = find_bottleneck(machine, replayed);
   return result;
 }

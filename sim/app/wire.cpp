@@ -152,15 +152,21 @@ constexpr auto search_fields = [](auto& archive, auto& search) {
   archive.list(search.ranking, candidate_fields);
 };
 
+constexpr auto layout_fields = [](auto& archive, auto& group) {
+  archive.text(group.layout);
+  archive.list(group.layers, text_field);
+  for (auto* number : {&group.parameter_bytes, &group.exchange_bytes, &group.gradient_bytes})
+    archive.number(*number);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
     archive.text(*text);
   archive.number(run.devices);
-  for (auto* number :
-       {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j, &run.compute_s,
-        &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance, &run.peak_memory_bytes,
-        &run.device_memory_bytes})
+  for (auto* number : {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j,
+                       &run.compute_s, &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance,
+                       &run.peak_memory_bytes, &run.device_memory_bytes})
     archive.number(*number);
   archive.number(run.epoch_time_s);
   archive.number(run.cost_usd_per_epoch);
@@ -176,6 +182,7 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.list(run.stages, stage_fields);
   archive.maybe(run.partition, partition_fields);
   archive.maybe(run.search, search_fields);
+  archive.list(run.layouts, layout_fields);
 };
 
 constexpr auto span_fields = [](auto& archive, auto& span) {

@@ -119,6 +119,7 @@ struct RunResult {
   std::vector<StageResult> stages;
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
   std::optional<SearchSummary> search;        ///< where the strategy was searched for
+  std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
 };
 
 struct Manifest {

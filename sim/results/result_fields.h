@@ -105,6 +105,14 @@ inline constexpr auto search_fields = [](auto& archive, auto& search) {
   archive.list("ranking", search.ranking, candidate_fields);
 };
 
+inline constexpr auto layout_fields = [](auto& archive, auto& group) {
+  archive.field("layout", group.layout);
+  archive.texts("layers", group.layers);
+  archive.field("parameter_bytes", group.parameter_bytes);
+  archive.field("exchange_bytes", group.exchange_bytes);
+  archive.field("gradient_bytes", group.gradient_bytes);
+};
+
 inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.field("id", run.id);
   archive.point("point", run.point);
@@ -138,6 +146,7 @@ inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.list_where(!run.stages.empty(), "stages", run.stages, stage_fields);
   archive.optional("partition", run.partition, partition_fields);
   archive.optional_block("auto", run.search, search_fields);
+  archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
 };
 
 inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {

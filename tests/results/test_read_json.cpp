@@ -61,6 +61,7 @@ Results full_results() {
       true,
       {{"ring", parse_yaml("{kind: data_parallel, bucket: 5MiB}", "t"), "best", 1.5, 1.25, "compute"},
        {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, "cannot run"}}};
+  run.layouts = {{"batch", {"conv1", "relu1"}, 1e5, 0, 2e5}, {"filter", {"fc"}, 3e5, 1e6, 0}};
   results.schedules = {{"afs-l", 0xffffffffffffffff, 200, 120, 3600.5, 7200, 0.75, 31}};
   return results;
 }
@@ -95,6 +96,7 @@ TEST_CASE("read json: the values, not only their form") {
   CHECK(run.stages == was.stages);
   CHECK(run.staleness == was.staleness);
   CHECK(run.partition == was.partition);
+  CHECK(run.layouts == was.layouts);
   CHECK(run.cost_usd_per_epoch == was.cost_usd_per_epoch);
   CHECK(run.servers == "box");
   CHECK(run.device_type == "k80");
