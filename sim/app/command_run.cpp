@@ -37,21 +37,24 @@ void write_trace(const Results& results, const std::vector<RunOutput>& outputs, 
   TraceWriter writer(out);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     for (TraceProcess process : outputs[i].trace) {
-      if (outputs.size() > 1) process.name = fmt::format("run {}: {}", results.runs[i].id, process.name);
+      process.name = trace_prefix(results, i) + process.name;
       writer.add(process);
     }
 }
 
-void write_folder(const Results& results, const std::vector<RunOutput>& outputs,
-                  const RunArguments& arguments, const std::string& path) {
+void write_folder(const Results& results, std::vector<RunOutput>& outputs, const RunArguments& arguments,
+                  const std::string& path) {
   OutputFolder folder(path);
   folder.write("results.json", [&](std::ostream& out) { write_json(results, out); });
   folder.write("results.csv", [&](std::ostream& out) { write_csv(results, out); });
-  folder.write("report.html", [&](std::ostream& out) { write_report(results, out); });
-  if (arguments.trace)
+  std::vector<StepTrace> traces;
+  if (arguments.trace) {
     folder.write("trace.json", [&](std::ostream& out) { write_trace(results, outputs, out); });
-  else
+    for (const std::size_t run : drawn_steps(results)) traces.push_back({run, std::move(outputs[run].trace)});
+  } else {
     folder.remove("trace.json");
+  }
+  folder.write("report.html", [&](std::ostream& out) { write_report(results, traces, out); });
 }
 
 std::string files_text(const std::string& path, bool trace) {

@@ -55,6 +55,14 @@ void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoi
   std::size_t lane = 0;
   for (std::vector<TraceSpan>& spans : in_lanes(std::move(messages)))
     process.threads.push_back({fmt::format("{} messages {}", name, ++lane), std::move(spans)});
+  if (endpoint >= run.machine.devices.size()) return;
+  TraceMemory memory{fmt::format("{} memory", name), {}};
+  for (const MemoryPoint& point : memory_of(replayed, run.plan, run.machine, run.cost, endpoint)) {
+    // Several changes at one time are one point.
+    if (!memory.points.empty() && memory.points.back().time_s == point.time_s) memory.points.pop_back();
+    memory.points.push_back({point.time_s, point.bytes});
+  }
+  process.memory.push_back(std::move(memory));
 }
 
 }  // namespace
@@ -94,6 +102,12 @@ void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, do
       of_stream.name = thread.name;
       for (TraceSpan& span : thread.spans)
         of_stream.spans.push_back({std::move(span.name), span.start_s + after_s, span.end_s + after_s});
+    }
+    for (const TraceMemory& memory : process.memory) {
+      TraceMemory& of_device = named(of_host.memory, memory.name);
+      of_device.name = memory.name;
+      for (const TraceMemoryPoint& point : memory.points)
+        of_device.points.push_back({point.time_s + after_s, point.bytes});
     }
   }
 }

@@ -196,9 +196,20 @@ constexpr auto thread_fields = [](auto& archive, auto& thread) {
   archive.list(thread.spans, span_fields);
 };
 
+constexpr auto memory_point_fields = [](auto& archive, auto& point) {
+  archive.number(point.time_s);
+  archive.number(point.bytes);
+};
+
+constexpr auto memory_fields = [](auto& archive, auto& memory) {
+  archive.text(memory.name);
+  archive.list(memory.points, memory_point_fields);
+};
+
 constexpr auto process_fields = [](auto& archive, auto& process) {
   archive.text(process.name);
   archive.list(process.threads, thread_fields);
+  archive.list(process.memory, memory_fields);
 };
 
 constexpr auto output_fields = [](auto& archive, auto& output) {

@@ -10,7 +10,7 @@
 namespace convoy {
 namespace {
 
-constexpr int deepest = 100;
+constexpr std::size_t deepest = 100;
 constexpr std::size_t most_names = 10'000;  ///< ordered_json compares a name with all before it
 
 /// nlohmann's message names the place and much else.
@@ -24,43 +24,81 @@ std::string parse_message(const std::string& what) {
   return fmt::format("not JSON: line {}, column {}", line, column);
 }
 
-/// Follows the parser through the document.
-class Watcher {
+/// Takes the parser's events and builds the document, but for the items of the list. (Json::parse with a
+/// callback looks through all of a list at each item's end.)
+class Builder {
  public:
-  Watcher(std::string_view list, const std::function<void(const std::string&, const Json&)>& member,
+  Builder(std::string_view list, const std::function<void(const std::string&, const Json&)>& member,
           const JsonItem& item)
       : list_(list), member_(member), item_(item) {}
 
-  /// False where the value is not to be kept.
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (depth > deepest) throw JsonError(fmt::format("nested deeper than {} levels", deepest));
-    if (event == Event::object_start) names_.push_back(0);
-    if (event == Event::key) {
-      if (depth == 1) name_ = parsed.get<std::string>();
-      if (++names_.back() > most_names)
-        throw JsonError(fmt::format("an object with more than {} names", most_names));
-    }
-    if (event == Event::object_end) {
-      if (names_.back() != parsed.size())
-        throw JsonError(fmt::format("a name is there twice in an object of '{}'", name_));
-      names_.pop_back();
-    }
-    const bool whole = event == Event::value || event == Event::object_end || event == Event::array_end;
-    if (whole && depth == 2 && name_ == list_) {
-      item_(items_++, parsed);
-      return false;
-    }
-    if (whole && depth == 1 && name_ != list_) member_(name_, parsed);
+  Json root;
+
+  bool null() { return add(Json(nullptr)); }
+  bool boolean(bool truth) { return add(Json(truth)); }
+  bool number_integer(Json::number_integer_t number) { return add(Json(number)); }
+  bool number_unsigned(Json::number_unsigned_t number) { return add(Json(number)); }
+  bool number_float(Json::number_float_t number, const std::string&) { return add(Json(number)); }
+  bool string(std::string& text) { return add(Json(std::move(text))); }
+  bool binary(Json::binary_t& bytes) { return add(Json(std::move(bytes))); }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    Open& object = open_.back();
+    if (object.value.size() >= most_names)
+      throw JsonError(fmt::format("an object with more than {} names", most_names));
+    if (object.value.contains(name))
+      throw JsonError(fmt::format("the name '{}' is there twice in an object", name));
+    object.key = std::move(name);
     return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
+    constexpr int number_overflow = 406;
+    throw JsonError(error.id == number_overflow ? "not JSON: a number is too large"
+                                                : parse_message(error.what()));
   }
 
  private:
+  struct Open {
+    Json value;
+    std::string key;  ///< of an object: the last name
+  };
+
+  bool open(Json value) {
+    if (open_.size() >= deepest) throw JsonError(fmt::format("nested deeper than {} levels", deepest));
+    open_.push_back({std::move(value), {}});
+    return true;
+  }
+  bool close() {
+    Json value = std::move(open_.back().value);
+    open_.pop_back();
+    return add(std::move(value));
+  }
+  bool add(Json value) {
+    if (open_.empty()) {
+      root = std::move(value);
+      return true;
+    }
+    Open& parent = open_.back();
+    const bool outermost = open_.front().value.is_object();
+    if (open_.size() == 2 && outermost && open_.front().key == list_ && parent.value.is_array()) {
+      item_(items_++, value);
+      return true;
+    }
+    if (open_.size() == 1 && outermost && parent.key != list_) member_(parent.key, value);
+    if (parent.value.is_array())
+      parent.value.push_back(std::move(value));
+    else
+      parent.value.emplace(parent.key, std::move(value));
+    return true;
+  }
+
   std::string_view list_;
   const std::function<void(const std::string&, const Json&)>& member_;
   const JsonItem& item_;
-  std::string name_;                ///< the last one in the outermost object
-  std::vector<std::size_t> names_;  ///< of each object that is open
+  std::vector<Open> open_;
   std::size_t items_ = 0;
 };
 
@@ -119,16 +157,9 @@ void JsonObject::finish() const {
 Json parse_json(std::istream& in, std::string_view list,
                 const std::function<void(const std::string& name, const Json& value)>& member,
                 const JsonItem& item) {
-  Watcher watcher(list, member, item);
-  try {
-    return Json::parse(in, [&](int depth, Json::parse_event_t event, Json& parsed) {
-      return watcher(depth, event, parsed);
-    });
-  } catch (const Json::parse_error& error) {
-    throw JsonError(parse_message(error.what()));
-  } catch (const Json::out_of_range&) {
-    throw JsonError("not JSON: a number is too large");
-  }
+  Builder builder(list, member, item);
+  Json::sax_parse(in, &builder);
+  return std::move(builder.root);
 }
 
 }  // namespace convoy

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/results/write_report.h"
 
+#include <fmt/format.h>
+
 #include <ostream>
 
 #include "sim/results/report/sections.h"
@@ -9,7 +11,17 @@
 
 namespace convoy {
 
-void write_report(const Results& results, std::ostream& out) {
+std::vector<std::size_t> drawn_steps(const Results& results) {
+  constexpr std::size_t most = 3;
+  const ReportContext context(results);
+  return fastest(context, all_runs(context), most);
+}
+
+std::string trace_prefix(const Results& results, std::size_t run) {
+  return results.runs.size() > 1 ? fmt::format("run {}: ", results.runs[run].id) : std::string{};
+}
+
+void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out) {
   const ReportContext context(results);
   out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
          "charset=\"utf-8\"/>\n"
@@ -18,8 +30,9 @@ void write_report(const Results& results, std::ostream& out) {
       << "</style>\n</head>\n<body><main>\n";
   for (const auto section :
        {headline, scaling_section, cost_section, runs_table, time_section, memory_section, elastic_section,
-        pipeline_section, partition_section, schedule_section, machine_section, manifest_section})
+        pipeline_section, partition_section, search_section, layout_section, schedule_section})
     out << section(context);
+  out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);
   out << "</main></body>\n</html>\n";
 }
 

@@ -19,30 +19,6 @@ std::string value_text(const std::string& objective, double value) {
   return fmt::format("{:.{}f} {}", value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, unit);
 }
 
-/// What was found, or what could be at best.
-std::string found_text(const std::string& objective, const CandidateResult& row) {
-  if (row.value) return value_text(objective, *row.value);
-  if (!row.bound) return "-";
-  return fmt::format("{} {}", objective == "throughput" ? "<=" : ">=", value_text(objective, *row.bound));
-}
-
-std::string headline(const RunResult& run) {
-  const SearchSummary& search = *run.search;
-  std::string text = fmt::format("run {}: auto, {}: {} candidates, {} simulated", run.id, search.objective,
-                                 search.ranking.size(), search.simulated);
-  const auto add = [&](const char* outcome, const char* means) {
-    const auto count = std::count_if(search.ranking.begin(), search.ranking.end(),
-                                     [&](const CandidateResult& row) { return row.outcome == outcome; });
-    if (count > 0) text += fmt::format(", {} {}", count, means);
-  };
-  add("pruned", "ruled out by bounds");
-  add("does_not_fit", "too large");
-  add("cannot_run", "that cannot run");
-  add("failed", "failed");
-  add("unknown", "left unknown by the budget");
-  return text + '\n';
-}
-
 std::string ranking_text(const SearchSummary& search) {
   const std::size_t count = std::min(search.ranking.size(), listed_candidates);
   std::size_t found_width = 0, name_width = 0;
@@ -63,6 +39,30 @@ std::string ranking_text(const SearchSummary& search) {
 
 }  // namespace
 
+std::string found_text(const std::string& objective, const CandidateResult& candidate) {
+  if (candidate.value) return value_text(objective, *candidate.value);
+  if (!candidate.bound) return "-";
+  return fmt::format("{} {}",
+                     objective == "throughput" ? "<=" : ">=", value_text(objective, *candidate.bound));
+}
+
+std::string search_headline(const RunResult& run) {
+  const SearchSummary& search = *run.search;
+  std::string text = fmt::format("run {}: auto, {}: {} candidates, {} simulated", run.id, search.objective,
+                                 search.ranking.size(), search.simulated);
+  const auto add = [&](const char* outcome, const char* means) {
+    const auto count = std::count_if(search.ranking.begin(), search.ranking.end(),
+                                     [&](const CandidateResult& row) { return row.outcome == outcome; });
+    if (count > 0) text += fmt::format(", {} {}", count, means);
+  };
+  add("pruned", "ruled out by bounds");
+  add("does_not_fit", "too large");
+  add("cannot_run", "that cannot run");
+  add("failed", "failed");
+  add("unknown", "left unknown by the budget");
+  return text + '\n';
+}
+
 std::string search_tables(const std::vector<RunResult>& runs) {
   const auto searches =
       std::count_if(runs.begin(), runs.end(), [](const RunResult& run) { return run.search.has_value(); });
@@ -70,7 +70,7 @@ std::string search_tables(const std::vector<RunResult>& runs) {
   for (const RunResult& run : runs) {
     if (!run.search) continue;
     const bool in_full = static_cast<std::size_t>(searches) <= searches_in_full;
-    text += fmt::format("{}{}", text.empty() || in_full ? "\n" : "", headline(run));
+    text += fmt::format("{}{}", text.empty() || in_full ? "\n" : "", search_headline(run));
     if (in_full) text += ranking_text(*run.search);
   }
   return text;

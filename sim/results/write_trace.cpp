@@ -29,6 +29,8 @@ class TraceWriter::Impl {
       metadata("thread_name", tid, process.threads[t].name);
       for (const TraceSpan& span : process.threads[t].spans) complete(tid, span);
     }
+    for (const TraceMemory& memory : process.memory)
+      for (const TraceMemoryPoint& point : memory.points) counter(memory.name, point);
   }
 
  private:
@@ -55,6 +57,16 @@ class TraceWriter::Impl {
     const double start_ns = std::round(span.start_s * 1e9), end_ns = std::round(span.end_s * 1e9);
     json_.field("ts", start_ns / 1000);
     json_.field("dur", (end_ns - start_ns) / 1000);
+    json_.end_object();
+  }
+
+  void counter(const std::string& name, const TraceMemoryPoint& point) {
+    begin("C", 0, name);
+    json_.field("ts", std::round(point.time_s * 1e9) / 1000);
+    json_.key("args");
+    json_.begin_object();
+    for (std::size_t c = 0; c < memory_class_count; ++c) json_.field(memory_class_names[c], point.bytes[c]);
+    json_.end_object();
     json_.end_object();
   }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "models/training_graph.h"
 
 namespace convoy {
 
@@ -20,14 +23,28 @@ struct TraceThread {
   std::vector<TraceSpan> spans;
 };
 
+/// Memory of a device from a time on.
+struct TraceMemoryPoint {
+  double time_s = 0;
+  std::array<double, memory_class_count> bytes{};  ///< by class
+};
+
+/// A device's memory over the step, ordered by time.
+struct TraceMemory {
+  std::string name;  ///< "gpu0 memory"
+  std::vector<TraceMemoryPoint> points;
+};
+
 /// A host with its streams.
 struct TraceProcess {
   std::string name;
   std::vector<TraceThread> threads;
+  std::vector<TraceMemory> memory = {};
 };
 
-/// Writes trace.json: Chrome's trace event format (JSON object form, complete events, times in microseconds),
-/// which Perfetto and chrome://tracing load. Processes are written as they come.
+/// Writes trace.json: Chrome's trace event format (JSON object form, complete events, and counters for
+/// memory; times in microseconds), which Perfetto and chrome://tracing load. Processes are written as they
+/// come.
 class TraceWriter {
  public:
   explicit TraceWriter(std::ostream& out);

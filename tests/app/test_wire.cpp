@@ -34,7 +34,9 @@ TEST_CASE("wire: a run comes out as it went in") {
       false,
       {{"a", parse_yaml("{kind: single, l: [1, 'x'], m: {n: null}}", "t"), "best", 0.1, 1.0 / 3, "good"},
        {"b", {}, "failed", std::nullopt, std::nullopt, "bad"}}};
-  const RunOutput back = decode_output(encode({run, {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}}}}));
+  const RunOutput back = decode_output(encode(
+      {run,
+       {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}, {{"gpu0 memory", {{0.25, {1, 2, 3, 4, 5, 1.0 / 3}}}}}}}}));
   CHECK(as_json(back.result) == as_json(run));
   CHECK(back.result.stages == run.stages);
   CHECK(back.result.network_model == "max-min");
@@ -43,6 +45,10 @@ TEST_CASE("wire: a run comes out as it went in") {
   REQUIRE(back.trace.size() == 1);
   CHECK(back.trace[0].threads[0].spans[0].name == "op");
   CHECK(back.trace[0].threads[0].spans[0].end_s == 1.0 / 3);
+  REQUIRE(back.trace[0].memory.size() == 1);
+  CHECK(back.trace[0].memory[0].name == "gpu0 memory");
+  CHECK(back.trace[0].memory[0].points[0].time_s == 0.25);
+  CHECK(back.trace[0].memory[0].points[0].bytes[5] == 1.0 / 3);
 }
 
 TEST_CASE("wire: an assessment comes out as it went in") {

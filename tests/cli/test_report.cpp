@@ -9,18 +9,25 @@ constexpr const char* sweep = "sweep: {cluster.nodes.0.count: [1, 2, 4]}\n";
 
 }  // namespace
 
-TEST_CASE("report: the page of a run, made again from its results.json, has the same bytes") {
+TEST_CASE("report: the page of a run, made again from its files, has the same bytes") {
   const Workplace place;
   place.file("e.yaml", small_experiment() + sweep);
-  REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
-  const std::string page = place.read("o/report.html");
-  CHECK(page.starts_with("<!DOCTYPE html>"));
-  place.file("o/report.html", "");
-  const Finished again = place.convoy({"report", "o"});
-  CHECK(again.exit_code == 0);
-  CHECK(again.err.empty());
-  CHECK(again.out == "report of small: o/report.html\n");
-  CHECK(place.read("o/report.html") == page);
+  place.file("one.yaml", small_experiment());
+  const std::vector<std::vector<std::string>> runs{{"run", "e.yaml", "--out", "o"},
+                                                   {"run", "e.yaml", "--out", "o", "--trace"},
+                                                   {"run", "one.yaml", "--out", "o", "--trace"}};
+  for (const std::vector<std::string>& arguments : runs) {
+    REQUIRE(place.convoy(arguments).exit_code == 0);
+    const std::string page = place.read("o/report.html");
+    CHECK(page.starts_with("<!DOCTYPE html>"));
+    CHECK((page.find("<h2>Timeline</h2>") != std::string::npos) == (arguments.back() == "--trace"));
+    place.file("o/report.html", "");
+    const Finished again = place.convoy({"report", "o"});
+    CHECK(again.exit_code == 0);
+    CHECK(again.err.empty());
+    CHECK(again.out == "report of small: o/report.html\n");
+    CHECK(place.read("o/report.html") == page);
+  }
 }
 
 TEST_CASE("report: a folder without results, and results that are broken, are wrong input") {
@@ -46,5 +53,9 @@ TEST_CASE("report: a folder without results, and results that are broken, are wr
   place.file("o/results.json", "{\"nodes\": []}");
   CHECK(complaint("o") ==
         "o/results.json: no results of convoy: does not begin with \"schema\": \"convoy.results/1\"\n");
+  place.file("o/results.json", results);
+  place.file("o/trace.json",
+             R"({"displayTimeUnit": "ms", "traceEvents": [{"ph": "B", "pid": 1, "tid": 1, "name": "x"}]})");
+  CHECK(complaint("o") == "o/trace.json: traceEvents[0]: an event of kind 'B' is not convoy's\n");
   CHECK(place.read("o/report.html") == page);
 }

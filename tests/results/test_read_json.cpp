@@ -172,7 +172,7 @@ TEST_CASE("read json: other documents") {
   CHECK(complaint("") == "o/results.json: ends too early: it is no whole JSON document");
   CHECK(complaint("experiment: x") == "o/results.json: not JSON: line 1, column 1");
   CHECK(complaint(R"({"schema": "convoy.results/1", "experiment": "a", "experiment": "b"})") ==
-        "o/results.json: a name is there twice in an object of 'experiment'");
+        "o/results.json: the name 'experiment' is there twice in an object");
   CHECK(complaint(R"({"schema": "convoy.results/1", "experiment": 1e999})") ==
         "o/results.json: not JSON: a number is too large");
   CHECK(complaint(R"({"schema": "convoy.results/1", "experiment": )" + std::string(100'000, '[')) ==

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <sstream>
 
 #include "sim/results/write_report.h"
@@ -14,7 +15,7 @@ namespace {
 
 std::string report(const Results& results) {
   std::ostringstream out;
-  write_report(results, out);
+  write_report(results, {}, out);
   return out.str();
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("report: the curve over devices has each run's throughput and the idea
   std::vector<std::string> titles;
   for (const XmlElement* mark : chart.all("circle")) titles.push_back(mark->children.front().text);
   CHECK(titles ==
-        std::vector<std::string>{"run 1: ring all-reduce, 1 devices: 10.0 images/s, scaling 100 %",
+        std::vector<std::string>{"run 1: ring all-reduce, 1 device: 10.0 images/s, scaling 100 %",
                                  "run 2: ring all-reduce, 2 devices: 20.0 images/s, scaling 100 %",
                                  "run 3: ring all-reduce, 4 devices: 40.0 images/s, scaling 100 %"});
   // The ring scales ideally, so its points lie on the line.
@@ -120,4 +121,125 @@ TEST_CASE("report: results without runs, and runs of nothing but zeros") {
   const std::string page = report({"zeros", {zero, zero}, {}});
   parse_xml(page);
   for (const char* word : {"nan", "inf\"", "inf "}) CHECK(page.find(word) == std::string::npos);
+}
+
+TEST_CASE("report: the Pareto front has the runs that no other one beats in time and in cost") {
+  Results results = scaling_results();
+  // (h, USD): 1 (4, 8), 2 (2, 9), 3 (1, 20), 4 (5, 9) and 5 (2, 10) are beaten, 6 (0.5, 1) does not fit.
+  const double epochs[6][2] = {{4, 8}, {2, 9}, {1, 20}, {5, 9}, {2, 10}, {0.5, 1}};
+  for (std::size_t i = 0; i < 6; ++i) {
+    results.runs[i].epoch_time_s = 3600 * epochs[i][0];
+    results.runs[i].cost_usd_per_epoch = epochs[i][1];
+  }
+  results.runs[5].fits = false;
+  const XmlElement page = parse_xml(report(results));
+  const XmlElement& chart = drawing(page, "toy: cost over time of an epoch");
+  std::vector<std::string> front, others;
+  for (const XmlElement* mark : chart.all("circle"))
+    front.push_back(mark->children.front().text.substr(0, 6));
+  for (const XmlElement* mark : chart.all("path", "mark"))
+    others.push_back(mark->children.front().text.substr(0, 6));
+  CHECK(front == std::vector<std::string>{"run 3:", "run 2:", "run 1:"});
+  CHECK(others == std::vector<std::string>{"run 4:", "run 5:", "run 6:"});
+  // 0.1 J a step of 1 s (run 1, 1 device at 10 images/s) are 0.1 W: 4 h of it 4e-4 kWh.
+  const auto rows = page.all("tr");
+  bool found = false;
+  for (const XmlElement* row : rows)
+    if (row->children.size() == 5 && row->children[0].text == "1" && row->children[2].text == "4.00") {
+      CHECK(row->children[3].text == "8.00");
+      CHECK(row->children[4].text == "0.00");
+      found = true;
+    }
+  CHECK(found);
+}
+
+TEST_CASE("report: the timeline draws spans where they are, and memory class on class") {
+  Results results{"traced", {run_of("1", 1, 10)}, {}};
+  const TraceProcess host{
+      "n0",
+      {{"gpu0 compute", {{"a.forward #0", 0, 0.2}, {"a.weight_gradient", 0.2, 0.5}, {"a.update", 0.9, 1}}}},
+      {{"gpu0 memory", {{0, {1024, 0, 0, 1024, 0, 0}}, {0.5, {1024, 0, 0, 0, 0, 0}}}}}};
+  std::ostringstream out;
+  write_report(results, {{0, {host}}}, out);
+  const XmlElement page = parse_xml(out.str());
+  const XmlElement& gantt = drawing(page, "What the streams did in a step");
+  std::vector<const XmlElement*> bars;
+  for (const XmlElement* rect : gantt.all("rect", "bar"))
+    if (rect->number("height") == 13) bars.push_back(rect);
+  REQUIRE(bars.size() == 3);
+  const double from = bars[0]->number("x"), second = bars[2]->number("x") + bars[2]->number("width") - from;
+  CHECK(bars[0]->attribute("class") == "bar c0");
+  CHECK(bars[0]->number("width") == doctest::Approx(0.2 * second).epsilon(1e-4));
+  CHECK(bars[1]->attribute("class") == "bar c1");
+  CHECK(bars[1]->number("x") - from == doctest::Approx(0.2 * second).epsilon(1e-4));
+  CHECK(bars[2]->attribute("class") == "bar c2");
+  CHECK(bars[2]->number("x") - from == doctest::Approx(0.9 * second).epsilon(1e-4));
+  CHECK(bars[2]->children.front().text == "a.update: 100 ms from 900 ms");
+  // The topmost areas reach 2 KiB and fall to 1 KiB after half of the time; the lowest, weights, stays at 1.
+  const XmlElement& memory = drawing(page, "gpu0 memory over a step");
+  const auto areas = memory.all("path", "area");
+  REQUIRE(areas.size() == 6);
+  double bottom = 0, x0 = 0, top = 0, x1 = 0, x2 = 0, one = 0, x3 = 0;
+  const auto numbers = [&](const XmlElement* area) {
+    double again = 0;
+    REQUIRE(std::sscanf(area->attribute("d").c_str(), "M%lf %lfL%lf %lfH%lfL%lf %lfH%lf", &x0, &bottom,
+                        &again, &top, &x1, &x2, &one, &x3) == 8);
+  };
+  numbers(areas.front());
+  CHECK(x1 == x2);
+  CHECK(x1 - x0 == doctest::Approx((x3 - x0) / 2).epsilon(1e-4));
+  CHECK(bottom - top == doctest::Approx(2 * (bottom - one)).epsilon(1e-4));
+  const double highest = top;
+  numbers(areas.back());
+  CHECK(top == one);
+  CHECK(bottom - highest == doctest::Approx(2 * (bottom - top)).epsilon(1e-4));
+}
+
+TEST_CASE("report: phases and pauses of an elastic run are a curve over time") {
+  Results results{"elastic", {run_of("1", 2, 20)}, {}};
+  // 10 s at 10 images/s, a pause of 5 s, then 20 images/s from 15 s on; drawn until 1.2 * 15 = 18 s.
+  results.runs[0].phases = {{0, 1, 0, 1, 10, 10, 10, 7}, {10, 2, 15, 1, 20, 10, 10, 8}};
+  results.runs[0].reconfigurations = {{9, 1, 2, 5, 10}};
+  const XmlElement page = parse_xml(report(results));
+  const XmlElement& chart = drawing(page, "Throughput over time");
+  double x[6], y[6];
+  REQUIRE(std::sscanf(chart.all("path", "line").front()->attribute("d").c_str(),
+                      "M%lf %lfL%lf %lfL%lf %lfL%lf %lfL%lf %lfL%lf %lf", &x[0], &y[0], &x[1], &y[1], &x[2],
+                      &y[2], &x[3], &y[3], &x[4], &y[4], &x[5], &y[5]) == 12);
+  const double second = (x[5] - x[0]) / 18, image = (y[2] - y[0]) / 10;
+  CHECK(x[1] - x[0] == doctest::Approx(10 * second).epsilon(1e-3));
+  CHECK(x[2] == x[1]);
+  CHECK(x[3] - x[0] == doctest::Approx(15 * second).epsilon(1e-3));
+  CHECK(y[3] == y[2]);
+  CHECK(y[2] - y[5] == doctest::Approx(20 * image).epsilon(1e-3));
+}
+
+TEST_CASE("report: of large results a part is drawn, and the page says which") {
+  Results results{"large", {}, {}};
+  for (int batch = 0; batch < 100; ++batch)
+    for (const std::int64_t devices : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512}) {
+      RunResult run = run_of(std::to_string(results.runs.size() + 1), devices,
+                             static_cast<double>(devices) * (batch + 1));
+      run.point = coordinates({{"cluster.nodes", std::to_string(devices)},
+                               {"training.batch_per_device", std::to_string(batch + 1)}});
+      results.runs.push_back(run);
+    }
+  RunResult& fastest = results.runs.back();
+  fastest.per_device.clear();
+  for (int d = 0; d < 65536; ++d)
+    fastest.per_device.push_back({fmt::format("n{}", d), 0.5 + d, 1, 2, 3, 0.1, {}});
+  fastest.per_link.assign(300'000, {"n0.nic.up", 4, 0.25});
+  const std::string page = report(results);
+  CHECK(page.size() < 1'500'000);
+  const XmlElement parsed = parse_xml(page);
+  const std::string text = parsed.all_text();
+  for (const char* said :
+       {"The 20 series with the highest throughput at their ends; 80 others are left out.",
+        "The 40 with the highest throughput, taking turns among models; results.csv has the 960 others too.",
+        "The first 32 of 65536 devices; results.json has all.",
+        "12 of 300000 links in use, 300000 in all."}) {
+    CAPTURE(said);
+    CHECK(text.find(said) != std::string::npos);
+  }
+  CHECK(drawing(parsed, "toy: throughput over devices").all("path", "line").size() == 20);
 }

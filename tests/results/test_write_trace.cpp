@@ -31,6 +31,18 @@ TEST_CASE("trace: processes and threads have names, spans are complete events in
   CHECK(events[4]["pid"] == 2);
 }
 
+TEST_CASE("trace: memory is a counter with a series for each class") {
+  std::ostringstream out;
+  {
+    TraceWriter writer(out);
+    writer.add({"n0", {}, {{"gpu0 memory", {{2e-3, {1, 2, 3, 4, 5, 6}}}}}});
+  }
+  CHECK(
+      json::parse(out.str())["traceEvents"][1] ==
+      json::parse(R"({"ph": "C", "pid": 1, "tid": 0, "name": "gpu0 memory", "ts": 2000, "args": {"weights": 1,
+            "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}})"));
+}
+
 TEST_CASE("trace: spans that touch do not overlap after rounding") {
   std::ostringstream out;
   {

@@ -119,14 +119,12 @@ std::string time_section(const ReportContext& context) {
 }
 
 std::string memory_section(const ReportContext& context) {
-  static constexpr std::array<const char*, memory_class_count + 1> styles{"c0", "c1", "c4",  "c2",
-                                                                          "c3", "c7", "idle"};
   const std::vector<std::size_t> all = all_runs(context), runs = fastest(context, all, 4 * most_bars);
   if (runs.empty()) return {};
   BarChart chart;
   chart.label = "Peak memory of the fullest device by class";
   for (std::size_t c = 0; c < memory_class_count; ++c)
-    chart.parts.push_back({std::string(memory_class_names[c]), styles[c]});
+    chart.parts.push_back({std::string(memory_class_names[c]), memory_styles[c]});
   double most = 0;
   std::size_t bars = 0, shown = 0;
   bool unknown = false;
@@ -148,7 +146,7 @@ std::string memory_section(const ReportContext& context) {
            same.capacity_bytes});
     }
   });
-  if (unknown) chart.parts.push_back({"not known by class", styles.back()});
+  if (unknown) chart.parts.push_back({"not known by class", "idle"});
   for (BarRow& row : chart.rows)
     if (!row.heading) row.parts.resize(chart.parts.size());
   chart.x = {"peak memory", byte_unit(most)};

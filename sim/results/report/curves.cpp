@@ -74,9 +74,9 @@ std::string device_charts(const ReportContext& context, const std::string& model
       speed.add(run.throughput_images_per_s);
       const double scaling = context.scaling.empty() ? 0 : context.scaling[r];
       if (scaling > 0) per_device = std::max(per_device, run.throughput_images_per_s / n / scaling);
-      const std::string what =
-          fmt::format("run {}: {}, {} devices: {} images/s, scaling {}", run.id, all[s].label, run.devices,
-                      number_text(run.throughput_images_per_s), percent_text(scaling));
+      const std::string what = fmt::format("run {}: {}, {} {}: {} images/s, scaling {}", run.id, all[s].label,
+                                           run.devices, run.devices == 1 ? "device" : "devices",
+                                           number_text(run.throughput_images_per_s), percent_text(scaling));
       rate.points.push_back({n, run.throughput_images_per_s, what});
       share.points.push_back({n, 100 * scaling, what});
     }
@@ -90,13 +90,13 @@ std::string device_charts(const ReportContext& context, const std::string& model
   throughput.x = x;
   throughput.y = {"images/s", plain, log, true};
   throughput.labels = false;
-  throughput.width = 420;
+  throughput.width = 390;
   throughput.ideal = {{devices.low, per_device * devices.low}, {devices.high, per_device * devices.high}};
   throughput.ideal_label = "ideal";
   efficiency.label = fmt::format("{}: scaling efficiency over devices", model);
   efficiency.x = x;
   efficiency.y = {"scaling efficiency", {1, "%"}, false, true};
-  efficiency.width = 420;
+  efficiency.width = 390;
   std::string out;
   if (context.labels.models().size() > 1) out += fmt::format("<h3>{}</h3>\n", escaped(model));
   const std::string drawn =

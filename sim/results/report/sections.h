@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "sim/results/report/labels.h"
 #include "sim/results/result.h"
+#include "sim/results/write_report.h"
 
 namespace convoy {
 
@@ -31,11 +33,18 @@ std::string cost_section(const ReportContext& context);    ///< Pareto front of 
 std::string elastic_section(const ReportContext& context);    ///< throughput over time, pauses
 std::string pipeline_section(const ReportContext& context);   ///< load of the stages
 std::string partition_section(const ReportContext& context);  ///< parts and cuts
+std::string search_section(const ReportContext& context);     ///< candidates of `auto`, and why the best is
+std::string layout_section(const ReportContext& context);     ///< of `hybrid`, by layer
 std::string schedule_section(const ReportContext& context);   ///< queues of jobs
-std::string machine_section(const ReportContext& context);    ///< busiest links, devices one by one
-std::string manifest_section(const ReportContext& context);   ///< where the results come from
+std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);
+std::string machine_section(const ReportContext& context);   ///< busiest links, devices one by one
+std::string manifest_section(const ReportContext& context);  ///< where the results come from
 
 // What several sections need.
+
+/// Classes of the style sheet for the classes of memory.
+inline constexpr std::array<const char*, memory_class_count> memory_styles{"c0", "c1", "c4",
+                                                                           "c2", "c3", "c7"};
 
 /// At most `most` of `runs`: all, or for each model those with the highest throughput; in the sweep's order.
 std::vector<std::size_t> fastest(const ReportContext& context, const std::vector<std::size_t>& runs,

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "sim/results/write_trace.h"
+
+namespace convoy {
+
+/// Reads the processes of a trace.json that `wanted` accepts by name, as TraceWriter wrote them but for the
+/// rounding of times to nanoseconds. The document is never in memory.
+/// @param file its name, for errors
+/// @throws InputError: not JSON, cut short, not convoy's
+std::vector<TraceProcess> read_trace(std::istream& in, const std::string& file,
+                                     const std::function<bool(const std::string& name)>& wanted);
+
+}  // namespace convoy
