@@ -156,12 +156,12 @@ class Builder {
       (is_summed_by_all(graph_.parameters[p].layer) ? everywhere : of_share)[p] = elements_on(p, 0);
     std::vector<EndpointId> all(input_.machine.devices.size());
     for (EndpointId d = 0; d < all.size(); ++d) all[d] = d;
-    for (const Bucket& bucket : fill_buckets(graph_, how_.bucket_bytes, everywhere)) {
+    for (const Bucket& bucket : fill_buckets_of(graph_, how_.bucket_bytes, everywhere)) {
       Sum& sum = add_sum(bucket, "all-reduce bucket");
       sum.comms.assign(devices_, add_communication(sum.name, all_reduce(all, bucket.bytes), bucket.bytes));
     }
     if (groups_.size() > 1)
-      for (const Bucket& bucket : fill_buckets(graph_, how_.bucket_bytes, of_share))
+      for (const Bucket& bucket : fill_buckets_of(graph_, how_.bucket_bytes, of_share))
         sum_over_replicas(bucket);
     std::stable_sort(messages_.sums.begin(), messages_.sums.end(),
                      [](const Sum& a, const Sum& b) { return a.ready < b.ready; });

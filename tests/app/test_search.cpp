@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -194,4 +195,138 @@ TEST_CASE("search: every outcome says why, whatever the number of processes") {
     CHECK_FALSE(found.result.search->ranking[3].value.has_value());
     CHECK_FALSE(found.result.search->ranking[4].bound.has_value());
   }
+}
+
+TEST_CASE("search: steps of different batches are compared by their time an image") {
+  // 10 images on one device take 6 ms, 40 on four 6 ms and 7.5 ms for 5 MB, in one message after the last.
+  const RunOutput found = Written(searched("candidates: [{kind: single}, {kind: data_parallel, sync: "
+                                           "all_reduce, overlap: false}]",
+                                           "{batch_per_device: 10}"))
+                              .search();
+  CHECK(found.result.strategy == "ring all-reduce, no overlap");
+  CHECK(found.result.step_time_s == doctest::Approx(13.5e-3).epsilon(1e-9));
+  const CandidateResult& single = found.result.search->ranking[1];
+  CHECK(single.outcome == "pruned");
+  CHECK(*single.bound == doctest::Approx(24e-3).epsilon(1e-9));  // of 40 images
+}
+
+TEST_CASE("search: a budget leaves candidates unknown, and says so") {
+  // Nothing is known of the servers with backup workers beforehand: they come first, and are slow.
+  const std::string keys =
+      "candidates: [{kind: data_parallel, sync: parameter_server, backup_workers: [1, 2]}, {kind: single}]";
+  for (const std::size_t jobs : {1, 2, 3}) {
+    CAPTURE(jobs);
+    const RunOutput one = Written(searched("budget: 1, " + keys)).search(jobs);
+    CHECK(one.result.search->simulated == 1);
+    CHECK_FALSE(one.result.search->proven);
+    CHECK(one.result.strategy == "1 dedicated parameter server, 1 backup worker");
+    CHECK(one.result.search->ranking[1].outcome == "unknown");
+    CHECK(
+        one.result.search->ranking[2].reason ==
+        "not simulated, the budget is spent: at least 9.60 ms a step, 9.60 ms of them computing, even if no "
+        "message had to wait for another");
+    const RunOutput all = Written(searched("budget: 3, " + keys)).search(jobs);
+    CHECK(all.result.search->proven);
+    CHECK(all.result.strategy == "single device");
+  }
+}
+
+TEST_CASE("search: where nothing fits the best of all is taken, and where something fits the best of that") {
+  const auto on = [](const std::string& memory, const std::string& candidates) {
+    std::string cluster = lab::star(4, "1GB/s", "0us");
+    cluster.replace(cluster.find("memory: 16GiB"), 13, "memory: " + memory);
+    return Written(experiment(two_layers(), cluster,
+                              fmt::format("{{kind: auto, candidates: {}}}", candidates),
+                              "{global_batch: 16}"))
+        .search();
+  };
+  // Weights, gradients and momentum-free SGD: 2 x 5 MB of a device that holds all, 2 x 2.5 MB of one of two
+  // stages; images and results are some KB.
+  const std::string candidates = "[{kind: single}, {kind: pipeline, stages: 2, replicas: 2}]";
+  const RunOutput small = on("8MB", candidates), smaller = on("1MB", candidates);
+  CHECK(small.result.fits);
+  CHECK(small.result.stages.size() == 2);
+  CHECK(small.result.search->ranking[1].outcome == "does_not_fit");
+  CHECK(small.result.search->ranking[1].reason.starts_with("does not fit: 9.5"));
+  CHECK(small.result.search->ranking[1].reason.ends_with(" MiB of 7.63 MiB on n0"));
+  CHECK_FALSE(smaller.result.fits);
+  CHECK(smaller.result.strategy == small.result.search->ranking[0].strategy);
+}
+
+TEST_CASE("search: the usual candidates of every kind, for the cluster at hand") {
+  const RunOutput found = Written(searched("objective: throughput")).search();
+  std::vector<std::string> kinds;
+  for (const CandidateResult& row : found.result.search->ranking) {
+    CAPTURE(row.strategy);
+    CHECK(row.outcome != "failed");
+    kinds.push_back(row.candidate.find("kind")->scalar);
+    if (const YamlNode* servers = row.candidate.find("servers")) CHECK(servers->scalar == "4");
+  }
+  for (const char* kind : {"single", "data_parallel", "pipeline", "filter_parallel", "hypergraph", "pardnn"})
+    CHECK(std::count(kinds.begin(), kinds.end(), kind) > 0);
+  CHECK(std::count(kinds.begin(), kinds.end(), "elastic") == 0);
+  CHECK(*found.result.search->ranking[0].value ==
+        doctest::Approx(found.result.throughput_images_per_s).epsilon(1e-12));
+}
+
+TEST_CASE("search: a candidate's lists of values are multiplied out, the last key fastest") {
+  const auto all = [](const std::string& mapping) {
+    std::string text;
+    for (const YamlNode& candidate : multiplied_out(parse_yaml(mapping, "m")))
+      text += to_flow(candidate) + " ";
+    return text;
+  };
+  CHECK(all("{kind: single}") == "{kind: single} ");
+  CHECK(all("{kind: single, micro_batches: [1, 2]}") ==
+        "{kind: single, micro_batches: 1} {kind: single, micro_batches: 2} ");
+  CHECK(all("{a: [1, 2], kind: [x, y]}") ==
+        "{a: 1, kind: x} {a: 2, kind: x} {a: 1, kind: y} {a: 2, kind: y} ");
+  CHECK(all("{kind: x, inner: {a: [1, 2]}, b: [{c: [3, 4]}, 5]}") ==
+        "{kind: x, inner: {a: 1}, b: {c: 3}} {kind: x, inner: {a: 1}, b: {c: 4}} {kind: x, inner: {a: 1}, b: "
+        "5} "
+        "{kind: x, inner: {a: 2}, b: {c: 3}} {kind: x, inner: {a: 2}, b: {c: 4}} {kind: x, inner: {a: 2}, b: "
+        "5} ");
+  // Keys that take a list.
+  CHECK(all("{kind: pipeline, begins: [l2, l3]}") == "{kind: pipeline, begins: [l2, l3]} ");
+  CHECK(all("{kind: pipeline, begins: [[l2], [l3]]}") ==
+        "{kind: pipeline, begins: [l2]} {kind: pipeline, begins: [l3]} ");
+}
+
+TEST_CASE("search: what is wrong is an error with its place") {
+  const auto error = [](const std::string& keys) { return Written(searched(keys)).error(); };
+  CHECK(error("objective: speed") ==
+        ":5:34: strategy.objective: unknown value 'speed'; allowed: step_time, throughput, cost, energy, "
+        "memory");
+  CHECK(error("budget: 0") ==
+        ":5:31: strategy.budget: 0 is out of range: between 1 and 1000000000 is allowed");
+  CHECK(
+      error("candidate: []") ==
+      ":5:34: strategy.candidate: unknown key (did you mean 'candidates'?); known here: budget, candidates, "
+      "kind, objective");
+  CHECK(error("candidates: []") ==
+        ":5:35: strategy.candidates: expected a list of strategies such as [{kind: single}], found an empty "
+        "list");
+  CHECK(error("candidates: [single]") ==
+        ":5:36: strategy.candidates: expected a mapping (key: value), found 'single'");
+  CHECK(error("candidates: [{kind: single, micro_batch: 2}]") ==
+        ":5:64: strategy.micro_batch: unknown key (did you mean 'micro_batches'?); known here: kind, "
+        "micro_batches");
+  CHECK(error("candidates: [{kind: auto}]") ==
+        ":5:43: strategy.kind: auto simulates other strategies to find the best; it cannot be a part of one, "
+        "or "
+        "a candidate");
+  CHECK(error("objective: cost") ==
+        ":5:34: strategy.objective: cost is that of an epoch: give training.dataset");
+  const std::string none = error("candidates: [{kind: pipeline, stages: [3, 5]}]");
+  CHECK(none.starts_with(":5:35: strategy.candidates: none of 2 can run; the first: "));
+  CHECK(none.ends_with("the model has 2 layers that run a kernel, too few for 3 stages"));
+  const Written unpriced(searched("objective: cost", "{global_batch: 16, dataset: {samples: 10}}"));
+  CHECK(unpriced.error() == ":5:34: strategy.objective: cost needs the price of every server of the cluster");
+}
+
+TEST_CASE("search: candidates of one label are told apart by the keys in which they differ") {
+  const YamlNode a = parse_yaml("{kind: x, bucket: 5MiB, o: 1}", "t"), b = parse_yaml("{kind: x, o: 1}", "t"),
+                 c = parse_yaml("{kind: y, bucket: 5MiB}", "t");
+  CHECK(telling_names({"ring", "ring", "tree"}, {&a, &b, &c}) ==
+        std::vector<std::string>{"ring (bucket: 5MiB)", "ring", "tree"});
 }

@@ -66,17 +66,15 @@ class Hunt {
         Candidate& entry = entries_[order[next]];
         if (best_ && cannot_beat(entry.bound, entries_[*best_].rank))
           entry.state = CandidateState::pruned;
-        else if (spec_.budget && simulated_ + static_cast<std::int64_t>(batch.size()) >= *spec_.budget)
+        else if (!spec_.budget || simulated_ + static_cast<std::int64_t>(batch.size()) < *spec_.budget)
+          batch.push_back(order[next]);
+        else if (batch.empty())
           entry.state = CandidateState::unknown;
         else
-          batch.push_back(order[next]);
+          break;  // some of the batch may turn out not to count
       }
       simulate_batch(batch);
     }
-    // The best may have come after the budget ran out for these.
-    for (Candidate& entry : entries_)
-      if (entry.state == CandidateState::unknown && best_ && cannot_beat(entry.bound, entries_[*best_].rank))
-        entry.state = CandidateState::pruned;
   }
 
   RunOutput outcome(bool with_trace) {
@@ -173,14 +171,16 @@ void require_one(Preparer& preparer, std::size_t index, const SearchSpec& spec, 
                      "strategy.objective: cost is that of an epoch: give training.dataset");
   std::string first;
   for (const YamlNode& candidate : spec.candidates) {
+    std::optional<PreparedRun> run;
     try {
-      const PreparedRun run = preparer.prepare(index, &candidate);
-      if (spec.objective == Objective::cost && !price_usd_per_h(run.machine))
-        throw InputError(spec.objective_pos, no_price);
-      return;
+      run = preparer.prepare(index, &candidate);
     } catch (const InputError& error) {
       if (first.empty()) first = error.what();
+      continue;
     }
+    if (spec.objective == Objective::cost && !price_usd_per_h(run->machine))
+      throw InputError(spec.objective_pos, no_price);
+    return;
   }
   throw InputError(spec.pos, fmt::format("strategy.candidates: none of {} can run; the first: {}",
                                          spec.candidates.size(), first));
