@@ -36,7 +36,16 @@ class CostRules {
 
   LayerCosts operator()(const Conv2d& conv) const {
     const bool depthwise = conv.groups > 1 && conv.groups == channels_;
-    return multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
+    LayerCosts costs = multiply_adds(depthwise ? KernelKind::depthwise_convolution : KernelKind::convolution);
+    // A kernel smaller than its stride passes over values: it reads the others only.
+    const auto touched = [](std::int64_t kernel, std::int64_t stride) {
+      return std::min(1.0, static_cast<double>(kernel) / static_cast<double>(stride));
+    };
+    const double passed_over =
+        in_ * (1 - touched(conv.kernel.h, conv.stride.h) * touched(conv.kernel.w, conv.stride.w));
+    costs.forward->values -= passed_over;
+    costs.weight_gradient->values -= passed_over;
+    return costs;
   }
   LayerCosts operator()(const ConvTranspose2d& conv) const {
     const bool depthwise = conv.groups > 1 && conv.groups == channels_;

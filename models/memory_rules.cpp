@@ -5,9 +5,12 @@ namespace convoy {
 namespace {
 
 /// One overload a kind. Source of what is kept: the backward formulas of PyTorch 2.0,
-/// tools/autograd/derivatives.yaml; the formula's name stands at each rule.
+/// tools/autograd/derivatives.yaml; the formula's name stands at each rule. Where MXNet differs: what its
+/// operators declare as dependencies of their gradients, src/operator, as of version 1.0.
 struct Rules {
   const Shape& output;
+  Framework framework;
+  bool mxnet = framework == Framework::mxnet;
   double values = static_cast<double>(elements(output));
 
   /// convolution_backward(grad, input, weight): the weight gradient needs the input.
@@ -35,10 +38,13 @@ struct Rules {
 
   /// A composite of pooling, power and division: input and scales.
   MemoryRules operator()(const LocalResponseNorm&) const {
-    return {.input_for_data = true, .extra = "scales", .extra_bytes = 4 * values};
+    return {.input_for_data = true, .output_for_data = mxnet, .extra = "scales", .extra_bytes = 4 * values};
   }
 
+  /// MXNet with cuDNN hands an activation's gradient its input and its result, so that it cannot overwrite
+  /// (activation.cc; from 1.3 on not so for ReLU).
   MemoryRules operator()(const Activation& activation) const {
+    if (mxnet) return {.input_for_data = true, .output_for_data = true, .gradient_overwrites = true};
     switch (activation.function) {
       case Activation::Function::relu:  // threshold_backward(grad, result, 0)
         return {.overwrites = true, .output_for_data = true};
@@ -46,7 +52,10 @@ struct Rules {
       case Activation::Function::tanh:     // tanh_backward(grad, result)
       case Activation::Function::softmax:  // _softmax_backward_data(grad, result, ...)
         return {.output_for_data = true};
-      case Activation::Function::relu6:        // hardtanh_backward(grad, self, ...)
+      case Activation::Function::relu6:  // hardtanh_backward(grad, self, ...), in place as it says below
+        // PyTorch 1's in-place form had a formula of its own: hardtanh_backward(grad, result, ...).
+        if (framework == Framework::pytorch1) return {.overwrites = true, .output_for_data = true};
+        return {.input_for_data = true};
       case Activation::Function::leaky_relu:   // leaky_relu_backward(grad, self, ...)
       case Activation::Function::hardswish:    // hardswish_backward(grad, self)
       case Activation::Function::hardsigmoid:  // hardsigmoid_backward(grad, self)
@@ -60,19 +69,24 @@ struct Rules {
   }
 
   /// max_pool2d_with_indices_backward(grad, self, ..., result1): input and int64 indices.
-  /// avg_pool2d_backward(grad, self, ...) keeps its input as well.
+  /// avg_pool2d_backward(grad, self, ...) keeps its input as well. MXNet: input and result, which cuDNN takes
+  /// in place of indices (pooling.cc).
   MemoryRules operator()(const Pool& pool) const {
+    if (mxnet) return {.input_for_data = true, .output_for_data = true};
     if (pool.mode == Pool::Mode::average) return {.input_for_data = true};
     return {.input_for_data = true, .extra = "indices", .extra_bytes = 8 * values};
   }
 
   /// To [1, 1] it is mean(), which keeps only sizes; else _adaptive_avg_pool2d_backward(grad, self).
   MemoryRules operator()(const AdaptiveAvgPool& pool) const {
+    if (mxnet) return {.input_for_data = true, .output_for_data = true};
     return {.input_for_data = pool.size != Size2{1, 1}};
   }
 
-  /// mul(input, mask) with a float mask.
-  MemoryRules operator()(const Dropout&) const { return {.extra = "mask", .extra_bytes = 4 * values}; }
+  /// mul(input, mask) with a float mask; MXNet in place (dropout-inl.h).
+  MemoryRules operator()(const Dropout&) const {
+    return {.overwrites = mxnet, .extra = "mask", .extra_bytes = 4 * values};
+  }
 
   MemoryRules operator()(const Flatten&) const { return {.view = true}; }
   MemoryRules operator()(const Slice&) const { return {.view = true}; }
@@ -101,6 +115,8 @@ struct Rules {
 
 }  // namespace
 
-MemoryRules memory_rules(const Layer& layer) { return std::visit(Rules{layer.output}, layer.kind); }
+MemoryRules memory_rules(const Layer& layer, Framework framework) {
+  return std::visit(Rules{layer.output, framework}, layer.kind);
+}
 
 }  // namespace convoy

@@ -3,22 +3,24 @@
 
 #include <string_view>
 
+#include "models/framework.h"
 #include "models/layer.h"
 
 namespace convoy {
 
-/// What eager PyTorch keeps of a layer between forward and backward, and where it puts the layer's output.
+/// What a framework keeps of a layer between forward and backward, and where it puts the layer's output.
 struct MemoryRules {
   bool view = false;  ///< the output is the input's storage: no bytes, no kernel
   bool overwrites =
       false;  ///< writes over its input where nothing else needs that (torchvision's inplace=True)
-  bool input_for_data = false;     ///< the data gradient reads the layer's inputs, so they are kept
-  bool input_for_weights = false;  ///< the weight gradient does
-  bool output_for_data = false;    ///< the data gradient reads the layer's output
-  std::string_view extra = {};     ///< name of a further buffer kept for the data gradient: "indices", "mask"
-  double extra_bytes = 0;          ///< its size for one image, whatever the precision
+  bool input_for_data = false;       ///< the data gradient reads the layer's inputs, so they are kept
+  bool input_for_weights = false;    ///< the weight gradient does
+  bool output_for_data = false;      ///< the data gradient reads the layer's output
+  bool gradient_overwrites = false;  ///< the data gradient is written over the gradient it is made from
+  std::string_view extra = {};  ///< name of a further buffer kept for the data gradient: "indices", "mask"
+  double extra_bytes = 0;       ///< its size for one image, whatever the precision
 };
 
-MemoryRules memory_rules(const Layer& layer);
+MemoryRules memory_rules(const Layer& layer, Framework framework = Framework::pytorch);
 
 }  // namespace convoy

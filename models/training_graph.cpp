@@ -10,6 +10,7 @@
 #include "models/layer_costs.h"
 #include "models/memory_rules.h"
 #include "models/segments.h"
+#include "models/static_plan.h"
 
 namespace convoy {
 namespace {
@@ -32,7 +33,8 @@ struct Storage {
 
 class Builder {
  public:
-  Builder(const Model& model, const TrainingOptions& options) : element_(element_bytes(options.precision)) {
+  Builder(const Model& model, const TrainingOptions& options)
+      : element_(element_bytes(options.precision)), framework_(framework_memory(options.framework)) {
     graph_.model = model;
     graph_.options = options;
     const std::size_t n = model.layers.size();
@@ -48,7 +50,7 @@ class Builder {
     rules_.reserve(n);
     for (std::size_t i = 0; i < n; ++i) {
       costs_.push_back(layer_costs(model, i));
-      rules_.push_back(memory_rules(model.layers[i]));
+      rules_.push_back(memory_rules(model.layers[i], options.framework));
       for (const LayerIndex input : model.layers[i].inputs)
         if (input != image_input) ++readers_[at(input)];
     }
@@ -72,6 +74,7 @@ class Builder {
         if (needs_gradient_[i]) backward(i);
     }
     for (std::size_t i = 0; i < n; ++i) update(i);
+    if (framework_.static_plan) add_plan();
     for (Buffer& buffer : graph_.buffers) {
       std::sort(buffer.uses.begin(), buffer.uses.end());
       buffer.uses.erase(std::unique(buffer.uses.begin(), buffer.uses.end()), buffer.uses.end());
@@ -97,15 +100,51 @@ class Builder {
   }
 
   OpId add_kernel(std::size_t i, const KernelCost& cost, Phase phase, std::vector<OpId> inputs) {
-    return add_operation(fmt::format("{}.{}{}", layer(i).name, to_string(phase), again_ ? " again" : ""), i,
-                         layer_work(graph_.model, i, costs_[i].kernel, cost, phase, graph_.options.precision),
-                         std::move(inputs));
+    const OpId op =
+        add_operation(fmt::format("{}.{}{}", layer(i).name, to_string(phase), again_ ? " again" : ""), i,
+                      layer_work(graph_.model, i, costs_[i].kernel, cost, phase, graph_.options.precision),
+                      std::move(inputs));
+    add_workspace(i, op);
+    return op;
+  }
+
+  /// cuDNN's non-fused Winograd F(4x4, 3x3) (Lavin and Gray, arXiv:1509.09308, section 4) keeps the
+  /// transforms of its input, filters and output: 6x6 values for each 4x4 tile of a channel's output and each
+  /// filter. From how many channels on it is taken is fitted to VGG-16 (results/published/memory.yaml).
+  void add_workspace(std::size_t i, OpId op) {
+    constexpr std::int64_t fewest_channels = 512, tile = 4, transformed = 36;
+    const auto* conv = std::get_if<Conv2d>(&layer(i).kind);
+    const Work& work = graph_.operations[op].work;
+    if (!framework_.winograd || graph_.options.precision != Precision::fp32 || !conv ||
+        conv->kernel != Size2{3, 3} || conv->stride != Size2{} || conv->dilation != Size2{} ||
+        conv->groups != 1 || std::min(work.in_channels, work.out_channels) < fewest_channels)
+      return;
+    const std::int64_t tiles = (work.out_h + tile - 1) / tile * ((work.out_w + tile - 1) / tile);
+    add_scratch(graph_.operations[op].name + ".workspace", MemoryClass::workspace,
+                static_cast<double>(4 * transformed * tiles * (work.in_channels + work.out_channels)),
+                static_cast<double>(4 * transformed * work.in_channels * work.out_channels), op);
+  }
+
+  /// What a plan made before training takes beyond what is live at a time.
+  void add_plan() {
+    const auto backward_end = std::find_if(graph_.operations.begin(), graph_.operations.end(),
+                                           [](const Operation& op) { return op.phase == Phase::update; });
+    if (backward_end == graph_.operations.begin()) return;
+    const auto last = static_cast<OpId>(backward_end - graph_.operations.begin() - 1);
+    const BufferId plan = add_buffer("memory plan", planned_bytes(graph_) - live_bytes(graph_), 0);
+    use(plan, last);
   }
 
   BufferId add_buffer(std::string name, double bytes, OpId born) {
     graph_.buffers.push_back(
         {std::move(name), MemoryClass::activations, bytes, 0, born, born, false, {born}});
     return static_cast<BufferId>(graph_.buffers.size() - 1);
+  }
+
+  /// Bytes that are there while one operation runs.
+  void add_scratch(std::string name, MemoryClass memory_class, double bytes, double bytes_fixed, OpId op) {
+    graph_.buffers.push_back(
+        {std::move(name), memory_class, bytes, static_cast<std::int64_t>(bytes_fixed), op, op, false, {op}});
   }
 
   /// `op` reads the buffer, which therefore lives until then.
@@ -286,6 +325,11 @@ class Builder {
       for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
     if (rules_[i].output_for_data) use_saved(storage_[i]->buffer, op);
     if (extra_[i]) use_saved(*extra_[i], op);
+    if (rules_[i].gradient_overwrites && gradient.own && gradient.buffer && layer(i).inputs.size() == 1) {
+      if (receives_gradient(layer(i).inputs.front()))
+        contribute(i, layer(i).inputs.front(), {op, gradient.buffer, true}, custom);
+      return;
+    }
     for (const LayerIndex input : layer(i).inputs) {
       if (!receives_gradient(input)) continue;
       const BufferId made =
@@ -301,6 +345,9 @@ class Builder {
         inputs.push_back(*forward_[at(input)]);
     const OpId op = add_kernel(i, *costs_[i].weight_gradient, Phase::weight_gradient, std::move(inputs));
     weight_gradient_[i] = op;
+    if (framework_.gradients_aside)
+      add_scratch(layer(i).name + ".parameter_gradient", MemoryClass::gradients, 0,
+                  element_ * static_cast<double>(layer(i).parameter_elements()), op);
     if (gradient.buffer) use(*gradient.buffer, op);
     if (rules_[i].input_for_weights)
       for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
@@ -350,6 +397,7 @@ class Builder {
 
   TrainingGraph graph_;
   double element_;
+  const FrameworkMemory& framework_;
   std::vector<LayerCosts> costs_;
   std::vector<MemoryRules> rules_;
   std::vector<std::uint32_t> readers_;
@@ -385,7 +433,9 @@ std::array<double, memory_class_count> resident_bytes(double elements, const Tra
       0, 4, 8};  // fp32 state a parameter: none, velocity, two moments
   const double element = element_bytes(options.precision);
   std::array<double, memory_class_count> bytes{};
-  bytes[static_cast<std::size_t>(MemoryClass::weights)] = (element < 4 ? element + 4 : element) * elements;
+  const int copies = 1 + framework_memory(options.framework).copies_of_weights;
+  bytes[static_cast<std::size_t>(MemoryClass::weights)] =
+      (element < 4 ? copies * element + 4 : copies * element) * elements;
   bytes[static_cast<std::size_t>(MemoryClass::gradients)] = element * elements;
   bytes[static_cast<std::size_t>(MemoryClass::optimizer)] =
       optimizer_bytes[static_cast<std::size_t>(options.optimizer)] * elements;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/framework.h"
 #include "models/model.h"
 #include "models/work.h"
 
@@ -65,6 +66,7 @@ struct TrainingOptions {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
   Recomputation recompute = Recomputation::none;
+  Framework framework = Framework::pytorch;
 };
 
 /// Everything one training step of one replica does, for any batch. `operations` is in execution order
@@ -82,9 +84,9 @@ struct TrainingGraph {
   /// Bytes of one copy of the parameters in the precision gradients are sent in (element_bytes of the
   /// precision).
   double gradient_bytes() const;
-  /// Resident bytes of a replica by class: weights (with fp32 master copies under mixed precision),
-  /// gradients, optimizer state. Activations, workspace and reserve are 0 here: they are buffers or belong to
-  /// the device.
+  /// Resident bytes of a replica by class: weights (with fp32 master copies under mixed precision and what
+  /// copies the framework keeps), gradients, optimizer state. Activations, workspace and reserve are 0 here:
+  /// they are buffers or belong to the device.
   std::array<double, memory_class_count> resident_bytes() const;
 };
 
@@ -105,7 +107,7 @@ std::array<double, memory_class_count> resident_bytes(double elements, const Tra
 /// operation "NAME.forward again" of the same work.
 TrainingGraph build_training_graph(const Model& model, const TrainingOptions& options);
 
-/// What eager PyTorch keeps between forward and backward for one more image: the bytes an image of all saved
+/// What the framework keeps between forward and backward for one more image: the bytes an image of all saved
 /// buffers. The rules stand in memory_rules.cpp.
 double saved_activation_bytes(const TrainingGraph& graph);
 

@@ -3,6 +3,7 @@
 #include "strategies/data_parallel/data_parallel.h"
 #include "strategies/elastic/elastic.h"
 #include "strategies/filter_parallel/filter_parallel.h"
+#include "strategies/hybrid/hybrid.h"
 #include "strategies/hypergraph/hypergraph.h"
 #include "strategies/pardnn/pardnn.h"
 #include "strategies/pipeline/pipeline.h"
@@ -10,6 +11,15 @@
 #include "strategies/strategy.h"
 
 namespace convoy {
+namespace {
+
+/// What simulates (sim/app/search) looks for `kind: auto` before it reads a strategy.
+[[noreturn]] std::unique_ptr<Strategy> read_auto(YamlMap& map) {
+  map.fail("kind",
+           "auto simulates other strategies to find the best; it cannot be a part of one, or a candidate");
+}
+
+}  // namespace
 
 const std::vector<StrategyEntry>& strategy_registry() {
   static const std::vector<StrategyEntry> table{
@@ -17,7 +27,8 @@ const std::vector<StrategyEntry>& strategy_registry() {
        "one device does everything",
        {{"micro_batches", "1 | a number",
          "parts of the batch whose gradients are accumulated before the update"}},
-       &read_single},
+       &read_single,
+       "[{micro_batches: [1, 2, 4, 8, 16]}]"},
       {"data_parallel",
        "synchronous replicas that sum their gradients by all-reduce or on parameter servers",
        {{"sync", "all_reduce | parameter_server", "how gradients are summed; required"},
@@ -52,7 +63,12 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "mode ssp: steps that a worker may be ahead of the slowest; required there"},
         {"backup_workers", "0 | a number",
          "mode sync: workers that an update does not wait for; what comes late is dropped"}},
-       &read_data_parallel},
+       &read_data_parallel,
+       "[{sync: all_reduce, algorithm: [ring, tree, halving_doubling, hierarchical], bucket: [5MiB, 25MiB, "
+       "100MiB]}, "
+       "{sync: all_reduce, micro_batches: [2, 4, 8, 16]}, {sync: all_reduce, zero: [1, 2, 3]}, "
+       "{sync: parameter_server, servers: $nodes, placement: colocated, sharding: [tensor, even], "
+       "local_aggregation: [false, true]}]"},
       {"elastic",
        "data-parallel replicas whose number changes during the run, with a fixed global batch",
        {{"inner", "{kind: data_parallel, sync: all_reduce, ...}", "what runs on the devices; required"},
@@ -71,7 +87,26 @@ const std::vector<StrategyEntry>& strategy_registry() {
        {{"shares", "probed | equal", "filters a device: by its speed on the layer, or the same for all"},
         {"master", "0 | a device's index", "the device that holds the parameters and does the rest"},
         {"overlap", "false | true", "the master computes its own filters while its messages are under way"}},
-       &read_filter_parallel},
+       &read_filter_parallel,
+       "[{shares: [probed, equal], overlap: [true, false]}]"},
+      {"hybrid",
+       "each layer split by images, channels, rows or not at all; tensors exchanged where the split changes",
+       {{"conv", "batch | filter | channel | pairs | height | width | replicated", "layout of convolutions"},
+        {"fc", "batch | filter | channel | pairs | replicated", "layout of linear layers"},
+        {"groups", "a list of {layers, kind, layout}",
+         "layouts by name, pattern, [first, last] or kind; the last that names a layer counts"},
+        {"replicas", "1 | a number", "groups of devices that share the batch; the layouts are inside each"},
+        {"scheme", "a | b | c",
+         "layers behind those split by images: all images at once, a device's at a time, or a part of each "
+         "device's at a time"},
+        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduces"},
+        {"rings", "mesh | in_order", "rings along NVLink cables, or one in the devices' order"},
+        {"bucket", "25MiB | a size",
+         "gradients sent as one message; without overlap all of them, unless given"},
+        {"overlap", "true | false", "send gradients while backward goes on; false: all of them after it"},
+        {"fidelity", "auto | chunk | fluid", "every message, or one flow an edge; auto chooses"}},
+       &read_hybrid,
+       "[{conv: batch, fc: [filter, pairs]}, {conv: [height, pairs], fc: [replicated, pairs]}]"},
       {"hypergraph",
        "model parallelism by layer nodes: channels and neurons partitioned as a hypergraph",
        {{"parts", "all devices | a number", "parts, one a device"},
@@ -83,13 +118,15 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"partitioner", "own | zoltan",
          "method hypergraph: convoy's own, or Zoltan's, refined by convoy's; where it was built with it"},
         {"seed", "1 | a number", "method random: of its random numbers"}},
-       &read_hypergraph},
+       &read_hypergraph,
+       "[{micro_batches: [1, 4]}]"},
       {"pardnn",
        "operations placed one by one by the ParDNN partitioner",
        {{"parts", "all devices | a number", "devices that take part"},
         {"refine", "true | false", "with the partitioner's refinement phase"},
         {"memory", "the device's | a size", "of a device, which the partitioner keeps within"}},
-       &read_pardnn},
+       &read_pardnn,
+       "[{}]"},
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
        {{"stages", "devices / replicas | a number", "parts of the network"},
@@ -117,8 +154,20 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
         {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduce over replicas"}},
-       &read_pipeline},
-  };
+       &read_pipeline,
+       "[{schedule: [1f1b, gpipe], micro_batches: [4, 8, 16, 32], replicas: [1, 2, 4]}, "
+       "{micro_batches: [8, 32], stages: [2, 4]}, "
+       "{schedule: [1f1b, gpipe], micro_batches: [8, 32], recompute: always}]"},
+      {"auto",
+       "the best of many candidates of the strategies above, found by simulation",
+       {{"objective", "step_time | throughput | cost | energy | memory",
+         "what is best: time (of equally many images), images/s, USD an epoch, J (of equally many images), "
+         "or "
+         "memory of the fullest device"},
+        {"candidates", "those of every kind | a list of strategies",
+         "what is tried; a list of values for a key stands for each of them"},
+        {"budget", "all | a number", "simulations at most; the others stay unknown"}},
+       &read_auto}};
   return table;
 }
 

@@ -79,6 +79,10 @@ struct StrategyEntry {
   std::string_view summary;
   std::vector<StrategyKey> keys;
   std::unique_ptr<Strategy> (*read)(YamlMap& map);
+  /// What `kind: auto` tries of it unless told otherwise: a YAML list of mappings without `kind`, whose lists
+  /// of values span products. $nodes and $devices stand for the cluster's. Only what trains alike: no stale
+  /// or dropped gradients, no lossy compression.
+  std::string_view candidates = "";
 };
 const std::vector<StrategyEntry>& strategy_registry();
 

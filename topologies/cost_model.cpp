@@ -8,26 +8,54 @@ namespace {
 
 double saturation(double size, double half) { return half > 0 ? size / (size + half) : 1.0; }
 
+// Tensor cores load 16 bytes at a time: 8 channels of 2 bytes, 4 of tf32 (NVIDIA, Convolutional Layers User's
+// Guide, "Tensor Core Requirements"). Grouped convolutions have a class of their own instead.
+bool fits_tensor_cores(const Work& work, Precision precision) {
+  if (precision == Precision::fp32 || work.groups > 1) return true;
+  const std::int64_t multiple = 16 / element_bytes(precision);
+  return work.in_channels % multiple == 0 && work.out_channels % multiple == 0;
+}
+
 }  // namespace
 
-double compute_efficiency(const Work& work, double images, const Efficiency& efficiency) {
+double compute_efficiency(const Work& work, double images, Precision precision,
+                          const Efficiency& efficiency) {
   const KernelClass kernel = kernel_class(work);
   double share = efficiency.compute[static_cast<std::size_t>(kernel)];
   if (kernel > KernelClass::matmul) return share;
   share *= efficiency.phase[static_cast<std::size_t>(work.phase)];
   if (kernel == KernelClass::convolution_depthwise) return share;
+  const bool weights = work.phase == Phase::weight_gradient;
   const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
   const double area = static_cast<double>(std::max<std::int64_t>(1, work.kernel_h * work.kernel_w));
   const double pixels = static_cast<double>(std::max<std::int64_t>(1, work.out_h * work.out_w));
+  const double inputs = static_cast<double>(work.in_channels) / groups;
   const double outputs = static_cast<double>(work.out_channels) / groups;
-  const double reduction = static_cast<double>(work.in_channels) / groups * area;
-  if (outputs > 0) share *= saturation(outputs, efficiency.half_outputs);
-  if (reduction > 0) share *= saturation(reduction, efficiency.half_reduction);
+  double shape = 1;
+  if (outputs > 0)
+    shape *= saturation(outputs, weights ? efficiency.half_weight_outputs : efficiency.half_outputs);
+  if (inputs > 0)
+    shape *=
+        saturation(inputs * area, weights ? efficiency.half_weight_reduction : efficiency.half_reduction);
+  const bool winograd = kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0;
+  if (winograd) {
+    const double general = efficiency.compute[static_cast<std::size_t>(KernelClass::convolution_other)] *
+                           efficiency.phase[static_cast<std::size_t>(work.phase)] * shape;
+    const double half = efficiency.half_winograd;
+    share = std::max(share * saturation(inputs, half) * saturation(outputs, half), general);
+  } else {
+    share *= shape;
+  }
+  if (work.phase == Phase::data_gradient && work.stride > 1) share *= efficiency.strided_data_gradient;
+  if (!fits_tensor_cores(work, precision)) share *= efficiency.unaligned;
   // Only the FLOPs of images have rows; were fixed ones to speed up with them, more images could take less
   // time.
   const double of_images = work.flops_per_image * images;
   if (of_images > 0) {
-    const double stretched = of_images / saturation(images * pixels, efficiency.half_rows);
+    const double half = kernel == KernelClass::matmul ? efficiency.half_matmul_rows
+                        : weights                     ? efficiency.half_weight_rows
+                                                      : efficiency.half_rows;
+    const double stretched = of_images / saturation(images * pixels, half);
     share *= (of_images + work.flops_fixed) / (stretched + work.flops_fixed);
   }
   return share;
@@ -41,7 +69,8 @@ double operation_time_s(const Work& work, double images, Precision precision, co
   const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(precision)];
   const double bandwidth =
       device.memory_bandwidth_Bps * efficiency.bandwidth[static_cast<std::size_t>(kernel_class(work))];
-  const double peak = device.peak_flops.at(precision) * compute_efficiency(work, images, efficiency);
+  const double peak =
+      device.peak_flops.at(precision) * compute_efficiency(work, images, precision, efficiency);
   return device.launch_overhead_s + std::max(flops / peak, bytes / bandwidth);
 }
 

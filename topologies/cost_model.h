@@ -16,7 +16,8 @@ namespace convoy {
 double operation_time_s(const Work& work, double images, Precision precision, const DeviceType& device);
 
 /// Share of peak that `work` reaches on `images` images: what the FLOPs above are divided by.
-double compute_efficiency(const Work& work, double images, const Efficiency& efficiency);
+/// @param precision what `efficiency` is of: tensor cores want channels in multiples of 16 bytes
+double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency);
 
 /// The one cost model of an experiment: the roofline above, times a factor per layer and pass where the
 /// experiment has measured times of them (`training.profile`), times a factor per device type where it

@@ -36,9 +36,20 @@ void read_shares(YamlMap& map, Efficiency& e) {
   e.phase[index(Phase::data_gradient)] = share(map, "data_gradient", e.phase[index(Phase::data_gradient)]);
   e.phase[index(Phase::weight_gradient)] =
       share(map, "weight_gradient", e.phase[index(Phase::weight_gradient)]);
-  e.half_outputs = map.number_or("half_outputs", e.half_outputs, 0);
-  e.half_reduction = map.number_or("half_reduction", e.half_reduction, 0);
-  e.half_rows = map.number_or("half_rows", e.half_rows, 0);
+  // The weight gradient's halves follow the others' until they are given themselves.
+  const auto half = [&](std::string_view key, std::string_view weight_key, double& value, double& weight) {
+    const bool alike = weight == value;
+    value = map.number_or(key, value, 0);
+    weight = map.number_or(weight_key, alike ? value : weight, 0);
+  };
+  half("half_outputs", "half_weight_outputs", e.half_outputs, e.half_weight_outputs);
+  half("half_reduction", "half_weight_reduction", e.half_reduction, e.half_weight_reduction);
+  const bool alike = e.half_matmul_rows == e.half_rows;
+  half("half_rows", "half_weight_rows", e.half_rows, e.half_weight_rows);
+  e.half_matmul_rows = map.number_or("half_matmul_rows", alike ? e.half_rows : e.half_matmul_rows, 0);
+  e.strided_data_gradient = share(map, "strided_data_gradient", e.strided_data_gradient);
+  e.half_winograd = map.number_or("half_winograd", e.half_winograd, 0);
+  e.unaligned = share(map, "unaligned", e.unaligned);
 }
 
 std::array<Efficiency, 4> read_efficiency(YamlMap& device) {
@@ -123,6 +134,7 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   DeviceType device;
   device.name = name;
   device.title = map.text_or("title", "");
+  device.cpu = map.choice_or("kind", {"gpu", "cpu"}, 0) == 1;
   device.peak_flops = read_peaks(map);
   device.memory_bytes = map.quantity("memory", Dimension::bytes, true);
   device.memory_bandwidth_Bps = map.quantity("memory_bandwidth", Dimension::bandwidth, true);
@@ -147,7 +159,10 @@ DeviceType load_device(const std::string& name, const SourcePos& pos) {
   if (!std::binary_search(known.begin(), known.end(), name))
     throw InputError(pos, fmt::format("unknown device '{}'{}; the catalogue has {}", name,
                                       suggestion(name, known), list_of(known, known.size())));
-  return read_device(load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name)), name);
+  const YamlNode file = load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
+  DeviceType device = read_device(file, name);
+  device.framework_reserves = !file.find("reserved");
+  return device;
 }
 
 std::vector<std::string> device_names() { return data_names(folder); }

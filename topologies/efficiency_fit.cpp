@@ -23,11 +23,12 @@ constexpr bool on_tensor_cores(Precision p) { return p != Precision::fp32; }
 // logarithms, which keeps it positive and makes "twice" and "half" equally far.
 struct Parameter {
   std::string_view key;  // of the YAML
-  double typical;        // on ordinary cores
-  double tensor_cores;   // on tensor cores, which starve on memory and have no Winograd algorithm
-  double spread;         // standard deviation of the logarithm
+  double typical;        // on ordinary cores; 0: means nothing there, stays neutral
+  double tensor_cores;  // on tensor cores, which starve on memory and have no Winograd algorithm; 0: likewise
+  double spread;        // standard deviation of the logarithm
   void (*set)(Efficiency&, double);
   double (*get)(const Efficiency&);
+  double cpu = -1;  // on a CPU, where it is not `typical`; 0: not there
 };
 
 template <KernelClass c>
@@ -68,7 +69,7 @@ constexpr Parameter bandwidth_share(double typical, double spread) {
 }
 
 using enum KernelClass;
-const std::array<Parameter, 18> parameters{
+const std::array<Parameter, 25> parameters{
     compute_share<convolution_1x1>(0.7, 0.4, 0.3),
     compute_share<convolution_3x3>(1.0, 0.5, 0.4),
     compute_share<convolution_5x5>(1.0, 0.5, 0.4),
@@ -85,59 +86,96 @@ const std::array<Parameter, 18> parameters{
     {"data_gradient", 0.95, 0.95, 0.1, set_phase<Phase::data_gradient>, get_phase<Phase::data_gradient>},
     {"weight_gradient", 0.85, 0.85, 0.1, set_phase<Phase::weight_gradient>,
      get_phase<Phase::weight_gradient>},
-    {"half_outputs", 12, 24, 0.5, [](Efficiency& e, double v) { e.half_outputs = v; },
-     [](const Efficiency& e) { return e.half_outputs; }},
-    {"half_reduction", 24, 48, 0.5, [](Efficiency& e, double v) { e.half_reduction = v; },
-     [](const Efficiency& e) { return e.half_reduction; }},
-    {"half_rows", 300, 600, 0.7, [](Efficiency& e, double v) { e.half_rows = v; },
-     [](const Efficiency& e) { return e.half_rows; }},
+    // As in a file, the first three stand for the next four where these are not there.
+    {"half_outputs", 20, 40, 0.5, [](Efficiency& e, double v) { e.half_outputs = e.half_weight_outputs = v; },
+     [](const Efficiency& e) { return e.half_outputs; }, 12},
+    {"half_reduction", 30, 100, 0.5,
+     [](Efficiency& e, double v) { e.half_reduction = e.half_weight_reduction = v; },
+     [](const Efficiency& e) { return e.half_reduction; }, 24},
+    {"half_rows", 400, 600, 0.7,
+     [](Efficiency& e, double v) { e.half_rows = e.half_weight_rows = e.half_matmul_rows = v; },
+     [](const Efficiency& e) { return e.half_rows; }, 300},
+    {"half_weight_outputs", 40, 100, 0.5, [](Efficiency& e, double v) { e.half_weight_outputs = v; },
+     [](const Efficiency& e) { return e.half_weight_outputs; }, 0},
+    {"half_weight_reduction", 60, 250, 0.5, [](Efficiency& e, double v) { e.half_weight_reduction = v; },
+     [](const Efficiency& e) { return e.half_weight_reduction; }, 0},
+    {"half_weight_rows", 500, 300, 0.7, [](Efficiency& e, double v) { e.half_weight_rows = v; },
+     [](const Efficiency& e) { return e.half_weight_rows; }, 0},
+    {"half_matmul_rows", 70, 100, 0.7, [](Efficiency& e, double v) { e.half_matmul_rows = v; },
+     [](const Efficiency& e) { return e.half_matmul_rows; }, 0},
+    {"strided_data_gradient", 0.5, 0.8, 0.3, [](Efficiency& e, double v) { e.strided_data_gradient = v; },
+     [](const Efficiency& e) { return e.strided_data_gradient; }, 0},
+    {"half_winograd", 28, 0, 0.5, [](Efficiency& e, double v) { e.half_winograd = v; },
+     [](const Efficiency& e) { return e.half_winograd; }, 0},
+    {"unaligned", 0, 0.65, 0.5, [](Efficiency& e, double v) { e.unaligned = v; },
+     [](const Efficiency& e) { return e.unaligned; }, 0},
 };
 constexpr double typical_launch_s = 10e-6;
 constexpr double launch_spread = 1.0;
 
-double prior(const Parameter& p, Precision precision) {
+double prior(const Parameter& p, Precision precision, bool cpu) {
+  if (cpu && p.cpu >= 0) return p.cpu;
   return on_tensor_cores(precision) ? p.tensor_cores : p.typical;
 }
 
-Efficiency prior_efficiency(Precision precision) {
+bool applies(const Parameter& p, Precision precision, bool cpu) { return prior(p, precision, cpu) > 0; }
+
+Efficiency prior_efficiency(Precision precision, bool cpu) {
   Efficiency e;
-  for (const Parameter& p : parameters) p.set(e, prior(p, precision));
+  for (const Parameter& p : parameters)
+    if (applies(p, precision, cpu)) p.set(e, prior(p, precision, cpu));
   return e;
 }
+
+// Smooth L1 as a residual whose square is minimised: r for small r, grows with the root of |r| beyond 1.
+double smooth_l1(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
 
 double predicted_s(const Observation& o, const DeviceType& device) {
   double sum = 0;
   for (const Work& work : o.works) sum += operation_time_s(work, o.images, o.precision, device);
+  if (o.without_launch) sum -= device.launch_overhead_s * static_cast<double>(o.works.size());
   return sum;
 }
 
-// The fit's unknowns as one vector of logarithms: the launch overhead, then `parameters` of each fitted
-// precision.
+// An unknown of the fit: a parameter of a precision.
+struct Unknown {
+  const Parameter* parameter;
+  Precision precision;
+};
+
+// The fit's unknowns as one vector of logarithms: the launch overhead, then the `parameters` of each fitted
+// precision that mean something on it.
 class Problem {
  public:
-  Problem(const DeviceType& device, const std::vector<Observation>& observations)
+  Problem(const DeviceType& device, const std::vector<Observation>& observations, const Belief& believed)
       : device_(device), observations_(observations) {
     for (const Precision p : precisions)
       if (std::any_of(observations.begin(), observations.end(),
                       [p](const Observation& o) { return o.precision == p; }))
         fitted_.push_back(p);
+    for (const Precision precision : fitted_)
+      for (const Parameter& p : parameters)
+        if (applies(p, precision, device.cpu)) unknowns_.push_back({&p, precision});
+    start_.resize(1 + static_cast<Eigen::Index>(unknowns_.size()));
+    start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s : typical_launch_s);
+    Eigen::Index i = 1;
+    for (const Unknown& u : unknowns_) {
+      const bool known = std::find(believed.precisions.begin(), believed.precisions.end(), u.precision) !=
+                         believed.precisions.end();
+      start_[i++] = std::log(known ? u.parameter->get(believed.device.efficiency[index(u.precision)])
+                                   : prior(*u.parameter, u.precision, device.cpu));
+    }
   }
 
-  Eigen::VectorXd start() const {
-    Eigen::VectorXd x(1 + static_cast<Eigen::Index>(fitted_.size() * parameters.size()));
-    Eigen::Index i = 0;
-    x[i++] = std::log(typical_launch_s);
-    for (const Precision precision : fitted_)
-      for (const Parameter& p : parameters) x[i++] = std::log(prior(p, precision));
-    return x;
-  }
+  const Eigen::VectorXd& start() const { return start_; }
 
   DeviceType device(const Eigen::VectorXd& x) const {
     DeviceType result = device_;
     Eigen::Index i = 0;
     result.launch_overhead_s = std::exp(x[i++]);
-    for (const Precision precision : fitted_)
-      for (const Parameter& p : parameters) p.set(result.efficiency[index(precision)], std::exp(x[i++]));
+    for (const Precision precision : fitted_) result.efficiency[index(precision)] = Efficiency();
+    for (const Unknown& u : unknowns_)
+      u.parameter->set(result.efficiency[index(u.precision)], std::exp(x[i++]));
     return result;
   }
 
@@ -146,13 +184,14 @@ class Problem {
     const DeviceType candidate = device(x);
     Eigen::VectorXd r(static_cast<Eigen::Index>(observations_.size()) + x.size());
     Eigen::Index row = 0;
-    for (const Observation& o : observations_)
-      r[row++] = std::log(predicted_s(o, candidate) / o.seconds) / o.spread;
+    for (const Observation& o : observations_) {
+      const double residual = std::log(predicted_s(o, candidate) / o.seconds) / o.spread;
+      r[row++] = o.has_outliers ? smooth_l1(residual) : residual;
+    }
     const Eigen::VectorXd away = x - start();
     r[row++] = away[0] / launch_spread;
     Eigen::Index i = 1;
-    for (std::size_t f = 0; f < fitted_.size(); ++f)
-      for (const Parameter& p : parameters) r[row++] = away[i++] / p.spread;
+    for (const Unknown& u : unknowns_) r[row++] = away[i++] / u.parameter->spread;
     return r;
   }
 
@@ -162,6 +201,8 @@ class Problem {
   const DeviceType& device_;
   const std::vector<Observation>& observations_;
   std::vector<Precision> fitted_;
+  std::vector<Unknown> unknowns_;
+  Eigen::VectorXd start_;
 };
 
 Eigen::MatrixXd jacobian(const Problem& problem, const Eigen::VectorXd& x, const Eigen::VectorXd& r) {
@@ -205,9 +246,12 @@ Eigen::VectorXd minimise(const Problem& problem) {
   return x;
 }
 
-std::string section(const Efficiency& e, const Efficiency* base, std::string_view indent) {
+// What means something on the precision, and differs from `base` where that is given.
+std::string section(const Efficiency& e, Precision precision, bool cpu, const Efficiency* base,
+                    std::string_view indent) {
   std::string text;
   for (const Parameter& p : parameters) {
+    if (!applies(p, precision, cpu) && !(base && applies(p, Precision::fp32, cpu))) continue;
     const std::string value = fmt::format("{:.3g}", p.get(e));
     if (base && value == fmt::format("{:.3g}", p.get(*base))) continue;
     text += fmt::format("{}{}: {}\n", indent, p.key, value);
@@ -217,17 +261,27 @@ std::string section(const Efficiency& e, const Efficiency* base, std::string_vie
 
 }  // namespace
 
-DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations) {
-  const Problem problem(device, observations);
+DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,
+                            const Belief& believed) {
+  const Problem problem(device, observations, believed);
   if (problem.fitted().empty()) return device;
   DeviceType result = problem.device(minimise(problem));
+  const auto is_in = [](const std::vector<Precision>& list, Precision p) {
+    return std::find(list.begin(), list.end(), p) != list.end();
+  };
   for (const Precision p : precisions) {
-    const std::vector<Precision>& fitted = problem.fitted();
-    if (std::find(fitted.begin(), fitted.end(), p) != fitted.end()) continue;
-    // The nearest fitted one: bf16 and fp16 run on the same units; else what is typical.
+    if (is_in(problem.fitted(), p)) continue;
+    // What is believed; else the nearest fitted one: bf16 and fp16 run on the same units; else what is
+    // typical.
     const Precision like = p == Precision::bf16 ? Precision::fp16 : p;
-    const bool known = like != p && std::find(fitted.begin(), fitted.end(), like) != fitted.end();
-    result.efficiency[index(p)] = known ? result.efficiency[index(like)] : prior_efficiency(p);
+    if (is_in(believed.precisions, p))
+      result.efficiency[index(p)] = believed.device.efficiency[index(p)];
+    else if (is_in(problem.fitted(), like))
+      result.efficiency[index(p)] = result.efficiency[index(like)];
+    else if (is_in(believed.precisions, like))
+      result.efficiency[index(p)] = believed.device.efficiency[index(like)];
+    else
+      result.efficiency[index(p)] = prior_efficiency(p, device.cpu);
   }
   return result;
 }
@@ -236,10 +290,10 @@ std::string efficiency_yaml(const DeviceType& device) {
   const Efficiency& base = device.efficiency[index(Precision::fp32)];
   std::string text = fmt::format("launch_overhead: {:.3g}us\nefficiency:\n", device.launch_overhead_s * 1e6);
   text += fmt::format("  default: {:.3g}\n", base.bandwidth[index(elementwise)]);
-  text += section(base, nullptr, "  ");
+  text += section(base, Precision::fp32, device.cpu, nullptr, "  ");
   for (const Precision p : {Precision::tf32, Precision::fp16, Precision::bf16}) {
     if (!device.runs(p)) continue;
-    const std::string different = section(device.efficiency[index(p)], &base, "    ");
+    const std::string different = section(device.efficiency[index(p)], p, device.cpu, &base, "    ");
     if (!different.empty()) text += fmt::format("  {}:\n{}", to_string(p), different);
   }
   return text;

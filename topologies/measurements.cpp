@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
+#include <charconv>
+#include <optional>
 
+#include "models/layer_costs.h"
 #include "models/model.h"
 #include "sim/base/csv.h"
 #include "sim/base/names.h"
@@ -50,7 +51,12 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   m.precision = precisions[choice(columns, row, "precision", precision_names, "fp32")];
   m.step = static_cast<MeasuredStep>(choice(columns, row, "step", step_names, ""));
   m.framework = columns.text(row, "framework");
-  m.images_per_s = columns.number(row, "images_per_s", true);
+  const bool has_speed = columns.find(row, "images_per_s");
+  if (has_speed && columns.find(row, "time_ms"))
+    throw InputError(m.pos, "give either images_per_s or time_ms, and not both");
+  m.images_per_s = has_speed || !columns.has("time_ms")
+                       ? columns.number(row, "images_per_s", true)
+                       : 1e3 * m.batch / columns.number(row, "time_ms", true);
   m.fit = choice(columns, row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
   m.source = columns.text(row, "source");
   m.note = columns.text(row, "note");
@@ -91,46 +97,102 @@ TrainingGraph measured_graph(const Measurement& m) {
   return build_training_graph(read_model(node), {m.precision, Optimizer::momentum});
 }
 
-// A kernel alone as the model that has only it would do it, so that shapes, FLOPs and bytes have one home.
+// A number of a kernel's text; 0 where there is none.
+std::int64_t read_count(std::string_view& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0 || value > 1'000'000'000) return 0;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+// The numbers of `text` where it has the form of `pattern`, in which # stands for a number above zero.
+std::optional<std::vector<std::int64_t>> match(std::string_view text, std::string_view pattern) {
+  std::vector<std::int64_t> numbers;
+  for (const char c : pattern) {
+    if (c == '#') {
+      numbers.push_back(read_count(text));
+      if (numbers.back() == 0) return std::nullopt;
+    } else {
+      if (text.empty() || text.front() != c) return std::nullopt;
+      text.remove_prefix(1);
+    }
+  }
+  if (!text.empty()) return std::nullopt;
+  return numbers;
+}
+
+// A layer that reads an image of shape `input`.
+Model model_of(LayerKind kind, Shape input, Shape output) {
+  Model model;
+  model.input = std::move(input);
+  Layer layer;
+  layer.kind = std::move(kind);
+  layer.inputs = {image_input};
+  layer.output = std::move(output);
+  model.layers.push_back(std::move(layer));
+  return model;
+}
+
+Model convolution_model(std::int64_t in, std::int64_t out, Size2 kernel, std::int64_t stride, Size2 size,
+                        std::int64_t groups) {
+  Conv2d conv;
+  conv.out_channels = out;
+  conv.kernel = kernel;
+  conv.stride = {stride, stride};
+  conv.groups = groups;
+  Model model = model_of(conv, {in, size.h * stride, size.w * stride}, {out, size.h, size.w});
+  Layer& layer = model.layers.front();
+  const std::int64_t weights = in / groups * out * kernel.h * kernel.w;
+  layer.parameters = {{"weight", weights}};
+  layer.macs = weights * size.h * size.w;
+  return model;
+}
+
+// A kernel alone is a model of one layer, so that shapes, FLOPs and bytes have one home.
+std::optional<Model> kernel_model(const std::string& text) {
+  if (const auto n = match(text, "convolution #># #x#/# #x#"))
+    return convolution_model((*n)[0], (*n)[1], {(*n)[2], (*n)[3]}, (*n)[4], {(*n)[5], (*n)[6]}, 1);
+  if (const auto n = match(text, "convolution #># #x#/# #x# groups #")) {
+    const std::int64_t groups = (*n)[7];
+    if ((*n)[0] % groups != 0 || (*n)[1] % groups != 0) return std::nullopt;
+    return convolution_model((*n)[0], (*n)[1], {(*n)[2], (*n)[3]}, (*n)[4], {(*n)[5], (*n)[6]}, groups);
+  }
+  if (const auto n = match(text, "matmul #>#")) {
+    Linear linear;
+    linear.out_features = (*n)[1];
+    Model model = model_of(linear, {(*n)[0]}, {(*n)[1]});
+    model.layers.front().parameters = {{"weight", (*n)[0] * (*n)[1]}};
+    model.layers.front().macs = (*n)[0] * (*n)[1];
+    return model;
+  }
+  if (const auto n = match(text, "batch_norm # #x#")) {
+    const Shape shape{(*n)[0], (*n)[1], (*n)[2]};
+    Model model = model_of(Normalization{}, shape, shape);
+    model.layers.front().parameters = {{"weight", (*n)[0]}, {"bias", (*n)[0]}};
+    return model;
+  }
+  if (const auto n = match(text, "relu #")) return model_of(Activation{}, {(*n)[0]}, {(*n)[0]});
+  return std::nullopt;
+}
+
 std::vector<Work> kernel_work(const Measurement& m) {
-  constexpr const char* help =
-      "expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output) or 'matmul IN>OUT'";
-  long long in = 0, out = 0, kh = 0, kw = 0, stride = 0, h = 0, w = 0;
-  int end = 0;
-  Work work;
-  const auto read_all = [&] { return static_cast<std::size_t>(end) == m.kernel.size() && in > 0 && out > 0; };
-  const double bytes = element_bytes(m.precision);
-  if (std::sscanf(m.kernel.c_str(), "convolution %lld>%lld %lldx%lld/%lld %lldx%lld%n", &in, &out, &kh, &kw,
-                  &stride, &h, &w, &end) == 7 &&
-      read_all() && kh > 0 && kw > 0 && stride > 0 && h > 0 && w > 0) {
-    work.kind = KernelKind::convolution;
-    work.kernel_h = kh;
-    work.kernel_w = kw;
-    work.stride = stride;
-    work.groups = 1;
-    work.out_h = h;
-    work.out_w = w;
-  } else if (std::sscanf(m.kernel.c_str(), "matmul %lld>%lld%n", &in, &out, &end) == 2 && read_all()) {
-    work.kind = KernelKind::matmul;
-    work.groups = 1;
-    work.out_h = work.out_w = kh = kw = stride = h = w = 1;
-  } else {
-    throw InputError(m.pos, fmt::format("kernel: {}, found '{}'", help, m.kernel));
-  }
-  work.in_channels = in;
-  work.out_channels = out;
-  const double pixels = static_cast<double>(h) * static_cast<double>(w);
-  const double area = static_cast<double>(kh) * static_cast<double>(kw);
-  const double inputs = static_cast<double>(in), outputs = static_cast<double>(out);
-  work.flops_per_image = 2 * pixels * outputs * inputs * area;
-  const double step = static_cast<double>(stride);
-  work.bytes_per_image = bytes * pixels * (outputs + inputs * step * step);
-  work.bytes_fixed = bytes * outputs * inputs * area;
+  const std::optional<Model> model = kernel_model(m.kernel);
+  if (!model)
+    throw InputError(
+        m.pos,
+        fmt::format("kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' "
+                    "may follow), 'matmul IN>OUT', 'batch_norm CHANNELS HxW' or 'relu VALUES', found '{}'",
+                    m.kernel));
+  const LayerCosts costs = layer_costs(*model, 0);
   std::vector<Work> works;
-  for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
-    work.phase = phase;
-    if (covers(m.step, phase)) works.push_back(work);
-  }
+  const auto add = [&](const std::optional<KernelCost>& cost, Phase phase) {
+    if (cost && covers(m.step, phase))
+      works.push_back(layer_work(*model, 0, costs.kernel, *cost, phase, m.precision));
+  };
+  add(costs.forward, Phase::forward);
+  add(costs.data_gradient, Phase::data_gradient);
+  add(costs.weight_gradient, Phase::weight_gradient);
   return works;
 }
 
@@ -139,9 +201,11 @@ std::vector<Work> kernel_work(const Measurement& m) {
 std::vector<Measurement> read_measurements(const std::string& csv_file) {
   const CsvTable table(csv_file,
                        {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework",
-                        "images_per_s", "role", "source", "note"},
-                       {"device", "batch", "step", "images_per_s"});
+                        "images_per_s", "time_ms", "role", "source", "note"},
+                       {"device", "batch", "step"});
   if (table.rows().empty()) throw InputError({csv_file, 0, 0}, "holds no measurement");
+  if (!table.has("images_per_s") && !table.has("time_ms"))
+    throw InputError(table.header(), "a column 'images_per_s' or 'time_ms' is missing");
   if (!table.has("model") && !table.has("kernel"))
     throw InputError(table.header(), "a column 'model' or 'kernel' is missing");
   std::vector<Measurement> measurements;

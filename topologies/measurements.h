@@ -27,13 +27,15 @@ struct Measurement {
   std::string model;  ///< zoo name, or a model file beside the CSV file ("models/alexnet_caffe.yaml"); "" for
                       ///< a kernel
   std::string layer;  ///< a layer of the model; "" for the whole network
-  std::string kernel;  ///< "convolution 64>128 3x3/1 56x56" or "matmul 4096>1000"; "" for a model
+  std::string kernel;  ///< "convolution 64>128 3x3/1 56x56", "matmul 4096>1000", "batch_norm 64 56x56" or
+                       ///< "relu 200704"; "" for a model
   double batch = 0;
   Precision precision = Precision::fp32;
   MeasuredStep step = MeasuredStep::train;
   std::string framework;
   double images_per_s = 0;
-  bool fit = true;  ///< used for the catalogue's efficiencies; else the model is tested on it
+  bool without_launch = false;  ///< the time is that of the GPU's kernels alone
+  bool fit = true;              ///< used for the catalogue's efficiencies; else the model is tested on it
   std::string source, note;
   SourcePos pos;  ///< of the row
 
@@ -41,9 +43,9 @@ struct Measurement {
   bool whole_network() const { return layer.empty() && kernel.empty(); }
 };
 
-/// Reads a profile: comma-separated with a header line; columns device, batch, step, images_per_s and model
-/// or kernel are required, the others may be missing (precision: fp32, role: fit). Cells may be quoted ("a,
-/// ""b""").
+/// Reads a profile: comma-separated with a header line; columns device, batch, step, images_per_s or time_ms,
+/// and model or kernel are required, the others may be missing (precision: fp32, role: fit). Cells may be
+/// quoted ("a, ""b""").
 /// @throws InputError with line and column for whatever is wrong.
 std::vector<Measurement> read_measurements(const std::string& csv_file);
 

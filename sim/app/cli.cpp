@@ -38,6 +38,7 @@ struct CommandLine {
   ShowArguments show;
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
+  ReportArguments report;
   PartitionArguments partition;
 
   CommandLine() {
@@ -53,6 +54,7 @@ struct CommandLine {
     add_show();
     add_calibrate();
     add_reproduce();
+    add_report();
     add_partition();
   }
 
@@ -103,9 +105,14 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return show_command(show); }; });
   }
   void add_calibrate() {
-    CLI::App* sub = app.add_subcommand("calibrate", "fit a device's efficiencies to measured times");
-    sub->add_option("PROFILE", calibrate.profile, "measured speeds (CSV, docs/cost_model.md)")->required();
-    sub->add_option("--device", calibrate.device, "device of the catalogue")->required();
+    CLI::App* sub =
+        app.add_subcommand("calibrate", "fit a device's efficiencies, or a link, to measured times");
+    sub->add_option(
+           "PROFILE", calibrate.profiles,
+           "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
+           "nccl-tests' all_reduce_perf")
+        ->required();
+    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {
@@ -114,6 +121,11 @@ struct CommandLine {
         ->check(CLI::IsMember(reproduction_names()));
     sub->add_flag("--json", reproduce.json, "as JSON");
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
+  }
+  void add_report() {
+    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    sub->add_option("DIR", report.folder, "folder of the run")->required();
+    sub->callback([this] { command = [this] { return report_command(report); }; });
   }
   void add_partition() {
     CLI::App* sub = app.add_subcommand("partition", "place the operations of a graph on devices");

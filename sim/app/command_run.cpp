@@ -12,6 +12,7 @@
 #include "sim/app/theses/job_study.h"
 #include "sim/results/write_csv.h"
 #include "sim/results/write_json.h"
+#include "sim/results/write_report.h"
 #include "sim/results/write_table.h"
 #include "sim/results/write_trace.h"
 
@@ -46,6 +47,7 @@ void write_folder(const Results& results, const std::vector<RunOutput>& outputs,
   OutputFolder folder(path);
   folder.write("results.json", [&](std::ostream& out) { write_json(results, out); });
   folder.write("results.csv", [&](std::ostream& out) { write_csv(results, out); });
+  folder.write("report.html", [&](std::ostream& out) { write_report(results, out); });
   if (arguments.trace)
     folder.write("trace.json", [&](std::ostream& out) { write_trace(results, outputs, out); });
   else
@@ -53,7 +55,7 @@ void write_folder(const Results& results, const std::vector<RunOutput>& outputs,
 }
 
 std::string files_text(const std::string& path, bool trace) {
-  return fmt::format("\nresults in {}: results.json, results.csv{}\n", path,
+  return fmt::format("\nresults in {}: report.html, results.json, results.csv{}\n", path,
                      trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
 }
 

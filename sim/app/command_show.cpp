@@ -72,7 +72,8 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
         "  reserved          {}\n  power             {} W idle, {} W at most\n",
         device.name, device.title, peaks_text(device), format_bytes(device.memory_bytes),
         format_bandwidth(device.memory_bandwidth_Bps), format_time(device.launch_overhead_s),
-        format_bytes(device.reserved_bytes), device.idle_power_w, device.peak_power_w);
+        device.framework_reserves ? "by the framework" : format_bytes(device.reserved_bytes),
+        device.idle_power_w, device.peak_power_w);
     for (const auto& [what, source] : device.sources)
       out << fmt::format("  source of {}: {}\n", what, source);
     return;
@@ -88,7 +89,8 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   json.field("memory_bytes", device.memory_bytes);
   json.field("memory_bandwidth_Bps", device.memory_bandwidth_Bps);
   json.field("launch_overhead_s", device.launch_overhead_s);
-  json.field("reserved_bytes", device.reserved_bytes);
+  json.key("reserved_bytes");
+  device.framework_reserves ? json.null() : json.value(device.reserved_bytes);
   json.field("idle_power_w", device.idle_power_w);
   json.field("peak_power_w", device.peak_power_w);
   json.key("sources");

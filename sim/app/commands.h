@@ -38,12 +38,17 @@ struct ShowArguments {
 };
 
 struct CalibrateArguments {
-  std::string profile, device;
+  std::vector<std::string> profiles;
+  std::string device;
 };
 
 struct ReproduceArguments {
   std::vector<std::string> names;  ///< of reproductions; empty: all
   bool json = false;
+};
+
+struct ReportArguments {
+  std::string folder;  ///< of a finished run
 };
 
 struct PartitionArguments {
@@ -63,6 +68,7 @@ Exit check_command(const CheckArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
+Exit report_command(const ReportArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
 
 std::vector<std::string> show_subjects();           ///< "models", "devices", ...

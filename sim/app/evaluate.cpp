@@ -38,7 +38,6 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
     result.per_device.push_back({machine.devices[d].name, usage.compute_s, usage.sent_bytes,
                                  usage.received_bytes, usage.peak_memory_bytes, energy_j,
                                  usage.memory_at_peak});
-    result.energy_j += energy_j;
     total_s += usage.compute_s;
     longest_s = std::max(longest_s, usage.compute_s);
     const double share = usage.peak_memory_bytes / type.memory_bytes;
@@ -85,17 +84,6 @@ void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machin
         replayed.step_time_s > 0 ? std::max(0.0, 1 - busy_s / (devices * replayed.step_time_s)) : 0;
 }
 
-/// USD of an hour of all hosts; nothing where a price is unknown.
-std::optional<double> price_usd_per_h(const Machine& machine) {
-  double price = 0;
-  for (const Host& host : machine.hosts) {
-    const double of_host = machine.host_types[host.type].price_usd_per_h;
-    if (of_host == 0) return std::nullopt;
-    price += of_host;
-  }
-  return price;
-}
-
 /// "a + b" for the names in order, each once.
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -124,6 +112,25 @@ std::string server_types(const Machine& machine) {
 
 }  // namespace
 
+std::optional<double> price_usd_per_h(const Machine& machine) {
+  double price = 0;
+  for (const Host& host : machine.hosts) {
+    const double of_host = machine.host_types[host.type].price_usd_per_h;
+    if (of_host == 0) return std::nullopt;
+    price += of_host;
+  }
+  return price;
+}
+
+double step_energy_j(const Machine& machine, double step_s,
+                     const std::function<double(std::size_t)>& busy_s) {
+  double energy_j = 0;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d)
+    energy_j += device_energy_j(machine.device_types[machine.devices[d].type], busy_s(d), step_s);
+  for (const Host& host : machine.hosts) energy_j += machine.host_types[host.type].host_power_w * step_s;
+  return energy_j;
+}
+
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;
   RunResult result;
@@ -150,13 +157,14 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.idle_s = std::max(0.0, result.step_time_s - result.compute_s - result.exposed_comm_s);
   result.comm_bytes = replayed.comm_bytes;
   fill_devices(run, replayed, result);
-  for (const Host& host : machine.hosts)
-    result.energy_j += machine.host_types[host.type].host_power_w * replayed.step_time_s;
+  result.energy_j = step_energy_j(machine, replayed.step_time_s,
+                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
   fill_links(machine, replayed, result);
   if (replayed.staleness) result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
   if (run.plan.staleness) result.staleness = run.plan.staleness;
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
+  result.layouts = run.plan.layouts;
   result.bottleneck = find_bottleneck(machine, replayed);
   return result;
 }

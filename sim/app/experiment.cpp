@@ -128,6 +128,8 @@ Training read_training(YamlMap map) {
   training.options.recompute =
       static_cast<Recomputation>(map.choice_or("recompute", {"none", "blocks", "sqrt"}, 0));
   training.recompute_pos = map.pos("recompute");
+  training.options.framework =
+      static_cast<Framework>(map.choice_or("framework", {"pytorch", "pytorch1", "mxnet"}, 0));
   if (map.find("dataset")) {
     YamlMap dataset = map.map("dataset");
     training.samples = dataset.integer("samples", 1);

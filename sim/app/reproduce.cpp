@@ -106,22 +106,40 @@ double predict(const ScalingRow& row, double images_per_s_of_one) {
   return simulate(Preparer(experiment).prepare(0), false).result.throughput_images_per_s;
 }
 
-}  // namespace
-
-double Reproduction::mean_error() const {
+template <class Counts>
+double mean_of(const std::vector<ReproducedRow>& rows, Counts counts) {
   double sum = 0;
   std::size_t count = 0;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor) sum += std::abs(row.error), ++count;
+    if (counts(row)) sum += std::abs(row.error), ++count;
   return count ? sum / static_cast<double>(count) : 0;
+}
+
+}  // namespace
+
+double Reproduction::mean_error() const {
+  return mean_of(rows, [](const ReproducedRow& row) { return !row.anchor && !row.fitted; });
+}
+
+double Reproduction::fitted_error() const {
+  return mean_of(rows, [](const ReproducedRow& row) { return row.fitted; });
 }
 
 double Reproduction::worst_error() const {
   double worst = 0;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
+    if (!row.anchor && !row.fitted && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
   return worst;
 }
+
+double KernelReproduction::worst() const {
+  double worst = 0;
+  for (const KernelAccuracy& row : rows)
+    if (row.kind == "all") worst = std::max(worst, row.test_error);
+  return worst;
+}
+
+KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
 
 Reproduction reproduce_single_device() {
   Reproduction result{

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "topologies/kernel_accuracy.h"
+
 namespace convoy {
 
-/// A published figure beside the prediction, both in images/s.
+/// A published figure beside the prediction.
 struct ReproducedRow {
   std::string table;  ///< "EC2 p2.8xlarge, K80, batch 64"
   std::string model;
@@ -18,6 +20,7 @@ struct ReproducedRow {
   std::string source;
   std::string disputed;  ///< why other measurements contradict this one: it counts in the mean error, not in
                          ///< the worst
+  bool fitted = false;   ///< a constant was fitted to this row: its error is shown and counts in neither
 };
 
 /// A comparison with its rows and the errors it promises not to exceed.
@@ -25,11 +28,23 @@ struct Reproduction {
   std::string name, title;
   double mean_tolerance = 0, worst_tolerance = 0;  ///< of |error|
   std::vector<ReproducedRow> rows;
+  std::string unit = "images_per_s";  ///< of the figures; or "mib"
 
-  double mean_error() const;   ///< of |error| over rows that are no anchors
-  double worst_error() const;  ///< over those that are not disputed either
+  double mean_error() const;    ///< of |error| over rows that are neither anchors nor fitted
+  double fitted_error() const;  ///< of |error| over fitted rows, on average
+  double worst_error() const;   ///< over those that are not disputed either
   bool passed() const { return mean_error() <= mean_tolerance && worst_error() <= worst_tolerance; }
 };
+
+/// Times of single kernels, fitted to some and tested on others.
+struct KernelReproduction {
+  double tolerance = 0;  ///< of the median error of the test rows of a device and precision
+  std::vector<KernelAccuracy> rows;
+
+  double worst() const;  ///< of these medians
+  bool passed() const { return worst() <= tolerance; }
+};
+KernelReproduction reproduce_kernels();
 
 /// Training throughput of single devices (results/published/single_device.csv) from the cost model alone.
 Reproduction reproduce_single_device();
@@ -42,5 +57,8 @@ Reproduction reproduce_scaling(std::size_t jobs);
 /// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
 /// of several from that of one.
 Reproduction reproduce_pipelines();
+
+/// Peak memory of one device in training (results/published/memory.yaml). @param jobs processes at a time
+Reproduction reproduce_memory(std::size_t jobs);
 
 }  // namespace convoy

@@ -101,9 +101,9 @@ const Model& Preparer::model(const YamlNode& node) {
 }
 
 std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
-  const std::string key =
-      fmt::format("{} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
-                  static_cast<int>(options.recompute), fingerprint(node));
+  const std::string key = fmt::format(
+      "{} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
+      static_cast<int>(options.recompute), static_cast<int>(options.framework), fingerprint(node));
   return cached(graphs_, key, [&] {
     return std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
   });
@@ -113,14 +113,17 @@ const ClusterSpec& Preparer::cluster(const YamlNode& node) {
   return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
 }
 
-PreparedRun Preparer::prepare(std::size_t index) {
+PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
   const Point point = experiment_.point(index);
-  const std::unique_ptr<Strategy> strategy = read_strategy(point.strategy);
+  const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));
   check_precision(point.training, machine);
+  for (DeviceType& type : machine.device_types)
+    if (type.framework_reserves)
+      type.reserved_bytes = framework_memory(point.training.options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
   const StrategyInput input{*graph, machine, cost, point.training.batch};
   std::shared_ptr<PhasedRun> phased;
@@ -142,8 +145,10 @@ PreparedRun Preparer::prepare(std::size_t index) {
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
   RunOutput output{evaluate(run, replayed), {}};
-  if (run.phased) add_timeline(run, replayed, output.result);
-  if (with_trace) output.trace = trace_of(run, replayed);
+  if (run.phased)
+    add_timeline(run, replayed, with_trace, output);
+  else if (with_trace)
+    output.trace = trace_of(run.plan, run.machine, run.cost, replayed);
   return output;
 }
 

@@ -42,13 +42,15 @@ struct PreparedRun {
 class Preparer {
  public:
   explicit Preparer(const Experiment& experiment) : experiment_(experiment) {}
+  /// @param instead strategy in place of the point's own
   /// @throws InputError: whatever is wrong with the point, its plan included.
-  PreparedRun prepare(std::size_t index);
+  PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
+  const ClusterSpec& cluster(const YamlNode& node);
+  const Experiment& experiment() const { return experiment_; }
 
  private:
   const Model& model(const YamlNode& node);
   std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);
-  const ClusterSpec& cluster(const YamlNode& node);
 
   const Experiment& experiment_;
   std::map<std::string, Model> models_;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "models/model.h"
+#include "sim/app/search/search.h"
 #include "sim/app/wire.h"
 #include "sim/app/workers.h"
 
@@ -22,12 +23,23 @@ std::string point_text(const Experiment& experiment, std::size_t index) {
   return fmt::format("point {} ({})", point_id(index), text);
 }
 
+/// Reads a point and plans it; what is returned simulates it.
+/// @param jobs processes that a search over strategies may have at a time
+std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std::size_t jobs, bool trace) {
+  if (is_search(preparer.experiment().point(index).strategy)) {
+    auto search = std::make_shared<const Search>(preparer, index);
+    return [search, jobs, trace] { return search->run(jobs, trace); };
+  }
+  auto run = std::make_shared<const PreparedRun>(preparer.prepare(index));
+  return [run, trace] { return simulate(*run, trace); };
+}
+
 }  // namespace
 
 std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs) {
   Preparer preparer(experiment);
   const FirstHalf check = [&](std::size_t index) {
-    preparer.prepare(index);
+    simulation(preparer, index, jobs, false);
     return SecondHalf{};
   };
   if (experiment.size() == 1) {
@@ -64,13 +76,12 @@ std::vector<std::string> model_warnings(const Experiment& experiment) {
 
 SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options) {
   Preparer preparer(experiment);
-  if (experiment.size() == 1) return {{simulate(preparer.prepare(0), options.trace)}, {}};
+  if (experiment.size() == 1) return {{simulation(preparer, 0, options.jobs, options.trace)()}, {}};
 
   check_sweep(experiment,
               options.jobs);  // what fails to be planned fails below again, beside the others' results
   const FirstHalf work = [&](std::size_t index) -> SecondHalf {
-    auto run = std::make_shared<const PreparedRun>(preparer.prepare(index));
-    return [run, trace = options.trace] { return encode(simulate(*run, trace)); };
+    return [run = simulation(preparer, index, 1, options.trace)] { return encode(run()); };
   };
   std::vector<std::optional<RunOutput>> outputs(experiment.size());
   std::vector<std::string> failures(experiment.size());

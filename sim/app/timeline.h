@@ -27,9 +27,15 @@ struct PhaseStart {
 /// them perhaps longer, and the pause follows.
 std::vector<PhaseStart> lay_out(const std::vector<PhaseTimes>& phases);
 
+/// When so many steps have been done, pauses included. The last phase goes on as long as it takes.
+double time_of_steps(const std::vector<PhaseTimes>& phases, const std::vector<PhaseStart>& starts,
+                     double steps);
+
 /// Replays the phases before the last and the messages of the changes, and adds to the run's results its
-/// phases and reconfigurations. Its memory becomes that of the fullest phase.
+/// phases and reconfigurations. Its memory becomes that of the fullest phase; epoch_time_s and
+/// cost_usd_per_epoch those of the first epoch, with the phases and pauses that fall into it.
 /// @param last what the replay of the last phase, run.plan on run.machine, measured
-void add_timeline(const PreparedRun& run, const ReplayResult& last, RunResult& result);
+/// @param with_trace draws the phases, what lies between them, and of each phase the first step
+void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_trace, RunOutput& output);
 
 }  // namespace convoy

@@ -32,8 +32,14 @@ std::vector<std::vector<TraceSpan>> in_lanes(std::vector<TraceSpan> spans) {
   return lanes;
 }
 
-void add_threads(const PreparedRun& run, const ReplayResult& replayed, EndpointId endpoint,
-                 TraceProcess& process) {
+/// What has been replayed.
+struct Run {
+  const Plan& plan;
+  const Machine& machine;
+  const CostModel& cost;
+};
+
+void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoint, TraceProcess& process) {
   const std::uint32_t timeline = replayed.timeline_of[endpoint];
   if (timeline == ReplayResult::no_timeline) return;
   const Role& role = run.plan.roles[replayed.timelines[timeline].role];
@@ -53,8 +59,9 @@ void add_threads(const PreparedRun& run, const ReplayResult& replayed, EndpointI
 
 }  // namespace
 
-std::vector<TraceProcess> trace_of(const PreparedRun& run, const ReplayResult& replayed) {
-  const Machine& machine = run.machine;
+std::vector<TraceProcess> trace_of(const Plan& plan, const Machine& machine, const CostModel& cost,
+                                   const ReplayResult& replayed) {
+  const Run run{plan, machine, cost};
   const bool all = machine.devices.size() <= drawn_in_full;
   const auto drawn = [&](EndpointId endpoint) {
     const std::uint32_t timeline = replayed.timeline_of[endpoint];
@@ -72,6 +79,23 @@ std::vector<TraceProcess> trace_of(const PreparedRun& run, const ReplayResult& r
     if (!process.threads.empty()) processes.push_back(std::move(process));
   }
   return processes;
+}
+
+void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, double after_s) {
+  const auto named = [](auto& all, const std::string& name) -> auto& {
+    const auto it = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+    return it != all.end() ? *it : all.emplace_back();
+  };
+  for (TraceProcess& process : more) {
+    TraceProcess& of_host = named(trace, process.name);
+    of_host.name = process.name;
+    for (TraceThread& thread : process.threads) {
+      TraceThread& of_stream = named(of_host.threads, thread.name);
+      of_stream.name = thread.name;
+      for (TraceSpan& span : thread.spans)
+        of_stream.spans.push_back({std::move(span.name), span.start_s + after_s, span.end_s + after_s});
+    }
+  }
 }
 
 }  // namespace convoy

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "sim/app/simulate.h"
 #include "sim/replay/replay.h"
 #include "sim/results/write_trace.h"
 
@@ -11,6 +10,10 @@ namespace convoy {
 
 /// The step as drawn: a process a host, a thread a stream of each of its devices and of the host itself. On
 /// machines of more than 64 devices, only one of each class of equal devices or hosts.
-std::vector<TraceProcess> trace_of(const PreparedRun& run, const ReplayResult& replayed);
+std::vector<TraceProcess> trace_of(const Plan& plan, const Machine& machine, const CostModel& cost,
+                                   const ReplayResult& replayed);
+
+/// Adds `more`, `after_s` later, to the processes and threads of the same names.
+void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, double after_s);
 
 }  // namespace convoy

@@ -74,6 +74,21 @@ class Decoder {
   std::size_t at_ = 0;
 };
 
+/// A tree without its places in the file.
+struct NodeField {
+  template <class Archive, class Node>
+  void operator()(Archive& archive, Node& node) const {
+    archive.number(node.kind);
+    archive.text(node.scalar);
+    archive.number(node.quoted);
+    archive.list(node.items, *this);
+    archive.list(node.entries, [this](auto& each, auto& entry) {
+      each.text(entry.first);
+      (*this)(each, entry.second);
+    });
+  }
+};
+
 // One list of fields serves both directions: Archive is an Encoder with const values or a Decoder with
 // values.
 
@@ -123,15 +138,35 @@ constexpr auto partition_fields = [](auto& archive, auto& partition) {
     archive.number(*number);
 };
 
+constexpr auto candidate_fields = [](auto& archive, auto& candidate) {
+  for (auto* text : {&candidate.strategy, &candidate.outcome, &candidate.reason}) archive.text(*text);
+  NodeField{}(archive, candidate.candidate);
+  archive.number(candidate.value);
+  archive.number(candidate.bound);
+};
+
+constexpr auto search_fields = [](auto& archive, auto& search) {
+  archive.text(search.objective);
+  archive.number(search.simulated);
+  archive.number(search.proven);
+  archive.list(search.ranking, candidate_fields);
+};
+
+constexpr auto layout_fields = [](auto& archive, auto& group) {
+  archive.text(group.layout);
+  archive.list(group.layers, text_field);
+  for (auto* number : {&group.parameter_bytes, &group.exchange_bytes, &group.gradient_bytes})
+    archive.number(*number);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
     archive.text(*text);
   archive.number(run.devices);
-  for (auto* number :
-       {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j, &run.compute_s,
-        &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance, &run.peak_memory_bytes,
-        &run.device_memory_bytes})
+  for (auto* number : {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j,
+                       &run.compute_s, &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance,
+                       &run.peak_memory_bytes, &run.device_memory_bytes})
     archive.number(*number);
   archive.number(run.epoch_time_s);
   archive.number(run.cost_usd_per_epoch);
@@ -146,6 +181,8 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.bubble_fraction);
   archive.list(run.stages, stage_fields);
   archive.maybe(run.partition, partition_fields);
+  archive.maybe(run.search, search_fields);
+  archive.list(run.layouts, layout_fields);
 };
 
 constexpr auto span_fields = [](auto& archive, auto& span) {
@@ -169,6 +206,16 @@ constexpr auto output_fields = [](auto& archive, auto& output) {
   archive.list(output.trace, process_fields);
 };
 
+constexpr auto assessment_fields = [](auto& archive, auto& assessment) {
+  for (auto* text : {&assessment.label, &assessment.bound_text, &assessment.fullest}) archive.text(*text);
+  for (auto* number : {&assessment.images, &assessment.step_bound_s, &assessment.energy_bound_j,
+                       &assessment.peak_bytes, &assessment.fullest_size_bytes})
+    archive.number(*number);
+  archive.number(assessment.price_usd_per_h);
+  archive.number(assessment.samples);
+  archive.number(assessment.fits);
+};
+
 }  // namespace
 
 std::string encode(const RunOutput& output) {
@@ -182,6 +229,19 @@ RunOutput decode_output(const std::string& bytes) {
   RunOutput output;
   output_fields(decoder, output);
   return output;
+}
+
+std::string encode(const Assessment& assessment) {
+  Encoder encoder;
+  assessment_fields(encoder, assessment);
+  return std::move(encoder.bytes);
+}
+
+Assessment decode_assessment(const std::string& bytes) {
+  Decoder decoder(bytes);
+  Assessment assessment;
+  assessment_fields(decoder, assessment);
+  return assessment;
 }
 
 }  // namespace convoy

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/app/search/assess.h"
 #include "sim/app/simulate.h"
 
 namespace convoy {
@@ -11,5 +12,8 @@ namespace convoy {
 /// coordinates stay behind; who decodes has them.
 std::string encode(const RunOutput& output);
 RunOutput decode_output(const std::string& bytes);
+
+std::string encode(const Assessment& assessment);
+Assessment decode_assessment(const std::string& bytes);
 
 }  // namespace convoy

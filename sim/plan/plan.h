@@ -166,6 +166,17 @@ struct PartitionSummary {
   bool operator==(const PartitionSummary&) const = default;
 };
 
+/// Consecutive layers that are shared out among the devices in one way, where the strategy decides it layer
+/// by layer.
+struct LayerGroup {
+  std::string layout;  ///< "batch", "filter"
+  std::vector<std::string> layers;
+  double parameter_bytes = 0;  ///< of one copy of their parameters on the device that has most
+  double exchange_bytes = 0;   ///< sent in a step for the tensors that they read, and for their gradients
+  double gradient_bytes = 0;   ///< sent in a step to sum weight gradients
+  bool operator==(const LayerGroup&) const = default;
+};
+
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
@@ -179,6 +190,7 @@ struct Plan {
   // have.
   std::vector<PipelineStage> stages{};
   std::optional<PartitionSummary> partition;
+  std::vector<LayerGroup> layouts{};
 };
 
 }  // namespace convoy

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <unordered_map>
 
 // s4u.hpp comes first: the others do not stand alone in SimGrid 3.32.
@@ -59,6 +62,14 @@ void configure_simgrid() {
 }  // namespace
 
 struct Engine::Impl {
+  virtual ~Impl() = default;
+  virtual double now_s() const = 0;
+  virtual void after(double delay_s, Callback done) = 0;
+  virtual void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) = 0;
+  virtual void run() = 0;
+};
+
+struct Engine::SharedLinks final : Engine::Impl {
   std::unique_ptr<sg4::Engine> engine;
   ScriptedZone* zone = nullptr;
   sg4::Host* from = nullptr;
@@ -68,6 +79,62 @@ struct Engine::Impl {
   double start_s = 0;  ///< SimGrid's clock when this engine was made
   std::unordered_map<const sg4::Activity*, std::pair<sg4::CommPtr, Callback>> flows;
   std::vector<sg4::CommPtr> ended;  ///< SimGrid still touches a Comm after its completion callback
+
+  SharedLinks(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes) {
+    assert(current() == nullptr && "one engine at a time");
+    static int argc = 1;
+    static char name[] = "convoy";
+    static char* argv[] = {name, nullptr};
+    engine = std::make_unique<sg4::Engine>(&argc, argv);
+    configure_simgrid();
+
+    int bits = 20;
+    while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 9e18) --bits;  // what llround can give
+    scale = std::ldexp(1.0, bits);
+
+    zone = new ScriptedZone("convoy");  // the first zone is the root: SimGrid owns it from here
+    from = zone->create_host("from", {1.0})->seal();
+    to = zone->create_host("to", {1.0})->seal();
+    links.reserve(link_bandwidth_Bps.size());
+    for (std::size_t i = 0; i < link_bandwidth_Bps.size(); ++i) {
+      sg4::Link* link = zone->create_link(fmt::format("{}", i), {link_bandwidth_Bps[i] * scale});
+      link->set_latency(0.0)->seal();
+      links.push_back(link->get_impl());
+    }
+    zone->seal();
+
+    static const bool callback_registered = [] {
+      sg4::Activity::on_completion_cb([](const sg4::Activity& activity) {
+        if (current()) current()->on_completion(activity);
+      });
+      return true;
+    }();
+    (void)callback_registered;
+    current() = this;
+    start_s = sg4::Engine::get_clock();
+  }
+  ~SharedLinks() override { current() = nullptr; }
+
+  double now_s() const override { return sg4::Engine::get_clock() - start_s; }
+
+  void after(double delay_s, Callback done) override {
+    kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, std::move(done));
+  }
+
+  void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) override {
+    zone->next_route.clear();
+    for (const LinkUse& use : route)
+      zone->next_route.insert(zone->next_route.end(), use.multiplicity, links[use.link]);
+    const auto payload = static_cast<std::uint64_t>(std::llround(std::max(1.0, bytes * scale)));
+    sg4::CommPtr comm = sg4::Comm::sendto_init(from, to)->set_payload_size(payload);
+    flows.emplace(comm.get(), std::pair{comm, std::move(done)});
+    comm->start();
+  }
+
+  void run() override {
+    engine->run();
+    ended.clear();
+  }
 
   void on_completion(const sg4::Activity& activity) {
     const auto it = flows.find(&activity);
@@ -79,69 +146,75 @@ struct Engine::Impl {
     done();
   }
 
-  static Impl*& current() {
-    static Impl* impl = nullptr;
-    return impl;
+  static SharedLinks*& current() {
+    static SharedLinks* engine = nullptr;
+    return engine;
   }
 };
 
-Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes)
-    : impl_(std::make_unique<Impl>()) {
-  assert(Impl::current() == nullptr && "one engine at a time");
-  static int argc = 1;
-  static char name[] = "convoy";
-  static char* argv[] = {name, nullptr};
-  impl_->engine = std::make_unique<sg4::Engine>(&argc, argv);
-  configure_simgrid();
+/// Events of one moment come in the order in which they were asked for.
+struct Engine::FreeLinks final : Engine::Impl {
+  struct Event {
+    double at_s;
+    std::uint64_t number;
+    Callback done;
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number;
+    }
+  };
+  std::vector<double> bandwidth_Bps;
+  std::vector<Event> events;  ///< a heap, the next in front
+  std::uint64_t asked = 0;
+  double clock_s = 0;
 
-  int bits = 20;
-  while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 9e18) --bits;  // what llround can give
-  impl_->scale = std::ldexp(1.0, bits);
+  explicit FreeLinks(const std::vector<double>& link_bandwidth_Bps) : bandwidth_Bps(link_bandwidth_Bps) {}
 
-  impl_->zone = new ScriptedZone("convoy");  // the first zone is the root: SimGrid owns it from here
-  impl_->from = impl_->zone->create_host("from", {1.0})->seal();
-  impl_->to = impl_->zone->create_host("to", {1.0})->seal();
-  impl_->links.reserve(link_bandwidth_Bps.size());
-  for (std::size_t i = 0; i < link_bandwidth_Bps.size(); ++i) {
-    sg4::Link* link = impl_->zone->create_link(fmt::format("{}", i), {link_bandwidth_Bps[i] * impl_->scale});
-    link->set_latency(0.0)->seal();
-    impl_->links.push_back(link->get_impl());
+  double now_s() const override { return clock_s; }
+
+  void after(double delay_s, Callback done) override {
+    events.push_back({clock_s + delay_s, asked++, std::move(done)});
+    std::push_heap(events.begin(), events.end(), Later{});
   }
-  impl_->zone->seal();
 
-  static const bool callback_registered = [] {
-    sg4::Activity::on_completion_cb([](const sg4::Activity& activity) {
-      if (Impl::current()) Impl::current()->on_completion(activity);
-    });
-    return true;
-  }();
-  (void)callback_registered;
-  Impl::current() = impl_.get();
-  impl_->start_s = sg4::Engine::get_clock();
+  void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) override {
+    double rate_Bps = std::numeric_limits<double>::infinity();
+    for (const LinkUse& use : route)
+      rate_Bps = std::min(rate_Bps, bandwidth_Bps[use.link] / use.multiplicity);
+    after(bytes / rate_Bps, std::move(done));
+  }
+
+  void run() override {
+    while (!events.empty()) {
+      std::pop_heap(events.begin(), events.end(), Later{});
+      Event event = std::move(events.back());
+      events.pop_back();
+      clock_s = event.at_s;
+      event.done();
+    }
+  }
+};
+
+Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes,
+               Contention contention) {
+  if (contention == Contention::shared)
+    impl_ = std::make_unique<SharedLinks>(link_bandwidth_Bps, largest_flow_bytes);
+  else
+    impl_ = std::make_unique<FreeLinks>(link_bandwidth_Bps);
 }
 
-Engine::~Engine() { Impl::current() = nullptr; }
+Engine::~Engine() = default;
 
-double Engine::now_s() const { return sg4::Engine::get_clock() - impl_->start_s; }
+double Engine::now_s() const { return impl_->now_s(); }
 
-void Engine::after(double delay_s, Callback done) {
-  kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, std::move(done));
-}
+void Engine::after(double delay_s, Callback done) { impl_->after(delay_s, std::move(done)); }
 
 void Engine::start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) {
-  impl_->zone->next_route.clear();
-  for (const LinkUse& use : route)
-    impl_->zone->next_route.insert(impl_->zone->next_route.end(), use.multiplicity, impl_->links[use.link]);
-  const auto payload = static_cast<std::uint64_t>(std::llround(std::max(1.0, bytes * impl_->scale)));
-  sg4::CommPtr comm = sg4::Comm::sendto_init(impl_->from, impl_->to)->set_payload_size(payload);
-  impl_->flows.emplace(comm.get(), std::pair{comm, std::move(done)});
-  comm->start();
+  impl_->start_flow(bytes, route, std::move(done));
 }
 
-void Engine::run() {
-  impl_->engine->run();
-  impl_->ended.clear();
-}
+void Engine::run() { impl_->run(); }
 
 std::string Engine::simgrid_version() {
   int major = 0, minor = 0, patch = 0;

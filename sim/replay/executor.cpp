@@ -59,12 +59,12 @@ struct Progress {
 class Executor final : private MessageListener {
  public:
   Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-           const std::vector<bool>& one_by_one, const Folding& folding)
+           const std::vector<bool>& one_by_one, const Folding& folding, Contention contention)
       : plan_(plan),
         machine_(machine),
         cost_(cost),
         folding_(folding),
-        engine_(capacities(), largest_flow_bytes()),
+        engine_(capacities(), largest_flow_bytes(), contention),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
         messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
@@ -375,8 +375,8 @@ class Executor final : private MessageListener {
 }  // namespace
 
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-                  const std::vector<bool>& one_by_one, const Folding& folding) {
-  return Executor(plan, machine, cost, table, one_by_one, folding).run();
+                  const std::vector<bool>& one_by_one, const Folding& folding, Contention contention) {
+  return Executor(plan, machine, cost, table, one_by_one, folding, contention).run();
 }
 
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 #include "sim/replay/replay.h"
@@ -31,7 +32,8 @@ struct Execution {
 /// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot
 /// finish.
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-                  const std::vector<bool>& one_by_one, const Folding& folding);
+                  const std::vector<bool>& one_by_one, const Folding& folding,
+                  Contention contention = Contention::shared);
 
 /// Time of each operation of a compute task on `endpoint` (a host's task is one stretch of Task::seconds).
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

@@ -92,6 +92,10 @@ class FieldReader {
     if (const Json* there = object_.find(name)) whole(*there, at(name), value.emplace(), fields);
   }
   template <class T, class Fields>
+  void optional_block(std::string_view name, std::optional<T>& value, Fields fields) {
+    optional(name, value, fields);
+  }
+  template <class T, class Fields>
   void object(std::string_view name, T& value, Fields fields) {
     whole(object_.get(name), at(name), value, fields);
   }
@@ -127,6 +131,7 @@ class FieldReader {
     JsonObject(value, at(name));
     for (const auto& [path, coordinate] : value.items()) point.emplace_back(path, yaml_of(coordinate));
   }
+  void yaml(std::string_view name, YamlNode& node) { node = yaml_of(object_.get(name)); }
   void memory(std::string_view name, std::array<double, memory_class_count>& bytes) {
     const JsonPlace place = at(name);
     FieldReader classes(object_.get(name), place);

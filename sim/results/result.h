@@ -69,6 +69,25 @@ struct StageResult {
   bool operator==(const StageResult&) const = default;
 };
 
+/// What became of one candidate of a search over strategies.
+struct CandidateResult {
+  std::string strategy;  ///< label, with what tells it from candidates of the same label
+  YamlNode candidate;    ///< its `strategy:` mapping
+  std::string
+      outcome;  ///< "best" | "beaten" | "pruned" | "does_not_fit" | "cannot_run" | "failed" | "unknown"
+  std::optional<double> value;  ///< of the objective, where it was simulated
+  std::optional<double> bound;  ///< of the objective: no simulation gives better; where it was planned
+  std::string reason;           ///< a sentence: why it is not the best
+};
+
+/// `strategy: {kind: auto}`: the run is that of the best candidate.
+struct SearchSummary {
+  std::string objective;
+  std::int64_t simulated = 0;
+  bool proven = true;                    ///< no candidate can be better: none was left out for want of budget
+  std::vector<CandidateResult> ranking;  ///< best first
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -99,6 +118,8 @@ struct RunResult {
   std::optional<double> bubble_fraction;
   std::vector<StageResult> stages;
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
+  std::optional<SearchSummary> search;        ///< where the strategy was searched for
+  std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
 };
 
 struct Manifest {

@@ -10,6 +10,7 @@
 //   nullable(name, optional)          always there; null where there is no value
 //   optional(name, optional)          a number, only where there is one
 //   optional(name, optional, fields)  an object, only where there is one
+//   optional_block(name, optional, fields)  the same, a name a line
 //   object(name, value, fields)       an object in one line
 //   list(name, values, fields)        objects, one a line
 //   list_where(there, name, values, fields)   the name itself only where `there`; the reader goes by the file
@@ -17,6 +18,7 @@
 //   texts(name, texts)                in one line
 //   map(name, pairs)                  text -> text, a line each
 //   point(name, pairs)                dotted path -> YAML value, in one line
+//   yaml(name, node)                  a YAML value, in one line
 //   memory(name, array)               bytes by class of memory
 //   null(name)                        never has a value
 
@@ -87,6 +89,30 @@ inline constexpr auto partition_fields = [](auto& archive, auto& partition) {
   archive.null("partition_s");  // a clock's reading would make results differ from run to run
 };
 
+inline constexpr auto candidate_fields = [](auto& archive, auto& candidate) {
+  archive.field("strategy", candidate.strategy);
+  archive.yaml("candidate", candidate.candidate);
+  archive.field("outcome", candidate.outcome);
+  archive.nullable("value", candidate.value);
+  archive.nullable("bound", candidate.bound);
+  archive.field("reason", candidate.reason);
+};
+
+inline constexpr auto search_fields = [](auto& archive, auto& search) {
+  archive.field("objective", search.objective);
+  archive.field("simulated", search.simulated);
+  archive.field("proven", search.proven);
+  archive.list("ranking", search.ranking, candidate_fields);
+};
+
+inline constexpr auto layout_fields = [](auto& archive, auto& group) {
+  archive.field("layout", group.layout);
+  archive.texts("layers", group.layers);
+  archive.field("parameter_bytes", group.parameter_bytes);
+  archive.field("exchange_bytes", group.exchange_bytes);
+  archive.field("gradient_bytes", group.gradient_bytes);
+};
+
 inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.field("id", run.id);
   archive.point("point", run.point);
@@ -119,6 +145,8 @@ inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.optional("bubble_fraction", run.bubble_fraction);
   archive.list_where(!run.stages.empty(), "stages", run.stages, stage_fields);
   archive.optional("partition", run.partition, partition_fields);
+  archive.optional_block("auto", run.search, search_fields);
+  archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
 };
 
 inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {

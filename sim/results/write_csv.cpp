@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <ostream>
+#include <vector>
 
 #include "sim/results/json_writer.h"
 
@@ -49,21 +52,33 @@ constexpr Column columns[] = {
     {"bottleneck_utilization", [](const RunResult& r) { return cell(r.bottleneck.utilization); }},
 };
 
+/// Only where a strategy was searched for.
+constexpr Column search_columns[] = {
+    {"auto_candidates",
+     [](const RunResult& r) { return r.search ? std::to_string(r.search->ranking.size()) : std::string{}; }},
+    {"auto_simulated",
+     [](const RunResult& r) { return r.search ? std::to_string(r.search->simulated) : std::string{}; }},
+};
+
 }  // namespace
 
 void write_csv(const Results& results, std::ostream& out) {
   const std::vector<double> efficiency = scaling_efficiency(results.runs);
+  std::vector<Column> shown(std::begin(columns), std::end(columns));
+  if (std::any_of(results.runs.begin(), results.runs.end(),
+                  [](const RunResult& run) { return run.search.has_value(); }))
+    shown.insert(shown.end(), std::begin(search_columns), std::end(search_columns));
   std::string header;
   if (!results.runs.empty())
     for (const auto& [path, value] : results.runs.front().point) header += cell(path) + ",";
-  for (const Column& column : columns) header += std::string(column.name) + ",";
+  for (const Column& column : shown) header += std::string(column.name) + ",";
   out << header << "scaling_efficiency\n";
   for (std::size_t i = 0; i < results.runs.size(); ++i) {
     const RunResult& run = results.runs[i];
     std::string row;
     for (const auto& [path, value] : run.point)
       row += cell(value.kind == YamlNode::Kind::scalar ? value.scalar : to_flow(value)) + ",";
-    for (const Column& column : columns) row += column.text(run) + ",";
+    for (const Column& column : shown) row += column.text(run) + ",";
     out << row << (efficiency.empty() ? "" : shortest(efficiency[i])) << '\n';
   }
 }

@@ -34,6 +34,15 @@ class FieldWriter {
   }
 
   template <class T, class Fields>
+  void optional_block(std::string_view name, const std::optional<T>& value, Fields fields) {
+    if (!value) return;
+    json_.key(name);
+    json_.begin_object();
+    fields(*this, *value);
+    json_.end_object();
+  }
+
+  template <class T, class Fields>
   void object(std::string_view name, const T& value, Fields fields) {
     json_.key(name);
     line(value, fields);
@@ -79,6 +88,7 @@ class FieldWriter {
     for (const auto& [path, value] : point) json_.field(path, value);
     json_.end_object();
   }
+  void yaml(std::string_view name, const YamlNode& node) { json_.field(name, node); }
   void memory(std::string_view name, const std::array<double, memory_class_count>& bytes) {
     json_.key(name);
     json_.begin_object();

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "sim/base/quantity.h"
+#include "sim/results/text.h"
+#include "sim/results/write_search.h"
 
 namespace convoy {
 namespace {
@@ -18,33 +19,9 @@ struct Column {
   std::vector<std::string> cells;  ///< by run
 };
 
-/// Columns on a terminal, not bytes: UTF-8 continuation bytes take none.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
 std::string padded(const std::string& text, std::size_t width, bool left) {
   const std::string space(width - std::min(width, width_of(text)), ' ');
   return left ? text + space : space + text;
-}
-
-std::string shortened(std::string text) {
-  constexpr std::size_t longest = 40;
-  if (width_of(text) <= longest) return text;
-  std::size_t cut = 0;
-  for (std::size_t columns = 0; columns < longest - 3; ++cut)
-    if ((static_cast<unsigned char>(text[cut + 1]) & 0xc0) != 0x80) ++columns;
-  return text.substr(0, cut) + "...";
-}
-
-std::string number(double value) {
-  const double size = std::abs(value);
-  return fmt::format("{:.{}f}", value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
 }
 
 /// Columns of the sweep that tell runs apart beside model, strategy and number of devices, which have their
@@ -94,18 +71,20 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   if (std::any_of(point.begin(), point.end(),
                   [](const auto& coordinate) { return coordinate.first == "cluster"; }))
     columns.push_back(column(runs, "cluster", true, [](const RunResult& r) { return shortened(r.cluster); }));
-  columns.push_back(column(runs, "strategy", true, [](const RunResult& r) { return shortened(r.strategy); }));
+  columns.push_back(column(runs, "strategy", true, [](const RunResult& r) {
+    return shortened((r.search ? "auto: " : "") + r.strategy);
+  }));
   for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
   columns.push_back(
       column(runs, "devices", false, [](const RunResult& r) { return std::to_string(r.devices); }));
   columns.push_back(
       column(runs, "step", false, [](const RunResult& r) { return format_time(r.step_time_s); }));
-  columns.push_back(
-      column(runs, "images/s", false, [](const RunResult& r) { return number(r.throughput_images_per_s); }));
+  columns.push_back(column(runs, "images/s", false,
+                           [](const RunResult& r) { return number_text(r.throughput_images_per_s); }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;
     columns.push_back(
-        column(runs, "scaling", false, [&](const RunResult&) { return percent(efficiency[i++]); }));
+        column(runs, "scaling", false, [&](const RunResult&) { return percent_text(efficiency[i++]); }));
   }
   columns.push_back(column(runs, "exposed comm", false, [](const RunResult& r) {
     return r.exposed_comm_s == 0 ? std::string("-") : format_time(r.exposed_comm_s);
@@ -120,7 +99,7 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
     columns.push_back(column(runs, "pauses", true, pauses));
   columns.push_back(column(runs, "bottleneck", true, [](const RunResult& r) {
     return fmt::format("{} {}", r.bottleneck.kind == "compute" ? "compute" : r.bottleneck.name,
-                       percent(r.bottleneck.utilization));
+                       percent_text(r.bottleneck.utilization));
   }));
   return columns;
 }
@@ -150,7 +129,7 @@ std::string schedule_table(const std::vector<ScheduleResult>& schedules) {
                       s.jobs, format_time(s.mean_interval_s), s.seed, "policy", "mean completion", "all done",
                       "GPUs held", "changes");
     text += fmt::format("{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n", s.policy, format_time(s.mean_completion_s),
-                        format_time(s.makespan_s), percent(s.busy_share), s.changes);
+                        format_time(s.makespan_s), percent_text(s.busy_share), s.changes);
   }
   return text;
 }
@@ -180,6 +159,7 @@ std::string table(const Results& results) {
   }
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     text += "\n(!) more than the device's memory: this run would fail\n";
+  text += search_tables(runs);
   text += schedule_table(results.schedules);
   return text;
 }

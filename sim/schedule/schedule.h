@@ -25,9 +25,8 @@ struct ScheduleOptions {
 
 /// Runs jobs on a cluster under a policy, event by event. The policy decides when a job arrives or ends, and
 /// at its own intervals.
-/// @param jobs by arrival; each asks for at most options.gpus @throws std::runtime_error: a policy that
-/// leaves
-///        jobs waiting for ever
+/// @param jobs by arrival; each asks for at most options.gpus
+/// @throws std::runtime_error: a policy that leaves jobs waiting for ever
 ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy,
                              const ScheduleOptions& options);
 

@@ -7,7 +7,8 @@
 namespace convoy {
 namespace {
 
-std::vector<Bucket> fill(const TrainingGraph& graph, double bucket_bytes, bool by_layer) {
+std::vector<Bucket> fill(const TrainingGraph& graph, double bucket_bytes, bool by_layer,
+                         const std::vector<double>& elements) {
   std::vector<std::size_t> order(graph.parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::reverse(order.begin(), order.end());  // within one operation, the last tensor of the layer first
@@ -17,25 +18,38 @@ std::vector<Bucket> fill(const TrainingGraph& graph, double bucket_bytes, bool b
   const double element = element_bytes(graph.options.precision);
   std::vector<Bucket> buckets;
   for (const std::size_t p : order) {
+    if (elements[p] == 0) continue;
     const bool full = buckets.empty() || buckets.back().bytes >= bucket_bytes;
     if (full && !(by_layer && !buckets.empty() && buckets.back().ready == graph.parameters[p].gradient))
       buckets.emplace_back();
     Bucket& bucket = buckets.back();
-    bucket.bytes += element * static_cast<double>(graph.parameters[p].elements);
+    bucket.bytes += element * elements[p];
     bucket.ready = std::max(bucket.ready, graph.parameters[p].gradient);
     bucket.parameters.push_back(p);
   }
   return buckets;
 }
 
+std::vector<double> all_elements(const TrainingGraph& graph) {
+  std::vector<double> elements;
+  for (const Parameter& parameter : graph.parameters)
+    elements.push_back(static_cast<double>(parameter.elements));
+  return elements;
+}
+
 }  // namespace
 
 std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes) {
-  return fill(graph, bucket_bytes, false);
+  return fill(graph, bucket_bytes, false, all_elements(graph));
+}
+
+std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes,
+                                 const std::vector<double>& elements) {
+  return fill(graph, bucket_bytes, false, elements);
 }
 
 std::vector<Bucket> fill_buckets_by_layer(const TrainingGraph& graph, double bucket_bytes) {
-  return fill(graph, bucket_bytes, true);
+  return fill(graph, bucket_bytes, true, all_elements(graph));
 }
 
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph) { return fill_buckets(graph, 0); }

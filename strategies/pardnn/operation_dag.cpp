@@ -30,7 +30,7 @@ std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
   // written over one of them and made by no buffer of its own.
   std::vector<double> made(graph.operations.size(), 0.0);
   for (const Buffer& buffer : graph.buffers)
-    if (buffer.name != image_buffer_name)
+    if (buffer.name != image_buffer_name && buffer.memory_class == MemoryClass::activations)
       made[buffer.born] += buffer.bytes_per_image * images + static_cast<double>(buffer.bytes_fixed);
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "strategies/jitter.h"
 #include "strategies/pardnn/operation_dag.h"
@@ -82,7 +83,7 @@ class Planner {
     // Operations run on in one task until one waits for a message or makes one.
     std::vector<PlanOp> ops;
     std::vector<TaskId> after;
-    std::map<NodeId, bool> received;
+    std::set<NodeId> received;
     const auto close = [&] {
       if (ops.empty()) return TaskId{0};
       const std::string name =
@@ -96,7 +97,7 @@ class Planner {
       const NodeId v = sequence[i];
       add_residents(role, v);
       for (const NodeId u : dag_.parents(v)) {
-        if (placement_[u] == part || !received.emplace(u, true).second) continue;
+        if (placement_[u] == part || !received.insert(u).second) continue;
         if (!ops.empty()) close();
         after.push_back(add_message(role, Task::Kind::receive, "receive " + graph_.nodes[u].name,
                                     message_.at({u, part}), {}));

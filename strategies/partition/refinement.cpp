@@ -187,8 +187,8 @@ class ChainMoves {
   std::mt19937_64 random_{1};
 };
 
-/// Nodes and edges that all tries of moves together may look at (about a second), and tries at most.
-constexpr double effort = 5e7, most_tries = 5'000;
+/// Nodes and edges that all tries of moves together may look at (less than a second), and tries at most.
+constexpr double effort = 5e7, most_tries = 40'000;
 
 }  // namespace
 

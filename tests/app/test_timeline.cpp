@@ -36,3 +36,13 @@ TEST_CASE("timeline: without work to do, preparing is waiting") {
   CHECK(starts[1].step == 20);
   CHECK(starts[1].start_s == 13);
 }
+
+TEST_CASE("timeline: an epoch is as long as its steps with the pauses that fall between them") {
+  // 20 steps of 2 s, a pause of 13 s, steps of 1 s: step 20 ends at 40, step 25 at 40 + 13 + 5.
+  const std::vector<PhaseTimes> phases{{0, 2, 0, 0}, {20, 1, 0, 13}};
+  const std::vector<PhaseStart> starts = lay_out(phases);
+  CHECK(time_of_steps(phases, starts, 7.5) == 15);
+  CHECK(time_of_steps(phases, starts, 20) == 40);
+  CHECK(time_of_steps(phases, starts, 25) == 58);
+  CHECK(time_of_steps(phases, starts, 1000) == 53 + 980);
+}

@@ -28,6 +28,12 @@ TEST_CASE("wire: a run comes out as it went in") {
   run.per_device.push_back({});
   run.bubble_fraction = 0.25;
   run.stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}, {"n2", {"n2"}, {"head"}, 1.0 / 3, 8}};
+  run.search = SearchSummary{
+      "cost",
+      2,
+      false,
+      {{"a", parse_yaml("{kind: single, l: [1, 'x'], m: {n: null}}", "t"), "best", 0.1, 1.0 / 3, "good"},
+       {"b", {}, "failed", std::nullopt, std::nullopt, "bad"}}};
   const RunOutput back = decode_output(encode({run, {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}}}}));
   CHECK(as_json(back.result) == as_json(run));
   CHECK(back.result.stages == run.stages);
@@ -37,6 +43,32 @@ TEST_CASE("wire: a run comes out as it went in") {
   REQUIRE(back.trace.size() == 1);
   CHECK(back.trace[0].threads[0].spans[0].name == "op");
   CHECK(back.trace[0].threads[0].spans[0].end_s == 1.0 / 3);
+}
+
+TEST_CASE("wire: an assessment comes out as it went in") {
+  Assessment in;
+  in.label = "ring";
+  in.images = 64;
+  in.step_bound_s = 1.0 / 3;
+  in.energy_bound_j = 5e-324;
+  in.bound_text = "at least";
+  in.samples = 7;
+  in.peak_bytes = 1e10;
+  in.fits = false;
+  in.fullest = "n0";
+  in.fullest_size_bytes = 9e9;
+  const Assessment out = decode_assessment(encode(in));
+  CHECK(out.label == in.label);
+  CHECK(out.images == in.images);
+  CHECK(out.step_bound_s == in.step_bound_s);
+  CHECK(out.energy_bound_j == in.energy_bound_j);
+  CHECK(out.bound_text == in.bound_text);
+  CHECK_FALSE(out.price_usd_per_h.has_value());
+  CHECK(out.samples == in.samples);
+  CHECK(out.peak_bytes == in.peak_bytes);
+  CHECK(out.fits == in.fits);
+  CHECK(out.fullest == in.fullest);
+  CHECK(out.fullest_size_bytes == in.fullest_size_bytes);
 }
 
 TEST_CASE("wire: bytes that end too early are refused, wherever they end") {

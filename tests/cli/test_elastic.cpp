@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -71,6 +72,64 @@ TEST_CASE("elastic: phases and pauses in results.json") {
         overlapped["phases"][1]["step_time_s"].get<double>());
 }
 
+TEST_CASE("elastic: the trace shows every phase at its place, with the pauses between them") {
+  const Workplace place;
+  place.file("e.yaml", elastic_experiment("global_batch: 512"));
+  const Finished run =
+      place.convoy({"run", "e.yaml", "--json", "--trace", "--set", "sweep={}", "--out", "out"});
+  REQUIRE(run.exit_code == 0);
+  const json point = json::parse(run.out)["runs"][0];
+  const json trace = json::parse(place.read("out/trace.json"));
+  std::map<std::pair<int, int>, std::string> threads;  // "host thread"
+  std::map<int, std::string> hosts;
+  for (const json& event : trace["traceEvents"])
+    if (event["name"] == "process_name") hosts[event["pid"]] = event["args"]["name"];
+  for (const json& event : trace["traceEvents"])
+    if (event["name"] == "thread_name")
+      threads[{event["pid"], event["tid"]}] =
+          hosts[event["pid"]] + " " + event["args"]["name"].get<std::string>();
+  std::map<std::string, std::vector<std::pair<double, double>>> spans;  // seconds
+  for (const json& event : trace["traceEvents"])
+    if (event["ph"] == "X") {
+      const double start_s = event["ts"].get<double>() / 1e6;
+      spans[threads[{event["pid"], event["tid"]}]].emplace_back(start_s,
+                                                                start_s + event["dur"].get<double>() / 1e6);
+    }
+  const auto& steps = spans["phases steps"];
+  const auto& pauses = spans["phases pauses"];
+  REQUIRE(steps.size() == 3);
+  REQUIRE(pauses.size() == 2);
+  CHECK(spans["phases preparation"].size() == 1);  // nobody gets ready to leave
+  for (int i = 0; i < 3; ++i)
+    CHECK(steps[i].first == doctest::Approx(point["phases"][i]["start_s"].get<double>()));
+  for (int i = 0; i < 2; ++i) {
+    CHECK(pauses[i].first == doctest::Approx(steps[i].second));
+    CHECK(pauses[i].second == doctest::Approx(steps[i + 1].first));
+    CHECK(pauses[i].second - pauses[i].first ==
+          doctest::Approx(point["reconfigurations"][i]["pause_s"].get<double>()));
+  }
+  // The eighth device computes in the second phase alone; the first in all three.
+  const auto& newcomer = spans["n7 device compute"];
+  const auto& first = spans["n0 device compute"];
+  REQUIRE(!newcomer.empty());
+  CHECK(newcomer.front().first == doctest::Approx(steps[1].first));
+  CHECK(newcomer.back().second < steps[1].second);
+  CHECK(first.front().first == 0);
+  CHECK(first.back().first > steps[2].first);
+}
+
+TEST_CASE("elastic: an epoch has its phases and pauses") {
+  const Workplace place;
+  place.file("e.yaml", elastic_experiment("dataset: {samples: 51200}, global_batch: 512"));
+  const json report = json::parse(place.convoy({"run", "e.yaml", "--json"}).out);
+  for (const json& point : report["runs"]) {  // 100 steps, the last of them in the last phase
+    const json& last = point["phases"][2];
+    CHECK(point["epoch_time_s"].get<double>() ==
+          doctest::Approx(last["start_s"].get<double>() +
+                          (100 - last["first_step"].get<double>()) * last["step_time_s"].get<double>()));
+  }
+}
+
 TEST_CASE("elastic: the table shows the pauses") {
   const Workplace place;
   place.file("e.yaml", elastic_experiment("global_batch: 512"));
@@ -126,6 +185,8 @@ TEST_CASE("elastic: what the papers published comes out, as far as it is said to
   CHECK(afs[3]["ours"].get<double>() <= 1);
   CHECK(afs[4]["ours"].get<double>() <= 1);
   CHECK(kaist[0]["published"] == 6);
+  CHECK(kaist[0]["source"] == "thesis, KAIST 2019: koasas.kaist.ac.kr/handle/10203/266784");
+  CHECK(kaist[3]["source"] == "not published: what follows from the method, by our own calculation");
   CHECK(std::abs(kaist[0]["ours"].get<double>() / 6 - 1) <= 0.25);
   CHECK(kaist[1]["ours"].get<double>() <= 1);
   CHECK(kaist[2]["ours"].get<double>() < 1);

@@ -14,25 +14,34 @@ TEST_CASE("reproduce: published measurements are met within the stated tolerance
   const Finished run = place.convoy({"reproduce", "--json"});
   CHECK(run.exit_code == 0);
   const json report = json::parse(run.out);
-  REQUIRE(report["reproductions"].size() == 3);
+  REQUIRE(report["reproductions"].size() == 4);
   for (const json& reproduction : report["reproductions"]) {
     CAPTURE(reproduction["name"].get<std::string>());
-    double sum = 0, worst = 0;
+    const bool memory = reproduction["name"] == "memory";
+    const std::string unit = memory ? "mib" : "images_per_s";
+    double sum = 0, worst = 0, fitted = 0;
     int count = 0;
     for (const json& row : reproduction["rows"]) {
       const double error =
-          row["predicted_images_per_s"].get<double>() / row["published_images_per_s"].get<double>() - 1;
+          row["predicted_" + unit].get<double>() / row["published_" + unit].get<double>() - 1;
       CHECK(row["error"].get<double>() == doctest::Approx(error).epsilon(1e-9));
+      if (row["fitted"] == true) {
+        CHECK(memory);
+        fitted = std::max(fitted, std::abs(error));
+        continue;
+      }
       if (row["anchor"] == true) continue;
       sum += std::abs(error);
       ++count;
       if (row["disputed"] == "") worst = std::max(worst, std::abs(error));
     }
-    CHECK(count >= (reproduction["name"] == "pipelines" ? 4 : 60));
+    CHECK(count >= (reproduction["name"] == "pipelines" ? 4 : memory ? 55 : 60));
+    CHECK(fitted <= 0.02);
+    CHECK(reproduction["fitted_error"].get<double>() <= fitted);
     CHECK(reproduction["mean_error"].get<double>() == doctest::Approx(sum / count).epsilon(1e-9));
     CHECK(reproduction["worst_error"].get<double>() == doctest::Approx(worst).epsilon(1e-9));
     CHECK(sum / count <= (reproduction["name"] == "scaling" ? 0.05 : 0.10));
-    CHECK(worst <= (reproduction["name"] == "single-device" ? 0.20 : 0.15));
+    CHECK(worst <= (reproduction["name"] == "single-device" || memory ? 0.20 : 0.15));
   }
 }
 

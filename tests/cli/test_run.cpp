@@ -33,10 +33,10 @@ TEST_CASE("run: a table for people, files in runs/EXPERIMENT, nothing on standar
   CHECK(run.exit_code == 0);
   CHECK(run.err.empty());
   CHECK(run.out.starts_with("toy on box (ideal)\nstrategy"));
-  CHECK(run.out.ends_with("\nresults in runs/small: results.json, results.csv\n"));
+  CHECK(run.out.ends_with("\nresults in runs/small: report.html, results.json, results.csv\n"));
   CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 2 + 16 + 2);
-  CHECK(place.files() == std::vector<std::string>{"e.yaml", "runs", "runs/small", "runs/small/results.csv",
-                                                  "runs/small/results.json"});
+  CHECK(place.files() == std::vector<std::string>{"e.yaml", "runs", "runs/small", "runs/small/report.html",
+                                                  "runs/small/results.csv", "runs/small/results.json"});
 }
 
 TEST_CASE("run: the same bytes for any number of jobs, and again") {
@@ -45,7 +45,7 @@ TEST_CASE("run: the same bytes for any number of jobs, and again") {
   const Finished two = run_small(place, {"--jobs", "2", "--out", "two", "--trace"});
   const Finished many = run_small(place, {"--jobs", "16", "--json"});
   REQUIRE(one.exit_code == 0);
-  for (const char* name : {"results.json", "results.csv", "trace.json"})
+  for (const char* name : {"results.json", "results.csv", "report.html", "trace.json"})
     CHECK(place.read(std::string("one/") + name) == place.read(std::string("two/") + name));
   CHECK(place.read("one/results.json") == many.out);
 }

@@ -51,7 +51,11 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused("optimizer: sgd", "optimizer: sgd, precison: fp32",
           "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
           "batch_per_device, "
-          "dataset, global_batch, optimizer, precision, recompute");
+          "dataset, framework, global_batch, optimizer, precision, recompute");
+  refused("optimizer: sgd", "optimizer: sgd, framework: caffe",
+          "10:77: training.framework: unknown value 'caffe'; allowed: pytorch, pytorch1, mxnet");
+  refused("optimizer: sgd", "optimizer: sgd, recompute: all",
+          "10:77: training.recompute: unknown value 'all'; allowed: none, blocks, sqrt");
   refused("strategy:", "stategy:", "1:1: key 'strategy' is missing (did you mean 'stategy'?)");
 }
 

@@ -45,7 +45,7 @@ void check_devices(const Trial& trial);
 /// the end what it was at the beginning.
 void check_memory(const Trial& trial);
 /// The step is no shorter than the longest chain of operations and messages, messages taking no time, nor
-/// than all work shared evenly among the devices.
+/// than all work shared evenly among the devices, nor than its lower bound (sim/replay/lower_bound.h).
 void check_bounds(const Trial& trial);
 
 /// How often a strategy does what the graph says.

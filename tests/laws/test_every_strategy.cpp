@@ -214,6 +214,16 @@ const std::vector<Row>& rows() {
              dice.one_of<std::string>({"even", "balanced", "optimal"}));
        },
        on_every_replica, Alone::single},
+      {"hybrid",
+       [](Dice& dice, const Setting& setting) {
+         // The smallest feature maps have four rows.
+         const int group = setting.devices % 4 == 0 ? 4 : setting.devices % 3 == 0 ? 3 : 1;
+         return fmt::format(
+             "{{kind: hybrid, conv: {}, fc: batch, replicas: {}, bucket: {}kB, overlap: {}, algorithm: {}}}",
+             dice.one_of<std::string>({"batch", "height", "width"}), setting.devices / group,
+             dice.one_of<int>({10, 300, 100000}), dice.coin(), dice.coin() ? "ring" : "auto");
+       },
+       on_every_device, Alone::single},
       {"elastic",
        [](Dice& dice, const Setting& setting) {
          return fmt::format(

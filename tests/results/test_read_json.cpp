@@ -55,6 +55,13 @@ Results full_results() {
   run.bubble_fraction = 0.25;
   run.stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}, {"n2", {"n2", "n3"}, {}, 0.25, 8}};
   run.partition = PartitionSummary{"hypergraph", 1e6, 5e5, 1.0625};
+  run.search = SearchSummary{
+      "step_time",
+      1,
+      true,
+      {{"ring", parse_yaml("{kind: data_parallel, bucket: 5MiB}", "t"), "best", 1.5, 1.25, "compute"},
+       {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, "cannot run"}}};
+  run.layouts = {{"batch", {"conv1", "relu1"}, 1e5, 0, 2e5}, {"filter", {"fc"}, 3e5, 1e6, 0}};
   results.schedules = {{"afs-l", 0xffffffffffffffff, 200, 120, 3600.5, 7200, 0.75, 31}};
   return results;
 }
@@ -89,6 +96,7 @@ TEST_CASE("read json: the values, not only their form") {
   CHECK(run.stages == was.stages);
   CHECK(run.staleness == was.staleness);
   CHECK(run.partition == was.partition);
+  CHECK(run.layouts == was.layouts);
   CHECK(run.cost_usd_per_epoch == was.cost_usd_per_epoch);
   CHECK(run.servers == "box");
   CHECK(run.device_type == "k80");

@@ -47,14 +47,14 @@ constexpr std::array<std::string_view, 4> networks{"[50, 500]", "[150, 800]", "[
 
 ThesisReproduction reproduce_marques2016(std::size_t jobs) {
   const Runs runs(run_paper("marques2016", jobs));
-  ThesisReproduction result{"marques2016",
-                            "Marques 2016: convolutions shared out by filters",
-                            "Published are the two speedups alone; devices, network and batch were not to be "
-                            "read. The bandwidth is set "
-                            "on the CPU figure and is no real network's: our CPU is faster than theirs. The "
-                            "GPU of the comparison is a "
-                            "K20 and the batch 1024; a newer GPU or a smaller batch gives less.",
-                            {}};
+  ThesisReproduction result =
+      make_thesis("marques2016", "Marques 2016: convolutions shared out by filters",
+                  "Published are the two speedups alone; devices, network and batch were not to be "
+                  "read. The bandwidth is set "
+                  "on the CPU figure and is no real network's: our CPU is faster than theirs. The "
+                  "GPU of the comparison is a "
+                  "K20 and the batch 1024; a newer GPU or a smaller batch gives less.",
+                  "thesis, University of Coimbra 2016 (hdl.handle.net/10316/81665), and arXiv:1712.02546");
   const std::string_view largest = networks.back();
   const auto setup = [](int devices, std::string_view device, std::string_view filters) {
     return fmt::format("{} {}, filters {}, batch 1024", devices, device, filters);

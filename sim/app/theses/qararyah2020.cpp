@@ -102,7 +102,8 @@ void add_batches(ThesisReproduction& result, std::size_t jobs) {
     result.claims.push_back(shown("a batch that fits", setup, "", batch));
     result.claims.push_back(shown("growth of the batch", setup, "x", batch / static_cast<double>(alone)));
     result.claims.push_back(expected_at_most("growth of devices over that of the batch", setup, "x",
-                                             part_counts[i] * static_cast<double>(alone) / batch, 1));
+                                             part_counts[i] * static_cast<double>(alone) / batch, 1,
+                                             abstract));
     result.claims.push_back(
         expected_at_most("peak of the fullest device over its memory", setup, "x", share, 1));
   }
@@ -131,15 +132,14 @@ void add_makespans(ThesisReproduction& result, std::size_t jobs) {
 }  // namespace
 
 ThesisReproduction reproduce_qararyah2020(std::size_t jobs) {
-  ThesisReproduction result{
-      "qararyah2020",
-      "Qararyah 2020: operations placed by ParDNN",
+  ThesisReproduction result = make_thesis(
+      "qararyah2020", "Qararyah 2020: operations placed by ParDNN",
       "Published is that the batch grows superlinearly with devices; sizes were not to be read. The model (a "
       "wide ResNet-101 whose parameters fill half a V100), its batches and the graphs that methods are "
       "compared "
       "on are ours. The throughput that the paper gains with them comes from wide graphs; this one is a "
       "chain.",
-      {}};
+      "thesis, Koc University 2020; Parallel Computing 104-105, 2021 (arXiv:2008.08636)");
   add_batches(result, jobs);
   add_makespans(result, jobs);
   return result;

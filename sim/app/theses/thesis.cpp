@@ -37,6 +37,25 @@ bool ThesisReproduction::passed() const {
   return std::all_of(claims.begin(), claims.end(), [](const Claim& claim) { return claim.passed(); });
 }
 
+const std::string& ThesisReproduction::source_of(const Claim& claim) const {
+  static const std::string none;
+  const auto it = std::find_if(sources.begin(), sources.end(),
+                               [&](const ClaimSource& source) { return source.key == claim.source; });
+  if (it == sources.end() && !claim.source.empty())
+    throw std::logic_error("no source '" + claim.source + "' in " + name);
+  return it == sources.end() ? none : it->text;
+}
+
+ThesisReproduction make_thesis(std::string name, std::string title, std::string note,
+                               std::string of_abstract) {
+  return {std::move(name),
+          std::move(title),
+          std::move(note),
+          {{abstract, std::move(of_abstract)},
+           {calculation, "not published: what follows from the method, by our own calculation"}},
+          {}};
+}
+
 const std::vector<ThesisEntry>& thesis_entries() {
   static const std::vector<ThesisEntry> table{{"afs", &reproduce_afs},
                                               {"eserol2019", &reproduce_eserol2019},
@@ -59,13 +78,14 @@ std::vector<RunResult> run_paper(const std::string& name, std::size_t jobs) {
 }
 
 Claim published_within(std::string what, std::string setup, std::string unit, double published, double ours,
-                       double tolerance, bool relative) {
+                       double tolerance, bool relative, std::string source) {
   const double width = relative ? tolerance * std::abs(published) : tolerance;
-  return {Claim::Kind::published, std::move(what),  std::move(setup), std::move(unit), ours, published,
-          published - width,      published + width};
+  return {Claim::Kind::published, std::move(what),   std::move(setup), std::move(unit), ours, published,
+          published - width,      published + width, std::move(source)};
 }
 
-Claim expected_at_most(std::string what, std::string setup, std::string unit, double ours, double high) {
+Claim expected_at_most(std::string what, std::string setup, std::string unit, double ours, double high,
+                       std::string source) {
   return {Claim::Kind::expected,
           std::move(what),
           std::move(setup),
@@ -73,11 +93,13 @@ Claim expected_at_most(std::string what, std::string setup, std::string unit, do
           ours,
           std::nullopt,
           -std::numeric_limits<double>::max(),
-          high};
+          high,
+          std::move(source)};
 }
 
 Claim shown(std::string what, std::string setup, std::string unit, double ours) {
-  return {Claim::Kind::shown, std::move(what), std::move(setup), std::move(unit), ours, std::nullopt, 0, 0};
+  return {
+      Claim::Kind::shown, std::move(what), std::move(setup), std::move(unit), ours, std::nullopt, 0, 0, ""};
 }
 
 }  // namespace convoy

@@ -24,17 +24,34 @@ struct Claim {
   double ours = 0;
   std::optional<double> published;
   double low = 0, high = 0;  ///< accepted values of ours (kinds with a verdict)
+  std::string source;  ///< of the figure or the order: a key of ThesisReproduction::sources; "" where shown
 
   bool passed() const { return kind == Kind::shown || (low <= ours && ours <= high); }
 };
 std::string_view to_string(Claim::Kind kind);
 
+/// Where claims come from.
+struct ClaimSource {
+  std::string key;   ///< a word, as tables have room for
+  std::string text;  ///< what and where that is
+};
+/// Of claims that nobody published: what follows from the method, by our own calculation.
+inline constexpr const char* calculation = "calculation";
+/// Of what the abstract states, in figures or in words.
+inline constexpr const char* abstract = "abstract";
+
 /// What a thesis claims, made again.
 struct ThesisReproduction {
   std::string name, title, note;
+  std::vector<ClaimSource> sources;
   std::vector<Claim> claims;
   bool passed() const;
+  /// The text of a claim's source; "" where it has none.
+  const std::string& source_of(const Claim& claim) const;
 };
+/// Name, title and note, and the two sources that every thesis has. @param of_abstract where it was read
+ThesisReproduction make_thesis(std::string name, std::string title, std::string note,
+                               std::string of_abstract);
 
 /// A row of the table of theses; another thesis costs one file pair and one row.
 struct ThesisEntry {
@@ -49,9 +66,10 @@ std::vector<RunResult> run_paper(const std::string& name, std::size_t jobs);
 
 /// A figure within `tolerance` of the published one: in its unit, or relative.
 Claim published_within(std::string what, std::string setup, std::string unit, double published, double ours,
-                       double tolerance, bool relative);
+                       double tolerance, bool relative, std::string source = abstract);
 /// A ratio or quantity that should be at most `high`.
-Claim expected_at_most(std::string what, std::string setup, std::string unit, double ours, double high);
+Claim expected_at_most(std::string what, std::string setup, std::string unit, double ours, double high,
+                       std::string source = calculation);
 Claim shown(std::string what, std::string setup, std::string unit, double ours);
 
 }  // namespace convoy

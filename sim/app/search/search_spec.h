@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/yaml_node.h"
+#include "topologies/cluster.h"
+
+namespace convoy {
+
+/// What `strategy: {kind: auto}` makes as small as possible (throughput: as large).
+enum class Objective : std::uint8_t { step_time, throughput, cost, energy, memory };
+const std::vector<std::string>& objective_names();  ///< in the enumeration's order
+
+/// `strategy: {kind: auto, ...}` as it was read.
+struct SearchSpec {
+  static constexpr std::size_t max_candidates = 10'000;
+
+  Objective objective = Objective::step_time;
+  SourcePos objective_pos;
+  std::vector<YamlNode> candidates;      ///< `strategy:` mappings, every list of values multiplied out
+  std::optional<std::int64_t> budget{};  ///< simulations at most
+  SourcePos pos;                         ///< of the candidates
+};
+
+/// Whether a `strategy:` asks for a search.
+bool is_search(const YamlNode& strategy);
+
+/// Reads it. Without `candidates` they are those of the registry for this cluster.
+/// @throws InputError for what is wrong with the search, or with a candidate whatever values its lists give
+/// it
+SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster);
+
+/// The mappings that one with lists of values stands for; the last key changes fastest. A key whose value is
+/// a list by itself (the registry says so) takes a list of lists. @throws InputError: more than
+/// max_candidates
+std::vector<YamlNode> multiplied_out(const YamlNode& mapping);
+
+/// Makes labels unique where they can be: those that several have get the keys in which their candidates
+/// differ, "ring all-reduce (bucket: 5MiB)".
+std::vector<std::string> telling_names(const std::vector<std::string>& labels,
+                                       const std::vector<const YamlNode*>& candidates);
+
+}  // namespace convoy

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/lower_bound.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/plan/validate.h"
+#include "sim/replay/executor.h"
+#include "sim/replay/flows.h"
+#include "sim/replay/fold.h"
+
+namespace convoy {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// When a communication can begin and how long its receivers compute at least after it.
+struct Window {
+  double head_s = never, tail_s = never;
+};
+
+/// By task of a class: compute time on the longest way from its end to the end of the program.
+std::vector<double> tails_s(const Role& role, const Timeline& timeline) {
+  const std::vector<Task>& program = role.program;
+  std::vector<double> tails(program.size(), 0.0);
+  std::vector<std::optional<TaskId>> next_on(role.streams.size());
+  for (std::size_t i = program.size(); i-- > 0;) {
+    const Task& task = program[i];
+    const auto id = static_cast<TaskId>(i);
+    if (task.stream != Task::no_stream) {
+      std::optional<TaskId>& next = next_on[static_cast<std::size_t>(task.stream)];
+      const auto own_s = [&](TaskId t) {
+        return program[t].kind == Task::Kind::compute ? timeline.tasks[t].end_s - timeline.tasks[t].start_s
+                                                      : 0;
+      };
+      if (next) tails[i] = std::max(tails[i], tails[*next] + own_s(*next));
+      next = id;
+    }
+    const double through_s =
+        tails[i] +
+        (task.kind == Task::Kind::compute ? timeline.tasks[i].end_s - timeline.tasks[i].start_s : 0);
+    for (const TaskId before : task.after) tails[before] = std::max(tails[before], through_s);
+  }
+  return tails;
+}
+
+/// By communication.
+std::vector<Window> windows(const Plan& plan, const Execution& execution) {
+  std::vector<Window> result(plan.communications.size());
+  for (const Timeline& timeline : execution.timelines) {
+    const Role& role = plan.roles[timeline.role];
+    const std::vector<double> tails = tails_s(role, timeline);
+    for (TaskId t = 0; t < role.program.size(); ++t) {
+      const Task& task = role.program[t];
+      if (task.kind == Task::Kind::compute) continue;
+      Window& window = result[task.comm];
+      if (task.kind != Task::Kind::receive)
+        window.head_s =
+            std::min(window.head_s, timeline.tasks[t].start_s + plan.communications[task.comm].overhead_s);
+      if (task.kind != Task::Kind::send) window.tail_s = std::min(window.tail_s, tails[t]);
+    }
+  }
+  return result;
+}
+
+/// What crosses the representative of a link class: by pattern, as a share of a communication's bytes.
+std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& plan, const FlowTable& table,
+                                                                 const Folding& folding) {
+  std::vector<std::vector<std::pair<std::uint32_t, double>>> by_pattern(plan.patterns.size());
+  for (std::size_t c = 0; c < folding.flows.size(); ++c) {
+    const Flow& flow = table.flows[folding.flows[c]];
+    const std::uint32_t pattern = table.groups[flow.group].pattern;
+    const double share = flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
+    if (share == 0) continue;
+    for (const LinkUse& use : folding.flow_route[c])
+      by_pattern[pattern].emplace_back(use.link, share * use.multiplicity);
+  }
+  for (auto& of_pattern : by_pattern) {
+    std::sort(of_pattern.begin(), of_pattern.end());
+    std::size_t kept = 0;
+    for (const auto& [link, share] : of_pattern) {
+      if (kept > 0 && of_pattern[kept - 1].first == link)
+        of_pattern[kept - 1].second += share;
+      else
+        of_pattern[kept++] = {link, share};
+    }
+    of_pattern.resize(kept);
+  }
+  return by_pattern;
+}
+
+/// Raises the bound to that of the fullest link.
+void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
+                    const Execution& execution, LowerBound& bound) {
+  const std::vector<Window> window = windows(plan, execution);
+  std::vector<CommId> latest_first;
+  for (CommId c = 0; c < plan.communications.size(); ++c)
+    if (plan.communications[c].bytes > 0 && window[c].head_s < never) latest_first.push_back(c);
+  std::stable_sort(latest_first.begin(), latest_first.end(),
+                   [&](CommId a, CommId b) { return window[a].head_s > window[b].head_s; });
+  const auto load = loads(plan, table, folding);
+  struct Set {
+    double bytes = 0, tail_s = never;
+  };
+  std::vector<Set> sets(folding.links.size());
+  for (const CommId c : latest_first)
+    for (const auto& [link, share] : load[plan.communications[c].pattern]) {
+      Set& set = sets[link];
+      set.bytes += share * plan.communications[c].bytes;
+      set.tail_s = std::min(set.tail_s, window[c].tail_s);
+      const LinkId representative = folding.links[link];
+      const double at_least_s = window[c].head_s + set.bytes / machine.links[representative].bandwidth_Bps +
+                                (set.tail_s < never ? set.tail_s : 0);
+      if (at_least_s <= bound.step_time_s) continue;
+      bound.step_time_s = at_least_s;
+      bound.link = FullLink{representative, set.bytes, window[c].head_s};
+    }
+}
+
+}  // namespace
+
+LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel& cost) {
+  LowerBound bound;
+  if (plan.service && plan.service->quorum > 0) return bound;
+  if (plan.service && plan.service->max_lead != Service::unbounded) {
+    Plan without_waiting = plan;
+    without_waiting.service->max_lead = Service::unbounded;
+    return lower_bound(without_waiting, machine, cost);
+  }
+  validate(plan, machine);
+  const FlowTable table = expand_flows(plan, machine);
+  const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
+  const Folding folding = fold(plan, machine, table, one_by_one, true);
+  const Execution execution = execute(plan, machine, cost, table, one_by_one, folding, Contention::none);
+  bound.step_time_s = execution.end_s;
+  if (plan.service) return bound;
+  for (const Execution::Usage& usage : execution.usage)
+    if (usage.end_s == execution.end_s)
+      bound.critical_compute_s = std::max(bound.critical_compute_s, usage.compute_s);
+  bound.compute_s.assign(machine.devices.size(), 0.0);
+  for (std::size_t d = 0; d < machine.devices.size(); ++d)
+    if (folding.endpoint_class[d] != Folding::none)
+      bound.compute_s[d] = execution.usage[folding.endpoint_class[d]].compute_s;
+  bound_by_links(plan, machine, table, folding, execution, bound);
+  return bound;
+}
+
+}  // namespace convoy

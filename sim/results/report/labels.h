@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/results/result.h"
+
+namespace convoy {
+
+/// Runs (by index) that differ in what an axis shows only.
+struct RunSeries {
+  std::string label;
+  std::vector<std::size_t> runs;
+};
+
+/// What tells the runs of an experiment apart, in words.
+class RunLabels {
+ public:
+  explicit RunLabels(const std::vector<RunResult>& runs);
+
+  const std::vector<std::string>& models() const { return models_; }
+  std::vector<std::size_t> of_model(const std::string& model) const;
+  /// Coordinates of the sweep with at least two different values.
+  const std::vector<std::size_t>& varying() const { return varying_; }
+  bool sweeps(std::string_view path) const;  ///< whether the coordinate of that path varies
+  /// "bandwidth" for cluster.fabric.bandwidth.
+  std::string name_of(std::size_t coordinate) const;
+  const std::string& path_of(std::size_t coordinate) const { return runs_.front().point[coordinate].first; }
+  std::string value_text(std::size_t run, std::size_t coordinate) const;
+  /// The value as a number: plain, or a quantity in SI units.
+  std::optional<double> value_of(std::size_t run, std::size_t coordinate) const;
+
+  /// Among `runs`: "ring all-reduce, bandwidth 10Gbps, 8 devices"; what all of them share is left out.
+  std::vector<std::string> labels(const std::vector<std::size_t>& runs) const;
+  /// Series over the number of devices, fewest first, in the order of their first runs.
+  std::vector<RunSeries> over_devices(const std::vector<std::size_t>& runs) const;
+  /// Series over a coordinate, smallest first.
+  std::vector<RunSeries> over(std::size_t coordinate, const std::vector<std::size_t>& runs) const;
+
+ private:
+  std::vector<RunSeries> grouped(const std::vector<std::size_t>& runs,
+                                 const std::vector<std::size_t>& without, bool over_devices) const;
+  std::vector<std::string> worded(const std::vector<std::size_t>& runs,
+                                  const std::vector<std::size_t>& without, bool with_devices) const;
+
+  const std::vector<RunResult>& runs_;
+  std::vector<std::string> models_;
+  std::vector<std::size_t> varying_;
+};
+
+/// Whether a coordinate only says how many devices there are: cluster.nodes, cluster.devices_per_node,
+/// cluster.*.count, and training.global_batch, which grows with them.
+bool counts_devices(std::string_view path);
+
+}  // namespace convoy

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/results/report/labels.h"
+#include "sim/results/result.h"
+
+namespace convoy {
+
+/// What every section of the report looks at.
+struct ReportContext {
+  explicit ReportContext(const Results& all);
+  const Results& results;
+  RunLabels labels;
+  std::vector<double> scaling;  ///< scaling_efficiency of the runs; may be empty
+
+  const RunResult& run(std::size_t index) const { return results.runs[index]; }
+};
+
+// The sections, as HTML; empty where the results have nothing for them.
+
+std::string headline(const ReportContext& context);    ///< what was asked, best runs
+std::string runs_table(const ReportContext& context);  ///< a row a run
+std::string scaling_section(
+    const ReportContext& context);                         ///< throughput over devices and over swept numbers
+std::string time_section(const ReportContext& context);    ///< what steps are made of, and what limits them
+std::string memory_section(const ReportContext& context);  ///< of the fullest device, by class
+std::string cost_section(const ReportContext& context);    ///< Pareto front of time and cost of an epoch
+std::string elastic_section(const ReportContext& context);    ///< throughput over time, pauses
+std::string pipeline_section(const ReportContext& context);   ///< load of the stages
+std::string partition_section(const ReportContext& context);  ///< parts and cuts
+std::string schedule_section(const ReportContext& context);   ///< queues of jobs
+std::string machine_section(const ReportContext& context);    ///< busiest links, devices one by one
+std::string manifest_section(const ReportContext& context);   ///< where the results come from
+
+// What several sections need.
+
+/// At most `most` of `runs`: all, or for each model those with the highest throughput; in the sweep's order.
+std::vector<std::size_t> fastest(const ReportContext& context, const std::vector<std::size_t>& runs,
+                                 std::size_t most);
+
+/// Every run of the experiment, by index.
+std::vector<std::size_t> all_runs(const ReportContext& context);
+
+/// "runs 1-5, 9".
+std::string run_ids(const ReportContext& context, const std::vector<std::size_t>& runs);
+
+/// "The 40 runs with the highest throughput; 960 others are in the table and in results.csv." or empty.
+std::string left_out(std::size_t shown, std::size_t all);
+
+}  // namespace convoy

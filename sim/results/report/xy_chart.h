@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/results/report/axis.h"
+
+namespace convoy {
+
+struct XyPoint {
+  double x, y;
+  std::string title = {};  ///< shown under the pointer
+};
+
+/// Points over x, joined by a line.
+struct XySeries {
+  std::string label;
+  std::vector<XyPoint> points;
+  std::size_t style = 0;  ///< colour, dashes and marker; each number looks different, up to 32
+  bool line = true, markers = true;
+};
+
+/// A word at a place of the plot, left out where it would cover another one.
+struct XyNote {
+  double x, y;
+  std::string text;
+};
+
+struct XyChart {
+  std::string label;  ///< what it shows, for those who do not see it
+  AxisRequest x, y;
+  std::vector<XySeries> series;
+  std::vector<XyPoint> ideal = {};  ///< a dashed line behind all others; does not widen the axes
+  std::string ideal_label = {};
+  std::vector<XyNote> notes = {};
+  double width = 460, height = 300;  ///< of the plot with its axes; labels come on top of the width
+  bool labels = true;                ///< at the lines' ends, where there are several series
+};
+
+/// As SVG. Labels at the lines' ends are moved apart, and the chart is made higher where they need it.
+std::string draw(const XyChart& chart);
+
+/// The style sheet's classes of the style-th series: "c3", "d1".
+std::string colour_class(std::size_t style);
+std::string dash_class(std::size_t style);
+
+/// Whether values that far apart are better seen on a logarithmic axis.
+bool wants_log(double lowest, double highest, double ratio);
+
+}  // namespace convoy

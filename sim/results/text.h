@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace convoy {
+
+// Words and numbers for people, the same in the table and in the report.
+
+/// Length of the valid UTF-8 sequence at the start of `text`, 0 where there is none (RFC 3629, section 4).
+std::size_t utf8_length(std::string_view text);
+
+/// Columns on a terminal, not bytes: UTF-8 continuation bytes take none.
+std::size_t width_of(std::string_view text);
+
+/// At most `longest` columns; what is longer ends in "...".
+std::string shortened(std::string text, std::size_t longest = 40);
+
+/// Three significant digits or all of the whole number: "0.12", "48.8", "1299".
+std::string number_text(double value);
+
+/// Of a share: "97 %", "9.7 %".
+std::string percent_text(double share);
+
+}  // namespace convoy

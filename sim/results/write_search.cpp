@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/write_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t listed_candidates = 10, searches_in_full = 4;
+
+std::string value_text(const std::string& objective, double value) {
+  if (objective == "step_time") return format_time(value);
+  if (objective == "memory") return format_bytes(value);
+  const char* const unit = objective == "throughput" ? "images/s" : objective == "cost" ? "USD" : "J";
+  return fmt::format("{:.{}f} {}", value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, unit);
+}
+
+/// What was found, or what could be at best.
+std::string found_text(const std::string& objective, const CandidateResult& row) {
+  if (row.value) return value_text(objective, *row.value);
+  if (!row.bound) return "-";
+  return fmt::format("{} {}", objective == "throughput" ? "<=" : ">=", value_text(objective, *row.bound));
+}
+
+std::string headline(const RunResult& run) {
+  const SearchSummary& search = *run.search;
+  std::string text = fmt::format("run {}: auto, {}: {} candidates, {} simulated", run.id, search.objective,
+                                 search.ranking.size(), search.simulated);
+  const auto add = [&](const char* outcome, const char* means) {
+    const auto count = std::count_if(search.ranking.begin(), search.ranking.end(),
+                                     [&](const CandidateResult& row) { return row.outcome == outcome; });
+    if (count > 0) text += fmt::format(", {} {}", count, means);
+  };
+  add("pruned", "ruled out by bounds");
+  add("does_not_fit", "too large");
+  add("cannot_run", "that cannot run");
+  add("failed", "failed");
+  add("unknown", "left unknown by the budget");
+  return text + '\n';
+}
+
+std::string ranking_text(const SearchSummary& search) {
+  const std::size_t count = std::min(search.ranking.size(), listed_candidates);
+  std::size_t found_width = 0, name_width = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    found_width = std::max(found_width, found_text(search.objective, search.ranking[i]).size());
+    name_width = std::max(name_width, search.ranking[i].strategy.size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CandidateResult& row = search.ranking[i];
+    text += fmt::format("  {:>{}}  {:<{}}  {}\n", found_text(search.objective, row), found_width,
+                        row.strategy, name_width, row.reason);
+  }
+  if (count < search.ranking.size())
+    text += fmt::format("  and {} more in results.json\n", search.ranking.size() - count);
+  return text;
+}
+
+}  // namespace
+
+std::string search_tables(const std::vector<RunResult>& runs) {
+  const auto searches =
+      std::count_if(runs.begin(), runs.end(), [](const RunResult& run) { return run.search.has_value(); });
+  std::string text;
+  for (const RunResult& run : runs) {
+    if (!run.search) continue;
+    const bool in_full = static_cast<std::size_t>(searches) <= searches_in_full;
+    text += fmt::format("{}{}", text.empty() || in_full ? "\n" : "", headline(run));
+    if (in_full) text += ranking_text(*run.search);
+  }
+  return text;
+}
+
+}  // namespace convoy

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "strategies/hybrid/layer_spread.h"
+
+namespace convoy {
+
+/// Images that go through the layers together: all of them, or a part where the layers behind the batch-split
+/// ones take them in several.
+struct ImagePart {
+  Cut images;  ///< who has them where layers are split by images
+  Cut loss;    ///< who computes whose loss where the outputs are split by channels
+  double total() const { return static_cast<double>(images.size); }
+};
+
+/// What one device group does in a step, in the order of its compute streams, without times. Devices differ
+/// by their shares only.
+struct HybridSchedule {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  /// An operation of the graph on one part.
+  struct Step {
+    OpId op;
+    std::uint32_t part;
+    std::optional<Spread> spread;           ///< of a loss or a sum of gradients; else the layer's
+    std::vector<std::uint32_t> waits = {};  ///< exchanges that must be over before it
+  };
+
+  /// A change of a tensor's spread, or halos of it.
+  struct Exchange {
+    enum class Kind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, halo, halo_back };
+    Kind kind;
+    std::string tensor;   ///< "conv5", "gradient of conv5 #2"
+    std::uint32_t layer;  ///< at whose input it is
+    double bytes;         ///< of the whole tensor
+    Spread from, to;      ///< not of halos
+    const Halo* halo;     ///< of halos
+    double halo_size;     ///< of the axis
+    std::uint32_t after;  ///< the step that makes the tensor
+    std::vector<std::uint32_t> after_exchanges;
+    std::vector<std::uint32_t> sources;  ///< copies that stay until it is over
+    bool awaited = false;                ///< somebody needs it
+  };
+
+  /// A buffer on each device, in memory from the beginning (or the end) of step first / 2 to the end of step
+  /// last / 2: odd times are after a step.
+  struct Copy {
+    MemoryClass memory_class;
+    double bytes_per_image;  ///< of the whole tensor
+    double bytes_fixed;
+    Spread spread;
+    std::uint32_t part;
+    std::uint32_t first = none, last = 0;
+  };
+
+  std::vector<ImagePart> parts;  ///< the first is all images
+  std::vector<Step> steps;
+  std::vector<Exchange> exchanges;
+  std::vector<Copy> copies;
+  std::vector<std::uint32_t> last_step;  ///< by operation; none: updates
+
+  double bytes(const Copy& copy, std::size_t device) const;
+};
+
+/// Images of the layers behind the batch-split ones, part by part.
+struct TailParts {
+  std::vector<bool> is_tail;  ///< by layer
+  std::vector<ImagePart> parts;
+};
+
+/// The schedule of a training graph under layer spreads. Tensors change their spread where a layer needs
+/// another than their producer makes, once for all readers of the same; gradients of several readers are
+/// added up first where they lie alike. An exchange begins when its tensor is there; what needs it waits.
+/// With `tail` its layers run once a part, forward and backward, between the forward and backward pass of the
+/// others; the tensors of part j are exchanged while part j - 1 computes.
+/// @param spreads and graph must outlive the schedule
+HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
+                               const Cut& images, const std::optional<TailParts>& tail);
+
+}  // namespace convoy

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/hybrid/layouts.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "sim/base/names.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::array<std::string_view, 6> names{"batch",  "filter", "channel",
+                                                "height", "width",  "replicated"};
+const std::vector<std::string> words{"batch", "filter", "channel", "pairs", "height", "width", "replicated"};
+
+std::vector<Layout> turns_of(std::size_t word) {
+  static const std::vector<std::vector<Layout>> table{
+      {Layout::batch},  {Layout::filter}, {Layout::channel},   {Layout::filter, Layout::channel},
+      {Layout::height}, {Layout::width},  {Layout::replicated}};
+  return table[word];
+}
+
+LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
+  const std::size_t word = map.choice(key, words);
+  LayoutRule rule{map.path_of(key), map.pos(key), turns_of(word), std::move(kind)};
+  rule.text = words[word];
+  return rule;
+}
+
+LayoutRule read_group(YamlMap& map) {
+  LayoutRule rule = read_rule(map, "layout", "");
+  std::string what;
+  if (map.has("kind")) {
+    rule.kind = what = map.text("kind");
+    rule.kind_pos = map.pos("kind");
+  }
+  if (const YamlNode* layers = map.find("layers")) {
+    rule.layers_pos = layers->pos;
+    if (layers->kind == YamlNode::Kind::sequence) {
+      if (layers->items.size() != 2)
+        map.fail("layers", "expected a name, a pattern such as 'layer4.*', or [first, last]");
+      for (const YamlNode& item : layers->items)
+        rule.layers.push_back(read_text(item, map.path_of("layers")));
+      what = fmt::format("{} to {}", rule.layers[0], rule.layers[1]);
+    } else {
+      rule.layers.push_back(map.text("layers"));
+      what = rule.layers[0];
+    }
+  }
+  if (what.empty()) map.fail("says of no layers which it means; give layers or kind");
+  map.finish();
+  rule.text = fmt::format("{} {}", what, rule.text);
+  return rule;
+}
+
+bool is_convolution(const Layer& layer) {
+  return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
+}
+
+/// Layers that get a layout of their own; the others may follow.
+bool decides(const Layer& layer) {
+  return is_convolution(layer) || std::holds_alternative<Linear>(layer.kind) ||
+         std::holds_alternative<Custom>(layer.kind);
+}
+
+bool is_of_kind(const Layer& layer, const std::string& kind) {
+  if (kind == "conv") return is_convolution(layer);
+  if (kind == "fc") return std::holds_alternative<Linear>(layer.kind);
+  return kind == kind_name(layer.kind);
+}
+
+bool has_groups(const Layer& layer) {
+  if (const auto* conv = std::get_if<Conv2d>(&layer.kind)) return conv->groups > 1;
+  if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind)) return conv->groups > 1;
+  return false;
+}
+
+bool can_have(const Layer& layer, Layout layout) {
+  switch (layout) {
+    case Layout::batch:
+    case Layout::replicated:
+      return true;
+    case Layout::filter:
+      return decides(layer) && (is_convolution(layer) || layer.output.size() == 1);
+    case Layout::channel:
+      return can_have(layer, Layout::filter) && !has_groups(layer);
+    case Layout::height:
+    case Layout::width:
+      break;
+  }
+  return is_spatial(layer);
+}
+
+std::size_t index_of(const Model& model, const LayoutRule& rule, const std::string& name) {
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (model.layers[i].name == name) return i;
+    known.push_back(model.layers[i].name);
+  }
+  throw InputError(rule.layers_pos, fmt::format("strategy.groups: '{}' has no layer '{}'{}", model.name, name,
+                                                suggestion(name, known)));
+}
+
+/// Layers that a rule names, in the model's order.
+std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
+  std::size_t first = 0, last = model.layers.size() - 1;
+  const bool range = rule.layers.size() == 2;
+  if (range) {
+    first = index_of(model, rule, rule.layers[0]);
+    last = index_of(model, rule, rule.layers[1]);
+    if (first > last)
+      throw InputError(rule.layers_pos, fmt::format("strategy.groups: layer '{}' comes after '{}'",
+                                                    rule.layers[0], rule.layers[1]));
+  }
+  std::vector<std::size_t> found;
+  for (std::size_t i = first; i <= last; ++i) {
+    const Layer& layer = model.layers[i];
+    if (rule.layers.size() == 1 && fnmatch(rule.layers[0].c_str(), layer.name.c_str(), 0) != 0) continue;
+    if (rule.kind.empty() || is_of_kind(layer, rule.kind)) found.push_back(i);
+  }
+  if (!found.empty() || rule.kind_pos.line + rule.layers_pos.line == 0) return found;
+  if (rule.layers.size() == 1 && rule.kind.empty()) {
+    if (rule.layers[0].find_first_of("*?[") == std::string::npos) index_of(model, rule, rule.layers[0]);
+    throw InputError(rule.layers_pos, fmt::format("strategy.groups: no layer of '{}' has a name like '{}'",
+                                                  model.name, rule.layers[0]));
+  }
+  std::set<std::string> kinds;
+  for (const Layer& layer : model.layers) kinds.emplace(kind_name(layer.kind));
+  throw InputError(rule.kind_pos,
+                   fmt::format("strategy.groups: no layer {} is of kind '{}'; '{}' has conv, fc, {}",
+                               rule.layers.empty() ? "" : "named there", rule.kind, model.name,
+                               list_of(std::vector<std::string>(kinds.begin(), kinds.end()))));
+}
+
+[[noreturn]] void fail_unable(const LayoutRule& rule, const Layer& layer, Layout layout) {
+  std::string able;
+  for (std::size_t l = 0; l < names.size(); ++l)
+    if (can_have(layer, static_cast<Layout>(l)))
+      able += fmt::format("{}{}", able.empty() ? "" : ", ", names[l]);
+  throw InputError(
+      rule.pos, fmt::format("{}: layer '{}' ({}{}) cannot be shared out by {}; allowed for it: {}", rule.path,
+                            layer.name, kind_name(layer.kind), has_groups(layer) ? " with groups" : "",
+                            to_string(layout), able));
+}
+
+void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout>& layouts) {
+  const std::vector<std::size_t> layers = named(model, rule);
+  std::size_t turn = 0;
+  bool any = layers.empty();
+  for (const std::size_t i : layers) {
+    const Layer& layer = model.layers[i];
+    const Layout layout = rule.turns[turn % rule.turns.size()];
+    const bool able = can_have(layer, layout);
+    if (decides(layer)) {
+      if (!able) fail_unable(rule, layer, layout);
+      ++turn;
+    }
+    if (!able) continue;
+    layouts[i] = {layout, rule.path, rule.pos};
+    any = true;
+  }
+  if (!any) fail_unable(rule, model.layers[layers.front()], rule.turns.front());
+}
+
+}  // namespace
+
+std::string_view to_string(Layout layout) { return names[static_cast<std::size_t>(layout)]; }
+
+std::vector<LayoutRule> read_layout_rules(YamlMap& map) {
+  std::vector<LayoutRule> rules;
+  for (const char* key : {"conv", "fc"}) {
+    if (!map.find(key)) continue;
+    rules.push_back(read_rule(map, key, key));
+    rules.back().text = fmt::format("{} {}", key, rules.back().text);
+  }
+  if (map.has("groups"))
+    for (YamlMap& group : map.maps("groups")) rules.push_back(read_group(group));
+  else
+    map.find("groups");
+  if (rules.empty()) map.fail("says of no layer how it is shared out; give conv, fc or groups");
+  return rules;
+}
+
+std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<LayoutRule>& rules,
+                                          const SourcePos& pos) {
+  std::vector<DecidedLayout> layouts;
+  for (const Layer& layer : model.layers)
+    layouts.push_back({decides(layer) ? std::optional(Layout::batch) : std::nullopt, "strategy", pos});
+  if (!model.layers.empty())
+    for (const LayoutRule& rule : rules) apply(model, rule, layouts);
+  return layouts;
+}
+
+bool is_spatial(const Layer& layer) {
+  if (layer.output.size() != 3) return false;
+  struct Rules {
+    bool operator()(const Conv2d&) const { return true; }
+    bool operator()(const ConvTranspose2d&) const { return true; }
+    bool operator()(const Normalization& norm) const {
+      return norm.over == Normalization::Over::batch ||
+             (norm.over == Normalization::Over::layer && !norm.last_axis);
+    }
+    bool operator()(const LocalResponseNorm&) const { return true; }
+    bool operator()(const Activation& activation) const {
+      return activation.function != Activation::Function::softmax;
+    }
+    bool operator()(const Pool&) const { return true; }
+    bool operator()(const Dropout&) const { return true; }
+    bool operator()(const Concat& concat) const { return concat.axis == 0; }
+    bool operator()(const Slice& slice) const { return slice.axis == 0; }
+    bool operator()(const ChannelShuffle&) const { return true; }
+    bool operator()(const Add&) const { return true; }
+    bool operator()(const Multiply&) const { return true; }
+    bool operator()(const Scale&) const { return true; }
+    bool operator()(const Upsample&) const { return true; }
+    bool operator()(const Pad&) const { return true; }
+    // They mix rows, or nothing is known of them.
+    bool operator()(const Linear&) const { return false; }
+    bool operator()(const AdaptiveAvgPool&) const { return false; }
+    bool operator()(const Flatten&) const { return false; }
+    bool operator()(const Reshape&) const { return false; }
+    bool operator()(const Transpose&) const { return false; }
+    bool operator()(const MatMul&) const { return false; }
+    bool operator()(const Elementwise&) const { return false; }
+    bool operator()(const Custom&) const { return false; }
+  };
+  return std::visit(Rules{}, layer.kind);
+}
+
+}  // namespace convoy

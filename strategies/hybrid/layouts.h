@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/model.h"
+#include "sim/base/yaml_map.h"
+
+namespace convoy {
+
+/// How a layer's work is shared out in a group of devices.
+enum class Layout : std::uint8_t {
+  batch,       ///< by images
+  filter,      ///< by output channels or features
+  channel,     ///< by input channels or features
+  height,      ///< by rows
+  width,       ///< by columns
+  replicated,  ///< everyone does all of it
+};
+std::string_view to_string(Layout layout);
+
+/// An entry of the strategy's YAML that gives layers a layout.
+struct LayoutRule {
+  std::string path;           ///< "strategy.conv", "strategy.groups.0.layout"
+  SourcePos pos;              ///< of the layout
+  std::vector<Layout> turns;  ///< layers get them in turn: one, or filter and channel (`pairs`)
+  std::string kind = {};      ///< "conv", "fc" or a layer kind; "": any
+  SourcePos kind_pos = {};
+  std::vector<std::string> layers = {};  ///< none: any; one: a name or a pattern with *; two: from and to
+  SourcePos layers_pos = {};
+  std::string text = {};  ///< for labels: "conv batch"
+};
+
+/// Takes `conv`, `fc` and `groups` of a strategy, in this order. @throws InputError
+std::vector<LayoutRule> read_layout_rules(YamlMap& map);
+
+/// What the rules say of a layer.
+struct DecidedLayout {
+  std::optional<Layout> layout;  ///< nothing: it follows its input
+  std::string path;              ///< of the rule, for errors
+  SourcePos pos;
+};
+
+/// Layouts of the layers of a model: of rules that name a layer the last one counts; convolutions, linear
+/// and custom layers that none names are `batch`, other layers follow their input. A rule for several layers
+/// leaves those to follow that have no weights and cannot have its layout.
+/// @throws InputError where a rule names no layer, or a convolution, linear or custom layer that cannot have
+/// its layout.
+std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<LayoutRule>& rules,
+                                          const SourcePos& pos);
+
+/// Whether a layer that works row by row (or column by column), with neighbours' at most.
+bool is_spatial(const Layer& layer);
+
+}  // namespace convoy

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Laws of hybrid parallelism over random networks, layouts and clusters. The seed of a random case is printed
+// when it fails.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "tests/laws/random_experiment.h"
+
+using namespace convoy;
+using namespace convoy::lab;
+
+namespace {
+
+constexpr std::int64_t batch = 4;  ///< a device
+
+bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)) + 1e-12; }
+bool no_more(double a, double b) { return a <= b * (1 + 1e-9) + 1e-12; }
+
+/// A random experiment in groups of at most 3 devices, which is as many as some layers have channels.
+struct RandomHybrid {
+  std::string model, strategy, conv, fc, custom;
+  RandomCluster cluster;
+  int devices = 1, replicas = 1;
+
+  explicit RandomHybrid(Dice& dice)
+      : model(random_model(dice)),
+        cluster(random_cluster(dice, dice.one_of<std::string>({"switch", "ring", "full_mesh"}))) {
+    const int hosts = cluster.devices == 4 ? dice.between(1, 2) : dice.between(1, 6);
+    cluster.nodes = fmt::format("[{{name: n, count: {}, server: box{}}}]", hosts,
+                                dice.coin() ? "" : ", speed_spread: 0.2");
+    devices = hosts * cluster.devices;
+    replicas = devices == 5 ? 5 : devices == 8 ? 4 : devices == 2 || devices > 3 ? 2 : 1;
+    if (devices == 2 && dice.coin()) replicas = 1;
+    conv = dice.one_of<std::string>({"batch", "filter", "pairs", "height", "width", "replicated"});
+    fc = dice.one_of<std::string>({"batch", "filter", "channel", "replicated"});
+    custom = dice.one_of<std::string>({"batch", "filter", "replicated"});
+    const bool parts = conv == "batch" && fc != "batch" && !is_custom();
+    strategy = fmt::format(
+        "{{kind: hybrid, {}, replicas: {}, algorithm: {}, bucket: {}kB, overlap: {}{}}}",
+        is_custom() ? fmt::format("groups: [{{kind: custom, layout: {}}}]", custom)
+                    : fmt::format("conv: {}, fc: {}", conv, fc),
+        replicas, dice.one_of<std::string>({"ring", "tree", "halving_doubling", "hierarchical", "auto"}),
+        dice.one_of<int>({10, 300, 100000}), dice.coin(),
+        parts ? dice.one_of<std::string>({"", ", scheme: b", ", scheme: c"}) : "");
+  }
+
+  bool is_custom() const { return model.find("custom") != std::string::npos; }
+};
+
+#define CAPTURE_CASE(hybrid)        \
+  CAPTURE(seed);                    \
+  CAPTURE((hybrid).model);          \
+  CAPTURE((hybrid).cluster.text()); \
+  CAPTURE((hybrid).strategy)
+
+struct Done {
+  double flops = 0;  ///< over all devices
+  double images = 0;
+  std::size_t times = 0;
+};
+
+std::map<std::string, Done> operations_done(const Plan& plan) {
+  std::map<std::string, Done> done;
+  for (const Role& role : plan.roles)
+    for (const Task& task : role.program)
+      for (const PlanOp& op : task.ops) {
+        Done& all = done[op.name.substr(0, op.name.find(" #"))];
+        const auto members = static_cast<double>(role.members.size());
+        all.flops += members * (op.work.flops_per_image * op.images + op.work.flops_fixed);
+        all.images += members * op.images;
+        ++all.times;
+      }
+  return done;
+}
+
+bool is_deciding(const Layer& layer) {
+  return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<Linear>(layer.kind) ||
+         std::holds_alternative<Custom>(layer.kind);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "hybrid: every operation is done once for every image, or by everyone of a group where replicated") {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    Dice dice(seed);
+    const RandomHybrid hybrid(dice);
+    CAPTURE_CASE(hybrid);
+    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
+    const std::map<std::string, Done> done = operations_done(experiment.plan());
+    const double images = static_cast<double>(batch * hybrid.devices);
+    CHECK(experiment.plan().images == images);
+    const double group = hybrid.devices / hybrid.replicas;
+    for (const Operation& op : experiment.graph().operations) {
+      CAPTURE(op.name);
+      REQUIRE(done.count(op.name) == 1);
+      const Layer& layer = experiment.graph().model.layers[op.layer];
+      if (op.phase == Phase::update) continue;
+      const double times = done.at(op.name).flops / (op.work.flops_per_image * images);
+      if (op.work.flops_per_image == 0) continue;
+      CHECK((same(times, 1) || same(times, group)));
+      const std::string& layout = std::holds_alternative<Custom>(layer.kind)   ? hybrid.custom
+                                  : std::holds_alternative<Linear>(layer.kind) ? hybrid.fc
+                                                                               : hybrid.conv;
+      if (is_deciding(layer) && op.reader == Operation::no_reader)
+        CHECK(same(times, layout == "replicated" ? group : 1));
+    }
+  }
+}
+
+TEST_CASE("hybrid: the optimizer updates every parameter once, or once a copy of it") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed + 500);
+    const RandomHybrid hybrid(dice);
+    CAPTURE_CASE(hybrid);
+    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
+    const std::map<std::string, Done> done = operations_done(experiment.plan());
+    double weights = 0, updated = 0;
+    for (const Role& role : experiment.plan().roles)
+      weights += role.resident_bytes[0] * static_cast<double>(role.members.size());
+    for (const Operation& op : experiment.graph().operations)
+      if (op.phase == Phase::update) {
+        const Layer& layer = experiment.graph().model.layers[op.layer];
+        if (std::holds_alternative<Custom>(layer.kind))
+          updated = -1;  // costs nothing
+        else if (updated >= 0)
+          updated +=
+              done.at(op.name).flops / op.work.flops_fixed * static_cast<double>(layer.parameter_elements());
+      }
+    if (updated >= 0) CHECK(same(updated * 4, weights));  // fp32
+  }
+}
+
+TEST_CASE("hybrid: bytes, memory and time of random plans are consistent, folded and unfolded alike") {
+  for (unsigned seed = 1; seed <= 80; ++seed) {
+    Dice dice(seed + 1000);
+    const RandomHybrid hybrid(dice);
+    CAPTURE_CASE(hybrid);
+    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
+    const ReplayResult result = experiment.run(), unfolded = experiment.run(false);
+    CHECK(same(result.step_time_s, unfolded.step_time_s));
+    CHECK(same(result.comm_bytes, unfolded.comm_bytes));
+    double sent = 0;
+    for (EndpointId d = 0; d < experiment.machine().devices.size(); ++d) {
+      const EndpointUsage& usage = result.endpoints[d];
+      sent += usage.sent_bytes;
+      CHECK(no_more(usage.compute_s + usage.exposed_comm_s, result.step_time_s));
+      double fullest = 0;
+      const std::vector<MemoryPoint> memory =
+          memory_of(result, experiment.plan(), experiment.machine(), experiment.cost(), d);
+      for (const MemoryPoint& point : memory)
+        fullest = std::max(fullest, std::accumulate(point.bytes.begin(), point.bytes.end(), 0.0));
+      CHECK(no_more(fullest, usage.peak_memory_bytes));
+      for (std::size_t c = 0; c < memory_class_count && !memory.empty(); ++c)
+        CHECK(memory.back().bytes[c] == doctest::Approx(memory.front().bytes[c]));
+    }
+    CHECK(same(sent, result.comm_bytes));
+    for (std::size_t l = 0; l < result.links.size(); ++l)
+      CHECK(no_more(result.links[l].bytes / experiment.machine().links[l].bandwidth_Bps, result.step_time_s));
+  }
+}
+
+TEST_CASE("hybrid: one device does exactly what it does alone, whatever the layouts") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed + 2000);
+    RandomHybrid hybrid(dice);
+    hybrid.cluster.nodes = "[{name: n, count: 1, server: box}]";
+    hybrid.cluster.devices = 1;
+    hybrid.cluster.interconnect = "{kind: none}";
+    const auto at = hybrid.strategy.find("replicas: ");
+    hybrid.strategy.replace(at, 11, "replicas: 1");
+    CAPTURE_CASE(hybrid);
+    const ReplayResult alone = Experiment(hybrid.model, hybrid.cluster.text(), "{kind: single}", batch).run();
+    const ReplayResult one = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch).run();
+    CHECK(same(one.step_time_s, alone.step_time_s));
+    CHECK(one.comm_bytes == 0);
+    CHECK(one.endpoints[0].peak_memory_bytes == alone.endpoints[0].peak_memory_bytes);
+    CHECK(one.endpoints[0].memory_at_peak == alone.endpoints[0].memory_at_peak);
+  }
+}
+
+TEST_CASE("hybrid: with all layers split by images it is data parallelism, in groups or not") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed + 3000);
+    RandomHybrid hybrid(dice);
+    const std::string how =
+        fmt::format("algorithm: {}, bucket: {}kB, overlap: {}",
+                    dice.one_of<std::string>({"ring", "tree", "halving_doubling", "hierarchical", "auto"}),
+                    dice.one_of<int>({10, 300, 100000}), dice.coin());
+    hybrid.strategy =
+        fmt::format("{{kind: hybrid, conv: batch, fc: batch, replicas: {}, {}}}", hybrid.replicas, how);
+    CAPTURE_CASE(hybrid);
+    const ReplayResult replicas = Experiment(hybrid.model, hybrid.cluster.text(),
+                                             "{kind: data_parallel, sync: all_reduce, " + how + "}", batch)
+                                      .run();
+    const ReplayResult result = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch).run();
+    CHECK(same(result.step_time_s, replicas.step_time_s));
+    CHECK(same(result.comm_bytes, replicas.comm_bytes));
+    for (std::size_t d = 0; d < replicas.endpoints.size(); ++d) {
+      CHECK(result.endpoints[d].peak_memory_bytes == replicas.endpoints[d].peak_memory_bytes);
+      CHECK(same(result.endpoints[d].compute_s, replicas.endpoints[d].compute_s));
+      CHECK(same(result.endpoints[d].exposed_comm_s, replicas.endpoints[d].exposed_comm_s));
+    }
+  }
+}
