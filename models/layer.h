@@ -182,6 +182,7 @@ struct Custom {
   std::int64_t parameters = 0;
   Shape output;
   double memory_bytes = 0;  ///< memory traffic of the forward pass, and again of the backward pass
+  double forward_s = 0, backward_s = 0;  ///< measured times, on any device; instead of FLOPs and traffic
   bool operator==(const Custom&) const = default;
 };
 

@@ -155,10 +155,12 @@ class CostRules {
   }
 
   LayerCosts operator()(const Custom& custom) const {
-    LayerCosts costs{KernelKind::custom, KernelCost{custom.forward_flops, 0, 0, custom.memory_bytes},
-                     KernelCost{custom.backward_flops, 0, 0, custom.memory_bytes}, std::nullopt};
+    LayerCosts costs{
+        KernelKind::custom, KernelCost{custom.forward_flops, 0, 0, custom.memory_bytes, custom.forward_s},
+        KernelCost{custom.backward_flops, 0, 0, custom.memory_bytes, custom.backward_s}, std::nullopt};
     if (custom.parameters > 0) {
-      costs.data_gradient = KernelCost{custom.backward_flops / 2, 0, 0, custom.memory_bytes / 2};
+      costs.data_gradient =
+          KernelCost{custom.backward_flops / 2, 0, 0, custom.memory_bytes / 2, custom.backward_s / 2};
       costs.weight_gradient = costs.data_gradient;
     }
     return costs;
@@ -207,6 +209,8 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
   work.flops_per_image = cost.flops;
   work.bytes_per_image = element * cost.values + cost.bytes;
   work.bytes_fixed = element * cost.parameters;
+  work.seconds_per_image = cost.seconds;
+  work.layer = static_cast<std::uint32_t>(index);
   if (layer.macs == 0) return work;
   if (kernel == KernelKind::matmul) {  // [rows, in] by [in, out]
     work.in_channels = model.shape_of(layer.inputs.front()).back();

@@ -15,6 +15,7 @@ struct KernelCost {
   double values = 0;      ///< activation values read and written, an image: element_bytes(precision) each
   double parameters = 0;  ///< parameter values read or written, once a kernel: element_bytes(precision) each
   double bytes = 0;       ///< an image, of any precision: masks, indices, what a custom layer states
+  double seconds = 0;     ///< an image, where measured: instead of all else
 };
 
 /// The kernels of a layer; one that is absent does not run and costs nothing (views, layers without

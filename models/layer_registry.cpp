@@ -176,11 +176,19 @@ LayerKind read_elementwise(YamlMap& map) {
 
 LayerKind read_custom(YamlMap& map) {
   Custom custom;
-  custom.forward_flops = map.number("forward_flops", 0);
-  custom.backward_flops = map.number("backward_flops", 0);
+  if (map.has("forward_time") || map.has("backward_time")) {
+    for (const char* key : {"forward_flops", "backward_flops", "memory_bytes"})
+      if (map.has(key))
+        map.fail(key, "forward_time and backward_time are the whole cost; give these, or FLOPs and bytes");
+    custom.forward_s = map.quantity("forward_time", Dimension::time);
+    custom.backward_s = map.quantity("backward_time", Dimension::time);
+  } else {
+    custom.forward_flops = map.number("forward_flops", 0);
+    custom.backward_flops = map.number("backward_flops", 0);
+    custom.memory_bytes = map.number_or("memory_bytes", 0, 0);
+  }
   custom.parameters = map.integer_or("parameters", 0, 0);
   custom.output = read_shape(map, "output");
-  custom.memory_bytes = map.number_or("memory_bytes", 0, 0);
   return custom;
 }
 

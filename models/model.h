@@ -23,8 +23,8 @@ struct Model {
 };
 
 /// Reads the `model:` of an experiment: the name of a zoo model, {name: resnet50, input: [...], classes: 10}
-/// with the zoo file's parameters, {file: model.yaml} or {onnx: file} (beside the file the mapping stands
-/// in), or a model written out ({name, input, layers}; docs/models.md).
+/// with the zoo file's parameters, {file: model.yaml}, {onnx: file} or {profile: times.csv} (beside the file
+/// the mapping stands in), or a model written out ({name, input, layers}; docs/models.md).
 /// @throws InputError at the place that is wrong.
 Model read_model(const YamlNode& node);
 

@@ -7,11 +7,13 @@
 
 #include "models/expand.h"
 #include "models/layer_order.h"
+#include "models/layer_profile.h"
 #include "models/layer_registry.h"
 #include "models/model.h"
 #include "models/onnx/onnx_import.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
+#include "sim/base/named_file.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -20,17 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t max_side = 1'000'000;
-
-std::string beside(const SourcePos& pos, const std::string& file) {
-  return (fs::path(pos.file).parent_path() / file).lexically_normal().string();
-}
-
-/// The path of the file that a key names; it must be there.
-std::string named_file(YamlMap& map, std::string_view key) {
-  std::string file = beside(map.pos(key), map.text(key));
-  if (!fs::is_regular_file(file)) map.fail(key, fmt::format("there is no file '{}'", file));
-  return file;
-}
 
 Shape read_input(YamlMap& map) {
   const YamlNode& node = map.node("input");
@@ -236,6 +227,13 @@ Model read_onnx(YamlMap& map) {
   return model;
 }
 
+Model read_profiled(YamlMap& map) {
+  const std::string file = named_file(map, "profile");
+  const std::string name = map.text_or("name", fs::path(file).stem().string());
+  map.finish();
+  return profiled_model(read_layer_profile(file), name);
+}
+
 }  // namespace
 
 std::vector<std::string> zoo_names() { return data_names("models/zoo"); }
@@ -248,6 +246,7 @@ Model read_model(const YamlNode& node) {
                                            path, describe(node)));
   YamlMap map(node, path);
   if (map.has("onnx")) return read_onnx(map);
+  if (map.has("profile")) return read_profiled(map);
   if (map.has("layers")) return read_definition(node, path, nullptr);
   if (map.has("file")) {
     const YamlNode definition = load_yaml(named_file(map, "file"));

@@ -46,6 +46,10 @@ struct Work {
   double flops_fixed = 0;
   double bytes_per_image = 0;
   double bytes_fixed = 0;
+  double seconds_per_image = 0;  ///< measured time; where there is one, nothing above counts
+  /// Whose forward, data gradient or weight gradient it is (index into Model::layers), for measured times.
+  std::uint32_t layer = no_layer;
+  static constexpr std::uint32_t no_layer = 0xffffffff;
   std::int64_t in_channels = 0, out_channels = 0;  ///< of a convolution or linear layer (features)
   std::int64_t kernel_h = 0, kernel_w = 0, stride = 0, groups = 0;
   std::int64_t out_h = 0, out_w = 0;

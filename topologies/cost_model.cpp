@@ -62,6 +62,7 @@ double compute_efficiency(const Work& work, double images, Precision precision,
 }
 
 double operation_time_s(const Work& work, double images, Precision precision, const DeviceType& device) {
+  if (work.seconds_per_image > 0) return work.seconds_per_image * images;
   const double flops = work.flops_per_image * images + work.flops_fixed;
   const double bytes = work.bytes_per_image * images + work.bytes_fixed;
   if (flops <= 0 && bytes <= 0) return 0;
@@ -74,10 +75,27 @@ double operation_time_s(const Work& work, double images, Precision precision, co
 }
 
 double CostModel::time_s(const Work& work, double images, const DeviceType& device) const {
-  const double time = operation_time_s(work, images, precision_, device);
+  double time = operation_time_s(work, images, precision_, device);
+  if (const auto layers = measured_.find(device.name);
+      layers != measured_.end() && work.layer < layers->second.size())
+    time *= work.phase == Phase::forward ? layers->second[work.layer].forward
+                                         : layers->second[work.layer].backward;
   if (scale_.empty()) return time;
   const auto scale = scale_.find(device.name);
   return scale == scale_.end() ? time : time * scale->second;
+}
+
+void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
+                         double backward_s, const DeviceType& device) {
+  std::vector<Factors>& factors = measured_[device.name];
+  factors.resize(graph.model.layers.size());
+  double predicted_forward_s = 0, predicted_backward_s = 0;
+  for (const Operation& op : graph.operations)
+    if (op.work.layer == layer && !op.again)
+      (op.phase == Phase::forward ? predicted_forward_s : predicted_backward_s) +=
+          operation_time_s(op.work, images, precision_, device);
+  if (predicted_forward_s > 0) factors[layer].forward = forward_s / predicted_forward_s;
+  if (predicted_backward_s > 0) factors[layer].backward = backward_s / predicted_backward_s;
 }
 
 void CostModel::anchor(const TrainingGraph& graph, double images, double images_per_s,

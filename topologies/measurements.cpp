@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "models/layer_costs.h"
 #include "models/model.h"
+#include "sim/base/csv.h"
 #include "sim/base/names.h"
-#include "sim/base/quantity.h"
 
 namespace convoy {
 namespace {
@@ -22,119 +20,22 @@ constexpr std::array<std::string_view, 6> step_names{"train",    "forward_backwa
                                                      "backward", "data_gradient",    "weight_gradient"};
 constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, Precision::fp16,
                                               Precision::bf16};
-constexpr std::uintmax_t max_file_bytes = 8u << 20;
-
-struct Cell {
-  std::string text;
-  SourcePos pos;
-};
-using Row = std::vector<Cell>;
-
-// RFC 4180: cells may be quoted, a quote inside a quoted cell is doubled; cells do not span lines here.
-Row split(const std::string& line, const std::string& file, int number) {
-  Row row;
-  std::size_t i = 0;
-  while (true) {
-    Cell cell{"", {file, number, static_cast<int>(i) + 1}};
-    if (i < line.size() && line[i] == '"') {
-      for (++i;; ++i) {
-        if (i >= line.size()) throw InputError(cell.pos, "a quoted cell does not end on its line");
-        if (line[i] != '"') {
-          cell.text += line[i];
-        } else if (i + 1 < line.size() && line[i + 1] == '"') {
-          cell.text += line[i++];
-        } else {
-          break;
-        }
-      }
-      ++i;
-      if (i < line.size() && line[i] != ',')
-        throw InputError(cell.pos, "expected a comma after the closing quote");
-    } else {
-      while (i < line.size() && line[i] != ',') cell.text += line[i++];
-    }
-    row.push_back(std::move(cell));
-    if (i >= line.size()) return row;
-    ++i;
+template <class Names>
+std::size_t choice(const CsvTable& table, const CsvRow& row, std::string_view column, const Names& allowed,
+                   std::string_view fallback) {
+  const CsvCell* cell = table.find(row, column);
+  const std::string_view word = cell ? std::string_view(cell->text) : fallback;
+  const auto found = std::find(allowed.begin(), allowed.end(), word);
+  if (found == allowed.end()) {
+    const std::vector<std::string> words(allowed.begin(), allowed.end());
+    throw InputError(
+        cell ? cell->pos : row.front().pos,
+        fmt::format("{}: '{}' is not one of {}{}", column, word, list_of(words), suggestion(word, words)));
   }
+  return static_cast<std::size_t>(found - allowed.begin());
 }
 
-// Access to a row's cells by column name.
-class Columns {
- public:
-  explicit Columns(const Row& header) : names_() {
-    static const std::vector<std::string> known{"device",    "model",  "layer",     "kernel",       "batch",
-                                                "precision", "step",   "framework", "images_per_s", "time_ms",
-                                                "role",      "source", "note"};
-    for (const Cell& cell : header) {
-      if (std::find(known.begin(), known.end(), cell.text) == known.end())
-        throw InputError(cell.pos, fmt::format("unknown column '{}'{}; there are {}", cell.text,
-                                               suggestion(cell.text, known), list_of(known)));
-      if (std::find(names_.begin(), names_.end(), cell.text) != names_.end())
-        throw InputError(cell.pos, fmt::format("column '{}' is there twice", cell.text));
-      names_.push_back(cell.text);
-    }
-    for (const char* required : {"device", "batch", "step"})
-      if (!index(required))
-        throw InputError(header.front().pos, fmt::format("column '{}' is missing", required));
-    if (!index("images_per_s") && !index("time_ms"))
-      throw InputError(header.front().pos, "a column 'images_per_s' or 'time_ms' is missing");
-    if (!index("model") && !index("kernel"))
-      throw InputError(header.front().pos, "a column 'model' or 'kernel' is missing");
-  }
-
-  std::size_t size() const { return names_.size(); }
-  bool has(std::string_view name) const { return index(name).has_value(); }
-
-  /// nullptr where the column is missing or the cell empty.
-  const Cell* find(const Row& row, std::string_view name) const {
-    const std::optional<std::size_t> i = index(name);
-    return i && !row[*i].text.empty() ? &row[*i] : nullptr;
-  }
-
-  std::string text(const Row& row, std::string_view name) const {
-    const Cell* cell = find(row, name);
-    return cell ? cell->text : "";
-  }
-
-  double positive(const Row& row, std::string_view name) const {
-    const Cell& cell = row[*index(name)];
-    const std::optional<double> value = parse_number(cell.text);
-    if (!value || *value <= 0)
-      throw InputError(cell.pos,
-                       fmt::format("{}: expected a number above zero, found '{}'", name, cell.text));
-    return *value;
-  }
-
-  template <class Names>
-  std::size_t choice(const Row& row, std::string_view name, const Names& allowed,
-                     std::string_view fallback) const {
-    const Cell* cell = find(row, name);
-    const std::string_view word = cell ? std::string_view(cell->text) : fallback;
-    const auto found = std::find(allowed.begin(), allowed.end(), word);
-    if (found == allowed.end()) {
-      const std::vector<std::string> words(allowed.begin(), allowed.end());
-      throw InputError(
-          cell ? cell->pos : row.front().pos,
-          fmt::format("{}: '{}' is not one of {}{}", name, word, list_of(words), suggestion(word, words)));
-    }
-    return static_cast<std::size_t>(found - allowed.begin());
-  }
-
- private:
-  std::optional<std::size_t> index(std::string_view name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found == names_.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - names_.begin());
-  }
-
-  std::vector<std::string> names_;
-};
-
-Measurement read_row(const Columns& columns, const Row& row) {
-  if (row.size() != columns.size())
-    throw InputError(row.front().pos,
-                     fmt::format("{} cells where the header has {}", row.size(), columns.size()));
+Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   std::array<std::string_view, 4> precision_names;
   for (std::size_t i = 0; i < precisions.size(); ++i) precision_names[i] = to_string(precisions[i]);
   Measurement m;
@@ -146,16 +47,17 @@ Measurement read_row(const Columns& columns, const Row& row) {
   m.kernel = columns.text(row, "kernel");
   if (m.model.empty() == m.kernel.empty())
     throw InputError(m.pos, "give either a model or a kernel, and not both");
-  m.batch = columns.positive(row, "batch");
-  m.precision = precisions[columns.choice(row, "precision", precision_names, "fp32")];
-  m.step = static_cast<MeasuredStep>(columns.choice(row, "step", step_names, ""));
+  m.batch = columns.number(row, "batch", true);
+  m.precision = precisions[choice(columns, row, "precision", precision_names, "fp32")];
+  m.step = static_cast<MeasuredStep>(choice(columns, row, "step", step_names, ""));
   m.framework = columns.text(row, "framework");
   const bool has_speed = columns.find(row, "images_per_s");
   if (has_speed && columns.find(row, "time_ms"))
     throw InputError(m.pos, "give either images_per_s or time_ms, and not both");
-  m.images_per_s = has_speed || !columns.has("time_ms") ? columns.positive(row, "images_per_s")
-                                                        : 1e3 * m.batch / columns.positive(row, "time_ms");
-  m.fit = columns.choice(row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
+  m.images_per_s = has_speed || !columns.has("time_ms")
+                       ? columns.number(row, "images_per_s", true)
+                       : 1e3 * m.batch / columns.number(row, "time_ms", true);
+  m.fit = choice(columns, row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
   m.source = columns.text(row, "source");
   m.note = columns.text(row, "note");
   return m;
@@ -301,25 +203,17 @@ std::vector<Work> kernel_work(const Measurement& m) {
 }  // namespace
 
 std::vector<Measurement> read_measurements(const std::string& csv_file) {
-  const SourcePos whole{csv_file, 0, 0};
-  std::ifstream stream(csv_file, std::ios::binary | std::ios::ate);
-  if (!stream) throw InputError(whole, "cannot be read");
-  const auto size = static_cast<std::uintmax_t>(stream.tellg());
-  if (size > max_file_bytes) throw InputError(whole, "is larger than 8 MiB");
-  stream.seekg(0);
-  std::string line;
-  std::optional<Columns> columns;
+  const CsvTable table(csv_file,
+                       {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework",
+                        "images_per_s", "time_ms", "role", "source", "note"},
+                       {"device", "batch", "step"});
+  if (table.rows().empty()) throw InputError({csv_file, 0, 0}, "holds no measurement");
+  if (!table.has("images_per_s") && !table.has("time_ms"))
+    throw InputError(table.header(), "a column 'images_per_s' or 'time_ms' is missing");
+  if (!table.has("model") && !table.has("kernel"))
+    throw InputError(table.header(), "a column 'model' or 'kernel' is missing");
   std::vector<Measurement> measurements;
-  for (int number = 1; std::getline(stream, line); ++number) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
-    const Row row = split(line, csv_file, number);
-    if (!columns)
-      columns.emplace(row);
-    else
-      measurements.push_back(read_row(*columns, row));
-  }
-  if (measurements.empty()) throw InputError(whole, "holds no measurement");
+  for (const CsvRow& row : table.rows()) measurements.push_back(read_row(table, row));
   return measurements;
 }
 

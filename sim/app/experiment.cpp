@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/named_file.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
@@ -91,6 +92,21 @@ Anchor read_anchor(YamlMap map) {
   return anchor;
 }
 
+/// A file's name, or {file, device}.
+ProfileSpec read_profile(YamlMap& training) {
+  ProfileSpec profile;
+  profile.pos = training.pos("profile");
+  if (training.node("profile").kind != YamlNode::Kind::mapping) {
+    profile.file = named_file(training, "profile");
+    return profile;
+  }
+  YamlMap map = training.map("profile");
+  profile.file = named_file(map, "file");
+  if (map.find("device")) profile.device = map.text("device");
+  map.finish();
+  return profile;
+}
+
 Training read_training(YamlMap map) {
   constexpr std::int64_t largest_batch = 1'000'000'000;
   Training training;
@@ -120,6 +136,7 @@ Training read_training(YamlMap map) {
     dataset.finish();
   }
   if (map.find("anchor")) training.anchor = read_anchor(map.map("anchor"));
+  if (map.has("profile")) training.profile = read_profile(map);
   map.finish();
   return training;
 }

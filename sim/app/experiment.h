@@ -22,6 +22,13 @@ struct Anchor {
   SourcePos pos;
 };
 
+/// `training.profile`: measured times of layers on one kind of device.
+struct ProfileSpec {
+  std::string file;
+  std::optional<std::string> device;  ///< needed where the cluster has several
+  SourcePos pos;
+};
+
 /// `training:` of an experiment.
 struct Training {
   BatchSpec batch;
@@ -29,6 +36,7 @@ struct Training {
   SourcePos precision_pos, recompute_pos;
   std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
   std::optional<Anchor> anchor;
+  std::optional<ProfileSpec> profile;
 };
 
 /// One point of an experiment's sweep: the parts still to be read by their folders, and the training.

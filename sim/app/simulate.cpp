@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "models/layer_profile.h"
 #include "models/model.h"
 #include "sim/app/evaluate.h"
 #include "sim/app/timeline.h"
@@ -51,25 +52,45 @@ void check_recomputation(const Training& training, const Strategy& strategy) {
                                  strategy.label(), reason));
 }
 
-CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
-  CostModel cost(training.options.precision);
-  if (!training.anchor) return cost;
-  const Anchor& anchor = *training.anchor;
+/// The cluster's kind of device that was measured: `name`, or its only one.
+/// @param key "training.anchor"
+const DeviceType& measured_device(const std::string& key, const SourcePos& pos,
+                                  const std::optional<std::string>& name, const Machine& machine) {
   std::vector<std::string> names;
   for (const DeviceType& type : machine.device_types) names.push_back(type.name);
-  if (!anchor.device && names.size() != 1)
-    throw InputError(
-        anchor.pos, fmt::format("training.anchor: the cluster has several kinds of device; say which one was "
-                                "measured with 'device: NAME', one of {}",
-                                list_of(names)));
-  const std::string& name = anchor.device ? *anchor.device : names.front();
-  const auto type = std::find(names.begin(), names.end(), name);
+  if (!name && names.size() != 1)
+    throw InputError(pos, fmt::format("{}: the cluster has several kinds of device; say which one was "
+                                      "measured with 'device: NAME', one of {}",
+                                      key, list_of(names)));
+  const std::string& wanted = name ? *name : names.front();
+  const auto type = std::find(names.begin(), names.end(), wanted);
   if (type == names.end())
-    throw InputError(anchor.pos,
-                     fmt::format("training.anchor.device: the cluster has no device '{}'{}; it has {}", name,
-                                 suggestion(name, names), list_of(names)));
-  cost.anchor(graph, static_cast<double>(anchor.batch), anchor.images_per_s,
-              machine.device_types[static_cast<std::size_t>(type - names.begin())]);
+    throw InputError(pos, fmt::format("{}.device: the cluster has no device '{}'{}; it has {}", key, wanted,
+                                      suggestion(wanted, names), list_of(names)));
+  return machine.device_types[static_cast<std::size_t>(type - names.begin())];
+}
+
+void add_profile(const ProfileSpec& spec, const TrainingGraph& graph, const Machine& machine,
+                 CostModel& cost) {
+  const DeviceType& device = measured_device("training.profile", spec.pos, spec.device, machine);
+  std::vector<std::string> names;
+  for (const Layer& layer : graph.model.layers) names.push_back(layer.name);
+  for (const ProfiledLayer& row : read_layer_profile(spec.file).layers) {
+    const auto layer = std::find(names.begin(), names.end(), row.name);
+    if (layer == names.end())
+      throw InputError(row.pos, fmt::format("layer: {} has no layer '{}'{}", graph.model.name, row.name,
+                                            suggestion(row.name, names)));
+    cost.measured(graph, static_cast<std::uint32_t>(layer - names.begin()), row.images, row.forward_s,
+                  row.backward_s, device);
+  }
+}
+
+CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
+  CostModel cost(training.options.precision);
+  if (training.profile) add_profile(*training.profile, graph, machine, cost);
+  if (const std::optional<Anchor>& anchor = training.anchor)
+    cost.anchor(graph, static_cast<double>(anchor->batch), anchor->images_per_s,
+                measured_device("training.anchor", anchor->pos, anchor->device, machine));
   return cost;
 }
 

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <random>
 
+#include "models/model.h"
+#include "models/training_graph.h"
+#include "sim/base/yaml_node.h"
 #include "topologies/cost_model.h"
 
 using namespace convoy;
@@ -331,4 +334,46 @@ TEST_CASE("anchoring a graph without work changes nothing") {
   empty.operations.clear();
   cost.anchor(empty, 32, 10, ideal());
   CHECK(step_time_s(graph, 32, cost, ideal()) == step_time_s(graph, 32, CostModel(Precision::fp32), ideal()));
+}
+
+TEST_CASE("measured times of a layer replace the model's at their batch, and scale it at others") {
+  const Model model = read_model(parse_yaml(
+      "{name: net, input: [3, 16, 16], layers: [{name: a, kind: conv2d, out_channels: 8, kernel: 3}, "
+      "{name: b, kind: conv2d, out_channels: 8, kernel: 3}, {name: c, kind: flatten}]}",
+      "model"));
+  const TrainingGraph graph = build_training_graph(model, {});
+  DeviceType device = ideal(), other = ideal();
+  device.launch_overhead_s = 1e-5;
+  other.name = "other";
+  const CostModel plain(Precision::fp32);
+  CostModel cost(Precision::fp32);
+  cost.measured(graph, 1, 32, 3e-3, 7e-3, device);
+  cost.measured(graph, 2, 32, 1e-3, 1e-3, device);  // runs no kernel
+  const auto sum = [&](const CostModel& by, const std::string& layer, bool forward, double images,
+                       const DeviceType& on) {
+    double seconds = 0;
+    for (const Operation& op : graph.operations)
+      if (op.name.starts_with(layer) && op.phase != Phase::update && (op.phase == Phase::forward) == forward)
+        seconds += by.time_s(op.work, images, on);
+    return seconds;
+  };
+  CHECK(sum(cost, "b.", true, 32, device) == doctest::Approx(3e-3).epsilon(1e-12));
+  CHECK(sum(cost, "b.", false, 32, device) == doctest::Approx(7e-3).epsilon(1e-12));
+  // At 64 images as much more as the model says.
+  CHECK(sum(cost, "b.", true, 64, device) ==
+        doctest::Approx(3e-3 * sum(plain, "b.", true, 64, device) / sum(plain, "b.", true, 32, device))
+            .epsilon(1e-12));
+  CHECK(sum(cost, "a.", false, 32, device) == sum(plain, "a.", false, 32, device));
+  CHECK(sum(cost, "b.", true, 32, other) == sum(plain, "b.", true, 32, other));
+  // The anchor scales what the profile left.
+  cost.anchor(graph, 32, 1000, device);
+  CHECK(step_time_s(graph, 32, cost, device) == doctest::Approx(0.032).epsilon(1e-12));
+}
+
+TEST_CASE("work with a measured time takes that time for every image, and nothing else") {
+  Work work = convolution(1e9, 1e6);
+  work.seconds_per_image = 2e-3;
+  DeviceType device = ideal();
+  device.launch_overhead_s = 1e-5;
+  CHECK(operation_time_s(work, 5, Precision::fp32, device) == 5 * 2e-3);
 }

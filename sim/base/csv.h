@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace convoy {
+
+struct CsvCell {
+  std::string text;
+  SourcePos pos;
+};
+using CsvRow = std::vector<CsvCell>;  ///< a cell a column, at least one
+
+/// A CSV file with a header, read strictly: cells by column name. RFC 4180: cells may be quoted, a quote
+/// inside a quoted cell is doubled; here cells do not span lines. Empty lines, and lines that begin with `#`,
+/// are left out.
+class CsvTable {
+ public:
+  /// @throws InputError: the file cannot be read or is larger than 8 MiB, a column is not one of `known`,
+  /// there twice or missing though `required`, or a row has more or fewer cells than the header.
+  CsvTable(const std::string& file, const std::vector<std::string>& known,
+           const std::vector<std::string>& required);
+
+  const std::vector<CsvRow>& rows() const { return rows_; }
+  bool has(std::string_view column) const { return index(column).has_value(); }
+  const SourcePos& header() const { return header_; }
+
+  /// nullptr where the column is missing or the cell empty.
+  const CsvCell* find(const CsvRow& row, std::string_view column) const;
+  /// "" likewise.
+  std::string text(const CsvRow& row, std::string_view column) const;
+  /// A number, at least 0. @throws InputError also where there is none
+  double number(const CsvRow& row, std::string_view column, bool positive) const;
+
+ private:
+  std::optional<std::size_t> index(std::string_view column) const;
+
+  SourcePos header_;
+  std::vector<std::string> columns_;
+  std::vector<CsvRow> rows_;
+};
+
+}  // namespace convoy
