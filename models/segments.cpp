@@ -47,7 +47,7 @@ std::vector<OpId> equal_shares(const ForwardPass& pass, const std::vector<char>&
   std::vector<double> bytes(n, 0.0);
   double total = 0;
   for (std::size_t b = 0; b < pass.buffers.size(); ++b) {
-    if (pass.is_image[b]) continue;
+    if (pass.is_image[b] || pass.buffers[b].memory_class != MemoryClass::activations) continue;
     bytes[pass.buffers[b].born] += pass.buffers[b].bytes_per_image;
     total += pass.buffers[b].bytes_per_image;
   }

@@ -132,6 +132,7 @@ class Builder {
     if (backward_end == graph_.operations.begin()) return;
     const auto last = static_cast<OpId>(backward_end - graph_.operations.begin() - 1);
     const BufferId plan = add_buffer("memory plan", planned_bytes(graph_) - live_bytes(graph_), 0);
+    graph_.buffers[plan].memory_class = MemoryClass::workspace;
     use(plan, last);
   }
 

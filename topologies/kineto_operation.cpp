@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 namespace convoy {
@@ -16,10 +15,15 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// True for as many sizes above zero, of a tensor that fits into a device's memory.
 bool positive(const Dims& shape, std::size_t dimensions) {
-  return shape.size() == dimensions && std::all_of(shape.begin(), shape.end(), [](std::int64_t size) {
-           return size > 0 && size < 1'000'000'000;
-         });
+  if (shape.size() != dimensions) return false;
+  double elements = 1;
+  for (const std::int64_t size : shape) {
+    if (size <= 0) return false;
+    elements *= static_cast<double>(size);
+  }
+  return elements <= 1e12;
 }
 
 std::optional<Precision> precision_of(const KinetoOperation& op) {

@@ -199,7 +199,7 @@ TrainingGraph measured_graph(const Measurement& m) {
 std::int64_t read_count(std::string_view& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || value < 0 || value > 1'000'000'000) return 0;
+  if (error != std::errc{} || value < 0 || value > 1'000'000'000'000) return 0;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
 }
@@ -217,6 +217,10 @@ std::optional<std::vector<std::int64_t>> match(std::string_view text, std::strin
     }
   }
   if (!text.empty()) return std::nullopt;
+  // Beyond this no kernel is, and whole numbers overflow.
+  double product = 1;
+  for (const std::int64_t number : numbers) product *= static_cast<double>(number);
+  if (product > 1e17) return std::nullopt;
   return numbers;
 }
 

@@ -75,8 +75,6 @@ std::string port_text(const Machine& machine, const std::string& port) {
                      part.substr(3));
 }
 
-}  // namespace
-
 /// The port with the most loaded link (bytes of its capacity): where several are busy all the time, the
 /// others wait for it. `count` ports are loaded as much.
 Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
@@ -92,6 +90,28 @@ Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
   return port;
 }
 
+/// A port that is busy: with bytes, or with messages that are on their way without holding it up. Both
+/// directions' bytes, even if they never crossed at a time, must leave it more than half of that time.
+Bottleneck port_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& port) {
+  double bytes_share = 0;
+  std::string name;
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    if (machine.links[l].port != port.first) continue;
+    name = port_name(machine.links[l]);
+    bytes_share += replayed.links[l].bytes / machine.links[l].bandwidth_Bps / replayed.step_time_s;
+  }
+  const std::string whose =
+      fmt::format("{}{}", port_text(machine, name),
+                  port.count > 1 ? fmt::format(" (and {} like it)", port.count - 1) : "");
+  if (2 * bytes_share >= port.share)
+    return {"link", name, port.share, fmt::format("{} is busy {} of the step", whose, percent(port.share))};
+  return {"latency", name, port.share - bytes_share,
+          fmt::format("{} has messages under way {} of the step, {} of it for latency: their bytes need {}",
+                      whose, percent(port.share), percent(port.share - bytes_share), percent(bytes_share))};
+}
+
+}  // namespace
+
 Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed) {
   if (std::optional<Bottleneck> memory = over_full(machine, replayed)) return *memory;
   const double step_s = replayed.step_time_s;
@@ -103,15 +123,7 @@ Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed)
                                [&](std::size_t h) { return replayed.endpoints[devices + h].compute_s; });
   if (compute.share + equal_share >= std::max(port.share, host.share))
     return {"compute", machine.devices[compute.first].name, compute.share, compute_text(machine, compute)};
-  if (port.share + equal_share >= host.share) {
-    const auto link = std::find_if(machine.links.begin(), machine.links.end(),
-                                   [&](const Link& l) { return l.port == port.first; });
-    const std::string name = port_name(*link);
-    const std::string like_it = port.count > 1 ? fmt::format(" (and {} like it)", port.count - 1) : "";
-    return {
-        "link", name, port.share,
-        fmt::format("{}{} is busy {} of the step", port_text(machine, name), like_it, percent(port.share))};
-  }
+  if (port.share + equal_share >= host.share) return port_bottleneck(machine, replayed, port);
   const std::string& name = machine.hosts[host.first].name;
   return {"host", name, host.share,
           fmt::format("{}'s CPUs add gradients {} of the step", name, percent(host.share))};

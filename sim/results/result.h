@@ -32,9 +32,9 @@ struct LinkResult {
 
 /// What the step waits for most: the device or port that is busy for the largest share of it.
 struct Bottleneck {
-  std::string kind;        ///< "compute" | "link" | "memory" | "host"
+  std::string kind;        ///< "compute" | "link" | "latency" | "memory" | "host"
   std::string name;        ///< of the device or port
-  double utilization = 0;  ///< share of the step it is busy
+  double utilization = 0;  ///< share of the step it is busy; latency: with more than bytes
   std::string text;        ///< a sentence for people
   bool operator==(const Bottleneck&) const = default;
 };

@@ -50,4 +50,10 @@ std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
 }
 
+std::string bottleneck_text(const Bottleneck& bottleneck) {
+  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "latency";
+  return fmt::format("{} {}", by_kind ? bottleneck.kind : bottleneck.name,
+                     percent_text(bottleneck.utilization));
+}
+
 }  // namespace convoy

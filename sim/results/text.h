@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/results/result.h"
+
 namespace convoy {
 
 // Words and numbers for people, the same in the table and in the report.
@@ -23,5 +25,8 @@ std::string number_text(double value);
 
 /// Of a share: "97 %", "9.7 %".
 std::string percent_text(double share);
+
+/// What a run waits for in a few words: "compute 98 %", "latency 91 %", "n0.nic 94 %".
+std::string bottleneck_text(const Bottleneck& bottleneck);
 
 }  // namespace convoy

@@ -97,10 +97,8 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
   }));
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.reconfigurations.empty(); }))
     columns.push_back(column(runs, "pauses", true, pauses));
-  columns.push_back(column(runs, "bottleneck", true, [](const RunResult& r) {
-    return fmt::format("{} {}", r.bottleneck.kind == "compute" ? "compute" : r.bottleneck.name,
-                       percent_text(r.bottleneck.utilization));
-  }));
+  columns.push_back(
+      column(runs, "bottleneck", true, [](const RunResult& r) { return bottleneck_text(r.bottleneck); }));
   return columns;
 }
 

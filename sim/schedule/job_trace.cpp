@@ -20,7 +20,7 @@ class SplitMix64 {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     z ^= z >> 31;
-    return (static_cast<double>(z >> 11) + 0.5) * 0x1p-53;
+    return (static_cast<double>(z >> 12) + 0.5) * 0x1p-52;  // exact: with one bit more it could round up to 1
   }
 
  private:

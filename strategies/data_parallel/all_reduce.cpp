@@ -55,8 +55,9 @@ class AllReduce : public Strategy {
     for (EndpointId d = 0; d < ranks.size(); ++d) ranks[d] = d;
     // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
     const bool gathers = options_.compression.kind == Compression::Kind::top_k;
-    if (const std::string reason = why_no_scatter(options_.algorithm, ranks, input.machine);
-        gathers && !buckets.empty() && !reason.empty())
+    const std::string reason =
+        gathers && !buckets.empty() ? why_no_scatter(options_.algorithm, ranks, input.machine) : "";
+    if (!reason.empty())
       throw InputError(options_.algorithm_pos,
                        fmt::format("strategy.algorithm: with compression: top_k, {}", reason));
     for (std::size_t b = 0; b < buckets.size(); ++b) {

@@ -7,8 +7,8 @@
 namespace convoy {
 namespace {
 
-std::vector<Bucket> fill(const TrainingGraph& graph, double bucket_bytes, bool by_layer,
-                         const std::vector<double>& elements) {
+std::vector<Bucket> fill(const TrainingGraph& graph, double bucket_bytes, const std::vector<double>& elements,
+                         bool by_layer) {
   std::vector<std::size_t> order(graph.parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::reverse(order.begin(), order.end());  // within one operation, the last tensor of the layer first
@@ -40,16 +40,16 @@ std::vector<double> all_elements(const TrainingGraph& graph) {
 }  // namespace
 
 std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes) {
-  return fill(graph, bucket_bytes, false, all_elements(graph));
+  return fill(graph, bucket_bytes, all_elements(graph), false);
 }
 
-std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes,
-                                 const std::vector<double>& elements) {
-  return fill(graph, bucket_bytes, false, elements);
+std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
+                                    const std::vector<double>& elements) {
+  return fill(graph, bucket_bytes, elements, false);
 }
 
 std::vector<Bucket> fill_buckets_by_layer(const TrainingGraph& graph, double bucket_bytes) {
-  return fill(graph, bucket_bytes, true, all_elements(graph));
+  return fill(graph, bucket_bytes, all_elements(graph), true);
 }
 
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph) { return fill_buckets(graph, 0); }

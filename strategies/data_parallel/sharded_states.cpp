@@ -47,7 +47,7 @@ BucketUses find_uses(const TrainingGraph& graph, const std::vector<Bucket>& buck
     // Losses and gradient sums have a layer, but do not read its parameters.
     const bool reads = op.reader == Operation::no_reader && op.work.kind != KernelKind::softmax_loss;
     const std::size_t bucket = reads ? bucket_of_layer[op.layer] : none;
-    const bool turns = std::exchange(forward, forward && op.phase == Phase::forward) != forward;
+    const bool turns = std::exchange(forward, forward && op.phase == Phase::forward && !op.again) != forward;
     if (result.uses.empty() || turns) result.uses.push_back({none, id, id});
     if (bucket != none && result.uses.back().bucket != none && result.uses.back().bucket != bucket)
       result.uses.push_back({bucket, id, id});
@@ -189,10 +189,11 @@ class ProgramWriter {
   }
 
   void gather(std::size_t u, TaskId after) {
-    gathers_.push_back(messages_.add(
-        role_,
-        fmt::format("all-gather bucket {} for {}", use(u).bucket, graph_.operations[use(u).first].name),
-        buckets_[use(u).bucket].bytes, true, {after}));
+    const std::string suffix = options_.micro_batches > 1 ? fmt::format(" #{}", u / uses_.uses.size()) : "";
+    gathers_.push_back(messages_.add(role_,
+                                     fmt::format("all-gather bucket {} for {}{}", use(u).bucket,
+                                                 graph_.operations[use(u).first].name, suffix),
+                                     buckets_[use(u).bucket].bytes, true, {after}));
   }
 
   /// The gradients of the oldest bucket that is still whole go when its sums are there.

@@ -22,7 +22,8 @@ namespace convoy {
 /// Without overlap computation waits for every message, and one bucket is there at a time.
 ///
 /// A device sends (N-1)/N of so many times the parameters in the precision of gradients: 2 in stage 1 (as
-/// much as an all-reduce), M + 1 in stage 2 and 3 M in stage 3 with M micro-batches.
+/// much as an all-reduce), M + 1 in stage 2 and 3 M in stage 3 with M micro-batches. What recomputation reads
+/// again is gathered again, but for a bucket that is there.
 /// @throws InputError where the algorithm cannot scatter on this cluster, or the batch does not divide.
 /// @pre options.zero is 1, 2 or 3; the machine has several devices and the model parameters
 Plan plan_sharded(const AllReduceOptions& options, const StrategyInput& input);

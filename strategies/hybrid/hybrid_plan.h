@@ -3,21 +3,10 @@
 
 #include <vector>
 
-#include "strategies/collectives.h"
-#include "strategies/hybrid/hybrid_schedule.h"
+#include "strategies/hybrid/hybrid_messages.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
-
-/// How a hybrid plan communicates.
-struct HybridCommunication {
-  AllReduceAlgorithm algorithm;
-  RingOrder rings;
-  double bucket_bytes;
-  bool overlap;  ///< gradients are summed while backward goes on
-  Fidelity fidelity;
-  SourcePos pos;  ///< of the strategy, for errors
-};
 
 /// The plan of a schedule on `replicas` groups of consecutive devices.
 /// @throws InputError where a group is too large for its exchanges.

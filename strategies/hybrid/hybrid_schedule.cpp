@@ -190,9 +190,9 @@ class Scheduler {
     return held;
   }
 
-  /// Images are those of the part under way.
+  /// All images become those of the part under way.
   Spread of_part(const Spread& spread) const {
-    if (spread.over != Over::images || part_ == 0) return spread;
+    if (spread.over != Over::images || spread.cut->size == part().images.size) return spread;
     return {Over::images, std::make_shared<Cut>(part().images)};
   }
 
@@ -213,9 +213,11 @@ class Scheduler {
     std::vector<Held>& converted = converted_[at(input)];
     for (const Held& held : converted)
       if (same(held.spread, needed)) return held;
-    for (const Held& held : converted)
-      if (held.spread.over == Over::whole) return convert(held, needed, "", reader, 0);
-    const Held& source = made.spread.over == Over::partial && !converted.empty() ? converted.front() : made;
+    const auto whole = std::find_if(converted.begin(), converted.end(),
+                                    [](const Held& held) { return held.spread.over == Over::whole; });
+    const Held& source = whole != converted.end()                                  ? *whole
+                         : made.spread.over == Over::partial && !converted.empty() ? converted.front()
+                                                                                   : made;
     const Held held = convert(source, needed, model().layers[at(input)].name, reader, tensor_bytes(input));
     converted.push_back(held);
     return held;
@@ -254,6 +256,7 @@ class Scheduler {
     if (!op) {  // a view
       made_[i] = read_[i].front().held;
       made_[i].spread = spreads_[i].output;
+      if (read_[i].front().halo != none) made_[i].copies.push_back(read_[i].front().halo);
       return;
     }
     const std::uint32_t step = add_step(*op);
@@ -308,10 +311,11 @@ class Scheduler {
       if (index_.is_output(i)) outputs.push_back(i);
     std::vector<Held> read(spreads_.size());
     for (const std::size_t i : outputs) {
-      const std::optional<OpId> op = index_.loss_forward(i);
-      if (!op) continue;
       const Spread spread = loss_spread(spreads_[i].output);
+      const std::optional<OpId> op = index_.loss_forward(i);
+      if (!op && spreads_[i].output.over != Over::partial) continue;
       read[i] = request(static_cast<LayerIndex>(i), spread, i);
+      if (!op) continue;
       const std::uint32_t step = add_step(*op, spread);
       use(read[i], step);
       for (const std::uint32_t buffer : index_.used_by(*op))
@@ -320,16 +324,18 @@ class Scheduler {
           live(own_copy_[buffer], 2 * step);
         }
     }
-    for (auto i = outputs.rbegin(); i != outputs.rend(); ++i) seed(*i, read[*i].spread);
+    for (auto i = outputs.rbegin(); i != outputs.rend(); ++i) seed(*i, read[*i]);
   }
 
-  void seed(std::size_t i, const Spread& spread) {
+  /// @param output as the loss reads it
+  void seed(std::size_t i, const Held& output) {
     if (!index_.needs_gradient(i)) return;
     const std::optional<OpId> op = index_.loss_data_gradient(i);
-    if (!op) {
-      gradient_[i] = Gradient{{spreads_[i].output_gradient, {}, {}, 0}, false, i};
+    if (!op) {  // whatever comes before backward, it needs the output
+      gradient_[i] = Gradient{{spreads_[i].output_gradient, {}, output.ready, output.made}, false, i};
       return;
     }
+    const Spread& spread = output.spread;
     const std::uint32_t step = add_step(*op, spread);
     std::uint32_t copy = none;
     for (const std::uint32_t buffer : index_.used_by(*op)) {

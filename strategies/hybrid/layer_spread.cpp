@@ -260,7 +260,9 @@ class Spreader {
     const std::string_view what = rows ? "rows" : "columns";
     const std::int64_t size = layer().output[a];
     const auto& kind = layer().kind;
-    const bool window = std::holds_alternative<Conv2d>(kind) ||
+    const auto* slice = std::get_if<Slice>(&kind);
+    const bool window = (slice && slice->axis == static_cast<std::int64_t>(axis)) ||
+                        std::holds_alternative<Conv2d>(kind) ||
                         std::holds_alternative<ConvTranspose2d>(kind) || std::holds_alternative<Pool>(kind) ||
                         std::holds_alternative<Upsample>(kind) || std::holds_alternative<Pad>(kind);
     const Spread out = even(over, size, what);

@@ -34,9 +34,9 @@ LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
 LayoutRule read_group(YamlMap& map) {
   LayoutRule rule = read_rule(map, "layout", "");
   std::string what;
-  if (map.has("kind")) {
+  if (const YamlNode* kind = map.find("kind")) {
+    rule.kind_pos = kind->pos;
     rule.kind = what = map.text("kind");
-    rule.kind_pos = map.pos("kind");
   }
   if (const YamlNode* layers = map.find("layers")) {
     rule.layers_pos = layers->pos;
@@ -131,8 +131,8 @@ std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
   std::set<std::string> kinds;
   for (const Layer& layer : model.layers) kinds.emplace(kind_name(layer.kind));
   throw InputError(rule.kind_pos,
-                   fmt::format("strategy.groups: no layer {} is of kind '{}'; '{}' has conv, fc, {}",
-                               rule.layers.empty() ? "" : "named there", rule.kind, model.name,
+                   fmt::format("strategy.groups: no layer{} is of kind '{}'; '{}' has conv, fc, {}",
+                               rule.layers.empty() ? "" : " named there", rule.kind, model.name,
                                list_of(std::vector<std::string>(kinds.begin(), kinds.end()))));
 }
 
@@ -211,7 +211,7 @@ bool is_spatial(const Layer& layer) {
     bool operator()(const Pool&) const { return true; }
     bool operator()(const Dropout&) const { return true; }
     bool operator()(const Concat& concat) const { return concat.axis == 0; }
-    bool operator()(const Slice& slice) const { return slice.axis == 0; }
+    bool operator()(const Slice&) const { return true; }
     bool operator()(const ChannelShuffle&) const { return true; }
     bool operator()(const Add&) const { return true; }
     bool operator()(const Multiply&) const { return true; }

@@ -55,6 +55,9 @@ std::vector<std::int64_t> rows_read(const Layer& layer, ImageAxis axis, std::int
     row = out * input_size / layer.output[static_cast<std::size_t>(axis)];
   if (const auto* pad = std::get_if<Pad>(&layer.kind))
     row = out - (axis == ImageAxis::height ? pad->top : pad->left);
+  if (const auto* slice = std::get_if<Slice>(&layer.kind);
+      slice && slice->axis == static_cast<std::int64_t>(axis))
+    row = slice->first + out * slice->step;
   if (row < 0 || row >= input_size) return {};
   return {row};
 }

@@ -14,7 +14,8 @@ enum class ImageAxis : std::uint8_t { height = 1, width = 2 };
 
 /// Rows (or columns) of the input that row `out` of the layer's output is made of, ascending; what lies in
 /// the padding is left out. From the definitions of convolution, transposed convolution and pooling;
-/// upsampling takes the nearest row, and every other layer the row itself.
+/// upsampling takes the nearest row, a slice along the axis what it says, and every other layer the row
+/// itself.
 std::vector<std::int64_t> rows_read(const Layer& layer, ImageAxis axis, std::int64_t input_size,
                                     std::int64_t out);
 

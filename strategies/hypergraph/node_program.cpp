@@ -242,7 +242,8 @@ class Slicer {
       for (const std::uint32_t i : readers) {
         if (const auto forward = step_of(i, true); forward != steps.end()) last = std::max(last, forward);
         if (i >= graph_.model.layers.size()) continue;
-        const MemoryRules rules = memory_rules(graph_.model.layers[layers_[i].model_layer]);
+        const MemoryRules rules =
+            memory_rules(graph_.model.layers[layers_[i].model_layer], graph_.options.framework);
         const auto backward = step_of(i, false);
         if ((rules.input_for_data || rules.input_for_weights) && backward != steps.end())
           last = std::max(last, backward);

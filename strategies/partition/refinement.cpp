@@ -187,8 +187,9 @@ class ChainMoves {
   std::mt19937_64 random_{1};
 };
 
-/// Nodes and edges that all tries of moves together may look at (less than a second), and tries at most.
-constexpr double effort = 5e7, most_tries = 40'000;
+/// Nodes and edges that all tries of moves together may look at (less than a second), and tries at most:
+/// fewer where it takes longer to see whether a placement is acceptable.
+constexpr double effort = 5e7, most_tries = 40'000, most_checked_tries = 5'000;
 
 }  // namespace
 
@@ -213,8 +214,9 @@ Placement refine(ReadyOrder& judge, Placement placement, const Acceptable& accep
     }
   }
   const double size = static_cast<double>(judge.dag().size()) + static_cast<double>(judge.dag().edge_count());
+  const double most = acceptable ? most_checked_tries : most_tries;
   return ChainMoves(judge, std::move(placement), acceptable)
-      .run(static_cast<std::size_t>(std::min(effort / size, most_tries)));
+      .run(static_cast<std::size_t>(std::min(effort / size, most)));
 }
 
 }  // namespace convoy

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/app/bottleneck.h"
+#include "tests/support/lab.h"
 
 using namespace convoy;
 
@@ -68,6 +69,40 @@ TEST_CASE("bottleneck: equal ports are counted") {
   c.replayed.port_busy_s = {7, 7, 0};
   for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 7e9;
   c.check("link", "n0.nic", 0.7, "n0's NIC (and 1 like it) is busy 70 % of the step");
+}
+
+TEST_CASE("bottleneck: messages whose bytes need less than half of the time wait for latency") {
+  Case c;
+  c.replayed.port_busy_s = {8, 8, 0};
+  // 1.9 GB/s of 8 s each way: 3.8 s of 8, if they never crossed at a time.
+  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 1.9e9;
+  c.check(
+      "latency", "n0.nic", 0.42,
+      "n0's NIC (and 1 like it) has messages under way 80 % of the step, 42 % of it for latency: their bytes "
+      "need 38 %");
+  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 2e9;
+  c.check("link", "n0.nic", 0.8, "n0's NIC (and 1 like it) is busy 80 % of the step");
+}
+
+TEST_CASE("bottleneck: pushes and then pulls that fill a NIC one way at a time are no latency") {
+  Case c;
+  c.replayed.port_busy_s = {0, 0, 9};
+  c.replayed.links[4].bytes = c.replayed.links[5].bytes = 4.5e9;
+  c.check("link", "ps0.nic", 0.9, "parameter server ps0's NIC is busy 90 % of the step");
+}
+
+TEST_CASE("bottleneck: a ring over many devices that sends little in many steps") {
+  // 2 (64 - 1) steps of 50 us, and 1 kB over 1 GB/s in 64 parts: 6.3 ms of latency for 2 us of bytes.
+  const lab::Experiment experiment(lab::custom_model(1, 250), lab::star(64, "1GB/s", "50us"),
+                                   "{kind: data_parallel, sync: all_reduce}", 1);
+  const Bottleneck found = find_bottleneck(experiment.machine(), experiment.run());
+  CHECK(found.kind == "latency");
+  CHECK(found.name == "n0.nic");
+  CHECK(found.utilization == doctest::Approx(6.3 / (6.3 + 0.3)).epsilon(0.001));
+  // The same with 100 MB: 2 63/64 100 ms of bytes.
+  const lab::Experiment full(lab::custom_model(1, 25'000'000), lab::star(64, "1GB/s", "50us"),
+                             "{kind: data_parallel, sync: all_reduce}", 1);
+  CHECK(find_bottleneck(full.machine(), full.run()).kind == "link");
 }
 
 TEST_CASE("bottleneck: a host that adds gradients") {

@@ -60,6 +60,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("reproduce: single kernels as JSON and as a table") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "layers", "--json"});
+  CHECK(run.exit_code == 0);
+  const json layers = json::parse(run.out)["layers"];
+  CHECK(layers["tolerance"] == 0.20);
+  CHECK(layers["passed"] == true);
+  REQUIRE(layers["rows"].size() >= 30);
+  for (const json& row : layers["rows"]) {
+    CAPTURE(row.dump());
+    if (row["kind"] == "all") CHECK(row["test_median_error"].get<double>() <= 0.20);
+    CHECK(row["fitted"].get<int>() > 0);
+    CHECK(row["tested"].get<int>() > 0);
+  }
+  const Finished table = place.convoy({"reproduce", "layers"});
+  CHECK(table.out.find("(at most 20 %): passed\n") != std::string::npos);
+}
+
 TEST_CASE("reproduce: a table for people, with the verdict") {
   const Workplace place;
   const Finished run = place.convoy({"reproduce", "scaling"});
@@ -128,4 +146,24 @@ TEST_CASE("reproduce: servers saturate and rings do not, as measured, and the ri
   CHECK(published == 2 + 4);
   CHECK(calibrated == 1);
   CHECK(expected == 3 * (4 + 3));
+}
+
+TEST_CASE("reproduce: one weird trick beats data parallelism on 8 GPUs behind PCIe, and its parts say why") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "krizhevsky2014", "--json"});
+  CHECK(run.exit_code == 0);
+  const json claims = json::parse(run.out)["theses"][0]["claims"];
+  REQUIRE(claims.size() == 2 * 8);
+  for (std::size_t i = 0; i < claims.size(); i += 8) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      CHECK(claims[i + k]["kind"] == "expected");
+      CHECK(claims[i + k]["ours"].get<double>() < 1);
+    }
+    // What is gained is computed less, or waited less; nobody is idle.
+    CHECK(claims[i + 3]["ours"].get<double>() > 0);
+    CHECK(claims[i + 3]["ours"].get<double>() ==
+          doctest::Approx(claims[i + 4]["ours"].get<double>() + claims[i + 5]["ours"].get<double>())
+              .epsilon(0.02));
+    CHECK(claims[i + 7]["ours"].get<double>() > claims[i + 6]["ours"].get<double>());
+  }
 }

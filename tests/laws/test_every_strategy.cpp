@@ -52,6 +52,10 @@ OperationCounts with_partial_sums(const Trial&) { return {.sums = ".partial_grad
 OperationCounts on_every_device(const Trial& trial) {
   return {.updates = static_cast<double>(trial.machine.devices.size())};
 }
+OperationCounts with_compression(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.machine.devices.size()), .sums = "compressed"};
+}
+OperationCounts by_servers_with_compression(const Trial&) { return {.updates = 0, .sums = "compressed"}; }
 OperationCounts on_every_replica(const Trial& trial) {
   return {.updates = static_cast<double>(trial.plan.stages.front().devices.size())};
 }
@@ -77,6 +81,28 @@ std::optional<double> all_reduced(const Trial& trial) {
   if (!apart(trial.machine)) return std::nullopt;
   const auto n = static_cast<double>(trial.machine.devices.size());
   return 2 * (n - 1) * parameter_bytes(trial.graph);
+}
+
+/// Rings of half precision: (N - 1) S.
+std::optional<double> half_reduced(const Trial& trial) {
+  const std::optional<double> bytes = all_reduced(trial);
+  return bytes ? std::optional(*bytes / 2) : std::nullopt;
+}
+
+/// One bucket: all devices' hundredth of it, as values and indices, to all others.
+std::optional<double> hundredth_gathered(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  const auto gradients = static_cast<std::int64_t>(parameter_bytes(trial.graph) / 4);
+  return n * (n - 1) * 8 * static_cast<double>((gradients + 99) / 100);
+}
+
+/// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
+template <int times>
+std::optional<double> sharded(const Trial& trial) {
+  if (!apart(trial.machine) || trial.graph.options.recompute != Recomputation::none) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  return times * (n - 1) * parameter_bytes(trial.graph);
 }
 
 bool dedicated(const Machine& machine) { return machine.hosts.back().device_count == 0; }
@@ -130,6 +156,21 @@ std::optional<double> filters_and_slices(const Trial& trial) {
   return bytes;
 }
 
+/// Compressed pushes: half the bytes.
+std::optional<double> half_pushed_and_pulled(const Trial& trial) {
+  const std::optional<double> bytes = pushed_and_pulled(trial);
+  return bytes ? std::optional(*bytes * 3 / 4) : std::nullopt;
+}
+
+std::string sharded_options(Dice& dice, const Setting& setting, int stage, int micro_batches) {
+  return fmt::format(
+      "{{kind: data_parallel, sync: all_reduce, zero: {}, algorithm: {}, bucket: {}kB, overlap: {}, "
+      "fidelity: "
+      "{}, micro_batches: {}}}",
+      stage, dice.coin() ? "ring" : "auto", dice.one_of<int>({10, 300, 2000, 100000}), dice.coin(),
+      dice.one_of<std::string>({"auto", "chunk", "fluid"}), setting.devices > 1 ? micro_batches : 1);
+}
+
 std::string server_options(Dice& dice, const Setting& setting, const std::string& more) {
   const bool dedicated = dice.coin();
   return fmt::format(
@@ -161,6 +202,35 @@ const std::vector<Row>& rows() {
          return random_all_reduce(dice, dice.one_of<std::string>({"auto", "chunk", "fluid"}));
        },
        on_every_device, Alone::single},
+      {"half-precision gradients",
+       [](Dice& dice, const Setting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, "
+             "compression: "
+             "fp16}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 2000}), dice.coin());
+       },
+       with_compression, Alone::single, false, half_reduced},
+      {"the largest gradients",
+       [](Dice& dice, const Setting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: 1GB, overlap: {}, compression: "
+             "{{kind: top_k, ratio: 0.01}}}}",
+             dice.coin() ? "ring" : "auto", dice.coin());
+       },
+       with_compression, Alone::single, false, hundredth_gathered},
+      {"ZeRO-1",
+       [](Dice& dice, const Setting& setting) {
+         return sharded_options(dice, setting, 1, dice.one_of<int>({1, 4}));
+       },
+       once, Alone::single, false, sharded<2>},
+      {"ZeRO-2", [](Dice& dice, const Setting& setting) { return sharded_options(dice, setting, 2, 1); },
+       once, Alone::single, false, sharded<2>},
+      {"ZeRO-3", [](Dice& dice, const Setting& setting) { return sharded_options(dice, setting, 3, 1); },
+       once, Alone::single, false, sharded<3>},
+      {"ZeRO-3 with micro-batches",
+       [](Dice& dice, const Setting& setting) { return sharded_options(dice, setting, 3, 2); }, once,
+       Alone::single, false, sharded<6>},
       {"sync servers",
        [](Dice& dice, const Setting& setting) {
          return server_options(dice, setting, dice.coin() ? "" : ", pull: after_all");
@@ -179,6 +249,16 @@ const std::vector<Row>& rows() {
          return server_options(dice, setting, fmt::format(", mode: ssp, staleness: {}", dice.between(1, 5)));
        },
        by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"servers that get half-precision gradients",
+       [](Dice& dice, const Setting& setting) {
+         return server_options(dice, setting,
+                               fmt::format(", mode: {}{}", dice.coin() ? "sync" : "async",
+                                           setting.devices > 1 ? ", compression: fp16" : ""));
+       },
+       by_servers_with_compression, Alone::without_update, false,
+       [](const Trial& trial) {
+         return trial.machine.devices.size() > 1 ? half_pushed_and_pulled(trial) : pushed_and_pulled(trial);
+       }},
       {"servers with backup workers",
        [](Dice& dice, const Setting& setting) {
          return server_options(

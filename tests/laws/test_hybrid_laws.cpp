@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
+#include "tests/laws/laws.h"
 #include "tests/laws/random_experiment.h"
 
 using namespace convoy;
@@ -17,9 +17,6 @@ using namespace convoy::lab;
 namespace {
 
 constexpr std::int64_t batch = 4;  ///< a device
-
-bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)) + 1e-12; }
-bool no_more(double a, double b) { return a <= b * (1 + 1e-9) + 1e-12; }
 
 /// A random experiment in groups of at most 3 devices, which is as many as some layers have channels.
 struct RandomHybrid {
@@ -136,32 +133,22 @@ TEST_CASE("hybrid: the optimizer updates every parameter once, or once a copy of
   }
 }
 
-TEST_CASE("hybrid: bytes, memory and time of random plans are consistent, folded and unfolded alike") {
+TEST_CASE("hybrid: bytes, memory, time and bounds of random plans hold, folded and unfolded alike") {
   for (unsigned seed = 1; seed <= 80; ++seed) {
     Dice dice(seed + 1000);
     const RandomHybrid hybrid(dice);
     CAPTURE_CASE(hybrid);
     const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
-    const ReplayResult result = experiment.run(), unfolded = experiment.run(false);
-    CHECK(same(result.step_time_s, unfolded.step_time_s));
-    CHECK(same(result.comm_bytes, unfolded.comm_bytes));
-    double sent = 0;
-    for (EndpointId d = 0; d < experiment.machine().devices.size(); ++d) {
-      const EndpointUsage& usage = result.endpoints[d];
-      sent += usage.sent_bytes;
-      CHECK(no_more(usage.compute_s + usage.exposed_comm_s, result.step_time_s));
-      double fullest = 0;
-      const std::vector<MemoryPoint> memory =
-          memory_of(result, experiment.plan(), experiment.machine(), experiment.cost(), d);
-      for (const MemoryPoint& point : memory)
-        fullest = std::max(fullest, std::accumulate(point.bytes.begin(), point.bytes.end(), 0.0));
-      CHECK(no_more(fullest, usage.peak_memory_bytes));
-      for (std::size_t c = 0; c < memory_class_count && !memory.empty(); ++c)
-        CHECK(memory.back().bytes[c] == doctest::Approx(memory.front().bytes[c]));
-    }
-    CHECK(same(sent, result.comm_bytes));
-    for (std::size_t l = 0; l < result.links.size(); ++l)
-      CHECK(no_more(result.links[l].bytes / experiment.machine().links[l].bandwidth_Bps, result.step_time_s));
+    const Trial trial{experiment.graph(), experiment.machine(), experiment.cost(), experiment.plan(),
+                      experiment.run()};
+    check_bytes(trial);
+    check_time(trial);
+    check_devices(trial);
+    check_memory(trial);
+    check_bounds(trial);
+    const ReplayResult unfolded = experiment.run(false);
+    CHECK(same(trial.result.step_time_s, unfolded.step_time_s));
+    CHECK(same(trial.result.comm_bytes, unfolded.comm_bytes));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 
@@ -242,4 +243,23 @@ TEST_CASE("report: of large results a part is drawn, and the page says which") {
     CHECK(text.find(said) != std::string::npos);
   }
   CHECK(drawing(parsed, "toy: throughput over devices").all("path", "line").size() == 20);
+}
+
+TEST_CASE("report: of many series the fastest are drawn, also where slower ones are equal and come first") {
+  Results results{"ties", {}, {}};
+  for (int series = 0; series < 30; ++series)
+    for (const std::int64_t devices : {1, 2}) {
+      const double per_device = series < 25 ? 10 : 20 + series;
+      RunResult run =
+          run_of(std::to_string(results.runs.size() + 1), devices, static_cast<double>(devices) * per_device);
+      run.point = coordinates({{"seed", std::to_string(series)}, {"cluster.nodes", std::to_string(devices)}});
+      results.runs.push_back(run);
+    }
+  const XmlElement page = parse_xml(report(results));
+  const XmlElement& chart = drawing(page, "toy: scaling efficiency over devices");
+  std::vector<std::string> labels;
+  for (const XmlElement* label : chart.all("text", "label")) labels.push_back(label->text);
+  CHECK(labels.size() == 20);
+  for (int series = 25; series < 30; ++series)
+    CHECK(std::count(labels.begin(), labels.end(), fmt::format("seed {}", series)) == 1);
 }

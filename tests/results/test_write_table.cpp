@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "sim/results/text.h"
 #include "sim/results/write_table.h"
 #include "tests/results/results_fixture.h"
 
@@ -50,6 +51,13 @@ TEST_CASE("table: swept values have columns of their own, long ones are cut") {
   CHECK(text.find("strategy         batch_per_device  schedule                                  devices") !=
         std::string::npos);
   CHECK(text.find("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1...") != std::string::npos);
+}
+
+TEST_CASE("table: a bottleneck is named by what is busy, or by its kind where that says more") {
+  CHECK(bottleneck_text({"compute", "n0", 1, ""}) == "compute 100 %");
+  CHECK(bottleneck_text({"latency", "n0.nic", 0.954, ""}) == "latency 95 %");
+  CHECK(bottleneck_text({"link", "n0.nic", 0.05, ""}) == "n0.nic 5.0 %");
+  CHECK(bottleneck_text({"memory", "n1", 2.048, ""}) == "n1 205 %");
 }
 
 TEST_CASE("table: letters that take several bytes do not push columns apart") {

@@ -189,6 +189,10 @@ TEST_CASE("hybrid: schemes b and c send as much as a, and run the fully connecte
         for (const PlanOp& op : task.ops)
           if (op.name.starts_with("fc7.weight_gradient"))
             images += op.images * static_cast<double>(role.members.size()), ++times;
+    // Losses are everybody's in every part: logits and their gradients go from each of four to the others.
+    for (const Communication& comm : experiment.plan().communications)
+      if (comm.name.starts_with("all-to-all"))
+        CHECK(experiment.plan().patterns[comm.pattern].rounds[0].pairs.size() == 4 * 3);
     CHECK(images == 4 * 128);  // every device all images, with a quarter of the features
     CHECK(times == (scheme == "a" ? 1 : 4) * static_cast<double>(experiment.plan().roles.size()));
   }
@@ -257,6 +261,23 @@ TEST_CASE("hybrid: global average pooling of rows sums means, not maps") {
   CHECK(sent_bytes(experiment.plan(), "all-reduce of mean") == 2 * 3 * 8 * 8 * 4);
   CHECK(sent_bytes(experiment.plan(), "all-gather") == 0);
   CHECK(sent_bytes(experiment.plan(), "all-reduce bucket") == 2 * 3 * 40 * 4);  // of conv1, 4 * 8 + 8
+}
+
+TEST_CASE("hybrid: cropped rows come from whoever has them, and U-Net stays split by rows to its end") {
+  const std::string model =
+      "{name: crop, input: [2, 12, 12], layers: [{name: conv1, kind: conv2d, out_channels: 4, kernel: 1}, "
+      "{name: rows, kind: slice, axis: 1, first: 0, last: 8}, {name: columns, kind: slice, axis: 2, first: "
+      "2, last: "
+      "10}, {name: conv2, kind: conv2d, out_channels: 2, kernel: 1}]}";
+  const Experiment experiment(model, star(2, "1GB/s", "1us"), "{kind: hybrid, conv: height}", 2);
+  // Rows 4 to 7 become the second device's; it has 6 to 11: two rows of 4 channels, 12 columns and 4 images.
+  CHECK(sent_bytes(experiment.plan(), "halo exchange of conv1") == 2 * 4 * 12 * 4 * 4);
+  CHECK(sent_bytes(experiment.plan(), "halo exchange back of gradient of conv1") == 2 * 4 * 12 * 4 * 4);
+  CHECK(sent_bytes(experiment.plan(), "all-gather") == 0);
+  CHECK(experiment.run().step_time_s == doctest::Approx(experiment.run(false).step_time_s));
+  const Experiment unet("unet", star(4, "1GB/s", "1us"), "{kind: hybrid, conv: height}", 1);
+  REQUIRE(unet.plan().layouts.size() == 1);
+  CHECK(unet.plan().layouts[0].layout == "height");
 }
 
 TEST_CASE("hybrid: devices of two types have roles of their own, with equal shares") {
@@ -328,11 +349,11 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
         "adaptive_avg_pool, "
         "conv2d, dropout, flatten, linear, max_pool, relu");
   CHECK(group("layers: flatten, layout: height") ==
-        "strategy:1:50: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
+        "strategy:1:51: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
         "allowed "
         "for it: batch, replicated");
   CHECK(group("layers: conv1, layout: filter, layouts: 1") ==
-        "strategy:1:56: strategy.groups[0].layouts: unknown key (did you mean 'layout'?); known here: kind, "
+        "strategy:1:57: strategy.groups[0].layouts: unknown key (did you mean 'layout'?); known here: kind, "
         "layers, "
         "layout");
 }

@@ -108,6 +108,10 @@ TEST_CASE("windows: rows that a row of the output is made of, by hand") {
           .empty());
   CHECK(rows_read(layer_of("kind: pad, top: 2, left: 2, bottom: 2, right: 2", image), ImageAxis::height, 10,
                   5) == Rows{3});
+  CHECK(rows_read(layer_of("kind: slice, axis: 1, first: 2, last: 9, step: 3", image), ImageAxis::height, 10,
+                  1) == Rows{5});
+  CHECK(rows_read(layer_of("kind: slice, axis: 2, first: 2, last: 9", image), ImageAxis::height, 10, 1) ==
+        Rows{1});
   CHECK(rows_read(layer_of("kind: relu", image), ImageAxis::height, 10, 5) == Rows{5});
 }
 

@@ -3,37 +3,17 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <random>
 
 #include "sim/base/data_path.h"
+#include "tests/topologies/written_file.h"
 #include "topologies/calibration.h"
 
 using namespace convoy;
 
 namespace {
 
-// A profile in a file of its own, removed with the object.
-class Profile {
- public:
-  explicit Profile(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("convoy_profile_{}.csv", next_name())) {
-    std::ofstream(path_) << text;
-  }
-  ~Profile() { std::filesystem::remove(path_); }
-  Profile(const Profile&) = delete;
-  Profile& operator=(const Profile&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  static std::string next_name() {
-    static int count = 0;
-    return fmt::format("{}_{}", std::random_device()(), count++);  // a file name, nothing that is tested
-  }
-  std::filesystem::path path_;
-};
+using Profile = WrittenFile;
 
 std::string error_of(const std::function<void()>& action) {
   try {
@@ -47,11 +27,18 @@ std::string error_of(const std::function<void()>& action) {
 // The message of reading `text`, without the file's name.
 std::string profile_error(const std::string& text) {
   const Profile profile(text);
-  const std::string message = error_of([&] { calibrate(profile.path(), "k80"); });
+  const std::string message = error_of([&] { calibrate({profile.path()}, "k80"); });
   return message.starts_with(profile.path()) ? message.substr(profile.path().size()) : message;
 }
 
-std::string published() { return data_path("results/published") + "/single_device.csv"; }
+// What scripts/calibrate fits a device to: networks, and kernels where the efficiencies' source names them.
+std::vector<std::string> published(const std::string& device) {
+  const std::string folder = data_path("results/published");
+  for (const auto& [key, text] : load_device(device, {}).sources)
+    if (key == "efficiency" && text.find("results/published/layers.csv") != std::string::npos)
+      return {folder + "/layers.csv", folder + "/single_device.csv"};
+  return {folder + "/single_device.csv"};
+}
 
 // The model of docs/cost_model.md, written a second time: time of the forward pass of a convolution, square
 // kernel, stride 1, on a device of 10 TFLOP/s and 100 GB/s.
@@ -97,6 +84,13 @@ void check_alike(const DeviceType& a, const DeviceType& b, Precision precision) 
   CHECK(x.half_outputs == doctest::Approx(y.half_outputs).epsilon(0.02));
   CHECK(x.half_reduction == doctest::Approx(y.half_reduction).epsilon(0.02));
   CHECK(x.half_rows == doctest::Approx(y.half_rows).epsilon(0.02));
+  CHECK(x.half_weight_outputs == doctest::Approx(y.half_weight_outputs).epsilon(0.02));
+  CHECK(x.half_weight_reduction == doctest::Approx(y.half_weight_reduction).epsilon(0.02));
+  CHECK(x.half_weight_rows == doctest::Approx(y.half_weight_rows).epsilon(0.02));
+  CHECK(x.half_matmul_rows == doctest::Approx(y.half_matmul_rows).epsilon(0.02));
+  CHECK(x.strided_data_gradient == doctest::Approx(y.strided_data_gradient).epsilon(0.02));
+  CHECK(x.half_winograd == doctest::Approx(y.half_winograd).epsilon(0.02));
+  CHECK(x.unaligned == doctest::Approx(y.unaligned).epsilon(0.02));
 }
 
 DeviceType blank() {
@@ -123,7 +117,9 @@ TEST_CASE("a fit finds the parameters that made the measurements") {
                                     Precision::fp32,
                                     truth.seconds(images, in, out, size, side),
                                     0.01});
-  const DeviceType d = fit_efficiencies(blank(), observations);
+  DeviceType device = blank();
+  device.cpu = true;  // no Winograd's algorithm, nor weight gradients of their own: the model above
+  const DeviceType d = fit_efficiencies(device, observations);
   const Efficiency& e = d.efficiency[0];
   const auto compute = [&](KernelClass c) { return e.compute[static_cast<std::size_t>(c)]; };
   CHECK(compute(KernelClass::convolution_1x1) == doctest::Approx(truth.one).epsilon(0.02));
@@ -164,7 +160,7 @@ TEST_CASE("without observations a device stays as it is") {
 }
 
 TEST_CASE("the YAML of a fit reads back as the device") {
-  const CalibrationReport report = calibrate(published(), "v100-sxm2-16gb");
+  const CalibrationReport report = calibrate(published("v100-sxm2-16gb"), "v100-sxm2-16gb");
   const std::string yaml =
       "peak: {fp32: 15.7TFLOPS, fp16: 125TFLOPS}\nmemory: 16GiB\nmemory_bandwidth: 900GB/s\n" + report.yaml;
   const DeviceType read = read_device(parse_yaml(yaml, "fit.yaml"), "v100-sxm2-16gb");
@@ -177,7 +173,7 @@ TEST_CASE("the catalogue's efficiencies are what calibrate makes of the publishe
        {"k80", "p100-sxm2-16gb", "v100-sxm2-16gb", "t4", "a100-sxm4-80gb", "a10", "h100-sxm5-80gb",
         "titan-x-maxwell", "titan-x-pascal", "gtx-1080", "gtx-1080-ti", "rtx-3090", "xeon-e5-2630-v3-dual"}) {
     CAPTURE(name);
-    const CalibrationReport report = calibrate(published(), name);
+    const CalibrationReport report = calibrate(published(name), name);
     const DeviceType catalogue = load_device(name, {});
     CHECK(catalogue.launch_overhead_s == doctest::Approx(report.device.launch_overhead_s).epsilon(0.02));
     for (const auto& [precision, peak] : catalogue.peak_flops)
@@ -189,6 +185,8 @@ TEST_CASE("devices without figures of their own have those of the sibling their 
   for (const auto& [name, sibling] :
        std::vector<std::pair<const char*, const char*>>{{"k20", "k80"},
                                                         {"k40", "k80"},
+                                                        {"tegra-k1", "k20"},
+                                                        {"tegra-x1", "gtx-980"},
                                                         {"m40", "titan-x-maxwell"},
                                                         {"gtx-980", "titan-x-maxwell"},
                                                         {"p40", "gtx-1080-ti"},
@@ -209,14 +207,15 @@ TEST_CASE("devices without figures of their own have those of the sibling their 
       CHECK(d.efficiency[static_cast<std::size_t>(precision)] ==
             of.efficiency[static_cast<std::size_t>(precision)]);
     for (const auto& [key, text] : d.sources)
-      if (key == "efficiency") CHECK(text.find(std::string("taken from ") + sibling) == 0);
+      if (key == "efficiency")
+        CHECK(text.find(std::string("taken from ") + sibling + " ") != std::string::npos);
   }
 }
 
 TEST_CASE("rows with role test do not move a fit") {
   const std::string head = "device,model,batch,step,images_per_s,role\nk80,resnet18,16,train,100,fit\n";
   const Profile with(head + "k80,resnet18,32,train,5,test\n"), without(head);
-  const CalibrationReport a = calibrate(with.path(), "k80"), b = calibrate(without.path(), "k80");
+  const CalibrationReport a = calibrate({with.path()}, "k80"), b = calibrate({without.path()}, "k80");
   CHECK(a.yaml == b.yaml);
   CHECK(a.mean_error == b.mean_error);
   REQUIRE(a.rows.size() == 2);
@@ -231,7 +230,7 @@ TEST_CASE("layers and kernels of a profile are fitted like networks") {
       "k80,resnet18,stem.conv,,32,forward,1000\n"
       "k80,,,convolution 64>128 3x3/1 28x28,32,weight_gradient,2000\n"
       "k80,,,matmul 4096>1000,256,forward,300000\n");
-  const CalibrationReport report = calibrate(profile.path(), "k80");
+  const CalibrationReport report = calibrate({profile.path()}, "k80");
   REQUIRE(report.rows.size() == 4);
   CHECK(report.rows[1].model == "resnet18 stem.conv");
   // 2 x 28 x 28 x 64 x 128 x 9 = 115,605,504 FLOPs an image
@@ -246,6 +245,51 @@ TEST_CASE("layers and kernels of a profile are fitted like networks") {
   CHECK(measured_work(read_measurements(profile.path())[3])[0].flops_per_image == 8192000);
 }
 
+TEST_CASE("a kernel's time may stand in milliseconds, and kernels of other kinds have their bytes") {
+  const Profile profile(
+      "device,kernel,batch,step,time_ms\n"
+      "k80,convolution 128>128 3x3/2 14x14 groups 32,16,forward,2.5\n"
+      "k80,convolution 64>64 1x1/2 28x28,16,forward,2.5\n"
+      "k80,batch_norm 64 56x56,16,forward,2.5\n"
+      "k80,relu 200704,16,forward,2.5\n");
+  const std::vector<Measurement> rows = read_measurements(profile.path());
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].seconds() == doctest::Approx(2.5e-3).epsilon(1e-15));
+  const auto work = [&](std::size_t i) { return measured_work(rows[i]).at(0); };
+  // 2 x 14 x 14 x 128 x (128/32) x 9
+  CHECK(work(0).flops_per_image == 1806336);
+  CHECK(work(0).groups == 32);
+  // A 1x1 kernel with stride 2 reads a quarter of 64 x 56 x 56 values, and writes 64 x 28 x 28
+  CHECK(work(1).bytes_per_image == 4 * 2 * 64 * 28 * 28);
+  // reads and writes 64 x 56 x 56 values of 4 B
+  CHECK(work(2).bytes_per_image == 2 * 4 * 200704);
+  CHECK(work(3).bytes_per_image == 2 * 4 * 200704);
+}
+
+TEST_CASE("kernels are fitted first, networks move the result") {
+  const std::string kernels =
+      "k80,,convolution 256>256 3x3/1 14x14,32,forward,9000\n"
+      "k80,,convolution 64>64 3x3/1 56x56,32,forward,9000\n";
+  const std::string network = "k80,resnet18,,16,train,100\n";
+  const std::string head = "device,model,kernel,batch,step,images_per_s\n";
+  const Profile both(head + kernels + network), alone(head + network);
+  const CalibrationReport with = calibrate({both.path()}, "k80"), without = calibrate({alone.path()}, "k80");
+  // Nothing in the network's speed tells of Winograd's algorithm what the kernels do.
+  CHECK(with.device.efficiency[0] != without.device.efficiency[0]);
+  CHECK(std::abs(with.rows.back().error) < 0.05);
+  // The same from two files.
+  const Profile first(head + kernels), second(head + network);
+  CHECK(calibrate({first.path(), second.path()}, "k80").yaml == with.yaml);
+}
+
+TEST_CASE("times without launches tell nothing of the launch overhead") {
+  const Profile profile("device,kernel,batch,step,time_ms\nk80,relu 200704,64,forward,1\n");
+  std::vector<Measurement> rows = read_measurements(profile.path());
+  rows[0].without_launch = true;
+  CHECK(calibrate(rows, "k80", {}).device.launch_overhead_s == doctest::Approx(10e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, "k80", {}, 42e-6).device.launch_overhead_s == doctest::Approx(42e-6).epsilon(1e-6));
+}
+
 TEST_CASE("steps cover the phases they name") {
   const auto count = [](const char* step) {
     const Profile profile(fmt::format("device,model,batch,step,images_per_s\nk80,vgg11,8,{},10\n", step));
@@ -258,13 +302,17 @@ TEST_CASE("steps cover the phases they name") {
 
 TEST_CASE("wrong profiles are refused with line and column") {
   CHECK(profile_error("device,model,batch,step\nk80,vgg11,8,train\n") ==
-        ":1:1: column 'images_per_s' is missing");
+        ":1:1: a column 'images_per_s' or 'time_ms' is missing");
   CHECK(profile_error("device,batch,step,images_per_s\nk80,8,train,1\n") ==
         ":1:1: a column 'model' or 'kernel' is missing");
   CHECK(
       profile_error("device,model,bacth,step,images_per_s\n") ==
       ":1:14: unknown column 'bacth' (did you mean 'batch'?); there are device, model, layer, kernel, batch, "
-      "precision, step, framework, images_per_s, role, source, note");
+      "precision, step, framework, images_per_s, time_ms, role, source, note");
+  CHECK(profile_error("device,model,batch,step,images_per_s,time_ms\nk80,vgg11,8,train,10,20\n") ==
+        ":2:1: give either images_per_s or time_ms, and not both");
+  CHECK(profile_error("device,model,batch,step,time_ms\nk80,vgg11,8,train,fast\n") ==
+        ":2:19: time_ms: expected a number above zero, found 'fast'");
   CHECK(profile_error("device,model,batch,step,step,images_per_s\n") ==
         ":1:25: column 'step' is there twice");
   const std::string head = "device,model,batch,step,images_per_s\n";
@@ -287,10 +335,14 @@ TEST_CASE("wrong profiles are refused with line and column") {
         ":2:1: k80 has no peak for tf32");
   CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,nosuch,8,train,10\n") ==
         ":2:1: layer: vgg11 has no layer 'nosuch'");
-  CHECK(profile_error("device,kernel,batch,step,images_per_s\nk80,convolution 3x3,8,forward,10\n") ==
-        ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output) or 'matmul IN>OUT', "
-        "found "
-        "'convolution 3x3'");
+  CHECK(
+      profile_error("device,kernel,batch,step,images_per_s\nk80,convolution 3x3,8,forward,10\n") ==
+      ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' may follow), "
+      "'matmul IN>OUT', 'batch_norm CHANNELS HxW' or 'relu VALUES', found 'convolution 3x3'");
+  // Sizes whose product no whole number holds
+  CHECK(profile_error(
+            "device,kernel,batch,step,images_per_s\nk80,matmul 999999999999>999999999999,8,forward,10\n")
+            .starts_with(":2:1: kernel: expected 'convolution IN>OUT"));
   CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,classifier.dropout6,8,weight_"
                       "gradient,10\n") == ":2:1: what was measured computes and moves nothing");
   CHECK(error_of([] { read_measurements("/nowhere/profile.csv"); }) ==

@@ -66,6 +66,11 @@ DeviceType random_device(std::mt19937& random) {
     e.half_outputs = half(random);
     e.half_reduction = half(random);
     e.half_rows = half(random);
+    e.half_weight_outputs = half(random);
+    e.half_weight_reduction = half(random);
+    e.half_weight_rows = half(random);
+    e.half_matmul_rows = half(random);
+    e.half_winograd = random() % 2 == 0 ? half(random) : 0;
   }
   return d;
 }
@@ -115,11 +120,90 @@ TEST_CASE("the share of peak is the product of kind, phase and three saturations
   Work w = convolution(1e9, 1);
   // 128 outputs: 128/160 = 0.8; dot products of 64 x 3 x 3 = 576: 576/640 = 0.9; 2 images of 28 x 28 = 1568
   // rows: 1568/1960 = 0.8; 1.5 x 0.8 x 0.9 x 0.8 = 0.864
-  CHECK(compute_efficiency(w, 2, e) == doctest::Approx(0.864).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864).epsilon(1e-14));
   w.phase = Phase::weight_gradient;
-  CHECK(compute_efficiency(w, 2, e) == doctest::Approx(0.864 * 0.8).epsilon(1e-14));
+  e.half_weight_outputs = 32;
+  e.half_weight_reduction = 64;
+  e.half_weight_rows = 392;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864 * 0.8).epsilon(1e-14));
+  // Halves of its own: 128/256 x 576/768 x 1568/3136, and 1.5 x 0.8 before them
+  e.half_weight_outputs = 128;
+  e.half_weight_reduction = 192;
+  e.half_weight_rows = 1568;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(1.2 * 0.1875).epsilon(1e-14));
+  e.half_weight_outputs = 32;
+  e.half_weight_reduction = 64;
+  e.half_weight_rows = 392;
   w.groups = 2;  // another class, and half the outputs and the dot products: 64/96 x 288/352 x 0.8 x 0.8
-  CHECK(compute_efficiency(w, 2, e) == doctest::Approx(64.0 / 96 * 288 / 352 * 0.8 * 0.8).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) ==
+        doctest::Approx(64.0 / 96 * 288 / 352 * 0.8 * 0.8).epsilon(1e-14));
+}
+
+TEST_CASE("a plain product has rows of its own in every phase") {
+  Efficiency e;
+  e.half_rows = 1e6;
+  e.half_weight_rows = 1e6;
+  e.half_matmul_rows = 48;
+  Work w;
+  w.kind = KernelKind::matmul;
+  w.flops_per_image = 1e6;
+  w.in_channels = w.out_channels = 1024;
+  for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
+    w.phase = phase;
+    CHECK(compute_efficiency(w, 16, Precision::fp32, e) == doctest::Approx(16.0 / 64).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("data gradients of strided convolutions, and only these, have their factor") {
+  Efficiency e;
+  e.strided_data_gradient = 0.4;
+  Work w = convolution(1e9, 1);
+  w.stride = 2;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 1);
+  w.phase = Phase::data_gradient;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 0.4);
+  w.phase = Phase::weight_gradient;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 1);
+  w.phase = Phase::data_gradient;
+  w.stride = 1;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 1);
+}
+
+TEST_CASE("a 3x3 convolution runs on the faster of Winograd's algorithm and the general one") {
+  Efficiency e;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_3x3)] = 2;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_other)] = 0.5;
+  e.half_winograd = 64;
+  e.half_outputs = 128;
+  // 64 > 128 channels: Winograd's 2 x 64/128 x 128/192 = 2/3; general 0.5 x 128/256
+  Work w = convolution(1e9, 1);
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(2.0 / 3).epsilon(1e-14));
+  // 3 > 64: Winograd's 2 x 3/67 x 64/128 = 0.0448; general 0.5 x 64/192 = 0.167
+  w.in_channels = 3;
+  w.out_channels = 64;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.5 / 3).epsilon(1e-14));
+  // without it the class alone: 2 x 64/192
+  e.half_winograd = 0;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(2.0 / 3).epsilon(1e-14));
+}
+
+TEST_CASE("channels that tensor cores cannot load slow a product down") {
+  Efficiency e;
+  e.unaligned = 0.25;
+  const auto share = [&](std::int64_t in, std::int64_t out, Precision precision, std::int64_t groups = 1) {
+    Work w = convolution(1e9, 1);
+    w.in_channels = in;
+    w.out_channels = out;
+    w.groups = groups;
+    return compute_efficiency(w, 2, precision, e);
+  };
+  CHECK(share(64, 64, Precision::fp16) == 1);
+  CHECK(share(3, 64, Precision::fp16) == 0.25);
+  CHECK(share(64, 100, Precision::bf16) == 0.25);  // 100 is no multiple of 8,
+  CHECK(share(64, 100, Precision::tf32) == 1);     // but of 4
+  CHECK(share(3, 64, Precision::tf32) == 0.25);
+  CHECK(share(3, 64, Precision::fp32) == 1);
+  CHECK(share(64, 100, Precision::fp16, 2) == 1);  // a class of its own
 }
 
 TEST_CASE("convolutions are classed by their geometry") {
@@ -182,14 +266,16 @@ TEST_CASE("the share of peak lies below its limit, and comes to it as the work g
     const Efficiency& e = d.efficiency[0];
     Work w = random_work(random);
     if (kernel_class(w) > KernelClass::matmul) continue;
-    const double limit =
-        e.compute[static_cast<std::size_t>(kernel_class(w))] * e.phase[static_cast<std::size_t>(w.phase)];
-    const double share = compute_efficiency(w, 4, e);
+    double limit = e.compute[static_cast<std::size_t>(kernel_class(w))];
+    if (kernel_class(w) == KernelClass::convolution_3x3 && e.half_winograd > 0)
+      limit = std::max(limit, e.compute[static_cast<std::size_t>(KernelClass::convolution_other)]);
+    limit *= e.phase[static_cast<std::size_t>(w.phase)];
+    const double share = compute_efficiency(w, 4, Precision::fp32, e);
     REQUIRE(share > 0);
     REQUIRE(share <= limit);
-    REQUIRE(compute_efficiency(w, 8, e) >= share);
+    REQUIRE(compute_efficiency(w, 8, Precision::fp32, e) >= share);
     w.in_channels = w.out_channels = 100'000'000;
-    REQUIRE(compute_efficiency(w, 1e9, e) == doctest::Approx(limit).epsilon(1e-3));
+    REQUIRE(compute_efficiency(w, 1e9, Precision::fp32, e) == doctest::Approx(limit).epsilon(1e-3));
   }
 }
 

@@ -92,11 +92,45 @@ TEST_CASE("an efficiency mapping names kinds, the rest is its default") {
   CHECK(bandwidth(fp32, KernelClass::custom) == 1.0);
   CHECK(fp32.phase == std::array<double, 4>{1, 1, 0.8, 1});
   CHECK(fp32.half_rows == 100);
+  // Where they are not given, weight gradients and plain products have the rows of all.
+  CHECK(fp32.half_weight_rows == 100);
+  CHECK(fp32.half_matmul_rows == 100);
+  CHECK(fp32.strided_data_gradient == 1);
+  CHECK(fp32.half_winograd == 0);
+  CHECK(fp32.unaligned == 1);
+  CHECK_FALSE(d.cpu);
   const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
   CHECK(compute(fp16, KernelClass::convolution_3x3) == 0.4);
   CHECK(fp16.half_rows == 300);
+  CHECK(fp16.half_weight_rows == 300);
   CHECK(bandwidth(fp16, KernelClass::normalization) == 0.25);
   CHECK(d.efficiency[static_cast<std::size_t>(Precision::bf16)] == fp32);
+}
+
+TEST_CASE("weight gradients, strides, Winograd and tensor cores have keys of their own") {
+  const DeviceType d = device(
+      "{kind: cpu, peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: {default: "
+      "0.5, half_outputs: 10, half_weight_outputs: 20, half_weight_reduction: 30, half_weight_rows: 40, "
+      "half_matmul_rows: 50, strided_data_gradient: 0.6, half_winograd: 70, "
+      "fp16: {half_outputs: 11, half_winograd: 0, unaligned: 0.8}}}");
+  CHECK(d.cpu);
+  Efficiency expected(0.5);
+  expected.compute[static_cast<std::size_t>(KernelClass::custom)] = 1;
+  for (std::size_t c = static_cast<std::size_t>(KernelClass::normalization); c < kernel_class_count; ++c)
+    expected.compute[c] = 1;
+  expected.bandwidth[static_cast<std::size_t>(KernelClass::custom)] = 1;
+  expected.half_outputs = 10;
+  expected.half_weight_outputs = 20;
+  expected.half_weight_reduction = 30;
+  expected.half_weight_rows = 40;
+  expected.half_matmul_rows = 50;
+  expected.strided_data_gradient = 0.6;
+  expected.half_winograd = 70;
+  CHECK(d.efficiency[static_cast<std::size_t>(Precision::fp32)] == expected);
+  expected.half_outputs = 11;
+  expected.half_winograd = 0;
+  expected.unaligned = 0.8;
+  CHECK(d.efficiency[static_cast<std::size_t>(Precision::fp16)] == expected);
 }
 
 TEST_CASE("a device without efficiency is an error, not a guess") {
@@ -108,7 +142,7 @@ TEST_CASE("wrong devices are refused with their place and the remedy") {
   CHECK(error_in(with("memroy: 1GiB")) ==
         "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: efficiency, "
         "idle_power, "
-        "launch_overhead, memory, memory_bandwidth, peak, peak_power, reserved, sources, title");
+        "kind, launch_overhead, memory, memory_bandwidth, peak, peak_power, reserved, sources, title");
   CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: [1]}") ==
         "lab.yaml:1:80: devices.mine.efficiency: expected a number such as 0.7 or a mapping of shares, found "
         "a list");

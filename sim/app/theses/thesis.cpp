@@ -12,6 +12,7 @@
 #include "sim/app/theses/afs.h"
 #include "sim/app/theses/eserol2019.h"
 #include "sim/app/theses/kaist2019.h"
+#include "sim/app/theses/krizhevsky2014.h"
 #include "sim/app/theses/marques2016.h"
 #include "sim/app/theses/qararyah2020.h"
 #include "sim/app/theses/shi2019.h"
@@ -60,6 +61,7 @@ const std::vector<ThesisEntry>& thesis_entries() {
   static const std::vector<ThesisEntry> table{{"afs", &reproduce_afs},
                                               {"eserol2019", &reproduce_eserol2019},
                                               {"kaist2019", &reproduce_kaist2019},
+                                              {"krizhevsky2014", &reproduce_krizhevsky2014},
                                               {"marques2016", &reproduce_marques2016},
                                               {"qararyah2020", &reproduce_qararyah2020},
                                               {"shi2019", &reproduce_shi2019}};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "sim/results/report/html.h"
 #include "sim/results/report/sections.h"
@@ -19,15 +20,17 @@ constexpr std::size_t most_series = 20, most_models = 12;
 /// The series with the highest throughput at their ends, in their order; how many are left out.
 std::size_t keep_best(const ReportContext& context, std::vector<RunSeries>& all) {
   if (all.size() <= most_series) return 0;
-  std::vector<double> ends;
-  const auto end = [&](const RunSeries& s) { return context.run(s.runs.back()).throughput_images_per_s; };
-  for (const RunSeries& series : all) ends.push_back(end(series));
-  std::nth_element(ends.begin(), ends.begin() + most_series - 1, ends.end(), std::greater<>());
-  const double limit = ends[most_series - 1];
-  const std::size_t before = all.size();
-  std::size_t kept = 0;
-  std::erase_if(all, [&](const RunSeries& s) { return end(s) < limit || ++kept > most_series; });
-  return before - all.size();
+  const auto end = [&](std::size_t s) { return context.run(all[s].runs.back()).throughput_images_per_s; };
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return end(a) > end(b); });
+  order.resize(most_series);
+  std::sort(order.begin(), order.end());
+  std::vector<RunSeries> kept;
+  for (const std::size_t s : order) kept.push_back(std::move(all[s]));
+  const std::size_t left_out = all.size() - kept.size();
+  all = std::move(kept);
+  return left_out;
 }
 
 std::string caption(std::size_t left_out) {

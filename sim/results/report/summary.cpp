@@ -199,9 +199,7 @@ std::string runs_table(const ReportContext& context) {
     if (epochs) row.cells.push_back(run.epoch_time_s ? duration(*run.epoch_time_s) : "-");
     if (costs) row.cells.push_back(run.cost_usd_per_epoch ? number_text(*run.cost_usd_per_epoch) : "-");
     if (stale) row.cells.push_back(run.staleness ? number_text(run.staleness->mean) : "-");
-    row.cells.push_back(fmt::format("{} {}",
-                                    run.bottleneck.kind == "compute" ? "compute" : run.bottleneck.name,
-                                    percent_text(run.bottleneck.utilization)));
+    row.cells.push_back(bottleneck_text(run.bottleneck));
     rows.push_back(std::move(row));
   }
   std::string out = "<h2>Runs</h2>\n";

@@ -144,7 +144,7 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
 
 std::string step_of(const StepTrace& trace) {
   std::vector<Row> rows;
-  std::vector<const TraceMemory*> memories;
+  std::vector<std::pair<std::string, const TraceMemory*>> memories;  // captions too
   std::size_t threads = 0, devices = 0;
   double end_s = 0;
   for (const TraceProcess& process : trace.processes) {
@@ -155,7 +155,8 @@ std::string step_of(const StepTrace& trace) {
         rows.push_back({fmt::format("{} {}", process.name, thread.name), &thread});
     }
     for (const TraceMemory& memory : process.memory)
-      if (++devices <= most_memories && !memory.points.empty()) memories.push_back(&memory);
+      if (++devices <= most_memories && !memory.points.empty())
+        memories.emplace_back(fmt::format("{} {}", process.name, memory.name), &memory);
   }
   if (rows.empty()) return {};
   std::string out =
@@ -164,8 +165,8 @@ std::string step_of(const StepTrace& trace) {
                       ? fmt::format("The first {} of {} streams; trace.json has all.", rows.size(), threads)
                       : "");
   for (std::size_t i = 0; i < memories.size(); ++i)
-    out += html_figure(memory_chart(*memories[i], end_s),
-                       fmt::format("{}{}", memories[i]->name,
+    out += html_figure(memory_chart(*memories[i].second, end_s),
+                       fmt::format("{}{}", memories[i].first,
                                    devices > memories.size() && i + 1 == memories.size()
                                        ? fmt::format("; trace.json has it of {} devices", devices)
                                        : ""));

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/hybrid/hybrid_messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "strategies/data_parallel/buckets.h"
+
+namespace convoy {
+namespace {
+
+using Exchange = HybridSchedule::Exchange;
+using Kind = Exchange::Kind;
+using Sum = HybridMessages::Sum;
+constexpr CommId none = HybridMessages::none;
+/// Of one round: beyond it a plan takes gigabytes.
+constexpr std::size_t largest_exchange = std::size_t{1} << 22;
+
+std::string_view to_string(Kind kind) {
+  static constexpr std::array<std::string_view, 6> names{
+      "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "halo exchange", "halo exchange back"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+class Builder {
+ public:
+  Builder(Plan& plan, const StrategyInput& input, const std::vector<std::vector<EndpointId>>& groups,
+          const std::vector<LayerSpread>& spreads, const HybridSchedule& schedule,
+          const HybridCommunication& communication)
+      : plan_(plan),
+        input_(input),
+        graph_(input.graph),
+        groups_(groups),
+        spreads_(spreads),
+        schedule_(schedule),
+        how_(communication),
+        devices_(groups.front().size()) {}
+
+  HybridMessages build() {
+    add_exchanges();
+    add_sums();
+    describe();
+    return std::move(messages_);
+  }
+
+ private:
+  std::uint32_t add_pattern(Pattern pattern) {
+    for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p)
+      if (plan_.patterns[p].groups == pattern.groups && is_same(plan_.patterns[p].rounds, pattern.rounds))
+        return p;
+    plan_.patterns.push_back(std::move(pattern));
+    return static_cast<std::uint32_t>(plan_.patterns.size() - 1);
+  }
+  static bool is_same(const std::vector<Round>& a, const std::vector<Round>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Round& x, const Round& y) {
+      return x.repeat == y.repeat && x.fractions == y.fractions && x.pairs == y.pairs;
+    });
+  }
+
+  CommId add_communication(std::string name, Pattern pattern, double bytes) {
+    const std::uint32_t id = add_pattern(std::move(pattern));
+    plan_.communications.push_back(
+        {std::move(name), id, bytes, how_.fidelity, input_.machine.collective_overhead_s});
+    return static_cast<CommId>(plan_.communications.size() - 1);
+  }
+
+  const std::vector<std::vector<std::uint32_t>>& rings() {
+    if (rings_.empty()) rings_ = find_rings(groups_.front(), input_.machine, how_.rings);
+    return rings_;
+  }
+
+  std::vector<Round> rounds(const Exchange& exchange) {
+    const bool in_rings = exchange.kind == Kind::all_gather || exchange.kind == Kind::reduce_scatter;
+    const Cut* cut = exchange.kind == Kind::all_gather       ? exchange.from.cut.get()
+                     : exchange.kind == Kind::reduce_scatter ? exchange.to.cut.get()
+                                                             : nullptr;
+    const bool even = cut && std::all_of(cut->counts.begin(), cut->counts.end(),
+                                         [&](std::int64_t count) { return count == cut->counts.front(); });
+    if ((in_rings ? !even : exchange.kind != Kind::all_reduce) && devices_ * devices_ > largest_exchange)
+      throw InputError(how_.pos, fmt::format("strategy: groups of {} devices are too large for the {} of {}; "
+                                             "use replicas",
+                                             devices_, to_string(exchange.kind), exchange.tensor));
+    switch (exchange.kind) {
+      case Kind::all_gather:
+        if (const std::optional<std::uint32_t> owner = only_owner(*cut)) return at_once(star(*owner, true));
+        return ring_all_gather(rings(), *cut);
+      case Kind::reduce_scatter:
+        if (const std::optional<std::uint32_t> owner = only_owner(*cut)) return at_once(star(*owner, false));
+        return ring_reduce_scatter(rings(), *cut);
+      case Kind::all_reduce:
+        return all_reduce_pattern(how_.algorithm, groups_.front(), input_.machine, exchange.bytes, how_.rings)
+            .rounds;
+      case Kind::all_to_all:
+        return at_once(moved(exchange.from, exchange.to, devices_));
+      case Kind::halo:
+      case Kind::halo_back:
+        break;
+    }
+    Traffic traffic(devices_, std::vector<double>(devices_, 0.0));
+    for (std::size_t i = 0; i < devices_; ++i)
+      for (std::size_t j = 0; j < devices_; ++j)
+        (exchange.kind == Kind::halo ? traffic[i][j] : traffic[j][i]) =
+            exchange.halo->rows[i][j] / exchange.halo_size;
+    return at_once(traffic);
+  }
+
+  /// The device that has all there is, if one has.
+  static std::optional<std::uint32_t> only_owner(const Cut& cut) {
+    for (std::uint32_t d = 0; d < cut.counts.size(); ++d)
+      if (cut.counts[d] == cut.size) return d;
+    return std::nullopt;
+  }
+  Traffic star(std::uint32_t hub, bool out) const {
+    Traffic traffic(devices_, std::vector<double>(devices_, 0.0));
+    for (std::uint32_t d = 0; d < devices_; ++d)
+      if (d != hub) (out ? traffic[hub][d] : traffic[d][hub]) = 1;
+    return traffic;
+  }
+
+  void add_exchanges() {
+    messages_.of_exchange.assign(schedule_.exchanges.size(), none);
+    for (std::uint32_t e = 0; e < schedule_.exchanges.size(); ++e) {
+      const Exchange& exchange = schedule_.exchanges[e];
+      if (!exchange.awaited || exchange.bytes == 0) continue;
+      std::vector<Round> rounds = this->rounds(exchange);
+      if (rounds.empty()) continue;
+      messages_.of_exchange[e] =
+          add_communication(fmt::format("{} of {}", to_string(exchange.kind), exchange.tensor),
+                            {groups_, std::move(rounds)}, exchange.bytes);
+    }
+  }
+
+  bool is_summed_by_all(std::size_t layer) const {
+    const Layout layout = spreads_[layer].layout;
+    return devices_ == 1 || layout == Layout::batch || layout == Layout::height || layout == Layout::width;
+  }
+
+  double elements_on(std::size_t parameter, std::size_t device) const {
+    const Parameter& p = graph_.parameters[parameter];
+    const Layer& layer = graph_.model.layers[p.layer];
+    for (const ParameterTensor& tensor : layer.parameters)
+      if (layer.name + "." + tensor.name == p.name)
+        return parameters_on(layer, spreads_[p.layer], tensor, device);
+    return 0;
+  }
+
+  void add_sums() {
+    if (input_.machine.devices.size() == 1) return;
+    std::vector<double> everywhere(graph_.parameters.size(), 0.0), of_share = everywhere;
+    for (std::size_t p = 0; p < graph_.parameters.size(); ++p)
+      (is_summed_by_all(graph_.parameters[p].layer) ? everywhere : of_share)[p] = elements_on(p, 0);
+    std::vector<EndpointId> all(input_.machine.devices.size());
+    for (EndpointId d = 0; d < all.size(); ++d) all[d] = d;
+    for (const Bucket& bucket : fill_buckets_of(graph_, how_.bucket_bytes, everywhere)) {
+      Sum& sum = add_sum(bucket, "all-reduce bucket");
+      sum.comms.assign(devices_, add_communication(sum.name, all_reduce(all, bucket.bytes), bucket.bytes));
+    }
+    if (groups_.size() > 1)
+      for (const Bucket& bucket : fill_buckets_of(graph_, how_.bucket_bytes, of_share))
+        sum_over_replicas(bucket);
+    std::stable_sort(messages_.sums.begin(), messages_.sums.end(),
+                     [](const Sum& a, const Sum& b) { return a.ready < b.ready; });
+  }
+
+  Pattern all_reduce(const std::vector<EndpointId>& ranks, double bytes) const {
+    return all_reduce_pattern(how_.algorithm, ranks, input_.machine, bytes, how_.rings);
+  }
+
+  Sum& add_sum(const Bucket& bucket, std::string_view what) {
+    Sum& sum = messages_.sums.emplace_back();
+    sum.name = fmt::format("{} {}", what, messages_.sums.size() - 1);
+    sum.ready = schedule_.last_step[bucket.ready];
+    sum.parameters = bucket.parameters;
+    return sum;
+  }
+
+  /// One communication for each size of the devices' shares.
+  void sum_over_replicas(const Bucket& bucket) {
+    std::map<double, std::vector<std::size_t>> by_bytes;
+    for (std::size_t d = 0; d < devices_; ++d) {
+      double elements = 0;
+      for (const std::size_t p : bucket.parameters) elements += elements_on(p, d);
+      by_bytes[elements * element_bytes(graph_.options.precision)].push_back(d);
+    }
+    Sum& sum = add_sum(bucket, "all-reduce over replicas, bucket");
+    sum.comms.assign(devices_, none);
+    for (const auto& [bytes, devices] : by_bytes) {
+      if (bytes == 0) continue;
+      Pattern pattern;
+      for (const std::size_t d : devices) {
+        std::vector<EndpointId> ranks;
+        for (const std::vector<EndpointId>& group : groups_) ranks.push_back(group[d]);
+        if (pattern.rounds.empty()) pattern.rounds = all_reduce(ranks, bytes).rounds;
+        pattern.groups.push_back(std::move(ranks));
+      }
+      const CommId comm = add_communication(sum.name, std::move(pattern), bytes);
+      for (const std::size_t d : devices) sum.comms[d] = comm;
+    }
+  }
+
+  // What a reader wants to know of it.
+
+  double sent_bytes(CommId comm) const {
+    const Communication& c = plan_.communications[comm];
+    const Pattern& pattern = plan_.patterns[c.pattern];
+    double fractions = 0;
+    for (const Round& round : pattern.rounds)
+      for (std::size_t k = 0; k < round.pairs.size(); ++k) fractions += round.fraction(k) * round.repeat;
+    return c.bytes * fractions * static_cast<double>(pattern.groups.size());
+  }
+
+  void describe() {
+    std::vector<double> exchanged(spreads_.size(), 0.0), summed = exchanged;
+    for (std::size_t e = 0; e < messages_.of_exchange.size(); ++e)
+      if (messages_.of_exchange[e] != none)
+        exchanged[schedule_.exchanges[e].layer] += sent_bytes(messages_.of_exchange[e]);
+    for (const Sum& sum : messages_.sums) {
+      double elements = 0;
+      for (const std::size_t p : sum.parameters) elements += elements_on(p, 0);
+      for (const CommId comm : std::set<CommId>(sum.comms.begin(), sum.comms.end()))
+        for (const std::size_t p : sum.parameters)
+          if (comm != none)
+            summed[graph_.parameters[p].layer] += sent_bytes(comm) * elements_on(p, 0) / elements;
+    }
+    for (std::size_t i = 0; i < spreads_.size(); ++i) {
+      const std::string_view layout = convoy::to_string(spreads_[i].layout);
+      if (plan_.layouts.empty() || plan_.layouts.back().layout != layout)
+        plan_.layouts.push_back({std::string(layout), {}});
+      LayerGroup& group = plan_.layouts.back();
+      group.layers.push_back(graph_.model.layers[i].name);
+      double most = 0;
+      for (std::size_t d = 0; d < devices_; ++d)
+        most = std::max(most, parameters_on(graph_.model.layers[i], spreads_[i], d));
+      group.parameter_bytes += most * element_bytes(graph_.options.precision);
+      group.exchange_bytes += exchanged[i];
+      group.gradient_bytes += summed[i];
+    }
+  }
+
+  Plan& plan_;
+  const StrategyInput& input_;
+  const TrainingGraph& graph_;
+  const std::vector<std::vector<EndpointId>>& groups_;
+  const std::vector<LayerSpread>& spreads_;
+  const HybridSchedule& schedule_;
+  const HybridCommunication& how_;
+  std::size_t devices_;  ///< of a group
+  std::vector<std::vector<std::uint32_t>> rings_;
+  HybridMessages messages_;
+};
+
+}  // namespace
+
+HybridMessages add_messages(Plan& plan, const StrategyInput& input,
+                            const std::vector<std::vector<EndpointId>>& groups,
+                            const std::vector<LayerSpread>& spreads, const HybridSchedule& schedule,
+                            const HybridCommunication& communication) {
+  return Builder(plan, input, groups, spreads, schedule, communication).build();
+}
+
+}  // namespace convoy

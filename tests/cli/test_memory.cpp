@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What training.framework and training.recompute do to a device's memory, as a user sees it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+using nlohmann::json;
+
+namespace {
+
+constexpr double mib = 1024 * 1024;
+
+std::string on_v100(const std::string& training, const std::string& strategy) {
+  return fmt::format(
+      "experiment: e\nmodel: resnet18\ntraining: {{batch_per_device: 8, {}}}\n"
+      "cluster: {{server: dgx1-v100, nodes: 1, devices_per_node: 2}}\nstrategy: {}\n",
+      training, strategy);
+}
+
+json run_of(const std::string& experiment) {
+  const Workplace place;
+  place.file("e.yaml", experiment);
+  const Finished run = place.convoy({"run", "e.yaml", "--json"});
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  return json::parse(run.out)["runs"][0];
+}
+
+const char* const ring = "{kind: data_parallel, sync: all_reduce}";
+
+}  // namespace
+
+TEST_CASE("memory: the framework reserves some of a catalogue GPU, and of an inline device what is given") {
+  const auto memory = [](const std::string& experiment) {
+    return run_of(experiment)["per_device"][0]["memory"];
+  };
+  CHECK(memory(on_v100("optimizer: sgd", ring))["reserved"] == 300 * mib);
+  CHECK(memory(on_v100("framework: pytorch1", ring))["reserved"] == 1005 * mib);
+  const json mxnet = memory(on_v100("framework: mxnet", ring)),
+             pytorch = memory(on_v100("optimizer: sgd", ring));
+  CHECK(mxnet["reserved"] == 350 * mib);
+  CHECK(mxnet["weights"] == 2 * pytorch["weights"].get<double>());
+  CHECK(memory(small_experiment())["reserved"] == 0);
+}
+
+TEST_CASE("memory: recomputation takes less of it and more time") {
+  const json plain = run_of(on_v100("recompute: none", ring)),
+             blocks = run_of(on_v100("recompute: blocks", ring));
+  CHECK(blocks["per_device"][0]["memory"]["activations"] < plain["per_device"][0]["memory"]["activations"]);
+  CHECK(blocks["compute_s"] > plain["compute_s"]);
+  CHECK(blocks["comm_bytes"] == plain["comm_bytes"]);
+}
+
+TEST_CASE("memory: recomputation is refused where devices do not run the whole graph") {
+  const Workplace place;
+  const auto error = [&](const std::string& strategy) {
+    place.file("e.yaml", on_v100("recompute: sqrt", strategy));
+    const Finished run = place.convoy({"run", "e.yaml"});
+    CHECK(run.exit_code == 2);
+    return run.err;
+  };
+  CHECK(error("{kind: pipeline}") ==
+        "e.yaml:3:44: training.recompute: cannot be used with this strategy (pipeline 1f1b); a pipeline's "
+        "segments are its stages: write strategy.recompute\n");
+  CHECK(error("{kind: pardnn}").ends_with("; its devices do not run the whole training graph\n"));
+}
+
+TEST_CASE("memory: a catalogue GPU is shown to leave its reserve to the framework") {
+  const Workplace place;
+  CHECK(place.convoy({"show", "devices", "k80"}).out.find("reserved          by the framework\n") !=
+        std::string::npos);
+  CHECK(json::parse(place.convoy({"show", "devices", "k80", "--json"}).out)["reserved_bytes"].is_null());
+  CHECK(json::parse(place.convoy({"show", "devices", "tegra-x1", "--json"}).out)["reserved_bytes"] == 0);
+}
