@@ -16,7 +16,7 @@ std::string value_text(const std::string& objective, double value) {
   if (objective == "step_time") return format_time(value);
   if (objective == "memory") return format_bytes(value);
   const char* const unit = objective == "throughput" ? "images/s" : objective == "cost" ? "USD" : "J";
-  return fmt::format("{:.{}f} {}", value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, unit);
+  return value >= 99.95 ? fmt::format("{:.0f} {}", value, unit) : fmt::format("{:.3g} {}", value, unit);
 }
 
 std::string ranking_text(const SearchSummary& search) {

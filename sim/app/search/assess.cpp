@@ -38,8 +38,13 @@ std::string bound_text(const LowerBound& bound, const Machine& machine) {
     return fmt::format("at least {} a step: from {} on {} of {} have to cross",
                        format_time(bound.step_time_s), format_time(bound.link->free_until_s),
                        machine.links[bound.link->link].name, format_bytes(bound.link->bytes));
-  return fmt::format("at least {} a step, {} of them computing, even if no message had to wait for another",
-                     format_time(bound.step_time_s), format_time(bound.critical_compute_s));
+  if (bound.step_time_s == 0) return "nothing is known of its step beforehand";
+  const std::string computing =
+      bound.critical_compute_s > 0
+          ? fmt::format(", {} of them computing", format_time(bound.critical_compute_s))
+          : "";
+  return fmt::format("at least {} a step{}, even if no message had to wait for another",
+                     format_time(bound.step_time_s), computing);
 }
 
 double an_image(double amount, double images) { return images > 0 ? amount / images : amount; }

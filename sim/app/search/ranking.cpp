@@ -68,7 +68,7 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
     case CandidateState::planned:
     case CandidateState::unknown:
       row.outcome = "unknown";
-      row.reason = "not simulated, the budget is spent: " + candidate.assessment.bound_text;
+      row.reason = "not simulated, the budget is spent: " + bound_text(candidate.assessment, best.result);
       break;
     case CandidateState::pruned:
       row.outcome = "pruned";

@@ -63,7 +63,13 @@ std::string why_pruned(Objective objective, const Assessment& pruned, const RunR
                            : objective == Objective::energy ? "cannot need less energy"
                            : objective == Objective::memory ? "as little memory, but cannot be faster"
                                                             : "cannot be faster";
-  return fmt::format("{}: {}", less, pruned.bound_text);
+  return fmt::format("{}: {}", less, bound_text(pruned, best));
+}
+
+std::string bound_text(const Assessment& assessment, const RunResult& best) {
+  if (assessment.images == best.global_batch) return assessment.bound_text;
+  return fmt::format("{}; its step has {:g} images, the best one's {:g}", assessment.bound_text,
+                     assessment.images, best.global_batch);
 }
 
 std::string why_too_large(const Assessment& assessment) {

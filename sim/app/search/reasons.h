@@ -16,6 +16,9 @@ std::string why_beaten(Objective objective, const RunResult& loser, const RunRes
 /// "cannot beat the best: at least 210 ms a step, ...", and where the objective is another than time, that.
 std::string why_pruned(Objective objective, const Assessment& pruned, const RunResult& best);
 
+/// What a step cannot go below and why, with its images where the best one's step has others.
+std::string bound_text(const Assessment& assessment, const RunResult& best);
+
 /// "does not fit: 18.2 GiB of 16.0 GiB on n0"
 std::string why_too_large(const Assessment& assessment);
 

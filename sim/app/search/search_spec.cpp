@@ -144,7 +144,7 @@ SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster) {
   spec.objective = static_cast<Objective>(map.choice_or("objective", objective_names(), 0));
   spec.objective_pos = map.pos("objective");
   spec.pos = map.pos("candidates");
-  if (map.has("budget")) spec.budget = map.integer("budget", 1, 1'000'000'000);
+  if (map.find("budget")) spec.budget = map.integer("budget", 1, 1'000'000'000);
   std::vector<YamlNode> mappings;
   if (const YamlNode* list = map.find("candidates")) {
     if (!is_sequence(*list) || list->items.empty())

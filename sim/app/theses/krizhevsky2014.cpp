@@ -28,13 +28,12 @@ constexpr std::string_view data = "ring all-reduce", trick = "hybrid: conv batch
 
 ThesisReproduction reproduce_krizhevsky2014(std::size_t jobs) {
   const std::vector<RunResult> runs = run_paper("krizhevsky2014", jobs);
-  ThesisReproduction result{
-      "krizhevsky2014",
-      "Krizhevsky 2014: one weird trick, AlexNet on 8 GPUs behind PCIe",
-      "The fully connected layers have 96 % of the weights. Data parallelism sums their "
-      "gradients and updates them on every GPU; split by neurons, each GPU updates an "
-      "eighth of them, and their inputs are sent instead, which grow with the batch.",
-      {}};
+  ThesisReproduction result = make_thesis(
+      "krizhevsky2014", "Krizhevsky 2014: one weird trick, AlexNet on 8 GPUs behind PCIe",
+      "The fully connected layers have 96 % of the weights. Data parallelism sums their gradients "
+      "and updates them on every GPU; split by neurons, each GPU updates an eighth of them, and "
+      "their inputs are sent instead, which grow with the batch.",
+      "arXiv:1404.5997");
   for (const double batch : {32.0, 128.0}) {
     const RunResult& replicas = find(runs, data, 8, batch);
     const RunResult& hybrid = find(runs, trick, 8, batch);
