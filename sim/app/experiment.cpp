@@ -136,7 +136,7 @@ Training read_training(YamlMap map) {
     dataset.finish();
   }
   if (map.find("anchor")) training.anchor = read_anchor(map.map("anchor"));
-  if (map.has("profile")) training.profile = read_profile(map);
+  if (map.find("profile")) training.profile = read_profile(map);
   map.finish();
   return training;
 }

@@ -34,7 +34,7 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("csv: cells by column, quoted or not; comments and empty lines are left out") {
+TEST_CASE("csv: cells by column, quoted or not, comments and empty lines are left out") {
   const CsvTable table = table_of("# a comment\nsize,name\r\n\n3,\"a, \"\"b\"\"\"\n# another\n4.5,\n");
   REQUIRE(table.rows().size() == 2);
   CHECK(table.text(table.rows()[0], "name") == "a, \"b\"");

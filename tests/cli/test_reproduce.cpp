@@ -11,7 +11,8 @@ using nlohmann::json;
 
 TEST_CASE("reproduce: published measurements are met within the stated tolerances") {
   const Workplace place;
-  const Finished run = place.convoy({"reproduce", "--json"});
+  const Finished run =
+      place.convoy({"reproduce", "single-device", "scaling", "pipelines", "memory", "--json"});
   CHECK(run.exit_code == 0);
   const json report = json::parse(run.out);
   REQUIRE(report["reproductions"].size() == 4);
@@ -117,6 +118,19 @@ TEST_CASE(
   const json& gpus = report["theses"][1]["claims"][1];
   CHECK(gpus["published"] == 2.45);
   CHECK(gpus["low"].get<double>() == doctest::Approx(0.85 * 2.45).epsilon(1e-12));
+}
+
+TEST_CASE("reproduce: elastic sets, queues of jobs and ParDNN as claimed") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "kaist2019", "afs", "qararyah2020", "--json"});
+  CHECK(run.exit_code == 0);
+  const json report = json::parse(run.out);
+  REQUIRE(report["theses"].size() == 3);
+  for (const json& thesis : report["theses"]) {
+    CAPTURE(thesis["name"].get<std::string>());
+    CHECK(thesis["passed"] == true);
+    CHECK(thesis["claims"].size() >= 6);
+  }
 }
 
 TEST_CASE("reproduce: theses as tables") {

@@ -21,12 +21,13 @@ TrainingGraph graph_of(const Model& model, Framework framework, Precision precis
   return build_training_graph(model, options);
 }
 
-/// Bytes of the buffers of a class, with their operations: those an image, and those for any batch.
+/// Bytes of the buffers of a class, the surplus of a memory plan aside, with their operations: those an
+/// image, and those for any batch.
 using Held = std::map<std::string, std::pair<double, std::int64_t>>;
 Held held(const TrainingGraph& graph, MemoryClass memory_class) {
   Held result;
   for (const Buffer& buffer : graph.buffers)
-    if (buffer.memory_class == memory_class) {
+    if (buffer.memory_class == memory_class && buffer.name != "memory plan") {
       CHECK(buffer.born == buffer.dies);
       result[graph.operations[buffer.born].name] = {buffer.bytes_per_image, buffer.bytes_fixed};
     }

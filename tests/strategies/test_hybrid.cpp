@@ -358,7 +358,7 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
         "layout");
 }
 
-TEST_CASE("hybrid: rules may overlap, the last counts; ranges and patterns pass over what cannot follow") {
+TEST_CASE("hybrid: rules may overlap, the last counts, ranges and patterns pass over what cannot follow") {
   const auto layout_of = [](const std::string& strategy, const std::string& layer) {
     const Experiment experiment("alexnet", star(2, "1GB/s", "0us"), strategy, 8);
     for (const LayerGroup& group : experiment.plan().layouts)

@@ -97,7 +97,7 @@ TEST_CASE("convolutions, products, normalization and ReLU of a trace become kern
   CHECK(t.launch_s == doctest::Approx(5e-6).epsilon(1e-9));
 }
 
-TEST_CASE("several runs of a kernel count as their median; precisions stay apart") {
+TEST_CASE("several runs of a kernel count as their median, precisions stay apart") {
   const KinetoTrace t = read(
       trace({op(1, "aten::relu", "[[8, 64, 4, 4]]"), gpu(1, 0, 10), op(2, "aten::relu", "[[8, 64, 4, 4]]"),
              gpu(2, 20, 90), op(3, "aten::relu", "[[8, 64, 4, 4]]"), gpu(3, 120, 12),
@@ -119,7 +119,7 @@ TEST_CASE("kernels without an External id are found over the launch, tf32 by the
   CHECK(t.measurements[0].precision == Precision::tf32);
 }
 
-TEST_CASE("a stride that was not recorded comes from the gradient; without it the operation is passed over") {
+TEST_CASE("a stride that was not recorded comes from the gradient, without it the operation is passed over") {
   const std::string forward = op(1, "aten::cudnn_convolution", convolution_dims);
   const KinetoTrace t = read(
       trace({forward, gpu(1, 0, 400), op(2, "aten::convolution_backward", backward_dims), gpu(2, 500, 900)}));
@@ -142,7 +142,7 @@ TEST_CASE("a gradient's mask tells which gradients were computed") {
   CHECK(with_mask("[True, False, False]") == MeasuredStep::data_gradient);
 }
 
-TEST_CASE("grouped and depthwise convolutions keep their groups; a list of events alone is a trace too") {
+TEST_CASE("grouped and depthwise convolutions keep their groups, a list of events alone is a trace too") {
   const std::string values = R"(["", "", "[1, 1]", "[1, 1]", "[1, 1]", "32"])";
   const std::string events = fmt::format(
       "[{},{}]", op(1, "aten::cudnn_convolution", "[[8, 32, 14, 14], [32, 1, 3, 3]]", values), gpu(1, 0, 40));

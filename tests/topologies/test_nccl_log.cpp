@@ -99,7 +99,7 @@ TEST_CASE("what launchers put before a line is passed over, and hosts are counte
   }
 }
 
-TEST_CASE("without rank lines the ranks follow from busbw over algbw; older logs have no root") {
+TEST_CASE("without rank lines the ranks follow from busbw over algbw, older logs have no root") {
   const std::string rows = ring_rows(4);
   const WrittenFile file(rows, ".log");
   CHECK(read_all_reduce_log(file.path()).ranks == 4);
