@@ -1,36 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "sim/base/csv.h"
+#include "tests/support/working_file.h"
 
 using namespace convoy;
 
 namespace {
 
-/// A file in a folder of this process alone (cases run side by side), which is the working folder meanwhile.
-struct File {
-  const char* name = "test_csv.csv";
-  std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / fmt::format("convoy-csv-{}", ::getpid());
-  explicit File(const std::string& text) {
-    std::filesystem::create_directory(folder);
-    std::filesystem::current_path(folder);
-    std::ofstream(name, std::ios::binary) << text;
-  }
-  ~File() {
-    std::filesystem::current_path(before);
-    std::filesystem::remove_all(folder);
-  }
-};
-
 CsvTable table_of(const std::string& text) {
-  const File file(text);
+  const WorkingFile file("test_csv.csv", text);
   return CsvTable(file.name, {"name", "size", "note"}, {"name"});
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "models/layer_profile.h"
 #include "models/training_graph.h"
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_node.h"
+#include "tests/support/working_file.h"
 
 using namespace convoy;
 
@@ -16,14 +14,8 @@ namespace {
 const std::string header = "layer,inputs,batch,forward_ms,backward_ms,activation_bytes,parameter_bytes\n";
 const std::string image = "input,,2,,,80,\n";
 
-struct File {
-  const char* name = "test_profile.csv";
-  explicit File(const std::string& text) { std::ofstream(name, std::ios::binary) << text; }
-  ~File() { std::remove(name); }
-};
-
 Model model_of(const std::string& rows) {
-  const File file(header + rows);
+  const WorkingFile file("test_profile.csv", header + rows);
   return profiled_model(read_layer_profile(file.name), "net");
 }
 
