@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -134,6 +135,25 @@ int partition(Input& input) {
   return std::cout.flush() ? 0 : 1;
 }
 
+/// Where Open MPI keeps its files. Processes that are no part of a job share a folder otherwise, and one that
+/// ends takes it from another that is about to begin.
+class SessionFolder {
+ public:
+  SessionFolder() : path_((std::filesystem::temp_directory_path() / "convoy-zoltan-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) path_.clear();  // the common one will do, most of the time
+    if (!path_.empty()) setenv("OMPI_MCA_orte_tmpdir_base", path_.c_str(), 1);
+  }
+  ~SessionFolder() {
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
+  }
+  SessionFolder(const SessionFolder&) = delete;
+  SessionFolder& operator=(const SessionFolder&) = delete;
+
+ private:
+  std::string path_;
+};
+
 }  // namespace
 
 int main() {
@@ -147,6 +167,7 @@ int main() {
     setenv(name, value, 1);
   Input input;
   if (!read(input)) return 2;
+  const SessionFolder folder;
   if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS) return 1;
   const int code = partition(input);
   MPI_Finalize();
