@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
+#include <future>
 
 #include "strategies/partition/mapping.h"
 #include "strategies/partition/refinement.h"
@@ -120,6 +122,21 @@ TEST_CASE("Zoltan sends fewer bytes than chance, in balance") {
       CHECK(cut_bytes(dag, placement) < 0.7 * cut_bytes(dag, partition_random(task).placement));
       CHECK(load_imbalance(dag, parts, placement) <= 1.1);
     }
+}
+
+TEST_CASE("runs of Zoltan side by side do not disturb one another") {
+  if (!have_zoltan()) return;
+  const Dag dag = graphs::layered(3, 10, 5).dag();
+  const PartitionTask task = task_of(dag, 2);
+  const Placement alone = partition_zoltan(task).placement;
+  std::vector<std::future<void>> lanes;
+  std::atomic<int> same = 0;
+  for (int lane = 0; lane < 8; ++lane)
+    lanes.push_back(std::async(std::launch::async, [&] {
+      for (int i = 0; i < 12; ++i) same += partition_zoltan(task).placement == alone;
+    }));
+  for (std::future<void>& lane : lanes) CHECK_NOTHROW(lane.get());
+  CHECK(same == 8 * 12);
 }
 
 TEST_CASE("refinement never makes a placement worse, and improves random ones") {
