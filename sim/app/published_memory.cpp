@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 #include "sim/app/experiment.h"
 #include "sim/app/reproduce.h"
 #include "sim/app/simulate.h"
-#include "sim/app/workers.h"
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
-#include "sim/results/json_writer.h"
 
 namespace convoy {
 namespace {
@@ -92,18 +88,7 @@ Reproduction reproduce_memory(std::size_t jobs) {
   for (const MemoryRow& row : rows)
     result.rows.push_back({row.table, row.name, fmt::format("batch {}", row.batch), row.mib, 0, 0, false,
                            row.source, row.disputed, row.fitted});
-  const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
-    return [&row = rows[i]] { return shortest(predict_mib(row)); };
-  };
-  std::string failure;
-  run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done)
-      failure = answer.bytes;
-    else
-      result.rows[i].predicted = std::stod(answer.bytes);
-    result.rows[i].error = result.rows[i].predicted / result.rows[i].published - 1;
-  });
-  if (!failure.empty()) throw std::runtime_error(failure);
+  predict_rows(result, jobs, [&](std::size_t i) { return predict_mib(rows[i]); });
   return result;
 }
 

@@ -156,6 +156,23 @@ Reproduction reproduce_single_device() {
   return result;
 }
 
+void predict_rows(Reproduction& reproduction, std::size_t jobs,
+                  const std::function<double(std::size_t)>& predict) {
+  std::vector<ReproducedRow>& rows = reproduction.rows;
+  std::string failure;
+  const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
+    return [&predict, i] { return shortest(predict(i)); };
+  };
+  run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
+    if (answer.kind != WorkerAnswer::Kind::done)
+      failure = answer.bytes;
+    else
+      rows[i].predicted = std::stod(answer.bytes);
+    rows[i].error = rows[i].predicted / rows[i].published - 1;
+  });
+  if (!failure.empty()) throw std::runtime_error(failure);
+}
+
 Reproduction reproduce_scaling(std::size_t jobs) {
   Reproduction result{"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}};
   const std::vector<ScalingRow> rows = read_scaling();
@@ -172,18 +189,7 @@ Reproduction reproduce_scaling(std::size_t jobs) {
                            row.devices() == 1,
                            row.source,
                            {}});
-  const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
-    return [&row = rows[i], one = of_one.at(rows[i].series())] { return shortest(predict(row, one)); };
-  };
-  std::string failure;
-  run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done)
-      failure = answer.bytes;
-    else
-      result.rows[i].predicted = std::stod(answer.bytes);
-    result.rows[i].error = result.rows[i].predicted / result.rows[i].published - 1;
-  });
-  if (!failure.empty()) throw std::runtime_error(failure);
+  predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
   return result;
 }
 

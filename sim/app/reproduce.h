@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,12 @@ struct Reproduction {
   double worst_error() const;   ///< over those that are not disputed either
   bool passed() const { return mean_error() <= mean_tolerance && worst_error() <= worst_tolerance; }
 };
+
+/// Fills in predictions and errors: `predict` gives the figure of row i, each in a process of its own.
+/// @param jobs processes at a time
+/// @throws std::runtime_error where one failed
+void predict_rows(Reproduction& reproduction, std::size_t jobs,
+                  const std::function<double(std::size_t)>& predict);
 
 /// Times of single kernels, fitted to some and tested on others.
 struct KernelReproduction {
