@@ -19,9 +19,4 @@ std::string_view to_string(KernelKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string_view to_string(Precision precision) {
-  static constexpr std::array<std::string_view, 4> names{"fp32", "tf32", "fp16", "bf16"};
-  return names[static_cast<std::size_t>(precision)];
-}
-
 }  // namespace convoy

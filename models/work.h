@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/base/precision.h"
+
 namespace convoy {
 
 /// The four parts of a training step that an operation can belong to.
@@ -24,13 +26,6 @@ enum class KernelKind : std::uint8_t {
 };
 std::string_view to_string(Phase phase);
 std::string_view to_string(KernelKind kind);
-
-/// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master
-/// weights.
-enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
-std::string_view to_string(Precision precision);
-/// Bytes of an activation or gradient element: 4, or 2 for fp16 and bf16.
-constexpr int element_bytes(Precision p) { return p == Precision::fp16 || p == Precision::bf16 ? 2 : 4; }
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
 

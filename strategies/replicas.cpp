@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "strategies/jitter.h"
+#include "sim/lowering/jitter.h"
 
 namespace convoy {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/lowering/worker_program.h"
 #include "strategies/replicas.h"
-#include "strategies/worker_program.h"
 
 namespace convoy {
 namespace {

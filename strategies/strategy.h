@@ -10,9 +10,9 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/cost_model.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
-#include "topologies/cost_model.h"
 #include "topologies/machine.h"
 
 namespace convoy {

@@ -2,71 +2,16 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "models/work.h"
+#include "sim/base/precision.h"
 #include "sim/base/yaml_map.h"
+#include "topologies/efficiency.h"
 
 namespace convoy {
-
-/// Kernels that reach a like share of a device's peak. Convolutions by geometry, because libraries have an
-/// algorithm for each: 1x1 is a matrix product; 3x3 with stride 1 has Winograd's and square ones from 5x5
-/// with stride 1 have Winograd's and the Fourier transform, all with fewer multiplications than counted, so
-/// that their share may exceed 1; the others (strides, 1x7) have the general algorithm.
-enum class KernelClass : std::uint8_t {
-  convolution_1x1,
-  convolution_3x3,
-  convolution_5x5,
-  convolution_other,
-  convolution_grouped,
-  convolution_depthwise,
-  matmul,
-  normalization,
-  elementwise,
-  pooling,
-  softmax_loss,
-  update,
-  custom,
-};
-inline constexpr std::size_t kernel_class_count = 13;
-inline constexpr std::array<std::string_view, kernel_class_count> kernel_class_names{
-    "convolution_1x1",       "convolution_3x3", "convolution_5x5", "convolution_other", "convolution_grouped",
-    "convolution_depthwise", "matmul",          "normalization",   "elementwise",       "pooling",
-    "softmax_loss",          "update",          "custom"};
-KernelClass kernel_class(const Work& work);
-
-/// What share of a device's peak and bandwidth kernels reach. The neutral value (all 1, halves 0) is the
-/// roofline. For a product of M x K by K x N (a convolution is one, see cost_model.h) the share of peak is
-///   compute[class] phase[phase] N/(N + half_outputs) K/(K + half_reduction) M/(M + half_rows)
-/// with halves of its own for the weight gradient, which sums over M, and three rules of the libraries
-/// (docs/cost_model.md): strided data gradients, Winograd's algorithm, channels for tensor cores.
-struct Efficiency {
-  std::array<double, kernel_class_count> compute;  ///< share of peak of a large forward kernel; may exceed 1
-  std::array<double, kernel_class_count> bandwidth;  ///< share of bandwidth
-  std::array<double, 4> phase;                       ///< by Phase, relative to forward
-  double half_outputs = 0;                           ///< output channels at which half the peak is reached
-  double half_reduction = 0;  ///< length of the dot products at which half the peak is reached
-  double half_rows = 0;       ///< output pixels of all images at which half the peak is reached
-  double half_weight_outputs = 0, half_weight_reduction = 0, half_weight_rows = 0;  ///< of weight gradients
-  double half_matmul_rows = 0;       ///< rows, in every phase, of linear layers and other plain products
-  double strided_data_gradient = 1;  ///< factor on the share of data gradients of strided convolutions
-  /// Where above 0, 3x3 convolutions with stride 1 run on the faster of two algorithms: Winograd's, with the
-  /// share of convolution_3x3 times C/(C + half_winograd) for input and for output channels, and the general
-  /// one, with the share of convolution_other. 0: convolution_3x3 is the share, whatever the algorithm.
-  double half_winograd = 0;
-  double unaligned = 1;  ///< factor on the share of products whose channels do not fit the tensor cores
-  /// Allowed shares. Above: Winograd's F(4x4, 3x3) saves a factor of 4 (Lavin and Gray, arXiv:1509.09308,
-  /// section 4).
-  static constexpr double min_share = 1e-6, max_share = 4.0;
-  explicit Efficiency(double everywhere = 1.0);
-  bool operator==(const Efficiency&) const = default;
-};
 
 /// A kind of device: a GPU, a CPU used for computing, a mobile GPU. From topologies/catalog/devices/NAME.yaml
 /// or inline.

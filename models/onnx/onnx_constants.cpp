@@ -45,7 +45,7 @@ double apply(std::string_view op, double a, double b, bool whole) {
   return std::pow(a, b);
 }
 
-constexpr std::array<std::string_view, 10> binary{"Add", "Sub", "Mul", "Div",   "Min",
+constexpr std::array<std::string_view, 10> foldable_binaries{"Add", "Sub", "Mul", "Div",   "Min",
                                                   "Max", "Mod", "Pow", "Equal", "Greater"};
 
 Result fold_binary(const OnnxNode& node, const OnnxConstant& a, const OnnxConstant& b) {
@@ -345,7 +345,7 @@ std::optional<OnnxConstant> fold(const OnnxNode& node, const std::vector<const O
       if ((*first.values)[i] == 0) (*result.values)[i] = (*inputs[2]->values)[i];
     return result;
   }
-  if (std::find(binary.begin(), binary.end(), op) != binary.end() && second)
+  if (std::find(foldable_binaries.begin(), foldable_binaries.end(), op) != foldable_binaries.end() && second)
     return fold_binary(node, first, *inputs[1]);
   if (op == "Less" && second) return fold_binary(node, first, *inputs[1]);
   return fold_unary(node, first);

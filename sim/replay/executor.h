@@ -4,12 +4,12 @@
 #include <optional>
 #include <vector>
 
+#include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 #include "sim/replay/replay.h"
-#include "topologies/cost_model.h"
 #include "topologies/machine.h"
 
 namespace convoy {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
-#include "topologies/cost_model.h"
 #include "topologies/machine.h"
 
 namespace convoy {

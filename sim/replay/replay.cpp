@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "sim/plan/ledger.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/executor.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
-#include "sim/replay/ledger.h"
 
 namespace convoy {
 namespace {

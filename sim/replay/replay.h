@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
-#include "topologies/cost_model.h"
 #include "topologies/machine.h"
 
 namespace convoy {

@@ -5,13 +5,13 @@
 
 #include <limits>
 
-#include "strategies/collectives.h"
+#include "sim/collectives/collectives.h"
+#include "sim/lowering/buckets.h"
+#include "sim/lowering/compression.h"
+#include "sim/lowering/worker_program.h"
 #include "strategies/data_parallel/all_reduce_options.h"
-#include "strategies/data_parallel/buckets.h"
-#include "strategies/data_parallel/compression.h"
 #include "strategies/data_parallel/sharded_states.h"
 #include "strategies/replicas.h"
-#include "strategies/worker_program.h"
 
 namespace convoy {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "sim/base/input_error.h"
+#include "sim/collectives/collectives.h"
+#include "sim/lowering/compression.h"
 #include "sim/plan/plan.h"
-#include "strategies/collectives.h"
-#include "strategies/data_parallel/compression.h"
 #include "strategies/replicas.h"
 
 namespace convoy {

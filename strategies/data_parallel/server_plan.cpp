@@ -7,9 +7,9 @@
 #include <map>
 #include <optional>
 
+#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/worker_program.h"
 #include "strategies/data_parallel/service_plan.h"
-#include "strategies/plan_ops.h"
-#include "strategies/worker_program.h"
 
 namespace convoy {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/data_parallel/compression.h"
+#include "sim/lowering/compression.h"
 #include "strategies/data_parallel/shards.h"
 #include "strategies/replicas.h"
 #include "strategies/strategy.h"

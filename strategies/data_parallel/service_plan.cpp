@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strategies/jitter.h"
+#include "sim/lowering/jitter.h"
 
 namespace convoy {
 namespace {

@@ -8,9 +8,9 @@
 #include <map>
 #include <utility>
 
-#include "strategies/data_parallel/buckets.h"
-#include "strategies/plan_ops.h"
-#include "strategies/worker_program.h"
+#include "sim/lowering/buckets.h"
+#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/worker_program.h"
 
 namespace convoy {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "strategies/data_parallel/buckets.h"
+#include "sim/lowering/buckets.h"
 
 namespace convoy {
 namespace {

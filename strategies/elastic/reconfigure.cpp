@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "strategies/collectives.h"
+#include "sim/collectives/collectives.h"
 
 namespace convoy {
 namespace {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <set>
 
+#include "sim/lowering/jitter.h"
+#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/worker_program.h"
 #include "strategies/filter_parallel/filter_shares.h"
-#include "strategies/jitter.h"
-#include "strategies/plan_ops.h"
 #include "strategies/replicas.h"
-#include "strategies/worker_program.h"
 
 namespace convoy {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "strategies/plan_ops.h"
+#include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 namespace {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "strategies/data_parallel/buckets.h"
+#include "sim/lowering/buckets.h"
 
 namespace convoy {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/collectives.h"
+#include "sim/collectives/collectives.h"
 #include "strategies/hybrid/hybrid_schedule.h"
 #include "strategies/strategy.h"
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "sim/lowering/plan_ops.h"
 #include "strategies/hybrid/hybrid_work.h"
-#include "strategies/plan_ops.h"
 #include "strategies/replicas.h"
 
 namespace convoy {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strategies/plan_ops.h"
+#include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 namespace {

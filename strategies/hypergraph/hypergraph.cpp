@@ -8,13 +8,13 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/lowering/jitter.h"
+#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/worker_program.h"
 #include "strategies/hypergraph/micro_batch_order.h"
 #include "strategies/hypergraph/node_program.h"
-#include "strategies/jitter.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
-#include "strategies/plan_ops.h"
 #include "strategies/replicas.h"
-#include "strategies/worker_program.h"
 
 namespace convoy {
 namespace {

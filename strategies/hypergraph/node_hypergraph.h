@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/training_graph.h"
-#include "strategies/hypergraph/hypergraph_partition.h"
+#include "strategies/partition/hypergraph_partition.h"
 
 namespace convoy {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "models/memory_rules.h"
-#include "strategies/plan_ops.h"
+#include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 namespace {

@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "strategies/jitter.h"
+#include "sim/lowering/jitter.h"
+#include "sim/lowering/plan_ops.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/report.h"
-#include "strategies/plan_ops.h"
 #include "strategies/single.h"
 
 namespace convoy {

@@ -28,7 +28,7 @@ struct PipelineOptions {
   std::int64_t micro_batches;
   PipelineSchedule schedule;
   Weights weights;
-  PartitionMethod partition;
+  StageCut partition;
   std::vector<std::pair<std::string, SourcePos>>
       begins;  ///< `begins`: first layer of each stage but the first
   Recompute recompute;
@@ -91,7 +91,7 @@ class Pipeline : public Strategy {
     counts.stages = options_.stages.value_or(devices / counts.replicas);
     if (!options_.stage_replicas.empty()) check_stage_replicas(devices);
     counts.spread = !options_.stage_replicas.empty() ||
-                    (!options_.replicas && options_.partition == PartitionMethod::optimal &&
+                    (!options_.replicas && options_.partition == StageCut::optimal &&
                      options_.begins.empty() && counts.stages < devices);
     if (!counts.spread && counts.stages * counts.replicas != devices)
       throw InputError(
@@ -269,8 +269,8 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
     map.fail("weights",
              fmt::format("{} needs schedule: 1f1b; the others run the pipeline empty for each update",
                          weights_names[static_cast<std::size_t>(options.weights)]));
-  options.partition = static_cast<PartitionMethod>(
-      map.choice_or("partition", partition_method_names, static_cast<std::size_t>(PartitionMethod::optimal)));
+  options.partition = static_cast<StageCut>(
+      map.choice_or("partition", partition_method_names, static_cast<std::size_t>(StageCut::optimal)));
   if (const YamlNode* begins = map.find("begins")) {
     if (map.has("partition"))
       map.fail("begins", "says where stages begin, and so does partition: give one of them");

@@ -190,13 +190,13 @@ std::vector<StageChoice> optimal(const PipelineCosts& costs) {
 
 }  // namespace
 
-std::vector<StageChoice> partition_pipeline(PartitionMethod method, const PipelineCosts& costs) {
+std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs) {
   switch (method) {
-    case PartitionMethod::even:
+    case StageCut::even:
       return even(costs);
-    case PartitionMethod::balanced:
+    case StageCut::balanced:
       return balanced(costs);
-    case PartitionMethod::optimal:
+    case StageCut::optimal:
       break;
   }
   return optimal(costs);

@@ -8,7 +8,7 @@
 
 namespace convoy {
 
-enum class PartitionMethod : std::uint8_t { even, balanced, optimal };
+enum class StageCut : std::uint8_t { even, balanced, optimal };
 inline const std::vector<std::string> partition_method_names{"even", "balanced", "optimal"};
 
 /// Cuts a pipeline into its shape's number of stages.
@@ -23,6 +23,6 @@ inline const std::vector<std::string> partition_method_names{"even", "balanced",
 /// (Narayanan et al., SOSP 2019, section 3.1), with the whole step instead of the slowest stage alone. Empty
 /// where no number of slots that a stage may take adds up to all of them (slots_allowed).
 /// @pre stages <= units, stages <= slots; stages == slots for even and balanced without stage_slots
-std::vector<StageChoice> partition_pipeline(PartitionMethod method, const PipelineCosts& costs);
+std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs);
 
 }  // namespace convoy

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "strategies/jitter.h"
+#include "sim/lowering/jitter.h"
 
 namespace convoy {
 namespace {

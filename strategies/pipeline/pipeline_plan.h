@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "strategies/collectives.h"
+#include "sim/collectives/collectives.h"
 #include "strategies/pipeline/pipeline_costs.h"
 #include "strategies/pipeline/stages.h"
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
 #include "sim/replay/replay.h"
-#include "topologies/cost_model.h"
 #include "topologies/machine.h"
 
 namespace convoy::lab {

@@ -9,7 +9,7 @@
 #include <map>
 #include <numeric>
 
-#include "sim/replay/ledger.h"
+#include "sim/plan/ledger.h"
 #include "tests/laws/pipelines.h"
 
 using namespace convoy;

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "sim/replay/ledger.h"
+#include "sim/plan/ledger.h"
 #include "tests/laws/pipelines.h"
 
 using namespace convoy;

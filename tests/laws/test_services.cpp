@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "strategies/jitter.h"
+#include "sim/lowering/jitter.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;

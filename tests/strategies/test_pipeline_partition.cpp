@@ -127,7 +127,7 @@ void check_optimal(const Problem& problem) {
     best = std::min(best, costs.step_s(stages));
     if (costs.fits(stages)) best_that_fits = std::min(best_that_fits, costs.step_s(stages));
   });
-  const std::vector<StageChoice> found = partition_pipeline(PartitionMethod::optimal, costs);
+  const std::vector<StageChoice> found = partition_pipeline(StageCut::optimal, costs);
   if (cuts == 0) {
     CHECK(found.empty());
     return;
@@ -204,7 +204,7 @@ TEST_CASE("balanced has the smallest slowest stage of all cuts, and of those wit
     for_all_cuts(costs, [&](const std::vector<StageChoice>& stages) {
       best = std::min(best, slowest_and_messages(stages));
     });
-    const auto found = slowest_and_messages(partition_pipeline(PartitionMethod::balanced, costs));
+    const auto found = slowest_and_messages(partition_pipeline(StageCut::balanced, costs));
     CHECK(found.first == best.first);
     CHECK(found.second == doctest::Approx(best.second).epsilon(1e-12));
   }
@@ -217,7 +217,7 @@ TEST_CASE("even gives 11 units to 4 stages as 3, 3, 3, 2") {
   problem.units = find_units(problem.graph);
   problem.shape.stages = 4;
   problem.shape.slots = {{0}, {0}, {0}, {0}};
-  CHECK(partition_pipeline(PartitionMethod::even, problem.costs()) ==
+  CHECK(partition_pipeline(StageCut::even, problem.costs()) ==
         std::vector<StageChoice>{{0, 1}, {3, 1}, {6, 1}, {9, 1}});
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/input_error.h"
-#include "strategies/jitter.h"
+#include "sim/lowering/jitter.h"
 #include "strategies/strategy.h"
 #include "tests/support/lab.h"
 

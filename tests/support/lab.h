@@ -6,10 +6,10 @@
 #include "models/model.h"
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/costs/cost_model.h"
 #include "sim/replay/replay.h"
 #include "strategies/strategy.h"
 #include "topologies/cluster.h"
-#include "topologies/cost_model.h"
 
 namespace convoy::lab {
 

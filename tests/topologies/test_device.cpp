@@ -90,7 +90,8 @@ TEST_CASE("an efficiency mapping names kinds, the rest is its default") {
   CHECK(bandwidth(fp32, KernelClass::elementwise) == 0.5);
   CHECK(compute(fp32, KernelClass::custom) == 1.0);
   CHECK(bandwidth(fp32, KernelClass::custom) == 1.0);
-  CHECK(fp32.phase == std::array<double, 4>{1, 1, 0.8, 1});
+  CHECK(fp32.data_gradient == 1);
+  CHECK(fp32.weight_gradient == 0.8);
   CHECK(fp32.half_rows == 100);
   // Where they are not given, weight gradients and plain products have the rows of all.
   CHECK(fp32.half_weight_rows == 100);

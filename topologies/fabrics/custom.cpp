@@ -13,7 +13,7 @@ namespace {
 
 /// Hosts and switches together: the ways from every host are worked out when the machine is built.
 constexpr std::size_t max_vertices = 2048;
-constexpr std::size_t max_cables = 16'384;
+constexpr std::size_t max_listed_cables = 16'384;
 
 class CustomRoutes final : public FabricRoutes {
  public:
@@ -73,8 +73,8 @@ class CustomFabric final : public Fabric {
     if (hosts.size() + switches_.size() > max_vertices)
       fail(fmt::format("{} hosts and {} switches; a custom fabric may have {} together", hosts.size(),
                        switches_.size(), max_vertices));
-    if (cables_.size() > max_cables)
-      fail(fmt::format("{} cables; a custom fabric may have {}", cables_.size(), max_cables));
+    if (cables_.size() > max_listed_cables)
+      fail(fmt::format("{} cables; a custom fabric may have {}", cables_.size(), max_listed_cables));
     std::map<std::string, std::uint32_t> vertices;
     for (const FabricHost& host : hosts) vertices.emplace(host.name, vertices.size());
     for (const std::string& name : switches_)

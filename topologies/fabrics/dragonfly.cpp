@@ -7,7 +7,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t max_count = 4096;
-constexpr std::uint64_t max_cables = 2'000'000;
+constexpr std::uint64_t max_router_cables = 2'000'000;
 
 struct DragonflyShape {
   std::uint32_t groups = 0, routers = 0, hosts = 0;  ///< routers of a group, hosts of a router
@@ -112,8 +112,8 @@ std::shared_ptr<const Fabric> read_dragonfly_fabric(YamlMap& map) {
   shape.global_latency_s = map.quantity_or("global_latency", Dimension::time, 0);
   const auto pairs = [](std::uint64_t n) { return n * (n - 1) / 2; };
   if (const std::uint64_t cables = shape.groups * pairs(shape.routers) + pairs(shape.groups);
-      cables > max_cables)
-    map.fail(fmt::format("{} cables between routers; at most {} are allowed", cables, max_cables));
+      cables > max_router_cables)
+    map.fail(fmt::format("{} cables between routers; at most {} are allowed", cables, max_router_cables));
   return std::make_shared<DragonflyFabric>(map, nic, shape);
 }
 

@@ -7,7 +7,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t max_ports = 65'536;
-constexpr std::uint64_t max_cables = 2'000'000;
+constexpr std::uint64_t max_switch_cables = 2'000'000;
 
 struct FatTreeShape {
   std::uint32_t hosts_per_leaf = 0;
@@ -88,8 +88,8 @@ class FatTreeFabric final : public Fabric {
                        leaves, shape_.hosts_per_leaf, shape_.max_leaves));
     const std::uint64_t pods = shape_.leaves_per_pod > 0 ? leaves / shape_.leaves_per_pod + 1 : 0;
     if (const std::uint64_t cables = leaves * shape_.spines + pods * shape_.spines * shape_.cores_per_spine;
-        cables > max_cables)
-      fail(fmt::format("{} cables between switches; at most {} are allowed", cables, max_cables));
+        cables > max_switch_cables)
+      fail(fmt::format("{} cables between switches; at most {} are allowed", cables, max_switch_cables));
     return std::make_unique<FatTreeRoutes>(shape_, hosts, links);
   }
 

@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: MIT
-#include "sim/app/commands.h"
-
-int main(int argc, char** argv) { return static_cast<int>(convoy::convoy_main(argc, argv)); }

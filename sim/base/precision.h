@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace convoy {
+
+/// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master
+/// weights.
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
+std::string_view to_string(Precision precision);
+/// Bytes of an activation or gradient element: 4, or 2 for fp16 and bf16.
+constexpr int element_bytes(Precision p) { return p == Precision::fp16 || p == Precision::bf16 ? 2 : 4; }
+
+}  // namespace convoy

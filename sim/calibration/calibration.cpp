@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "sim/calibration/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+
+#include "sim/base/data_path.h"
+
+namespace convoy {
+namespace {
+
+AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const std::vector<Work>& works) {
+  AccuracyRow row;
+  row.device = m.device;
+  row.model = m.model.empty() ? m.kernel : m.layer.empty() ? m.model : m.model + " " + m.layer;
+  row.batch = m.batch;
+  row.precision = to_string(m.precision);
+  row.published = m.images_per_s;
+  double seconds = 0;
+  for (const Work& work : works) seconds += operation_time_s(work, m.batch, m.precision, device);
+  if (m.without_launch) seconds -= device.launch_overhead_s * static_cast<double>(works.size());
+  row.predicted = m.batch / seconds;
+  row.error = row.predicted / row.published - 1;
+  row.framework = m.framework;
+  row.source = m.source;
+  row.role = m.fit ? "fit" : "test";
+  row.note = m.note;
+  row.kind = m.kernel.substr(0, m.kernel.find(' '));
+  return row;
+}
+
+void require_precision(const Measurement& m, const DeviceType& device) {
+  if (!device.runs(m.precision))
+    throw InputError(m.pos, fmt::format("{} has no peak for {}", device.name, to_string(m.precision)));
+}
+
+bool does_something(const std::vector<Work>& works) {
+  return std::any_of(works.begin(), works.end(), [](const Work& w) {
+    return w.flops_per_image > 0 || w.flops_fixed > 0 || w.bytes_per_image > 0 || w.bytes_fixed > 0;
+  });
+}
+
+// A share that no kernel can reach tells of a wrong unit, batch or device, not of an efficiency.
+void require_plausible(const DeviceType& device, const SourcePos& profile) {
+  for (const Efficiency& e : device.efficiency)
+    for (std::size_t c = 0; c < kernel_class_count; ++c)
+      for (const double share : {e.compute[c], e.bandwidth[c]})
+        if (!(share >= Efficiency::min_share && share <= Efficiency::max_share))
+          throw InputError(
+              profile, fmt::format("{} would have to run {} at {:.3g} times {}: check images_per_s, batch "
+                                   "and device of its rows",
+                                   device.name, kernel_class_names[c], share,
+                                   share == e.compute[c] ? "its peak" : "its bandwidth"));
+}
+
+// Standard deviation of log(time) that the fit allows for. Parts of a step are noisier and harder to compare
+// (start-up, other algorithms) than whole networks.
+constexpr double network_spread = 0.05, part_spread = 0.2;
+
+void add_once(std::vector<Precision>& list, Precision precision) {
+  if (std::find(list.begin(), list.end(), precision) == list.end()) list.push_back(precision);
+}
+
+}  // namespace
+
+CalibrationReport calibrate(const std::vector<Measurement>& measurements, const std::string& device_name,
+                            const SourcePos& pos, double launch_s) {
+  CalibrationReport report;
+  report.device = load_device(device_name, pos);
+  std::vector<std::pair<const Measurement*, std::vector<Work>>> ours;
+  std::vector<Observation> parts, networks;
+  Belief belief;
+  belief.launch_s = launch_s;
+  for (const Measurement& m : measurements) {
+    if (m.device != device_name) continue;
+    require_precision(m, report.device);
+    ours.emplace_back(&m, measured_work(m));
+    const std::vector<Work>& works = ours.back().second;
+    if (!does_something(works)) throw InputError(m.pos, "what was measured computes and moves nothing");
+    if (!m.fit) continue;
+    if (m.whole_network())
+      networks.push_back({works, m.batch, m.precision, m.seconds(), network_spread, false, false});
+    else
+      parts.push_back({works, m.batch, m.precision, m.seconds(), part_spread, true, m.without_launch});
+  }
+  if (parts.empty() && networks.empty())
+    throw InputError(pos, fmt::format("holds no row with device {} and role fit", device_name));
+  // Kernels and layers first: they tell how efficiency goes with size. Networks then move it to what a
+  // framework reaches in a whole step.
+  report.device = fit_efficiencies(report.device, parts, belief);
+  if (!networks.empty()) {
+    for (const Observation& o : parts) add_once(belief.precisions, o.precision);
+    if (!parts.empty()) belief.launch_s = report.device.launch_overhead_s;
+    belief.device = report.device;
+    report.device = fit_efficiencies(report.device, networks, belief);
+  }
+  const double fitted = static_cast<double>(parts.size() + networks.size());
+  require_plausible(report.device, pos);
+  report.yaml = efficiency_yaml(report.device);
+  for (const auto& [m, works] : ours) {
+    report.rows.push_back(accuracy_row(*m, report.device, works));
+    if (!m->fit) continue;
+    report.mean_error += std::abs(report.rows.back().error) / fitted;
+    report.worst_error = std::max(report.worst_error, std::abs(report.rows.back().error));
+  }
+  return report;
+}
+
+namespace {
+
+template <class Wanted>
+std::vector<AccuracyRow> accuracy(const std::string& profile, Wanted wanted) {
+  std::map<std::string, DeviceType> devices;
+  std::vector<AccuracyRow> rows;
+  for (const Measurement& m : read_measurements(profile)) {
+    if (!wanted(m)) continue;
+    if (!devices.contains(m.device)) devices.emplace(m.device, load_device(m.device, m.pos));
+    const DeviceType& device = devices.at(m.device);
+    require_precision(m, device);
+    rows.push_back(accuracy_row(m, device, measured_work(m)));
+  }
+  return rows;
+}
+
+}  // namespace
+
+CalibrationReport calibrate(const std::vector<std::string>& profiles, const std::string& device) {
+  std::vector<Measurement> measurements;
+  for (const std::string& profile : profiles) {
+    std::vector<Measurement> more = read_measurements(profile);
+    std::move(more.begin(), more.end(), std::back_inserter(measurements));
+  }
+  return calibrate(measurements, device, {profiles.at(0), 0, 0});
+}
+
+std::vector<AccuracyRow> single_device_accuracy() {
+  return accuracy(data_path("results/published") + "/single_device.csv", [](const Measurement& m) {
+    return m.whole_network() && (m.step == MeasuredStep::train || m.step == MeasuredStep::forward_backward);
+  });
+}
+
+std::vector<AccuracyRow> kernel_accuracy(const std::string& profile) {
+  return accuracy(profile, [](const Measurement&) { return true; });
+}
+
+}  // namespace convoy

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/calibration/efficiency_fit.h"
+#include "sim/calibration/measurements.h"
+
+namespace convoy {
+
+/// One published or measured speed beside the prediction.
+struct AccuracyRow {
+  std::string device, model;
+  double batch = 0;
+  std::string precision;
+  double published = 0, predicted = 0;  ///< images/s
+  double error = 0;                     ///< predicted / published - 1
+  std::string framework, source, role;  ///< role: "fit" or "test"
+  std::string note;
+  std::string kind;  ///< of kernel: "convolution", "matmul"; "" for what is not a kernel
+};
+
+struct CalibrationReport {
+  DeviceType device;  ///< with the fitted efficiencies
+  std::string yaml;   ///< efficiency_yaml(device)
+  std::vector<AccuracyRow>
+      rows;               ///< every measurement of the device in the profile, with the fitted prediction
+  double mean_error = 0;  ///< of |error| over the rows with role fit
+  double worst_error = 0;
+};
+
+/// Fits the catalogue device `device` to the measurements that are about it and have role fit: first to its
+/// kernels and layers, then, believing the result, to its whole networks.
+/// @param pos where errors that concern them all are reported
+/// @param launch_s launch overhead before any measurement; 0: the typical one
+/// @throws InputError for an unknown device, and when there is no row to fit to.
+CalibrationReport calibrate(const std::vector<Measurement>& measurements, const std::string& device,
+                            const SourcePos& pos, double launch_s = 0);
+
+/// The same, to the rows of profiles. @throws InputError for an unreadable profile, too.
+CalibrationReport calibrate(const std::vector<std::string>& profiles, const std::string& device);
+
+/// Predicts every training throughput of results/published/single_device.csv (whole networks; steps `train`
+/// and `forward_backward`) with the catalogue as it is, in the file's order.
+std::vector<AccuracyRow> single_device_accuracy();
+
+/// Predicts every row of a profile with the catalogue as it is, in the file's order.
+std::vector<AccuracyRow> kernel_accuracy(const std::string& profile);
+
+}  // namespace convoy

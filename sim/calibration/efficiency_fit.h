@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/costs/cost_model.h"
+
+namespace convoy {
+
+/// Work of known duration: what a calibration is fitted to.
+struct Observation {
+  std::vector<Work> works;
+  double images = 0;
+  Precision precision = Precision::fp32;
+  double seconds = 0;
+  double spread = 0.05;  ///< standard deviation of log(seconds) that the fit allows for
+  /// A kernel or layer: beyond `spread`, its error counts linearly, not by its square (smooth L1), since
+  /// single kernels are often far off for reasons of their own.
+  bool has_outliers = false;
+  bool without_launch = false;  ///< `seconds` holds no launch overhead
+};
+
+/// What takes the place of the typical values.
+struct Belief {
+  DeviceType device;                  ///< whose efficiencies count,
+  std::vector<Precision> precisions;  ///< in these precisions
+  double launch_s = 0;                ///< launch overhead; 0: the typical one
+};
+
+/// `device` with the efficiencies and the launch overhead that explain `observations` best: the maximum of
+/// the posterior with log-normal priors around typical values (docs/cost_model.md has them), found with the
+/// Levenberg-Marquardt method. What the observations do not tell stays at its prior. Fits each precision that
+/// is observed; the others get the values of the nearest fitted one.
+/// @param believed what takes the place of the typical values
+DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,
+                            const Belief& believed = Belief());
+
+/// The result as the YAML of a catalogue file: `launch_overhead` and `efficiency`.
+std::string efficiency_yaml(const DeviceType& device);
+
+}  // namespace convoy

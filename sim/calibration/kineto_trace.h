@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/calibration/measurements.h"
+
+namespace convoy {
+
+/// What a trace of PyTorch's profiler tells of one device.
+struct KinetoTrace {
+  /// One a distinct kernel, as in a profile: the median over its runs of the time that its GPU kernels take
+  /// together, without launches (Measurement::without_launch).
+  std::vector<Measurement> measurements;
+  double launch_s = 0;   ///< median pause between two GPU kernels of a stream; 0 where there is none
+  double kernel_s = 0;   ///< all GPU kernels together
+  double matched_s = 0;  ///< of them, those in `measurements`
+  std::vector<std::pair<std::string, double>> others;  ///< operations passed over, by their kernels' time
+};
+
+/// Reads a Chrome trace as torch.profiler writes it with record_shapes=True (export_chrome_trace; not
+/// compressed): operations (category cpu_op, "Input Dims" in their args) and GPU kernels, tied to the
+/// operation that launched them by "External id", or by "correlation" over the launch. Convolutions, linear
+/// layers, batch normalization and ReLU become measurements of `device`.
+/// @throws InputError for what is no such trace, is cut, or holds no operation that can be told.
+KinetoTrace read_kineto_trace(const std::string& file, const std::string& device);
+
+}  // namespace convoy

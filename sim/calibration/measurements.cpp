@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "sim/calibration/measurements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "models/layer_costs.h"
+#include "models/model.h"
+#include "sim/base/csv.h"
+#include "sim/base/names.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::array<std::string_view, 6> step_names{"train",    "forward_backward", "forward",
+                                                     "backward", "data_gradient",    "weight_gradient"};
+constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, Precision::fp16,
+                                              Precision::bf16};
+template <class Names>
+std::size_t choice(const CsvTable& table, const CsvRow& row, std::string_view column, const Names& allowed,
+                   std::string_view fallback) {
+  const CsvCell* cell = table.find(row, column);
+  const std::string_view word = cell ? std::string_view(cell->text) : fallback;
+  const auto found = std::find(allowed.begin(), allowed.end(), word);
+  if (found == allowed.end()) {
+    const std::vector<std::string> words(allowed.begin(), allowed.end());
+    throw InputError(
+        cell ? cell->pos : row.front().pos,
+        fmt::format("{}: '{}' is not one of {}{}", column, word, list_of(words), suggestion(word, words)));
+  }
+  return static_cast<std::size_t>(found - allowed.begin());
+}
+
+Measurement read_row(const CsvTable& columns, const CsvRow& row) {
+  std::array<std::string_view, 4> precision_names;
+  for (std::size_t i = 0; i < precisions.size(); ++i) precision_names[i] = to_string(precisions[i]);
+  Measurement m;
+  m.pos = row.front().pos;
+  m.device = columns.text(row, "device");
+  if (m.device.empty()) throw InputError(m.pos, "device: expected a name, found nothing");
+  m.model = columns.text(row, "model");
+  m.layer = columns.text(row, "layer");
+  m.kernel = columns.text(row, "kernel");
+  if (m.model.empty() == m.kernel.empty())
+    throw InputError(m.pos, "give either a model or a kernel, and not both");
+  m.batch = columns.number(row, "batch", true);
+  m.precision = precisions[choice(columns, row, "precision", precision_names, "fp32")];
+  m.step = static_cast<MeasuredStep>(choice(columns, row, "step", step_names, ""));
+  m.framework = columns.text(row, "framework");
+  const bool has_speed = columns.find(row, "images_per_s");
+  if (has_speed && columns.find(row, "time_ms"))
+    throw InputError(m.pos, "give either images_per_s or time_ms, and not both");
+  m.images_per_s = has_speed || !columns.has("time_ms")
+                       ? columns.number(row, "images_per_s", true)
+                       : 1e3 * m.batch / columns.number(row, "time_ms", true);
+  m.fit = choice(columns, row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
+  m.source = columns.text(row, "source");
+  m.note = columns.text(row, "note");
+  return m;
+}
+
+bool covers(MeasuredStep step, Phase phase) {
+  switch (step) {
+    case MeasuredStep::train:
+      return true;
+    case MeasuredStep::forward_backward:
+      return phase != Phase::update;
+    case MeasuredStep::forward:
+      return phase == Phase::forward;
+    case MeasuredStep::backward:
+      return phase == Phase::data_gradient || phase == Phase::weight_gradient;
+    case MeasuredStep::data_gradient:
+      return phase == Phase::data_gradient;
+    case MeasuredStep::weight_gradient:
+      return phase == Phase::weight_gradient;
+  }
+  return false;
+}
+
+TrainingGraph measured_graph(const Measurement& m) {
+  YamlNode node;
+  node.pos = m.pos;
+  YamlNode name;
+  name.kind = YamlNode::Kind::scalar;
+  name.scalar = m.model;
+  name.pos = m.pos;
+  if (m.model.ends_with(".yaml") || m.model.ends_with(".onnx")) {
+    node.kind = YamlNode::Kind::mapping;
+    node.entries.emplace_back(m.model.ends_with(".yaml") ? "file" : "onnx", name);
+  } else {
+    node = name;
+  }
+  return build_training_graph(read_model(node), {m.precision, Optimizer::momentum});
+}
+
+// A number of a kernel's text; 0 where there is none.
+std::int64_t read_count(std::string_view& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0 || value > 1'000'000'000'000) return 0;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+// The numbers of `text` where it has the form of `pattern`, in which # stands for a number above zero.
+std::optional<std::vector<std::int64_t>> match(std::string_view text, std::string_view pattern) {
+  std::vector<std::int64_t> numbers;
+  for (const char c : pattern) {
+    if (c == '#') {
+      numbers.push_back(read_count(text));
+      if (numbers.back() == 0) return std::nullopt;
+    } else {
+      if (text.empty() || text.front() != c) return std::nullopt;
+      text.remove_prefix(1);
+    }
+  }
+  if (!text.empty()) return std::nullopt;
+  // Beyond this no kernel is, and whole numbers overflow.
+  double product = 1;
+  for (const std::int64_t number : numbers) product *= static_cast<double>(number);
+  if (product > 1e17) return std::nullopt;
+  return numbers;
+}
+
+// A layer that reads an image of shape `input`.
+Model model_of(LayerKind kind, Shape input, Shape output) {
+  Model model;
+  model.input = std::move(input);
+  Layer layer;
+  layer.kind = std::move(kind);
+  layer.inputs = {image_input};
+  layer.output = std::move(output);
+  model.layers.push_back(std::move(layer));
+  return model;
+}
+
+Model convolution_model(std::int64_t in, std::int64_t out, Size2 kernel, std::int64_t stride, Size2 size,
+                        std::int64_t groups) {
+  Conv2d conv;
+  conv.out_channels = out;
+  conv.kernel = kernel;
+  conv.stride = {stride, stride};
+  conv.groups = groups;
+  Model model = model_of(conv, {in, size.h * stride, size.w * stride}, {out, size.h, size.w});
+  Layer& layer = model.layers.front();
+  const std::int64_t weights = in / groups * out * kernel.h * kernel.w;
+  layer.parameters = {{"weight", weights}};
+  layer.macs = weights * size.h * size.w;
+  return model;
+}
+
+// A kernel alone is a model of one layer, so that shapes, FLOPs and bytes have one home.
+std::optional<Model> kernel_model(const std::string& text) {
+  if (const auto n = match(text, "convolution #># #x#/# #x#"))
+    return convolution_model((*n)[0], (*n)[1], {(*n)[2], (*n)[3]}, (*n)[4], {(*n)[5], (*n)[6]}, 1);
+  if (const auto n = match(text, "convolution #># #x#/# #x# groups #")) {
+    const std::int64_t groups = (*n)[7];
+    if ((*n)[0] % groups != 0 || (*n)[1] % groups != 0) return std::nullopt;
+    return convolution_model((*n)[0], (*n)[1], {(*n)[2], (*n)[3]}, (*n)[4], {(*n)[5], (*n)[6]}, groups);
+  }
+  if (const auto n = match(text, "matmul #>#")) {
+    Linear linear;
+    linear.out_features = (*n)[1];
+    Model model = model_of(linear, {(*n)[0]}, {(*n)[1]});
+    model.layers.front().parameters = {{"weight", (*n)[0] * (*n)[1]}};
+    model.layers.front().macs = (*n)[0] * (*n)[1];
+    return model;
+  }
+  if (const auto n = match(text, "batch_norm # #x#")) {
+    const Shape shape{(*n)[0], (*n)[1], (*n)[2]};
+    Model model = model_of(Normalization{}, shape, shape);
+    model.layers.front().parameters = {{"weight", (*n)[0]}, {"bias", (*n)[0]}};
+    return model;
+  }
+  if (const auto n = match(text, "relu #")) return model_of(Activation{}, {(*n)[0]}, {(*n)[0]});
+  return std::nullopt;
+}
+
+std::vector<Work> kernel_work(const Measurement& m) {
+  const std::optional<Model> model = kernel_model(m.kernel);
+  if (!model)
+    throw InputError(
+        m.pos,
+        fmt::format("kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' "
+                    "may follow), 'matmul IN>OUT', 'batch_norm CHANNELS HxW' or 'relu VALUES', found '{}'",
+                    m.kernel));
+  const LayerCosts costs = layer_costs(*model, 0);
+  std::vector<Work> works;
+  const auto add = [&](const std::optional<KernelCost>& cost, Phase phase) {
+    if (cost && covers(m.step, phase))
+      works.push_back(layer_work(*model, 0, costs.kernel, *cost, phase, m.precision));
+  };
+  add(costs.forward, Phase::forward);
+  add(costs.data_gradient, Phase::data_gradient);
+  add(costs.weight_gradient, Phase::weight_gradient);
+  return works;
+}
+
+}  // namespace
+
+std::vector<Measurement> read_measurements(const std::string& csv_file) {
+  const CsvTable table(csv_file,
+                       {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework",
+                        "images_per_s", "time_ms", "role", "source", "note"},
+                       {"device", "batch", "step"});
+  if (table.rows().empty()) throw InputError({csv_file, 0, 0}, "holds no measurement");
+  if (!table.has("images_per_s") && !table.has("time_ms"))
+    throw InputError(table.header(), "a column 'images_per_s' or 'time_ms' is missing");
+  if (!table.has("model") && !table.has("kernel"))
+    throw InputError(table.header(), "a column 'model' or 'kernel' is missing");
+  std::vector<Measurement> measurements;
+  for (const CsvRow& row : table.rows()) measurements.push_back(read_row(table, row));
+  return measurements;
+}
+
+std::vector<Work> measured_work(const Measurement& m) {
+  if (!m.kernel.empty()) return kernel_work(m);
+  const TrainingGraph graph = measured_graph(m);
+  std::vector<std::string> names;
+  for (const Layer& layer : graph.model.layers) names.push_back(layer.name);
+  if (!m.layer.empty() && std::find(names.begin(), names.end(), m.layer) == names.end())
+    throw InputError(
+        m.pos, fmt::format("layer: {} has no layer '{}'{}", m.model, m.layer, suggestion(m.layer, names)));
+  std::vector<Work> works;
+  for (const Operation& operation : graph.operations)
+    if (covers(m.step, operation.phase) && (m.layer.empty() || names[operation.layer] == m.layer))
+      works.push_back(operation.work);
+  return works;
+}
+
+}  // namespace convoy

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// The only file that includes CLI11, which is slow to compile.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <new>
+
+#include "sim/base/input_error.h"
+#include "sim/cli/commands.h"
+#include "sim/replay/engine.h"
+#include "sim/run/manifest.h"
+#include "sim/run/output_folder.h"
+#include "sim/run/workers.h"
+
+namespace convoy {
+namespace {
+
+void complain(const std::string& message) {
+  std::string line = message;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  fmt::print(stderr, "{}\n", line);
+}
+
+
+/// The sub-commands and their arguments; `command` is what the command line chose.
+struct CommandLine {
+  CLI::App app{"Simulates distributed training of convolutional networks.", "convoy"};
+  std::function<Exit()> command;
+  RunArguments run;
+  CheckArguments check;
+  ShowArguments show;
+  CalibrateArguments calibrate;
+  ReproduceArguments reproduce;
+  ReportArguments report;
+  PartitionArguments partition;
+
+  CommandLine() {
+    app.require_subcommand(1);
+    app.set_version_flag("--version", [] {
+      return fmt::format("convoy {} (SimGrid {})", version(), Engine::simgrid_version());
+    });
+    app.footer(
+        "Exit codes: 0 done, 1 a check failed, 2 wrong usage or input, 3 does not fit in memory "
+        "(--require-fit), 70 a bug.");
+    add_run();
+    add_check();
+    add_show();
+    add_calibrate();
+    add_reproduce();
+    add_report();
+    add_partition();
+  }
+
+ private:
+  static void add_file(CLI::App* sub, std::string& file) {
+    sub->add_option("FILE", file, "experiment (YAML)")->required();
+  }
+  static void add_settings(CLI::App* sub, std::vector<std::string>& settings) {
+    sub->add_option("--set", settings, "key.path=value: replace a value of the file (several times)")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);
+  }
+  static void add_jobs(CLI::App* sub, std::size_t& jobs) {
+    jobs = all_cores();
+    sub->add_option("--jobs", jobs, "processes at a time (default: all cores)")->check(CLI::Range(1, 4096));
+  }
+
+  void add_run() {
+    CLI::App* sub = app.add_subcommand("run", "simulate an experiment, all points of its sweep");
+    add_file(sub, run.file);
+    add_settings(sub, run.settings);
+    sub->add_option("--out", run.out, "folder for the results (default: runs/EXPERIMENT)");
+    sub->add_flag("--json", run.json, "print results.json only; write a folder only with --out or --trace");
+    add_jobs(sub, run.jobs);
+    sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
+    sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
+    sub->callback([this] { command = [this] { return run_command(run); }; });
+  }
+  void add_check() {
+    CLI::App* sub = app.add_subcommand("check", "read and plan an experiment without simulating it");
+    add_file(sub, check.file);
+    add_settings(sub, check.settings);
+    add_jobs(sub, check.jobs);
+    sub->callback([this] { command = [this] { return check_command(check); }; });
+  }
+  void add_show() {
+    CLI::App* sub = app.add_subcommand("show", "what there is, or one thing in detail");
+    sub->add_option("WHAT", show.what, "what to show")->required()->check(CLI::IsMember(show_subjects()));
+    sub->add_option("NAME", show.name, "one of them in detail; for models also a YAML or ONNX file");
+    CLI::Option* json = sub->add_flag("--json", show.json, "as JSON");
+    sub->add_flag("--dot", show.dot, "a model as a drawing for Graphviz")->excludes(json);
+    CLI::Option* device = sub->add_option("--device", show.device, "a model's time on this device, by layer");
+    sub->add_option("--batch", show.batch, "images a step on it (default: 32)")
+        ->check(CLI::Range(1, 1'000'000))
+        ->needs(device);
+    sub->add_option("--precision", show.precision, "fp32 (default), tf32, fp16 or bf16")->needs(device);
+    sub->callback([this] { command = [this] { return show_command(show); }; });
+  }
+  void add_calibrate() {
+    CLI::App* sub =
+        app.add_subcommand("calibrate", "fit a device's efficiencies, or a link, to measured times");
+    sub->add_option(
+           "PROFILE", calibrate.profiles,
+           "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
+           "nccl-tests' all_reduce_perf")
+        ->required();
+    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
+    sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
+  }
+  void add_reproduce() {
+    CLI::App* sub = app.add_subcommand("reproduce", "predict published measurements and compare");
+    sub->add_option("NAME", reproduce.names, "which of them (default: all)")
+        ->check(CLI::IsMember(reproduction_names()));
+    sub->add_flag("--json", reproduce.json, "as JSON");
+    sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
+  }
+  void add_report() {
+    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    sub->add_option("DIR", report.folder, "folder of the run")->required();
+    sub->callback([this] { command = [this] { return report_command(report); }; });
+  }
+  void add_partition() {
+    CLI::App* sub = app.add_subcommand("partition", "place the operations of a graph on devices");
+    sub->add_option("GRAPH", partition.graph,
+                    "operation graph (JSON, docs/partition.md), or experiment (YAML): its training graph")
+        ->required();
+    sub->add_option("--method", partition.method, "how (default: pardnn)")
+        ->check(CLI::IsMember(partition_method_names()));
+    sub->add_option("--parts", partition.parts, "devices")->required()->check(CLI::Range(1, 1024));
+    sub->add_option("--memory", partition.memory, "memory of a device, such as 16GiB (default: no limit)");
+    sub->add_option("--bandwidth", partition.bandwidth, "between any two devices (default: 130GB/s)");
+    sub->add_option("--latency", partition.latency, "of a message (default: 25us)");
+    sub->add_option("--seed", partition.seed, "of methods that draw (default: 1)");
+    sub->add_flag("--json", partition.json, "as JSON");
+    sub->callback([this] { command = [this] { return partition_command(partition); }; });
+  }
+};
+
+}  // namespace
+
+Exit convoy_main(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, with a message
+  try {
+    CommandLine line;
+    try {
+      line.app.parse(argc, argv);
+    } catch (const CLI::Success& wanted) {  // --help, --version
+      write_stdout([&](std::ostream& out) { line.app.exit(wanted, out, out); });
+      return Exit::done;
+    } catch (const CLI::ParseError& error) {
+      complain(fmt::format("convoy: {} (convoy --help says more)", error.what()));
+      return Exit::bad_input;
+    }
+    return line.command();
+  } catch (const InputError& error) {
+    complain(error.what());
+    return Exit::bad_input;
+  } catch (const OutputError& error) {
+    complain(fmt::format("convoy: {}", error.what()));
+    return Exit::bad_input;
+  } catch (const std::bad_alloc&) {
+    complain("convoy: out of memory");
+    return Exit::bug;
+  } catch (const std::exception& error) {
+    complain(fmt::format("convoy: internal error: {}", error.what()));
+    return Exit::bug;
+  }
+}
+
+}  // namespace convoy

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <ostream>
+
+#include "sim/calibration/calibration.h"
+#include "sim/calibration/kineto_trace.h"
+#include "sim/calibration/nccl_log.h"
+#include "sim/cli/commands.h"
+#include "sim/run/output_folder.h"
+
+namespace convoy {
+namespace {
+
+/// JSON is told by its first character: profiles begin with the name of a column.
+bool is_json(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  char first = 0;
+  stream >> first;
+  return first == '{' || first == '[' || first == '\x1f';
+}
+
+void print_rows(const CalibrationReport& report) {
+  std::map<std::string, std::vector<double>> kernels;  // errors by role and kind
+  for (const AccuracyRow& row : report.rows) {
+    if (!row.kind.empty()) {
+      kernels[fmt::format("{:<6} {}", row.role, row.kind)].push_back(std::abs(row.error));
+      continue;
+    }
+    fmt::print(stderr, "{:<6} {:<24} batch {:<5} {:>9.1f} images/s measured, {:>9.1f} fitted, {:+.1f} %\n",
+               row.role, row.model, row.batch, row.published, row.predicted, 100 * row.error);
+  }
+  for (auto& [name, errors] : kernels) {
+    std::sort(errors.begin(), errors.end());
+    fmt::print(stderr, "{:<19} {:>5} kernels, median error {:.1f} %\n", name, errors.size(),
+               100 * errors[errors.size() / 2]);
+  }
+  fmt::print(stderr, "mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error,
+             100 * report.worst_error);
+}
+
+void print_trace(const KinetoTrace& trace, const std::string& file) {
+  fmt::print(stderr, "{}: {} distinct kernels, {:.0f} % of the GPU's time\n", file, trace.measurements.size(),
+             100 * trace.matched_s / trace.kernel_s);
+  constexpr std::size_t shown = 5;
+  for (std::size_t i = 0; i < std::min(shown, trace.others.size()); ++i)
+    fmt::print(stderr, "  passed over: {} ({:.0f} %)\n", trace.others[i].first,
+               100 * trace.others[i].second / trace.kernel_s);
+}
+
+Exit calibrate_link(const std::string& file) {
+  const AllReduceLog log = read_all_reduce_log(file);
+  const LinkFit link = fit_link(log, file);
+  // In a ring over several hosts every host sends on its NIC what a rank sends on its link.
+  const bool network = log.hosts > 1;
+  const std::string place = network ? fmt::format("{} hosts", log.hosts) : "one host";
+  write_stdout([&](std::ostream& out) {
+    if (network)
+      out << fmt::format("fabric: {{kind: switch, bandwidth: {:.4g}Gbps, latency: {:.3g}us}}\n",
+                         8e-9 * link.bandwidth_Bps, 1e6 * link.latency_s);
+    else
+      out << fmt::format("interconnect: {{kind: nvswitch, bandwidth: {:.4g}GB/s, latency: {:.3g}us}}\n",
+                         1e-9 * link.bandwidth_Bps, 1e6 * link.latency_s);
+  });
+  fmt::print(stderr, "all-reduce of {} ranks on {}, {} sizes: mean error of the fit {:.1f} %\n", log.ranks,
+             place, log.rows.size(), 100 * link.mean_error);
+  return Exit::done;
+}
+
+}  // namespace
+
+Exit calibrate_command(const CalibrateArguments& arguments) {
+  const std::string& first = arguments.profiles.front();
+  if (arguments.device.empty()) {
+    if (arguments.profiles.size() == 1 && looks_like_nccl_log(first)) return calibrate_link(first);
+    throw InputError({first, 0, 0},
+                     "is no log of nccl-tests; say with --device what device a profile or trace is of");
+  }
+  std::vector<Measurement> measurements;
+  double launch_s = 0;
+  for (const std::string& file : arguments.profiles) {
+    std::vector<Measurement> more;
+    if (is_json(file)) {
+      KinetoTrace trace = read_kineto_trace(file, arguments.device);
+      print_trace(trace, file);
+      launch_s = trace.launch_s;
+      more = std::move(trace.measurements);
+    } else {
+      more = read_measurements(file);
+    }
+    std::move(more.begin(), more.end(), std::back_inserter(measurements));
+  }
+  const CalibrationReport report = calibrate(measurements, arguments.device, {first, 0, 0}, launch_s);
+  write_stdout([&](std::ostream& out) { out << report.yaml; });
+  print_rows(report);
+  return Exit::done;
+}
+
+}  // namespace convoy

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/base/input_error.h"
+#include "sim/cli/commands.h"
+#include "sim/results/read_json.h"
+#include "sim/results/read_trace.h"
+#include "sim/results/write_report.h"
+#include "sim/run/output_folder.h"
+
+namespace convoy {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The steps that the report draws, where the folder has a trace. @throws InputError
+std::vector<StepTrace> read_steps(const fs::path& folder, const Results& results) {
+  const std::string file = (folder / "trace.json").string();
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return {};
+  std::vector<StepTrace> traces;
+  for (const std::size_t run : drawn_steps(results)) traces.push_back({run, {}});
+  const auto trace_of = [&](const std::string& process) {
+    return std::find_if(traces.begin(), traces.end(), [&](const StepTrace& trace) {
+      return process.starts_with(trace_prefix(results, trace.run));
+    });
+  };
+  for (TraceProcess& process :
+       read_trace(in, file, [&](const std::string& name) { return trace_of(name) != traces.end(); })) {
+    StepTrace& trace = *trace_of(process.name);
+    process.name.erase(0, trace_prefix(results, trace.run).size());
+    trace.processes.push_back(std::move(process));
+  }
+  return traces;
+}
+
+}  // namespace
+
+Exit report_command(const ReportArguments& arguments) {
+  const fs::path folder = arguments.folder;
+  const std::string file = (folder / "results.json").string();
+  std::ifstream in(file, std::ios::binary);
+  if (!in || fs::is_directory(file))
+    throw InputError({file, 0, 0}, "cannot be opened; `convoy report` takes the folder of a finished run");
+  const Results results = read_json(in, file);
+  const std::vector<StepTrace> traces = read_steps(folder, results);
+  OutputFolder(arguments.folder).write("report.html", [&](std::ostream& out) {
+    write_report(results, traces, out);
+  });
+  write_stdout([&](std::ostream& out) {
+    out << fmt::format("report of {}: {}\n", results.experiment, (folder / "report.html").string());
+  });
+  return Exit::done;
+}
+
+}  // namespace convoy

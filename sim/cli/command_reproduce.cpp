@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <ostream>
+#include <set>
+
+#include "sim/cli/commands.h"
+#include "sim/results/json_writer.h"
+#include "sim/run/output_folder.h"
+#include "sim/run/workers.h"
+#include "sim/studies/reproduce.h"
+#include "sim/studies/theses/thesis.h"
+
+namespace convoy {
+namespace {
+
+struct Entry {
+  const char* name;
+  Reproduction (*run)();
+};
+
+constexpr const char* layers = "layers";
+
+
+constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
+                             Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
+                             Entry{"pipelines", &reproduce_pipelines},
+                             Entry{"memory", [] { return reproduce_memory(all_cores()); }}};
+
+void write_claim(const ThesisReproduction& thesis, const Claim& claim, JsonWriter& json) {
+  json.begin_object(JsonWriter::Style::compact);
+  json.field("claim", claim.what);
+  json.field("setup", claim.setup);
+  json.field("kind", to_string(claim.kind));
+  json.field("unit", claim.unit);
+  json.key("published");
+  claim.published ? json.value(*claim.published) : json.null();
+  json.field("ours", claim.ours);
+  if (claim.kind != Claim::Kind::shown) {
+    if (claim.kind != Claim::Kind::expected) json.field("low", claim.low);
+    json.field("high", claim.high);
+    json.field("passed", claim.passed());
+  }
+  if (!claim.source.empty()) json.field("source", thesis.source_of(claim));
+  json.end_object();
+}
+
+void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
+  json.begin_object();
+  json.field("name", thesis.name);
+  json.field("title", thesis.title);
+  json.field("note", thesis.note);
+  json.field("passed", thesis.passed());
+  json.key("claims");
+  json.begin_array();
+  for (const Claim& claim : thesis.claims) write_claim(thesis, claim, json);
+  json.end_array();
+  json.end_object();
+}
+
+void write_kernels(const KernelReproduction& kernels, JsonWriter& json) {
+  json.begin_object();
+  json.field("tolerance", kernels.tolerance);
+  json.field("passed", kernels.passed());
+  json.key("rows");
+  json.begin_array();
+  for (const KernelAccuracy& row : kernels.rows) {
+    json.begin_object(JsonWriter::Style::compact);
+    json.field("measured_by", row.measured_by);
+    json.field("device", row.device);
+    json.field("precision", row.precision);
+    json.field("kind", row.kind);
+    json.field("fitted", static_cast<std::int64_t>(row.fitted));
+    json.field("fit_median_error", row.fit_error);
+    json.field("tested", static_cast<std::int64_t>(row.tested));
+    json.field("test_median_error", row.test_error);
+    json.field("catalogue_median_error", row.catalogue_error);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+void write_json(const std::vector<Reproduction>& reproductions,
+                const std::optional<KernelReproduction>& kernels,
+                const std::vector<ThesisReproduction>& theses, std::ostream& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("schema", "convoy.reproduction/1");
+  json.key("reproductions");
+  json.begin_array();
+  for (const Reproduction& reproduction : reproductions) {
+    json.begin_object();
+    json.field("name", reproduction.name);
+    json.field("title", reproduction.title);
+    json.field("mean_error", reproduction.mean_error());
+    json.field("worst_error", reproduction.worst_error());
+    json.field("fitted_error", reproduction.fitted_error());
+    json.field("mean_tolerance", reproduction.mean_tolerance);
+    json.field("worst_tolerance", reproduction.worst_tolerance);
+    json.field("passed", reproduction.passed());
+    json.key("rows");
+    json.begin_array();
+    for (const ReproducedRow& row : reproduction.rows) {
+      json.begin_object(JsonWriter::Style::compact);
+      json.field("table", row.table);
+      json.field("model", row.model);
+      json.field("setup", row.setup);
+      json.field("published_" + reproduction.unit, row.published);
+      json.field("predicted_" + reproduction.unit, row.predicted);
+      json.field("error", row.error);
+      json.field("anchor", row.anchor);
+      json.field("fitted", row.fitted);
+      json.field("disputed", row.disputed);
+      json.field("source", row.source);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  if (kernels) {
+    json.key("layers");
+    write_kernels(*kernels, json);
+  }
+  json.key("theses");
+  json.begin_array();
+  for (const ThesisReproduction& thesis : theses) write_thesis(thesis, json);
+  json.end_array();
+  json.end_object();
+  json.raw("\n");
+}
+
+void write_table(const Reproduction& reproduction, std::ostream& out) {
+  std::size_t table_width = 5, model_width = 5, setup_width = 5;
+  for (const ReproducedRow& row : reproduction.rows) {
+    table_width = std::max(table_width, row.table.size());
+    model_width = std::max(model_width, row.model.size());
+    setup_width = std::max(setup_width, row.setup.size());
+  }
+  out << fmt::format("{} ({})\n", reproduction.title, reproduction.name);
+  out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {:>8}\n", "table", table_width, "model",
+                     model_width, "setup", setup_width, "published", "predicted", "error");
+  for (const ReproducedRow& row : reproduction.rows)
+    out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.1f}  {:>9.1f}  {:>8}\n", row.table, table_width,
+                       row.model, model_width, row.setup, setup_width, row.published, row.predicted,
+                       row.anchor ? "anchor"
+                                  : fmt::format("{:+.1f} %{}", 100 * row.error,
+                                                row.fitted             ? " f"
+                                                : row.disputed.empty() ? ""
+                                                                       : " *"));
+  std::set<std::string> reasons;
+  for (const ReproducedRow& row : reproduction.rows)
+    if (!row.disputed.empty()) reasons.insert(row.disputed);
+  if (!reasons.empty())
+    out << "* other measurements contradict it; counts in the mean, not in the worst error:\n";
+  for (const std::string& reason : reasons) out << "  " << reason << '\n';
+  if (std::any_of(reproduction.rows.begin(), reproduction.rows.end(),
+                  [](const ReproducedRow& row) { return row.fitted; }))
+    out << fmt::format(
+        "f a constant is fitted to it; counts in neither error. Mean error of these: {:.1f} %\n",
+        100 * reproduction.fitted_error());
+  out << fmt::format("{}: mean error {:.1f} % (at most {:.0f} %), worst {:.1f} % (at most {:.0f} %): {}\n\n",
+                     reproduction.name, 100 * reproduction.mean_error(), 100 * reproduction.mean_tolerance,
+                     100 * reproduction.worst_error(), 100 * reproduction.worst_tolerance,
+                     reproduction.passed() ? "passed" : "FAILED");
+}
+
+void write_table(const KernelReproduction& kernels, std::ostream& out) {
+  std::size_t width = 6;
+  for (const KernelAccuracy& row : kernels.rows) width = std::max(width, row.device.size());
+  const auto percent = [](double error) { return fmt::format("{:.1f} %", 100 * error); };
+  out << "Times of single kernels: median error of the rows fitted, of others, and of the catalogue on these "
+         "(layers)\n";
+  out << fmt::format("{:<{}}  {:<9}  {:<11}  {:<9}  {:>6}  {:>8}  {:>6}  {:>8}  {:>9}\n", "device", width,
+                     "precision", "kind", "by", "fitted", "error", "tested", "error", "catalogue");
+  for (const KernelAccuracy& row : kernels.rows)
+    out << fmt::format("{:<{}}  {:<9}  {:<11}  {:<9}  {:>6}  {:>8}  {:>6}  {:>8}  {:>9}\n", row.device, width,
+                       row.precision, row.kind, row.measured_by, row.fitted, percent(row.fit_error),
+                       row.tested, percent(row.test_error), percent(row.catalogue_error));
+  out << fmt::format("layers: worst median error of a device's test rows {:.1f} % (at most {:.0f} %): {}\n\n",
+                     100 * kernels.worst(), 100 * kernels.tolerance, kernels.passed() ? "passed" : "FAILED");
+}
+
+/// "-93 +- 4" is told as the range that is accepted.
+std::string verdict_of(const Claim& claim) {
+  if (claim.kind == Claim::Kind::shown) return claim.published ? "no verdict" : "";
+  const std::string range = claim.kind == Claim::Kind::expected
+                                ? fmt::format("at most {:.4g}", claim.high)
+                                : fmt::format("{:.4g} to {:.4g}", claim.low, claim.high);
+  return fmt::format("{}: {}", range, claim.passed() ? "passed" : "FAILED");
+}
+
+std::string error_of(const Claim& claim) {
+  const bool predicted = claim.kind == Claim::Kind::published || claim.kind == Claim::Kind::shown;
+  if (!claim.published || !predicted) return std::string(to_string(claim.kind));
+  if (claim.unit == "%") return fmt::format("{:+.1f} points", claim.ours - *claim.published);
+  return fmt::format("{:+.1f} %", 100 * (claim.ours / *claim.published - 1));
+}
+
+void write_table(const ThesisReproduction& thesis, std::ostream& out) {
+  std::size_t what_width = 5, setup_width = 5, source_width = 6;
+  std::set<std::string> used;
+  for (const Claim& claim : thesis.claims) {
+    what_width = std::max(what_width, claim.what.size());
+    setup_width = std::max(setup_width, claim.setup.size());
+    source_width = std::max(source_width, claim.source.size());
+    used.insert(claim.source);
+  }
+  out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
+  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<{}}  {}\n", "claim", what_width, "setup",
+                     setup_width, "published", "ours", "error", "source", source_width, "accepted");
+  for (const Claim& claim : thesis.claims) {
+    const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
+    std::string row =
+        fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<{}}  {}", claim.what, what_width, claim.setup,
+                    setup_width, claim.published ? figure(*claim.published) : "-", figure(claim.ours),
+                    error_of(claim), claim.source, source_width, verdict_of(claim));
+    row.erase(row.find_last_not_of(' ') + 1);
+    out << row << '\n';
+  }
+  for (const ClaimSource& source : thesis.sources)
+    if (used.contains(source.key)) out << fmt::format("{}: {}\n", source.key, source.text);
+  out << fmt::format("{}: {}\n\n", thesis.name, thesis.passed() ? "passed" : "FAILED");
+}
+
+}  // namespace
+
+std::vector<std::string> reproduction_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  names.emplace_back(layers);
+  for (const ThesisEntry& entry : thesis_entries()) names.emplace_back(entry.name);
+  return names;
+}
+
+Exit reproduce_command(const ReproduceArguments& arguments) {
+  const auto wanted = [&](const char* name) {
+    return arguments.names.empty() ||
+           std::find(arguments.names.begin(), arguments.names.end(), name) != arguments.names.end();
+  };
+  std::vector<Reproduction> reproductions;
+  for (const Entry& entry : entries)
+    if (wanted(entry.name)) reproductions.push_back(entry.run());
+  std::optional<KernelReproduction> kernels;
+  if (wanted(layers)) kernels = reproduce_kernels();
+  std::vector<ThesisReproduction> theses;
+  for (const ThesisEntry& entry : thesis_entries())
+    if (wanted(entry.name)) theses.push_back(entry.run(all_cores()));
+  write_stdout([&](std::ostream& out) {
+    if (arguments.json) return write_json(reproductions, kernels, theses, out);
+    for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);
+    if (kernels) write_table(*kernels, out);
+    for (const ThesisReproduction& thesis : theses) write_table(thesis, out);
+  });
+  const auto passed = [](const auto& made) { return made.passed(); };
+  return std::all_of(reproductions.begin(), reproductions.end(), passed) && (!kernels || kernels->passed()) &&
+                 std::all_of(theses.begin(), theses.end(), passed)
+             ? Exit::done
+             : Exit::check_failed;
+}
+
+}  // namespace convoy

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <tuple>
+
+#include "models/model.h"
+#include "sim/base/names.h"
+#include "sim/base/quantity.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/show_model.h"
+#include "sim/results/json_writer.h"
+#include "sim/run/output_folder.h"
+#include "strategies/strategy.h"
+#include "topologies/catalog.h"
+
+namespace convoy {
+namespace {
+
+using Style = JsonWriter::Style;
+
+/// Where names on the command line stand, for errors and relative files.
+SourcePos argument_pos(const std::string& subject) { return {"show " + subject, 1, 1}; }
+
+/// A list for people: a line a name with what tells it from the others.
+struct Listing {
+  std::vector<std::string> names;
+  std::string (*line)(const std::string& name);
+};
+
+void print_list(std::ostream& out, const Listing& listing, bool as_json) {
+  if (as_json) {
+    JsonWriter json(out);
+    json.begin_array();
+    for (const std::string& name : listing.names) json.value(std::string_view(name));
+    json.end_array();
+    json.raw("\n");
+    return;
+  }
+  std::size_t width = 0;
+  for (const std::string& name : listing.names) width = std::max(width, name.size());
+  for (const std::string& name : listing.names) {
+    const std::string line = listing.line(name);
+    out << (line.empty() ? name : fmt::format("{:<{}}  {}", name, width, line)) << '\n';
+  }
+}
+
+// --- devices
+
+std::string peaks_text(const DeviceType& device) {
+  std::vector<std::string> peaks;
+  for (const auto& [precision, flops] : device.peak_flops)
+    peaks.push_back(fmt::format("{} {:.4g} TFLOPS", to_string(precision), flops / 1e12));
+  return fmt::format("{}", fmt::join(peaks, ", "));
+}
+
+std::string device_line(const std::string& name) {
+  const DeviceType device = load_device(name, argument_pos("devices"));
+  return fmt::format("{:>8}  {:>10}  {}", format_bytes(device.memory_bytes),
+                     format_bandwidth(device.memory_bandwidth_Bps), peaks_text(device));
+}
+
+void show_device(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
+  const DeviceType device = load_device(name, argument_pos("devices"));
+  if (!as_json) {
+    out << fmt::format(
+        "{}: {}\n  peak              {}\n  memory            {} at {}\n  launch overhead   {}\n"
+        "  reserved          {}\n  power             {} W idle, {} W at most\n",
+        device.name, device.title, peaks_text(device), format_bytes(device.memory_bytes),
+        format_bandwidth(device.memory_bandwidth_Bps), format_time(device.launch_overhead_s),
+        device.framework_reserves ? "by the framework" : format_bytes(device.reserved_bytes),
+        device.idle_power_w, device.peak_power_w);
+    for (const auto& [what, source] : device.sources)
+      out << fmt::format("  source of {}: {}\n", what, source);
+    return;
+  }
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("name", device.name);
+  json.field("title", device.title);
+  json.key("peak_flops");
+  json.begin_object(Style::compact);
+  for (const auto& [precision, flops] : device.peak_flops) json.field(to_string(precision), flops);
+  json.end_object();
+  json.field("memory_bytes", device.memory_bytes);
+  json.field("memory_bandwidth_Bps", device.memory_bandwidth_Bps);
+  json.field("launch_overhead_s", device.launch_overhead_s);
+  json.key("reserved_bytes");
+  device.framework_reserves ? json.null() : json.value(device.reserved_bytes);
+  json.field("idle_power_w", device.idle_power_w);
+  json.field("peak_power_w", device.peak_power_w);
+  json.key("sources");
+  json.begin_object();
+  for (const auto& [what, source] : device.sources) json.field(what, source);
+  json.end_object();
+  json.end_object();
+  json.raw("\n");
+}
+
+// --- servers and clusters
+
+std::string devices_text(const ServerSpec& server) {
+  std::vector<std::string> parts;
+  for (const auto& [type, count] : server.devices) parts.push_back(fmt::format("{} x {}", count, type.name));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string price_text(double usd_per_h) {
+  return usd_per_h > 0 ? fmt::format("{:.2f} USD/h", usd_per_h) : "no price";
+}
+
+std::string server_line(const std::string& name) {
+  const ServerSpec server = load_server(name, argument_pos("servers"));
+  return fmt::format("{:<24}  {:>12}  {}", devices_text(server), price_text(server.host.price_usd_per_h),
+                     server.fabric ? server.fabric->text() : "no fabric of its own");
+}
+
+void server_fields(JsonWriter& json, const ServerSpec& server) {
+  json.field("name", server.host.server);
+  json.field("title", server.title);
+  json.key("devices");
+  json.begin_array(Style::compact);
+  for (const auto& [type, count] : server.devices) {
+    json.begin_object();
+    json.field("device", type.name);
+    json.field("count", static_cast<std::int64_t>(count));
+    json.end_object();
+  }
+  json.end_array();
+  json.field("price_usd_per_h", server.host.price_usd_per_h);
+  json.field("host_power_w", server.host.host_power_w);
+  json.field("fabric", server.fabric ? server.fabric->text() : std::string{});
+}
+
+void show_server(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
+  const ServerSpec server = load_server(name, argument_pos("servers"));
+  if (!as_json) {
+    out << fmt::format("{}: {}\n  devices   {}\n  price     {}\n  network   {}\n", name, server.title,
+                       devices_text(server), price_text(server.host.price_usd_per_h),
+                       server.fabric ? server.fabric->text() : "none of its own");
+    return;
+  }
+  JsonWriter json(out);
+  json.begin_object();
+  server_fields(json, server);
+  json.end_object();
+  json.raw("\n");
+}
+
+std::string cluster_line(const std::string& name) {
+  const ClusterSpec cluster = load_cluster(name, argument_pos("clusters"));
+  return fmt::format("{} nodes, {} devices", cluster.node_count(), cluster.device_count());
+}
+
+void show_cluster(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
+  const ClusterSpec cluster = load_cluster(name, argument_pos("clusters"));
+  if (!as_json) {
+    out << fmt::format("{}: {} nodes, {} devices\n", name, cluster.node_count(), cluster.device_count());
+    for (const NodeGroup& group : cluster.groups)
+      out << fmt::format("  {} x {} ({})\n", group.count, cluster.servers[group.server].host.server,
+                         devices_text(cluster.servers[group.server]));
+    if (cluster.fabric) out << fmt::format("  network {}\n", cluster.fabric->text());
+    return;
+  }
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("name", name);
+  json.field("nodes", static_cast<std::int64_t>(cluster.node_count()));
+  json.field("devices", static_cast<std::int64_t>(cluster.device_count()));
+  json.key("servers");
+  json.begin_array();
+  for (const NodeGroup& group : cluster.groups) {
+    json.begin_object();
+    json.field("count", static_cast<std::int64_t>(group.count));
+    server_fields(json, cluster.servers[group.server]);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.raw("\n");
+}
+
+// --- strategies
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const StrategyEntry& entry : strategy_registry()) names.emplace_back(entry.kind);
+  return names;
+}
+
+const StrategyEntry& strategy_entry(const std::string& name) {
+  for (const StrategyEntry& entry : strategy_registry())
+    if (entry.kind == name) return entry;
+  const std::vector<std::string> names = strategy_names();
+  throw InputError(argument_pos("strategies"), fmt::format("unknown strategy '{}'{}; there are {}", name,
+                                                           suggestion(name, names), list_of(names)));
+}
+
+std::string strategy_line(const std::string& name) { return std::string(strategy_entry(name).summary); }
+
+void show_strategy(std::ostream& out, const ShowArguments& arguments) {
+  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
+  const StrategyEntry& entry = strategy_entry(name);
+  if (!as_json) {
+    out << fmt::format("{}: {}\n", entry.kind, entry.summary);
+    for (const StrategyKey& key : entry.keys)
+      out << fmt::format("  {:<18} {}\n  {:<18}   {}\n", key.name, key.values, "", key.meaning);
+    return;
+  }
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("kind", entry.kind);
+  json.field("summary", entry.summary);
+  json.key("keys");
+  json.begin_array();
+  for (const StrategyKey& key : entry.keys) {
+    json.begin_object();
+    json.field("name", key.name);
+    json.field("values", key.values);
+    json.field("meaning", key.meaning);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.raw("\n");
+}
+
+struct Subject {
+  const char* name;
+  std::vector<std::string> (*names)();
+  std::string (*line)(const std::string& name);
+  void (*show)(std::ostream& out, const ShowArguments& arguments);
+};
+
+constexpr std::array subjects{Subject{"models", &zoo_names, &model_line, &show_model},
+                              Subject{"devices", &device_names, &device_line, &show_device},
+                              Subject{"servers", &server_names, &server_line, &show_server},
+                              Subject{"clusters", &cluster_names, &cluster_line, &show_cluster},
+                              Subject{"strategies", &strategy_names, &strategy_line, &show_strategy}};
+
+}  // namespace
+
+std::vector<std::string> show_subjects() {
+  std::vector<std::string> names;
+  for (const Subject& subject : subjects) names.emplace_back(subject.name);
+  return names;
+}
+
+Exit show_command(const ShowArguments& arguments) {
+  const auto subject = std::find_if(subjects.begin(), subjects.end(),
+                                    [&](const Subject& s) { return s.name == arguments.what; });
+  const bool one_model = arguments.what == "models" && !arguments.name.empty();
+  if (!one_model && (arguments.dot || !arguments.device.empty()))
+    throw InputError(argument_pos(arguments.what),
+                     "--dot and --device show one model: convoy show models NAME");
+  write_stdout([&](std::ostream& out) {
+    if (arguments.name.empty())
+      print_list(out, {subject->names(), subject->line}, arguments.json);
+    else
+      subject->show(out, arguments);
+  });
+  return Exit::done;
+}
+
+}  // namespace convoy

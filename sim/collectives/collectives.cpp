@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "sim/collectives/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace convoy {
+namespace {
+
+using Position = std::uint32_t;
+
+/// Binomial reduce of `members` (positions) to their first: in round k, members at odd multiples of 2^k send
+/// to the member 2^k before. Appends to rounds[k].
+void add_binomial_reduce(const std::vector<Position>& members, std::vector<Round>& rounds) {
+  std::size_t k = 0;
+  for (std::size_t distance = 1; distance < members.size(); distance *= 2, ++k) {
+    if (rounds.size() <= k) rounds.push_back({{}, {1.0}, 1});
+    for (std::size_t i = distance; i < members.size(); i += 2 * distance)
+      rounds[k].pairs.emplace_back(members[i], members[i - distance]);
+  }
+}
+
+/// The same rounds backwards, each message the other way: broadcast after reduce, all-gather after
+/// reduce-scatter.
+std::vector<Round> mirrored(const std::vector<Round>& rounds) {
+  std::vector<Round> result(rounds.rbegin(), rounds.rend());
+  for (Round& round : result)
+    for (auto& [from, to] : round.pairs) std::swap(from, to);
+  return result;
+}
+
+void append(std::vector<Round>& rounds, const std::vector<Round>& more) {
+  rounds.insert(rounds.end(), more.begin(), more.end());
+}
+
+/// One message from each member to the next, around each of the rings.
+Round ring_round(const std::vector<std::vector<Position>>& rings, double fraction, std::size_t repeat) {
+  Round round{{}, {fraction}, static_cast<std::uint32_t>(repeat)};
+  for (const std::vector<Position>& ring : rings)
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      round.pairs.emplace_back(ring[i], ring[(i + 1) % ring.size()]);
+  return round;
+}
+
+std::vector<Position> all_positions(std::size_t n) {
+  std::vector<Position> positions(n);
+  for (Position i = 0; i < n; ++i) positions[i] = i;
+  return positions;
+}
+
+Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
+                                const std::vector<std::vector<Position>>& hosts) {
+  std::vector<Round> reduce;
+  std::vector<Position> leaders;
+  for (const std::vector<Position>& host : hosts) {
+    add_binomial_reduce(host, reduce);
+    leaders.push_back(host.front());
+  }
+  Pattern pattern{{ranks}, reduce};
+  pattern.rounds.push_back(
+      ring_round({leaders}, 1.0 / static_cast<double>(leaders.size()), 2 * (leaders.size() - 1)));
+  append(pattern.rounds, mirrored(reduce));
+  return pattern;
+}
+
+/// Half of a hierarchical all-reduce over n hosts with g ranks each: ring rounds inside the hosts, and g ring
+/// rounds of S/g between them, side by side.
+struct HierarchicalRounds {
+  Round inside, between;
+};
+
+HierarchicalRounds hierarchical_rounds(const std::vector<EndpointId>& ranks,
+                                       const std::vector<std::vector<Position>>& hosts,
+                                       const Machine& machine, RingOrder order) {
+  const std::size_t n = hosts.size(), g = hosts.front().size();
+  const auto shares = static_cast<double>(g);
+  HierarchicalRounds result;
+  for (const std::vector<std::vector<Position>>& rings : rings_by_host(ranks, machine, order)) {
+    const Round round = ring_round(rings, 1.0 / (shares * static_cast<double>(rings.size())), g - 1);
+    result.inside.repeat = round.repeat;
+    result.inside.pairs.insert(result.inside.pairs.end(), round.pairs.begin(), round.pairs.end());
+    result.inside.fractions.insert(result.inside.fractions.end(), round.pairs.size(), round.fractions[0]);
+  }
+  result.between = {{}, {1.0 / (shares * static_cast<double>(n))}, static_cast<std::uint32_t>(n - 1)};
+  for (std::size_t local = 0; local < g; ++local)
+    for (std::size_t h = 0; h < n; ++h)
+      result.between.pairs.emplace_back(hosts[h][local], hosts[(h + 1) % n][local]);
+  return result;
+}
+
+bool equal_hosts(const std::vector<std::vector<Position>>& hosts) {
+  return std::all_of(hosts.begin(), hosts.end(),
+                     [&](const auto& host) { return host.size() == hosts.front().size(); });
+}
+
+/// Whether there is no more than one host, or no more than one rank on each: a ring is all there is to do.
+bool flat(const std::vector<std::vector<Position>>& hosts, std::size_t ranks) {
+  return hosts.size() < 2 || hosts.size() == ranks;
+}
+
+/// Rounds of recursive halving of so many `active` positions, a power of two: from the farthest partner on.
+std::vector<Round> halving_rounds(const std::vector<Position>& active) {
+  std::vector<Round> rounds;
+  double fraction = 0.5;
+  for (std::size_t distance = active.size() / 2; distance > 0; distance /= 2, fraction /= 2) {
+    Round round{{}, {fraction}, 1};
+    for (std::size_t i = 0; i < active.size(); ++i) round.pairs.emplace_back(active[i], active[i ^ distance]);
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+/// A reduce-scatter of these ranks, or the all-gather that undoes it.
+std::vector<Round> scatter_rounds(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                                  const Machine& machine, RingOrder order, bool gather) {
+  const std::size_t n = ranks.size();
+  if (n < 2) return {};
+  if (algorithm == AllReduceAlgorithm::halving_doubling) {
+    const std::vector<Round> halving = halving_rounds(all_positions(n));
+    return gather ? mirrored(halving) : halving;
+  }
+  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
+  if (algorithm == AllReduceAlgorithm::ring || flat(hosts, n)) {
+    const std::vector<std::vector<Position>> rings = find_rings(ranks, machine, order);
+    return {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), n - 1)};
+  }
+  const HierarchicalRounds rounds = hierarchical_rounds(ranks, hosts, machine, order);
+  if (gather) return {rounds.between, rounds.inside};
+  return {rounds.inside, rounds.between};
+}
+
+Pattern scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                        const Machine& machine, double bytes, RingOrder order, bool gather) {
+  if (algorithm != AllReduceAlgorithm::automatic)
+    return {{ranks}, scatter_rounds(algorithm, ranks, machine, order, gather)};
+  Pattern best;
+  double best_s = std::numeric_limits<double>::infinity();
+  for (const AllReduceAlgorithm candidate :
+       {AllReduceAlgorithm::ring, AllReduceAlgorithm::halving_doubling, AllReduceAlgorithm::hierarchical}) {
+    if (!why_no_scatter(candidate, ranks, machine).empty()) continue;
+    Pattern pattern{{ranks}, scatter_rounds(candidate, ranks, machine, order, gather)};
+    const double time_s = estimate_s(pattern, machine, bytes);
+    if (time_s >= best_s) continue;
+    best = std::move(pattern);
+    best_s = time_s;
+  }
+  return best;
+}
+
+}  // namespace
+
+Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
+  const std::size_t n = ranks.size();
+  if (n < 2) return {{ranks}, {}};
+  const std::vector<std::vector<Position>> rings = find_rings(ranks, machine, order);
+  return {{ranks}, {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), 2 * (n - 1))}};
+}
+
+Pattern tree_all_reduce(const std::vector<EndpointId>& ranks) {
+  Pattern pattern{{ranks}, {}};
+  add_binomial_reduce(all_positions(ranks.size()), pattern.rounds);
+  append(pattern.rounds, mirrored(pattern.rounds));
+  return pattern;
+}
+
+Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks) {
+  Pattern pattern{{ranks}, {}};
+  const std::size_t n = ranks.size();
+  if (n < 2) return pattern;
+  const std::size_t power = std::bit_floor(n), extra = n - power;
+  std::vector<Position> active;
+  Round fold_in{{}, {1.0}, 1};
+  for (Position i = 0; i < n; ++i) {
+    if (i < 2 * extra && i % 2 == 1)
+      fold_in.pairs.emplace_back(i, i - 1);
+    else
+      active.push_back(i);
+  }
+  std::vector<Round> reduce;
+  if (extra > 0) reduce.push_back(fold_in);
+  append(reduce, halving_rounds(active));
+  pattern.rounds = reduce;
+  append(pattern.rounds, mirrored(reduce));
+  return pattern;
+}
+
+Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                RingOrder order) {
+  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
+  if (flat(hosts, ranks.size())) return ring_all_reduce(ranks, machine, order);
+  if (!equal_hosts(hosts)) return hierarchical_by_leaders(ranks, hosts);
+  const HierarchicalRounds rounds = hierarchical_rounds(ranks, hosts, machine, order);
+  Round between = rounds.between;
+  between.repeat *= 2;
+  return {{ranks}, {rounds.inside, between, rounds.inside}};
+}
+
+Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order) {
+  switch (algorithm) {
+    case AllReduceAlgorithm::ring:
+      return ring_all_reduce(ranks, machine, order);
+    case AllReduceAlgorithm::tree:
+      return tree_all_reduce(ranks);
+    case AllReduceAlgorithm::halving_doubling:
+      return halving_doubling_all_reduce(ranks);
+    case AllReduceAlgorithm::hierarchical:
+      return hierarchical_all_reduce(ranks, machine, order);
+    case AllReduceAlgorithm::automatic:
+      break;
+  }
+  Pattern best = ring_all_reduce(ranks, machine, order);
+  double best_s = estimate_s(best, machine, bytes);
+  for (Pattern& candidate : std::vector<Pattern>{tree_all_reduce(ranks), halving_doubling_all_reduce(ranks),
+                                                 hierarchical_all_reduce(ranks, machine, order)}) {
+    const double time_s = estimate_s(candidate, machine, bytes);
+    if (time_s >= best_s) continue;
+    best = std::move(candidate);
+    best_s = time_s;
+  }
+  return best;
+}
+
+Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                               const Machine& machine, double bytes, RingOrder order) {
+  return scatter_pattern(algorithm, ranks, machine, bytes, order, false);
+}
+
+Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order) {
+  return scatter_pattern(algorithm, ranks, machine, bytes, order, true);
+}
+
+std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine) {
+  if (algorithm == AllReduceAlgorithm::tree)
+    return "a tree has no reduce-scatter or all-gather; use ring, halving_doubling, hierarchical or auto";
+  if (algorithm == AllReduceAlgorithm::halving_doubling && !std::has_single_bit(ranks.size()))
+    return fmt::format(
+        "halving_doubling scatters over a power of two of devices, found {}; use ring, hierarchical or auto",
+        ranks.size());
+  if (algorithm != AllReduceAlgorithm::hierarchical) return "";
+  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
+  if (flat(hosts, ranks.size()) || equal_hosts(hosts)) return "";
+  return "hierarchical scatters over hosts of as many devices each, found different numbers; use ring or "
+         "auto";
+}
+
+double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) {
+  double total_s = 0;
+  std::vector<double> load(machine.links.size(), 0.0);
+  std::vector<LinkId> touched;
+  Route route;
+  for (const Round& round : pattern.rounds) {
+    double latency_s = 0, transfer_s = 0;
+    for (const std::vector<EndpointId>& group : pattern.groups) {
+      for (std::size_t k = 0; k < round.pairs.size(); ++k) {
+        machine.router->route(group[round.pairs[k].first], group[round.pairs[k].second], route);
+        latency_s = std::max(latency_s, route.latency_s);
+        for (const LinkId link : route.links) {
+          if (load[link] == 0) touched.push_back(link);
+          load[link] += bytes * round.fraction(k);
+        }
+      }
+    }
+    for (const LinkId link : touched) {
+      transfer_s = std::max(transfer_s, load[link] / machine.links[link].bandwidth_Bps);
+      load[link] = 0;
+    }
+    touched.clear();
+    total_s += round.repeat * (latency_s + transfer_s);
+  }
+  return total_s;
+}
+
+}  // namespace convoy

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "sim/collectives/rings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+
+namespace convoy {
+namespace {
+
+using Order = std::vector<std::uint32_t>;
+
+/// Cables between few devices, counted in units of the narrowest one.
+class CableGraph {
+ public:
+  CableGraph(const std::vector<EndpointId>& devices, const Machine& machine)
+      : n_(devices.size()), cables_(n_ * n_, 0) {
+    std::vector<double> bandwidth_Bps(n_ * n_, 0.0);
+    double unit_Bps = 0;
+    Route route;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t j = 0; j < n_; ++j) {
+        if (i == j) continue;
+        machine.router->route(devices[i], devices[j], route);
+        if (route.links.size() != 1) continue;
+        const double bandwidth = machine.links[route.links[0]].bandwidth_Bps;
+        bandwidth_Bps[i * n_ + j] = bandwidth;
+        unit_Bps = unit_Bps == 0 ? bandwidth : std::min(unit_Bps, bandwidth);
+      }
+    }
+    if (unit_Bps > 0)
+      for (std::size_t k = 0; k < cables_.size(); ++k)
+        cables_[k] = static_cast<int>(std::floor(bandwidth_Bps[k] / unit_Bps + 1e-9));
+  }
+
+  /// The most edge-disjoint Hamiltonian cycles that a bounded search finds.
+  std::vector<Order> disjoint_cycles() {
+    if (n_ < 3) return {};
+    most_ = *std::max_element(cables_.begin(), cables_.end()) == 0 ? 0 : degree() / 2;
+    Order path{0};
+    std::vector<char> visited(n_, 0);
+    visited[0] = 1;
+    extend(path, visited);
+    return best_;
+  }
+
+ private:
+  static constexpr int search_steps = 200'000;  // DGX-1 meshes need a few hundred
+
+  /// Cables of the device with the fewest: no more than half as many cycles can pass it.
+  std::size_t degree() const {
+    std::size_t least = n_ * 64;
+    for (std::size_t i = 0; i < n_; ++i) {
+      std::size_t sum = 0;
+      for (std::size_t j = 0; j < n_; ++j) sum += static_cast<std::size_t>(cables_[i * n_ + j]);
+      least = std::min(least, sum);
+    }
+    return least;
+  }
+
+  void take(std::size_t i, std::size_t j, int count) {
+    cables_[i * n_ + j] -= count;
+    cables_[j * n_ + i] -= count;
+  }
+
+  void extend(Order& path, std::vector<char>& visited) {
+    if (best_.size() >= most_ || ++steps_ > search_steps) return;
+    const std::size_t last = path.back();
+    if (path.size() == n_) {
+      if (cables_[last * n_] == 0) return;
+      take(last, 0, 1);
+      found_.push_back(path);
+      if (found_.size() > best_.size()) best_ = found_;
+      Order next{0};
+      std::vector<char> fresh(n_, 0);
+      fresh[0] = 1;
+      extend(next, fresh);
+      found_.pop_back();
+      take(last, 0, -1);
+      return;
+    }
+    for (std::uint32_t next = 1; next < n_; ++next) {
+      if (visited[next] || cables_[last * n_ + next] == 0) continue;
+      take(last, next, 1);
+      visited[next] = 1;
+      path.push_back(next);
+      extend(path, visited);
+      path.pop_back();
+      visited[next] = 0;
+      take(last, next, -1);
+    }
+  }
+
+  std::size_t n_;
+  std::vector<int> cables_;
+  std::size_t most_ = 0;
+  int steps_ = 0;
+  std::vector<Order> found_, best_;
+};
+
+double narrowest_Bps(const Machine& machine, EndpointId from, EndpointId to, Route& route) {
+  machine.router->route(from, to, route);
+  double narrowest = std::numeric_limits<double>::infinity();
+  for (const LinkId link : route.links) narrowest = std::min(narrowest, machine.links[link].bandwidth_Bps);
+  return narrowest;
+}
+
+/// Turns a host's cycle so that a ring over several hosts enters and leaves it where the ways to other hosts
+/// are widest, then shortest: near its NIC.
+void begin_and_end_near_nic(Order& cycle, const std::vector<EndpointId>& devices, const Machine& machine) {
+  const std::uint32_t host = machine.devices[devices[0]].host;
+  if (machine.hosts.size() < 2) return;
+  const EndpointId elsewhere = machine.host_endpoint(host == 0 ? 1 : 0);
+  std::vector<std::pair<double, double>> out, in;  // width and minus length, so that more is better
+  Route route;
+  for (const EndpointId device : devices) {
+    const double width_out = narrowest_Bps(machine, device, elsewhere, route);
+    out.emplace_back(width_out, -static_cast<double>(route.links.size()));
+    const double width_in = narrowest_Bps(machine, elsewhere, device, route);
+    in.emplace_back(width_in, -static_cast<double>(route.links.size()));
+  }
+  const auto value = [&](std::size_t first) {
+    const std::uint32_t enters = cycle[first], leaves = cycle[(first + cycle.size() - 1) % cycle.size()];
+    return std::pair{std::min(in[enters].first, out[leaves].first), in[enters].second + out[leaves].second};
+  };
+  std::size_t best = 0;
+  for (std::size_t first = 1; first < cycle.size(); ++first)
+    if (value(first) > value(best)) best = first;
+  std::rotate(cycle.begin(), cycle.begin() + static_cast<std::ptrdiff_t>(best), cycle.end());
+}
+
+/// The rings of one host's devices, as indices into `devices`.
+std::vector<Order> rings_among(const std::vector<EndpointId>& devices, const Machine& machine,
+                               RingOrder order) {
+  std::vector<Order> rings;
+  if (order == RingOrder::mesh)
+    for (Order& cycle : CableGraph(devices, machine).disjoint_cycles()) {
+      begin_and_end_near_nic(cycle, devices, machine);
+      rings.emplace_back(cycle.rbegin(), cycle.rend());
+      rings.push_back(std::move(cycle));
+    }
+  if (!rings.empty()) return rings;
+  Order in_order(devices.size());
+  std::iota(in_order.begin(), in_order.end(), 0u);
+  return {in_order};
+}
+
+Order renamed(const Order& cycle, const Order& positions) {
+  Order result;
+  for (const std::uint32_t i : cycle) result.push_back(positions[i]);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Order> positions_by_host(const std::vector<EndpointId>& ranks, const Machine& machine) {
+  std::vector<Order> hosts;
+  std::unordered_map<std::uint32_t, std::size_t> index;
+  for (std::uint32_t i = 0; i < ranks.size(); ++i) {
+    const auto [it, fresh] = index.emplace(machine.devices[ranks[i]].host, hosts.size());
+    if (fresh) hosts.emplace_back();
+    hosts[it->second].push_back(i);
+  }
+  return hosts;
+}
+
+std::vector<std::vector<Order>> rings_by_host(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                              RingOrder order) {
+  // Equal hosts have equal cables: the search is made once for each type of host and choice of its devices.
+  std::map<std::pair<std::uint32_t, Order>, std::vector<Order>> known;
+  std::vector<std::vector<Order>> result;
+  for (const Order& positions : positions_by_host(ranks, machine)) {
+    const Host& host = machine.hosts[machine.devices[ranks[positions[0]]].host];
+    std::vector<EndpointId> devices;
+    Order local;
+    for (const std::uint32_t position : positions) {
+      devices.push_back(ranks[position]);
+      local.push_back(ranks[position] - host.first_device);
+    }
+    const auto [it, fresh] = known.try_emplace({host.type, std::move(local)});
+    if (fresh) it->second = rings_among(devices, machine, order);
+    std::vector<Order>& rings = result.emplace_back();
+    for (const Order& ring : it->second) rings.push_back(renamed(ring, positions));
+  }
+  return result;
+}
+
+std::vector<Order> find_rings(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
+  const std::vector<std::vector<Order>> hosts = rings_by_host(ranks, machine, order);
+  if (hosts.size() == 1) return hosts[0];
+  Order ring;
+  for (const std::vector<Order>& rings : hosts) ring.insert(ring.end(), rings[0].begin(), rings[0].end());
+  return {ring};
+}
+
+}  // namespace convoy

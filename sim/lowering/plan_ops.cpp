@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "sim/lowering/plan_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace convoy {
+namespace {
+
+std::vector<MemoryDelta> deltas(const std::vector<const Buffer*>& buffers, double images) {
+  std::array<double, memory_class_count> bytes{};
+  for (const Buffer* buffer : buffers)
+    bytes[static_cast<std::size_t>(buffer->memory_class)] +=
+        buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
+  std::vector<MemoryDelta> result;
+  for (std::size_t c = 0; c < memory_class_count; ++c)
+    if (bytes[c] > 0) result.push_back({static_cast<MemoryClass>(c), bytes[c]});
+  return result;
+}
+
+}  // namespace
+
+PlanOps::PlanOps(const TrainingGraph& graph)
+    : graph_(graph), born_(graph.operations.size()), dies_(graph.operations.size()) {
+  for (const Buffer& buffer : graph.buffers) {
+    born_[buffer.born].push_back(&buffer);
+    dies_[buffer.dies].push_back(&buffer);
+  }
+}
+
+PlanOp PlanOps::operator()(OpId id, double images, std::string name) const {
+  return {std::move(name), graph_.operations[id].work, images, deltas(born_[id], images),
+          deltas(dies_[id], images)};
+}
+
+Work part_of(const Work& whole, double input_bytes, double of_outputs, double of_inputs) {
+  if (of_outputs == 1 && of_inputs == 1) return whole;
+  Work part = whole;
+  part.flops_per_image *= of_outputs;
+  part.flops_fixed *= of_outputs;
+  part.bytes_fixed *= of_outputs;
+  part.seconds_per_image *= of_outputs;
+  const double of_input = std::min(input_bytes, whole.bytes_per_image);
+  part.bytes_per_image =
+      of_outputs == 0 ? 0 : of_input * of_inputs + (whole.bytes_per_image - of_input) * of_outputs;
+  part.out_channels = std::llround(static_cast<double>(whole.out_channels) * of_outputs);
+  return part;
+}
+
+double input_bytes(const TrainingGraph& graph, std::size_t layer) {
+  double count = 0;
+  for (const LayerIndex input : graph.model.layers[layer].inputs)
+    count += static_cast<double>(elements(graph.model.shape_of(input)));
+  return count * element_bytes(graph.options.precision);
+}
+
+PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees) {
+  return {std::move(name), Work{}, 1, std::move(allocates), std::move(frees)};
+}
+
+TaskId add_message(Role& role, Task::Kind kind, std::string name, CommId comm, std::vector<TaskId> after) {
+  Task task;
+  task.name = std::move(name);
+  task.kind = kind;
+  task.stream = Task::no_stream;
+  task.after = std::move(after);
+  task.comm = comm;
+  role.program.push_back(std::move(task));
+  return static_cast<TaskId>(role.program.size() - 1);
+}
+
+TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::vector<TaskId> after) {
+  Task task;
+  task.name = std::move(name);
+  task.ops = std::move(ops);
+  task.after = std::move(after);
+  role.program.push_back(std::move(task));
+  return static_cast<TaskId>(role.program.size() - 1);
+}
+
+}  // namespace convoy

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/bottleneck.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+constexpr double equal_share = 1e-6;  ///< shares this near are the same to a reader
+
+struct Busiest {
+  std::size_t first = 0;
+  std::size_t count = 0;  ///< that are as busy
+  double share = 0;
+};
+
+template <class Seconds>
+Busiest busiest(std::size_t count, double step_s, Seconds seconds) {
+  Busiest result;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const double share = step_s > 0 ? seconds(i) / step_s : 0; share > result.share + equal_share)
+      result = {i, 0, share};
+  for (std::size_t i = 0; i < count; ++i)
+    if (step_s > 0 && seconds(i) / step_s >= result.share - equal_share) ++result.count;
+  return result;
+}
+
+std::string percent(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0); }
+
+std::optional<Bottleneck> over_full(const Machine& machine, const ReplayResult& replayed) {
+  std::optional<Bottleneck> worst;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const double size = machine.device_types[machine.devices[d].type].memory_bytes;
+    const double peak = replayed.endpoints[d].peak_memory_bytes;
+    if (peak <= size || (worst && peak / size <= worst->utilization)) continue;
+    worst = Bottleneck{"memory", machine.devices[d].name, peak / size,
+                       fmt::format("{} needs {} and has {} of memory", machine.devices[d].name,
+                                   format_bytes(peak), format_bytes(size))};
+  }
+  return worst;
+}
+
+std::string compute_text(const Machine& machine, const Busiest& found) {
+  const Device& device = machine.devices[found.first];
+  const std::string& type = machine.device_types[device.type].name;
+  const std::size_t all = machine.devices.size();
+  if (found.count == all)
+    return fmt::format("{} {} of the step",
+                       all == 1                           ? fmt::format("the {} computes", type)
+                       : machine.device_types.size() == 1 ? fmt::format("all {} {} compute", all, type)
+                                                          : fmt::format("all {} devices compute", all),
+                       percent(found.share));
+  if (found.count > 1)
+    return fmt::format("{} of {} devices, such as {} ({}), compute {} of the step", found.count, all,
+                       device.name, type, percent(found.share));
+  return fmt::format("{} ({}) computes {} of the step", device.name, type, percent(found.share));
+}
+
+/// "n0.nic" -> "n0's NIC"; "ps0.nic2" -> "parameter server ps0's NIC 2"; "leaf2.spine1" -> "link
+/// leaf2.spine1".
+std::string port_text(const Machine& machine, const std::string& port) {
+  const std::size_t dot = port.rfind('.');
+  if (dot == std::string::npos) return fmt::format("the medium '{}'", port);
+  const std::string owner = port.substr(0, dot), part = port.substr(dot + 1);
+  if (!part.starts_with("nic")) return fmt::format("link {}", port);
+  const auto host = std::find_if(machine.hosts.begin(), machine.hosts.end(),
+                                 [&](const Host& h) { return h.name == owner; });
+  const bool server = host != machine.hosts.end() && host->device_count == 0;
+  return fmt::format("{}{}'s NIC{}{}", server ? "parameter server " : "", owner, part.size() > 3 ? " " : "",
+                     part.substr(3));
+}
+
+/// The port with the most loaded link (bytes of its capacity): where several are busy all the time, the
+/// others wait for it. `count` ports are loaded as much.
+Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
+  std::vector<double> load_s(machine.port_count);
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    double& load = load_s[machine.links[l].port];
+    load = std::max(load, replayed.links[l].bytes / machine.links[l].bandwidth_Bps);
+  }
+  Busiest port = busiest(load_s.size(), replayed.step_time_s, [&](std::size_t p) { return load_s[p]; });
+  port.share = port.count > 0 && replayed.step_time_s > 0
+                   ? replayed.port_busy_s[port.first] / replayed.step_time_s
+                   : 0;
+  return port;
+}
+
+/// A port that is busy: with bytes, or with messages that are on their way without holding it up. Both
+/// directions' bytes, even if they never crossed at a time, must leave it more than half of that time.
+Bottleneck port_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& port) {
+  double bytes_share = 0;
+  std::string name;
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    if (machine.links[l].port != port.first) continue;
+    name = port_name(machine.links[l]);
+    bytes_share += replayed.links[l].bytes / machine.links[l].bandwidth_Bps / replayed.step_time_s;
+  }
+  const std::string whose =
+      fmt::format("{}{}", port_text(machine, name),
+                  port.count > 1 ? fmt::format(" (and {} like it)", port.count - 1) : "");
+  if (2 * bytes_share >= port.share)
+    return {"link", name, port.share, fmt::format("{} is busy {} of the step", whose, percent(port.share))};
+  return {"latency", name, port.share - bytes_share,
+          fmt::format("{} has messages under way {} of the step, {} of it for latency: their bytes need {}",
+                      whose, percent(port.share), percent(port.share - bytes_share), percent(bytes_share))};
+}
+
+}  // namespace
+
+Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed) {
+  if (std::optional<Bottleneck> memory = over_full(machine, replayed)) return *memory;
+  const double step_s = replayed.step_time_s;
+  const std::size_t devices = machine.devices.size();
+  const Busiest compute =
+      busiest(devices, step_s, [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
+  const Busiest port = most_loaded_port(machine, replayed);
+  const Busiest host = busiest(machine.hosts.size(), step_s,
+                               [&](std::size_t h) { return replayed.endpoints[devices + h].compute_s; });
+  if (compute.share + equal_share >= std::max(port.share, host.share))
+    return {"compute", machine.devices[compute.first].name, compute.share, compute_text(machine, compute)};
+  if (port.share + equal_share >= host.share) return port_bottleneck(machine, replayed, port);
+  const std::string& name = machine.hosts[host.first].name;
+  return {"host", name, host.share,
+          fmt::format("{}'s CPUs add gradients {} of the step", name, percent(host.share))};
+}
+
+}  // namespace convoy

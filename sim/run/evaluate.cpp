@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "sim/run/bottleneck.h"
+
+namespace convoy {
+namespace {
+
+/// The device that finishes last; of those the busiest, of those the first.
+std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
+  std::size_t critical = 0;
+  for (std::size_t d = 1; d < devices; ++d) {
+    const EndpointUsage& a = replayed.endpoints[d];
+    const EndpointUsage& b = replayed.endpoints[critical];
+    if (a.end_s > b.end_s || (a.end_s == b.end_s && a.compute_s > b.compute_s)) critical = d;
+  }
+  return critical;
+}
+
+double device_energy_j(const DeviceType& type, double busy_s, double step_s) {
+  return type.idle_power_w * step_s + (type.peak_power_w - type.idle_power_w) * busy_s;
+}
+
+void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
+  const Machine& machine = run.machine;
+  double total_s = 0, longest_s = 0, fullest_share = -1;
+  result.per_device.reserve(machine.devices.size());
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const EndpointUsage& usage = replayed.endpoints[d];
+    const DeviceType& type = machine.device_types[machine.devices[d].type];
+    const double energy_j = device_energy_j(type, usage.compute_s, replayed.step_time_s);
+    result.per_device.push_back({machine.devices[d].name, usage.compute_s, usage.sent_bytes,
+                                 usage.received_bytes, usage.peak_memory_bytes, energy_j,
+                                 usage.memory_at_peak});
+    total_s += usage.compute_s;
+    longest_s = std::max(longest_s, usage.compute_s);
+    const double share = usage.peak_memory_bytes / type.memory_bytes;
+    if (share <= fullest_share) continue;
+    fullest_share = share;
+    result.peak_memory_bytes = usage.peak_memory_bytes;
+    result.device_memory_bytes = type.memory_bytes;
+  }
+  result.fits = fullest_share <= 1;
+  if (total_s > 0)
+    result.load_imbalance = longest_s / (total_s / static_cast<double>(machine.devices.size()));
+}
+
+void fill_links(const Machine& machine, const ReplayResult& replayed, RunResult& result) {
+  result.per_link.reserve(machine.links.size());
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    const double bytes = replayed.links[l].bytes;
+    const double capacity = machine.links[l].bandwidth_Bps * replayed.step_time_s;
+    result.per_link.push_back({machine.links[l].name, bytes, capacity > 0 ? bytes / capacity : 0});
+  }
+}
+
+/// A pipeline's stages with what their devices did.
+void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machine,
+                 const ReplayResult& replayed, RunResult& result) {
+  double busy_s = 0, devices = 0;
+  for (const PipelineStage& stage : stages) {
+    StageResult& row = result.stages.emplace_back();
+    row.device = machine.devices[stage.devices.front()].name;
+    row.layers = stage.layers;
+    row.weight_versions = stage.weight_versions;
+    row.staleness = stage.staleness;
+    for (const EndpointId d : stage.devices) {
+      const EndpointUsage& usage = replayed.endpoints[d];
+      row.replicas.push_back(machine.devices[d].name);
+      row.compute_s = std::max(row.compute_s, usage.compute_s);
+      row.peak_memory_bytes = std::max(row.peak_memory_bytes, usage.peak_memory_bytes);
+      busy_s += usage.compute_s;
+      ++devices;
+    }
+  }
+  if (devices > 0)
+    result.bubble_fraction =
+        replayed.step_time_s > 0 ? std::max(0.0, 1 - busy_s / (devices * replayed.step_time_s)) : 0;
+}
+
+/// "a + b" for the names in order, each once.
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) ==
+        names.begin() + static_cast<std::ptrdiff_t>(i))
+      text += (text.empty() ? "" : " + ") + names[i];
+  return text;
+}
+
+std::string device_types(const Machine& machine) {
+  std::vector<std::string> names;
+  for (const DeviceType& type : machine.device_types) names.push_back(type.name);
+  return joined(names);
+}
+
+std::string server_types(const Machine& machine) {
+  std::vector<bool> used(machine.host_types.size());
+  for (const Host& host : machine.hosts)
+    if (host.device_count > 0) used[host.type] = true;
+  std::vector<std::string> names;
+  for (std::size_t t = 0; t < used.size(); ++t)
+    if (used[t]) names.push_back(machine.host_types[t].server);
+  return joined(names);
+}
+
+}  // namespace
+
+std::optional<double> price_usd_per_h(const Machine& machine) {
+  double price = 0;
+  for (const Host& host : machine.hosts) {
+    const double of_host = machine.host_types[host.type].price_usd_per_h;
+    if (of_host == 0) return std::nullopt;
+    price += of_host;
+  }
+  return price;
+}
+
+double step_energy_j(const Machine& machine, double step_s,
+                     const std::function<double(std::size_t)>& busy_s) {
+  double energy_j = 0;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d)
+    energy_j += device_energy_j(machine.device_types[machine.devices[d].type], busy_s(d), step_s);
+  for (const Host& host : machine.hosts) energy_j += machine.host_types[host.type].host_power_w * step_s;
+  return energy_j;
+}
+
+RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
+  const Machine& machine = run.machine;
+  RunResult result;
+  result.id = run.id;
+  result.point = run.coordinates;
+  result.model = run.graph->model.name;
+  result.cluster = machine.name;
+  result.strategy = run.strategy;
+  result.servers = server_types(machine);
+  result.device_type = device_types(machine);
+  result.network_model = machine.network_model;
+  result.devices = static_cast<std::int64_t>(machine.devices.size());
+  result.global_batch = run.plan.images;
+  result.step_time_s = replayed.step_time_s;
+  if (replayed.step_time_s > 0) result.throughput_images_per_s = run.plan.images / replayed.step_time_s;
+  if (run.samples && replayed.step_time_s > 0) {
+    result.epoch_time_s = static_cast<double>(*run.samples) / result.throughput_images_per_s;
+    if (const std::optional<double> price = price_usd_per_h(machine))
+      result.cost_usd_per_epoch = *price * *result.epoch_time_s / 3600;
+  }
+  const EndpointUsage& critical = replayed.endpoints[critical_device(replayed, machine.devices.size())];
+  result.compute_s = critical.compute_s;
+  result.exposed_comm_s = critical.exposed_comm_s;
+  result.idle_s = std::max(0.0, result.step_time_s - result.compute_s - result.exposed_comm_s);
+  result.comm_bytes = replayed.comm_bytes;
+  fill_devices(run, replayed, result);
+  result.energy_j = step_energy_j(machine, replayed.step_time_s,
+                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
+  fill_links(machine, replayed, result);
+  if (replayed.staleness) result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
+  if (run.plan.staleness) result.staleness = run.plan.staleness;
+  fill_stages(run.plan.stages, machine, replayed, result);
+  result.partition = run.plan.partition;
+  result.layouts = run.plan.layouts;
+  result.bottleneck = find_bottleneck(machine, replayed);
+  return result;
+}
+
+}  // namespace convoy

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/results/result.h"
+#include "sim/run/experiment.h"
+
+namespace convoy {
+
+/// "0.1.0"
+std::string_view version();
+
+/// SHA-256 in lower-case hexadecimal.
+std::string sha256(std::string_view bytes);
+
+/// Where the results come from: versions, and digests of the experiment's file and of its content with
+/// settings.
+Manifest make_manifest(const Experiment& experiment, const std::string& file,
+                       const std::vector<std::string>& settings, const std::vector<RunResult>& runs);
+
+}  // namespace convoy

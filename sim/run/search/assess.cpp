@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/search/assess.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/quantity.h"
+#include "sim/plan/ledger.h"
+#include "sim/replay/lower_bound.h"
+#include "sim/run/evaluate.h"
+
+namespace convoy {
+namespace {
+
+constexpr double rounding = 1e-6;  ///< far above what bounds and replays are apart by rounding
+
+/// Takes in what a plan needs on the first devices of the machine.
+void add_memory(const Plan& plan, const Machine& machine, double& share, Assessment& assessment) {
+  std::vector<double> peaks(machine.devices.size(), 0.0);
+  for (const Role& role : plan.roles) {
+    if (role.members[0] >= machine.devices.size()) continue;
+    const double bytes = peak_memory(role).bytes;
+    for (const EndpointId d : role.members) peaks[d] = bytes;
+  }
+  for (std::size_t d = 0; d < peaks.size(); ++d) {
+    const double size = machine.device_types[machine.devices[d].type].memory_bytes;
+    if (peaks[d] / size <= share) continue;
+    share = peaks[d] / size;
+    assessment.peak_bytes = peaks[d];
+    assessment.fullest = machine.devices[d].name;
+    assessment.fullest_size_bytes = size;
+  }
+}
+
+std::string bound_text(const LowerBound& bound, const Machine& machine) {
+  if (bound.link)
+    return fmt::format("at least {} a step: from {} on {} of {} have to cross",
+                       format_time(bound.step_time_s), format_time(bound.link->free_until_s),
+                       machine.links[bound.link->link].name, format_bytes(bound.link->bytes));
+  if (bound.step_time_s == 0) return "nothing is known of its step beforehand";
+  const std::string computing =
+      bound.critical_compute_s > 0
+          ? fmt::format(", {} of them computing", format_time(bound.critical_compute_s))
+          : "";
+  return fmt::format("at least {} a step{}, even if no message had to wait for another",
+                     format_time(bound.step_time_s), computing);
+}
+
+double an_image(double amount, double images) { return images > 0 ? amount / images : amount; }
+
+}  // namespace
+
+Assessment assess(const PreparedRun& run) {
+  Assessment assessment;
+  assessment.label = run.strategy;
+  assessment.images = run.plan.images;
+  const LowerBound bound = lower_bound(run.plan, run.machine, run.cost);
+  assessment.step_bound_s = bound.step_time_s;
+  assessment.bound_text = bound_text(bound, run.machine);
+  assessment.energy_bound_j = step_energy_j(run.machine, bound.step_time_s, [&](std::size_t d) {
+    return bound.compute_s.empty() ? 0 : bound.compute_s[d];
+  });
+  assessment.price_usd_per_h = price_usd_per_h(run.machine);
+  if (run.samples) assessment.samples = static_cast<double>(*run.samples);
+  double share = 0;
+  if (run.phased)
+    for (const RunPhase& phase : run.phased->phases)
+      add_memory(phase.plan, run.phased->machine, share, assessment);
+  else
+    add_memory(run.plan, run.machine, share, assessment);
+  assessment.fits = share <= 1;
+  return assessment;
+}
+
+Rank rank_of(Objective objective, const RunResult& result) {
+  const double time_s = an_image(result.step_time_s, result.global_batch);
+  switch (objective) {
+    case Objective::step_time:
+    case Objective::throughput:
+      return {time_s, time_s};
+    case Objective::cost:
+      return {result.cost_usd_per_epoch.value_or(0), time_s};
+    case Objective::energy:
+      return {an_image(result.energy_j, result.global_batch), time_s};
+    case Objective::memory:
+      return {result.peak_memory_bytes, time_s};
+  }
+  return {};
+}
+
+Rank best_rank(Objective objective, const Assessment& assessment) {
+  const double time_s = an_image(assessment.step_bound_s, assessment.images);
+  switch (objective) {
+    case Objective::step_time:
+    case Objective::throughput:
+      return {time_s, time_s};
+    case Objective::cost:
+      return {*assessment.price_usd_per_h * *assessment.samples * time_s / 3600, time_s};
+    case Objective::energy:
+      return {an_image(assessment.energy_bound_j, assessment.images), time_s};
+    case Objective::memory:
+      return {assessment.peak_bytes, time_s};
+  }
+  return {};
+}
+
+bool cannot_beat(const Rank& bound, const Rank& rank) {
+  if (bound.value * (1 - rounding) > rank.value) return true;
+  return bound.value == rank.value && bound.time_s * (1 - rounding) > rank.time_s;
+}
+
+}  // namespace convoy

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/search/ranking.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/run/search/reasons.h"
+
+namespace convoy {
+namespace {
+
+/// Where a candidate stands: simulated, might have been, too large, impossible.
+int group_of(const Candidate& candidate) {
+  switch (candidate.state) {
+    case CandidateState::simulated:
+      return 0;
+    case CandidateState::planned:
+    case CandidateState::pruned:
+    case CandidateState::unknown:
+      return 1;
+    case CandidateState::too_large:
+      return 2;
+    case CandidateState::cannot_run:
+    case CandidateState::failed:
+      break;
+  }
+  return 3;
+}
+
+std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates) {
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const int group = group_of(candidates[a]);
+    if (group != group_of(candidates[b])) return group < group_of(candidates[b]);
+    if (group == 0) return candidates[a].rank < candidates[b].rank;
+    return group < 3 && candidates[a].bound < candidates[b].bound;
+  });
+  return order;
+}
+
+std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Candidate>& candidates) {
+  std::vector<std::string> labels;
+  std::vector<const YamlNode*> mappings;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::string& label = candidates[i].assessment.label;
+    labels.push_back(label.empty() ? to_flow(spec.candidates[i]) : label);
+    mappings.push_back(&spec.candidates[i]);
+  }
+  return telling_names(labels, mappings);
+}
+
+void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candidate& best,
+                 CandidateResult& row) {
+  switch (candidate.state) {
+    case CandidateState::cannot_run:
+      row.outcome = "cannot_run";
+      row.reason = "cannot run: " + candidate.message;
+      break;
+    case CandidateState::failed:
+      row.outcome = "failed";
+      row.reason = "failed: " + candidate.message;
+      break;
+    case CandidateState::too_large:
+      row.outcome = "does_not_fit";
+      row.reason = why_too_large(candidate.assessment);
+      break;
+    case CandidateState::planned:
+    case CandidateState::unknown:
+      row.outcome = "unknown";
+      row.reason = "not simulated, the budget is spent: " + bound_text(candidate.assessment, best.result);
+      break;
+    case CandidateState::pruned:
+      row.outcome = "pruned";
+      row.reason = why_pruned(spec.objective, candidate.assessment, best.result);
+      break;
+    case CandidateState::simulated:
+      row.outcome = &candidate == &best ? "best" : "beaten";
+      row.reason = &candidate == &best ? best.result.bottleneck.text
+                                       : why_beaten(spec.objective, candidate.result, best.result);
+      break;
+  }
+}
+
+}  // namespace
+
+SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
+                        std::int64_t simulated) {
+  SearchSummary summary{objective_names()[static_cast<std::size_t>(spec.objective)], simulated, true, {}};
+  const std::vector<std::string> names = names_of(spec, candidates);
+  const double images = candidates[best].result.global_batch;
+  for (const std::size_t i : order_of(candidates)) {
+    const Candidate& candidate = candidates[i];
+    CandidateResult row{names[i], spec.candidates[i], {}, std::nullopt, std::nullopt, {}};
+    if (group_of(candidate) < 3) row.bound = shown_value(spec.objective, candidate.bound.value, images);
+    if (group_of(candidate) == 0) row.value = shown_value(spec.objective, candidate.rank.value, images);
+    say_outcome(spec, candidate, candidates[best], row);
+    if (candidate.state == CandidateState::unknown || candidate.state == CandidateState::failed)
+      summary.proven = false;
+    summary.ranking.push_back(std::move(row));
+  }
+  return summary;
+}
+
+}  // namespace convoy

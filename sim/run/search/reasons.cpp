@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/search/reasons.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "sim/base/quantity.h"
+
+namespace convoy {
+namespace {
+
+std::string more(double value, double than) {
+  const double share = than > 0 ? value / than - 1 : 0;
+  return share >= 1 ? fmt::format("{:.1f} times", share + 1)
+                    : fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0);
+}
+
+/// The part of the critical device's step that grows most: computing, exposed communication or idle time.
+std::string what_grows(const RunResult& loser, const RunResult& best, double scale) {
+  const std::array<std::pair<const char*, double>, 3> parts{
+      {{"computing", loser.compute_s * scale - best.compute_s},
+       {"exposed communication", loser.exposed_comm_s * scale - best.exposed_comm_s},
+       {"idle time", loser.idle_s * scale - best.idle_s}}};
+  const auto most = std::max_element(parts.begin(), parts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return fmt::format("{} {} more", most->first, format_time(std::max(0.0, most->second)));
+}
+
+}  // namespace
+
+std::string why_beaten(Objective objective, const RunResult& loser, const RunResult& best) {
+  const double scale = loser.global_batch > 0 ? best.global_batch / loser.global_batch : 1;
+  const Rank its = rank_of(objective, loser), bests = rank_of(objective, best);
+  const bool as_good = its.value == bests.value;
+  if (as_good && its.time_s == bests.time_s) return "as good; of equals the first is taken";
+  const std::string why = fmt::format("{}{}; {}", what_grows(loser, best, scale),
+                                      scale == 1 ? "" : fmt::format(" for {:g} images", best.global_batch),
+                                      loser.bottleneck.text);
+  switch (objective) {
+    case Objective::memory:
+      if (as_good)
+        return fmt::format("as little memory, but {} slower: {}", more(its.time_s, bests.time_s), why);
+      return fmt::format("needs {} more memory", format_bytes(its.value - bests.value));
+    case Objective::cost:
+      return fmt::format("{} dearer: {}", more(its.value, bests.value), why);
+    case Objective::energy:
+      return fmt::format("{} more energy: {}", more(its.value, bests.value), why);
+    case Objective::step_time:
+    case Objective::throughput:
+      break;
+  }
+  return fmt::format("{} slower: {}", more(its.value, bests.value), why);
+}
+
+std::string why_pruned(Objective objective, const Assessment& pruned, const RunResult& best) {
+  if (objective == Objective::memory && pruned.peak_bytes > best.peak_memory_bytes)
+    return fmt::format("needs {} more memory", format_bytes(pruned.peak_bytes - best.peak_memory_bytes));
+  const char* const less = objective == Objective::cost     ? "cannot be cheaper"
+                           : objective == Objective::energy ? "cannot need less energy"
+                           : objective == Objective::memory ? "as little memory, but cannot be faster"
+                                                            : "cannot be faster";
+  return fmt::format("{}: {}", less, bound_text(pruned, best));
+}
+
+std::string bound_text(const Assessment& assessment, const RunResult& best) {
+  if (assessment.images == best.global_batch) return assessment.bound_text;
+  return fmt::format("{}; its step has {:g} images, the best one's {:g}", assessment.bound_text,
+                     assessment.images, best.global_batch);
+}
+
+std::string why_too_large(const Assessment& assessment) {
+  return fmt::format("does not fit: {} of {} on {}", format_bytes(assessment.peak_bytes),
+                     format_bytes(assessment.fullest_size_bytes), assessment.fullest);
+}
+
+double shown_value(Objective objective, double rank_value, double images) {
+  switch (objective) {
+    case Objective::step_time:
+    case Objective::energy:
+      return rank_value * images;
+    case Objective::throughput:
+      return rank_value > 0 ? 1 / rank_value : 0;
+    case Objective::cost:
+    case Objective::memory:
+      break;
+  }
+  return rank_value;
+}
+
+}  // namespace convoy

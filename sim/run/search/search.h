@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "sim/run/search/search_spec.h"
+#include "sim/run/simulate.h"
+
+namespace convoy {
+
+/// `strategy: {kind: auto}` at one point of an experiment.
+///
+/// Every candidate is planned, which gives its memory exactly and a lower bound of its objective. Those that
+/// do not fit are out, unless none fits. The others are simulated in the order of their bounds, until none
+/// that is left can beat the best so far: the outcome is that of simulating all of them, equals in the order
+/// given. How many are simulated does not depend on the number of processes: what these simulate ahead in
+/// vain is thrown away.
+class Search {
+ public:
+  /// Reads the search and makes sure that it has a candidate that can run; the rest of them are planned when
+  /// it runs. @throws InputError
+  /// @param preparer must outlive this object
+  Search(Preparer& preparer, std::size_t index);
+
+  /// The output of the best candidate, with the search's summary. @pre SIGPIPE is ignored.
+  /// @param jobs processes at a time
+  /// @throws std::runtime_error: no candidate could be simulated
+  RunOutput run(std::size_t jobs, bool with_trace) const;
+
+ private:
+  Preparer& preparer_;
+  std::size_t index_;
+  SearchSpec spec_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/search/search_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/base/yaml_map.h"
+#include "strategies/strategy.h"
+
+namespace convoy {
+namespace {
+
+const std::string& kind_of(const YamlNode& mapping) {
+  static const std::string none;
+  const YamlNode* kind = mapping.find("kind");
+  return kind && kind->kind == YamlNode::Kind::scalar ? kind->scalar : none;
+}
+
+/// Whether a key of a strategy takes a list as its one value.
+bool takes_list(const std::string& kind, const std::string& key) {
+  for (const StrategyEntry& entry : strategy_registry())
+    if (entry.kind == kind)
+      for (const StrategyKey& known : entry.keys)
+        if (known.name == key) return known.values.find("a list of") != std::string_view::npos;
+  return false;
+}
+
+bool is_sequence(const YamlNode& node) { return node.kind == YamlNode::Kind::sequence; }
+
+/// The values that a key's value stands for.
+std::vector<YamlNode> values_of(const YamlNode& value, bool takes_list) {
+  if (value.kind == YamlNode::Kind::mapping) return multiplied_out(value);
+  if (!is_sequence(value) || value.items.empty()) return {value};
+  if (takes_list && !std::all_of(value.items.begin(), value.items.end(), is_sequence)) return {value};
+  std::vector<YamlNode> values;
+  for (YamlNode item : value.items) {
+    item.key_pos = value.key_pos;
+    if (item.kind == YamlNode::Kind::mapping)
+      for (YamlNode& each : multiplied_out(item)) values.push_back(std::move(each));
+    else
+      values.push_back(std::move(item));
+  }
+  return values;
+}
+
+void require_few(std::size_t count, const SourcePos& pos) {
+  if (count > SearchSpec::max_candidates)
+    throw InputError(pos,
+                     fmt::format("strategy.candidates: more than {} candidates", SearchSpec::max_candidates));
+}
+
+/// Every mapping with each value of its key `index`.
+std::vector<YamlNode> with_each(const std::vector<YamlNode>& mappings, std::size_t index, bool takes_list) {
+  std::vector<YamlNode> result;
+  for (const YamlNode& mapping : mappings)
+    for (YamlNode& value : values_of(mapping.entries[index].second, takes_list)) {
+      require_few(result.size() + 1, mapping.pos);
+      result.push_back(mapping);
+      result.back().entries[index].second = std::move(value);
+    }
+  return result;
+}
+
+/// Adds the candidates of a mapping that a strategy can be read from. @throws InputError: none of them
+void add_readable(const YamlNode& mapping, SearchSpec& spec) {
+  std::optional<InputError> first;
+  const std::size_t before = spec.candidates.size();
+  std::vector<YamlNode> unreadable;
+  for (YamlNode& candidate : multiplied_out(mapping)) {
+    try {
+      read_strategy(candidate);
+      spec.candidates.push_back(std::move(candidate));
+    } catch (const InputError& error) {
+      if (!first) first = error;
+      unreadable.push_back(std::move(candidate));
+    }
+  }
+  if (spec.candidates.size() == before) throw *first;
+  // Values that do not go together lose, with the reason, when the candidates are planned.
+  for (YamlNode& candidate : unreadable) spec.candidates.push_back(std::move(candidate));
+  require_few(spec.candidates.size(), mapping.pos);
+}
+
+void replace_all(std::string& text, const std::string& what, const std::string& with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
+}
+
+/// The registry's candidates of all kinds.
+std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster) {
+  std::vector<YamlNode> mappings;
+  for (const StrategyEntry& entry : strategy_registry()) {
+    if (entry.candidates.empty()) continue;
+    std::string text(entry.candidates);
+    replace_all(text, "$nodes", std::to_string(cluster.node_count()));
+    replace_all(text, "$devices", std::to_string(cluster.device_count()));
+    for (YamlNode& mapping : parse_yaml(text, fmt::format("auto's {}", entry.kind)).items) {
+      mapping.entries.insert(mapping.entries.begin(), {"kind", parse_yaml(std::string(entry.kind), "kind")});
+      mappings.push_back(std::move(mapping));
+    }
+  }
+  return mappings;
+}
+
+}  // namespace
+
+const std::vector<std::string>& objective_names() {
+  static const std::vector<std::string> names{"step_time", "throughput", "cost", "energy", "memory"};
+  return names;
+}
+
+bool is_search(const YamlNode& strategy) {
+  return strategy.kind == YamlNode::Kind::mapping && kind_of(strategy) == "auto";
+}
+
+std::vector<YamlNode> multiplied_out(const YamlNode& mapping) {
+  std::vector<YamlNode> result{mapping};
+  // The kind first: it says which keys take lists.
+  for (const bool of_kind : {true, false})
+    for (std::size_t i = 0; i < mapping.entries.size(); ++i) {
+      const std::string& key = mapping.entries[i].first;
+      if ((key == "kind") != of_kind) continue;
+      if (of_kind) {
+        result = with_each(result, i, false);
+        continue;
+      }
+      std::vector<YamlNode> next;
+      for (const YamlNode& each : result)
+        for (YamlNode& candidate : with_each({each}, i, takes_list(kind_of(each), key))) {
+          require_few(next.size() + 1, mapping.pos);
+          next.push_back(std::move(candidate));
+        }
+      result = std::move(next);
+    }
+  return result;
+}
+
+SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster) {
+  YamlMap map(strategy, "strategy");
+  map.find("kind");
+  SearchSpec spec;
+  spec.objective = static_cast<Objective>(map.choice_or("objective", objective_names(), 0));
+  spec.objective_pos = map.pos("objective");
+  spec.pos = map.pos("candidates");
+  if (map.find("budget")) spec.budget = map.integer("budget", 1, 1'000'000'000);
+  std::vector<YamlNode> mappings;
+  if (const YamlNode* list = map.find("candidates")) {
+    if (!is_sequence(*list) || list->items.empty())
+      map.fail("candidates", fmt::format("expected a list of strategies such as [{{kind: single}}], found {}",
+                                         is_sequence(*list) ? "an empty list" : describe(*list)));
+    mappings = list->items;
+  } else {
+    mappings = usual_candidates(cluster);
+  }
+  map.finish();
+  for (const YamlNode& mapping : mappings) {
+    YamlMap(mapping, "strategy.candidates");
+    add_readable(mapping, spec);
+  }
+  return spec;
+}
+
+std::vector<std::string> telling_names(const std::vector<std::string>& labels,
+                                       const std::vector<const YamlNode*>& candidates) {
+  std::map<std::string, std::vector<std::size_t>> of_label;
+  for (std::size_t i = 0; i < labels.size(); ++i) of_label[labels[i]].push_back(i);
+  const auto text_of = [&](std::size_t i, const std::string& key) {
+    const YamlNode* value = candidates[i]->find(key);
+    return value ? to_flow(*value) : std::string{};
+  };
+  std::vector<std::string> names = labels;
+  for (const auto& [label, same] : of_label) {
+    std::vector<std::string> keys;  // of all of them, each once
+    for (const std::size_t i : same)
+      for (const auto& [key, value] : candidates[i]->entries)
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    std::erase_if(keys, [&](const std::string& key) {
+      return std::all_of(same.begin(), same.end(),
+                         [&](std::size_t i) { return text_of(i, key) == text_of(same.front(), key); });
+    });
+    for (const std::size_t i : same) {
+      std::string differs;
+      for (const std::string& key : keys)
+        if (candidates[i]->find(key))
+          differs += fmt::format("{}{}: {}", differs.empty() ? "" : ", ", key, text_of(i, key));
+      if (!differs.empty()) names[i] += fmt::format(" ({})", differs);
+    }
+  }
+  return names;
+}
+
+}  // namespace convoy

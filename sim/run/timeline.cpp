@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "sim/run/evaluate.h"
+#include "sim/run/trace.h"
+#include "topologies/first_devices.h"
+
+namespace convoy {
+namespace {
+
+/// Of the fullest device.
+struct Fullness {
+  double share = 0, bytes = 0, of_bytes = 0;
+};
+
+Fullness fullness_of(const ReplayResult& replayed, const Machine& machine) {
+  Fullness fullest;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const double bytes = replayed.endpoints[d].peak_memory_bytes;
+    const double share = bytes / machine.device_types[machine.devices[d].type].memory_bytes;
+    if (share > fullest.share) fullest = {share, bytes};
+  }
+  return fullest;
+}
+
+/// A plan's replay on a machine's first so many devices.
+struct Replayed {
+  Machine machine;
+  ReplayResult result;
+};
+
+Replayed replay_on(const Plan& plan, const Machine& machine, std::uint32_t devices, const CostModel& cost) {
+  Machine part = first_devices(machine, devices);
+  ReplayResult result = replay(plan, part, cost, {});
+  return {std::move(part), std::move(result)};
+}
+
+/// All that is known of a run with phases, in their order.
+class RunTimeline {
+ public:
+  RunTimeline(const PreparedRun& run, const ReplayResult& last)
+      : run_(run), machine_(run.phased->machine), phases_(run.phased->phases) {
+    // The same devices share the batch out in the same way.
+    steps_.emplace(phases_.back().devices, Replayed{run.machine, last});
+    for (const RunPhase& phase : phases_) {
+      if (!steps_.contains(phase.devices))
+        steps_.emplace(phase.devices, replay_on(phase.plan, machine_, phase.devices, run.cost));
+      changes_.emplace_back();
+      double pause_s = phase.change.pause_s;
+      if (!phase.change.traffic.roles.empty()) {
+        changes_.back() = replay_on(phase.change.traffic, machine_, phase.change.traffic_devices, run.cost);
+        pause_s += changes_.back()->result.step_time_s;
+      }
+      times_.push_back(
+          {phase.at_step, steps_.at(phase.devices).result.step_time_s, phase.change.preparation_s, pause_s});
+    }
+    starts_ = lay_out(times_);
+  }
+
+  void fill(RunResult& result) const {
+    Fullness fullest;
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      const RunPhase& phase = phases_[i];
+      const Replayed& step = steps_.at(phase.devices);
+      const Fullness of_phase = fullness_of(step.result, step.machine);
+      const auto [least, most] = std::minmax_element(phase.images.begin(), phase.images.end());
+      result.phases.push_back({starts_[i].step, phase.devices, starts_[i].start_s, times_[i].step_time_s,
+                               times_[i].step_time_s > 0 ? phase.plan.images / times_[i].step_time_s : 0,
+                               *least, *most, of_phase.bytes});
+      if (i > 0)
+        result.reconfigurations.push_back(
+            {phase.at_step, phases_[i - 1].devices, phase.devices, times_[i].pause_s, starts_[i].step});
+      if (of_phase.share > fullest.share) fullest = of_phase;
+    }
+    result.peak_memory_bytes = fullest.bytes;
+    result.fits = fullest.share <= 1;
+    if (!result.epoch_time_s) return;
+    result.epoch_time_s =
+        time_of_steps(times_, starts_, static_cast<double>(*run_.samples) / run_.plan.images);
+    result.cost_usd_per_epoch = cost_usd(*result.epoch_time_s);
+  }
+
+  std::vector<TraceProcess> trace() const {
+    TraceProcess overview{"phases", {{"steps", {}}, {"pauses", {}}, {"preparation", {}}}};
+    std::vector<TraceProcess> hosts;
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      const double start_s = starts_[i].start_s;
+      const bool last = i + 1 == phases_.size();
+      const auto steps = static_cast<double>(last ? 1 : starts_[i + 1].step - starts_[i].step);
+      if (i > 0) {
+        const std::string change =
+            fmt::format("{} to {} devices", phases_[i - 1].devices, phases_[i].devices);
+        overview.threads[1].spans.push_back({change, pause_begins_s(i), start_s});
+        if (times_[i].preparation_s > 0)
+          overview.threads[2].spans.push_back(
+              {change, asked_s(i), std::min(asked_s(i) + times_[i].preparation_s, pause_begins_s(i))});
+        if (const std::optional<Replayed>& change_messages = changes_[i])
+          append(hosts,
+                 trace_of(phases_[i].change.traffic, change_messages->machine, run_.cost,
+                          change_messages->result),
+                 start_s - change_messages->result.step_time_s);
+      }
+      if (steps == 0) continue;  // the next change was asked for before its first step
+      overview.threads[0].spans.push_back(
+          {fmt::format("{} devices{}", phases_[i].devices, last ? " from here on" : ""), start_s,
+           start_s + steps * times_[i].step_time_s});
+      const Replayed& step = steps_.at(phases_[i].devices);
+      append(hosts, trace_of(phases_[i].plan, step.machine, run_.cost, step.result), start_s);
+    }
+    std::erase_if(overview.threads, [](const TraceThread& thread) { return thread.spans.empty(); });
+    hosts.insert(hosts.begin(), std::move(overview));
+    return hosts;
+  }
+
+ private:
+  double pause_begins_s(std::size_t i) const { return starts_[i].start_s - times_[i].pause_s; }
+  /// When the change into phase i is seen to.
+  double asked_s(std::size_t i) const {
+    const PhaseStart& before = starts_[i - 1];
+    const std::int64_t steps = std::max(times_[i].at_step, before.step) - before.step;
+    return before.start_s + static_cast<double>(steps) * times_[i - 1].step_time_s;
+  }
+
+  /// Hosts are paid for from the pause before their phase to the next one's; newcomers while they get ready
+  /// too. Nothing where a price is unknown.
+  std::optional<double> cost_usd(double until_s) const {
+    double cost = 0, price_before = 0;
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      const double begins_s = i > 0 ? pause_begins_s(i) : 0;
+      if (begins_s >= until_s) break;
+      const std::optional<double> price = price_usd_per_h(steps_.at(phases_[i].devices).machine);
+      if (!price) return std::nullopt;
+      const double ends_s = i + 1 < phases_.size() ? std::min(until_s, pause_begins_s(i + 1)) : until_s;
+      const double newcomers = i > 0 ? std::max(0.0, *price - price_before) : 0;
+      cost += *price * (ends_s - begins_s) + newcomers * times_[i].preparation_s;
+      price_before = *price;
+    }
+    constexpr double seconds_per_h = 3600;
+    return cost / seconds_per_h;
+  }
+
+  const PreparedRun& run_;
+  const Machine& machine_;
+  const std::vector<RunPhase>& phases_;
+  std::map<std::uint32_t, Replayed> steps_;       ///< one of each phase, by its number of devices
+  std::vector<std::optional<Replayed>> changes_;  ///< messages before each phase, where there are any
+  std::vector<PhaseTimes> times_;
+  std::vector<PhaseStart> starts_;
+};
+
+}  // namespace
+
+std::vector<PhaseStart> lay_out(const std::vector<PhaseTimes>& phases) {
+  std::vector<PhaseStart> starts;
+  for (const PhaseTimes& phase : phases) {
+    if (starts.empty()) {
+      starts.push_back({phase.at_step, 0});
+      continue;
+    }
+    const PhaseStart& before = starts.back();
+    const double step_s = phases[starts.size() - 1].step_time_s;
+    // A preparation that ends with a step, but for rounding, takes no further step.
+    const double steps = step_s > 0 ? std::ceil(phase.preparation_s / step_s - 1e-9) : 0;
+    PhaseStart start;
+    start.step = std::max(phase.at_step, before.step) + static_cast<std::int64_t>(std::max(0.0, steps));
+    start.start_s = before.start_s + static_cast<double>(start.step - before.step) * step_s + phase.pause_s;
+    if (step_s == 0) start.start_s += phase.preparation_s;
+    starts.push_back(start);
+  }
+  return starts;
+}
+
+double time_of_steps(const std::vector<PhaseTimes>& phases, const std::vector<PhaseStart>& starts,
+                     double steps) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    if (static_cast<double>(starts[i].step) < steps) last = i;
+  return starts[last].start_s + (steps - static_cast<double>(starts[last].step)) * phases[last].step_time_s;
+}
+
+void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_trace, RunOutput& output) {
+  const RunTimeline timeline(run, last);
+  timeline.fill(output.result);
+  if (with_trace) output.trace = timeline.trace();
+}
+
+}  // namespace convoy

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "sim/studies/reproduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "sim/base/data_path.h"
+#include "sim/base/yaml_map.h"
+#include "sim/calibration/calibration.h"
+#include "sim/results/json_writer.h"
+#include "sim/run/experiment.h"
+#include "sim/run/simulate.h"
+#include "sim/run/workers.h"
+
+namespace convoy {
+namespace {
+
+/// A measured point of results/published/scaling.yaml.
+struct ScalingRow {
+  std::string table, experiment, model, source;
+  std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
+  std::optional<std::int64_t> servers;
+  double images_per_s = 0;
+
+  std::int64_t devices() const { return nodes * devices_per_node; }
+  std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
+};
+
+/// "4x8": 4 nodes of 8 devices.
+std::int64_t part_of_setup(const YamlMap& map, const std::string& setup, bool devices) {
+  const std::size_t cross = setup.find('x');
+  const std::string text = devices ? setup.substr(cross + 1) : setup.substr(0, cross);
+  const std::optional<double> number = parse_number(text);
+  if (cross == std::string::npos || !number || *number < 1)
+    map.fail(setup, "expected NODESxDEVICES, such as 4x8");
+  return static_cast<std::int64_t>(*number);
+}
+
+std::vector<ScalingRow> read_scaling() {
+  std::vector<ScalingRow> rows;
+  const YamlNode file = load_yaml(data_path("results/published") + "/scaling.yaml");
+  YamlMap root(file, "");
+  for (YamlMap& table : root.maps("tables")) {
+    ScalingRow row;
+    row.table = table.text("name");
+    row.experiment = table.text("experiment");
+    row.source = table.text("source");
+    table.text("note");
+    for (YamlMap& series : table.maps("series")) {
+      row.model = series.text("model");
+      row.batch = series.integer("batch", 1);
+      YamlMap points = series.map("images_per_s");
+      for (const std::string& setup : points.keys()) {
+        row.nodes = part_of_setup(points, setup, false);
+        row.devices_per_node = part_of_setup(points, setup, true);
+        row.images_per_s = points.number(setup, 1e-6);
+        row.servers.reset();
+        if (series.has("servers") && series.map("servers").has(setup))
+          row.servers = series.map("servers").integer(setup, 1);
+        rows.push_back(row);
+      }
+      series.find("servers");
+      series.finish();
+    }
+    table.finish();
+  }
+  root.finish();
+  return rows;
+}
+
+std::string disputed_key(const std::string& device, const std::string& model, double batch,
+                         const std::string& precision, const std::string& framework) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}", device, model, batch, precision, framework);
+}
+
+/// Why other measurements contradict a row of single_device.csv, by disputed_key.
+std::map<std::string, std::string> read_disputed() {
+  std::map<std::string, std::string> reasons;
+  const YamlNode file = load_yaml(data_path("results/published") + "/single_device_disputed.yaml");
+  YamlMap root(file, "");
+  for (YamlMap& row : root.maps("disputed")) {
+    reasons.emplace(disputed_key(row.text("device"), row.text("model"), row.number("batch", 1),
+                                 row.text("precision"), row.text("framework")),
+                    row.text("why"));
+    row.number("error", -1);
+    row.finish();
+  }
+  root.finish();
+  return reasons;
+}
+
+/// The throughput that convoy predicts for a row from that of one device.
+double predict(const ScalingRow& row, double images_per_s_of_one) {
+  std::vector<std::string> settings{
+      fmt::format("model={}", row.model), fmt::format("training.batch_per_device={}", row.batch),
+      fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
+      fmt::format("cluster.nodes={}", row.nodes),
+      fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
+  if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
+  const Experiment experiment =
+      Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
+  return simulate(Preparer(experiment).prepare(0), false).result.throughput_images_per_s;
+}
+
+template <class Counts>
+double mean_of(const std::vector<ReproducedRow>& rows, Counts counts) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const ReproducedRow& row : rows)
+    if (counts(row)) sum += std::abs(row.error), ++count;
+  return count ? sum / static_cast<double>(count) : 0;
+}
+
+}  // namespace
+
+double Reproduction::mean_error() const {
+  return mean_of(rows, [](const ReproducedRow& row) { return !row.anchor && !row.fitted; });
+}
+
+double Reproduction::fitted_error() const {
+  return mean_of(rows, [](const ReproducedRow& row) { return row.fitted; });
+}
+
+double Reproduction::worst_error() const {
+  double worst = 0;
+  for (const ReproducedRow& row : rows)
+    if (!row.anchor && !row.fitted && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
+  return worst;
+}
+
+double KernelReproduction::worst() const {
+  double worst = 0;
+  for (const KernelAccuracy& row : rows)
+    if (row.kind == "all") worst = std::max(worst, row.test_error);
+  return worst;
+}
+
+KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
+
+Reproduction reproduce_single_device() {
+  Reproduction result{
+      "single-device", "Training throughput of one device, from the cost model alone", 0.10, 0.20, {}};
+  const std::map<std::string, std::string> disputed = read_disputed();
+  for (const AccuracyRow& row : single_device_accuracy()) {
+    const auto dispute =
+        disputed.find(disputed_key(row.device, row.model, row.batch, row.precision, row.framework));
+    result.rows.push_back({fmt::format("{} {}", row.device, row.precision), row.model,
+                           fmt::format("batch {}, {}", row.batch, row.framework), row.published,
+                           row.predicted, row.error, false, row.source,
+                           dispute == disputed.end() ? std::string{} : dispute->second});
+  }
+  return result;
+}
+
+void predict_rows(Reproduction& reproduction, std::size_t jobs,
+                  const std::function<double(std::size_t)>& predict) {
+  std::vector<ReproducedRow>& rows = reproduction.rows;
+  std::string failure;
+  const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
+    return [&predict, i] { return shortest(predict(i)); };
+  };
+  run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
+    if (answer.kind != WorkerAnswer::Kind::done)
+      failure = answer.bytes;
+    else
+      rows[i].predicted = std::stod(answer.bytes);
+    rows[i].error = rows[i].predicted / rows[i].published - 1;
+  });
+  if (!failure.empty()) throw std::runtime_error(failure);
+}
+
+Reproduction reproduce_scaling(std::size_t jobs) {
+  Reproduction result{"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}};
+  const std::vector<ScalingRow> rows = read_scaling();
+  std::map<std::string, double> of_one;
+  for (const ScalingRow& row : rows)
+    if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
+  for (const ScalingRow& row : rows)
+    result.rows.push_back({row.table,
+                           row.model,
+                           fmt::format("{} x {}, batch {}", row.nodes, row.devices_per_node, row.batch),
+                           row.images_per_s,
+                           0,
+                           0,
+                           row.devices() == 1,
+                           row.source,
+                           {}});
+  predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
+  return result;
+}
+
+}  // namespace convoy

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/calibration/kernel_accuracy.h"
+
+namespace convoy {
+
+/// A published figure beside the prediction.
+struct ReproducedRow {
+  std::string table;  ///< "EC2 p2.8xlarge, K80, batch 64"
+  std::string model;
+  std::string setup;  ///< "4 x 8, batch 64"
+  double published = 0, predicted = 0;
+  double error = 0;     ///< predicted / published - 1
+  bool anchor = false;  ///< the prediction was scaled to this row: says nothing about the error
+  std::string source;
+  std::string disputed;  ///< why other measurements contradict this one: it counts in the mean error, not in
+                         ///< the worst
+  bool fitted = false;   ///< a constant was fitted to this row: its error is shown and counts in neither
+};
+
+/// A comparison with its rows and the errors it promises not to exceed.
+struct Reproduction {
+  std::string name, title;
+  double mean_tolerance = 0, worst_tolerance = 0;  ///< of |error|
+  std::vector<ReproducedRow> rows;
+  std::string unit = "images_per_s";  ///< of the figures; or "mib"
+
+  double mean_error() const;    ///< of |error| over rows that are neither anchors nor fitted
+  double fitted_error() const;  ///< of |error| over fitted rows, on average
+  double worst_error() const;   ///< over those that are not disputed either
+  bool passed() const { return mean_error() <= mean_tolerance && worst_error() <= worst_tolerance; }
+};
+
+/// Fills in predictions and errors: `predict` gives the figure of row i, each in a process of its own.
+/// @param jobs processes at a time
+/// @throws std::runtime_error where one failed
+void predict_rows(Reproduction& reproduction, std::size_t jobs,
+                  const std::function<double(std::size_t)>& predict);
+
+/// Times of single kernels, fitted to some and tested on others.
+struct KernelReproduction {
+  double tolerance = 0;  ///< of the median error of the test rows of a device and precision
+  std::vector<KernelAccuracy> rows;
+
+  double worst() const;  ///< of these medians
+  bool passed() const { return worst() <= tolerance; }
+};
+KernelReproduction reproduce_kernels();
+
+/// Training throughput of single devices (results/published/single_device.csv) from the cost model alone.
+Reproduction reproduce_single_device();
+
+/// Throughput of several devices (results/published/scaling.yaml) from that of one. Each table names an
+/// experiment in configs/published, which says cluster and strategy; the anchor is the row of one device with
+/// the same experiment, model and batch. @param jobs processes at a time
+Reproduction reproduce_scaling(std::size_t jobs);
+
+/// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
+/// of several from that of one.
+Reproduction reproduce_pipelines();
+
+/// Peak memory of one device in training (results/published/memory.yaml). @param jobs processes at a time
+Reproduction reproduce_memory(std::size_t jobs);
+
+}  // namespace convoy

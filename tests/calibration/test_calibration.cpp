@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "sim/base/data_path.h"
+#include "sim/calibration/calibration.h"
+#include "tests/calibration/written_file.h"
+
+using namespace convoy;
+
+namespace {
+
+using Profile = WrittenFile;
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// The message of reading `text`, without the file's name.
+std::string profile_error(const std::string& text) {
+  const Profile profile(text);
+  const std::string message = error_of([&] { calibrate({profile.path()}, "k80"); });
+  return message.starts_with(profile.path()) ? message.substr(profile.path().size()) : message;
+}
+
+// What scripts/calibrate fits a device to: networks, and kernels where the efficiencies' source names them.
+std::vector<std::string> published(const std::string& device) {
+  const std::string folder = data_path("results/published");
+  for (const auto& [key, text] : load_device(device, {}).sources)
+    if (key == "efficiency" && text.find("results/published/layers.csv") != std::string::npos)
+      return {folder + "/layers.csv", folder + "/single_device.csv"};
+  return {folder + "/single_device.csv"};
+}
+
+// The model of docs/cost_model.md, written a second time: time of the forward pass of a convolution, square
+// kernel, stride 1, on a device of 10 TFLOP/s and 100 GB/s.
+struct Truth {
+  double one = 0.62, three = 1.35, five = 1.1, bandwidth = 0.8, launch_s = 17e-6;
+  double half_outputs = 20, half_reduction = 40, half_rows = 900;
+
+  double seconds(double images, double in, double out, double kernel, double side) const {
+    const double rows = images * side * side, length = in * kernel * kernel;
+    const double limit = kernel == 1 ? one : kernel == 3 ? three : five;
+    const double rate = 10e12 * limit * (out / (out + half_outputs)) * (length / (length + half_reduction)) *
+                        (rows / (rows + half_rows));
+    const double bytes = 4 * (rows * (in + out) + length * out);
+    return launch_s + std::max(2 * rows * length * out / rate, bytes / (100e9 * bandwidth));
+  }
+};
+
+Work kernel(double in, double out, double size, double side) {
+  Work w;
+  w.kind = KernelKind::convolution;
+  w.in_channels = static_cast<std::int64_t>(in);
+  w.out_channels = static_cast<std::int64_t>(out);
+  w.kernel_h = w.kernel_w = static_cast<std::int64_t>(size);
+  w.stride = w.groups = 1;
+  w.out_h = w.out_w = static_cast<std::int64_t>(side);
+  w.flops_per_image = 2 * side * side * in * out * size * size;
+  w.bytes_per_image = 4 * side * side * (in + out);
+  w.bytes_fixed = 4 * in * out * size * size;
+  return w;
+}
+
+// Equal but for the three digits of the YAML and the last bits of the fit.
+void check_alike(const DeviceType& a, const DeviceType& b, Precision precision) {
+  const Efficiency& x = a.efficiency[static_cast<std::size_t>(precision)];
+  const Efficiency& y = b.efficiency[static_cast<std::size_t>(precision)];
+  for (std::size_t c = 0; c < kernel_class_count; ++c) {
+    CAPTURE(kernel_class_names[c]);
+    CHECK(x.compute[c] == doctest::Approx(y.compute[c]).epsilon(0.02));
+    CHECK(x.bandwidth[c] == doctest::Approx(y.bandwidth[c]).epsilon(0.02));
+  }
+  CHECK(x.data_gradient == doctest::Approx(y.data_gradient).epsilon(0.02));
+  CHECK(x.weight_gradient == doctest::Approx(y.weight_gradient).epsilon(0.02));
+  CHECK(x.half_outputs == doctest::Approx(y.half_outputs).epsilon(0.02));
+  CHECK(x.half_reduction == doctest::Approx(y.half_reduction).epsilon(0.02));
+  CHECK(x.half_rows == doctest::Approx(y.half_rows).epsilon(0.02));
+  CHECK(x.half_weight_outputs == doctest::Approx(y.half_weight_outputs).epsilon(0.02));
+  CHECK(x.half_weight_reduction == doctest::Approx(y.half_weight_reduction).epsilon(0.02));
+  CHECK(x.half_weight_rows == doctest::Approx(y.half_weight_rows).epsilon(0.02));
+  CHECK(x.half_matmul_rows == doctest::Approx(y.half_matmul_rows).epsilon(0.02));
+  CHECK(x.strided_data_gradient == doctest::Approx(y.strided_data_gradient).epsilon(0.02));
+  CHECK(x.half_winograd == doctest::Approx(y.half_winograd).epsilon(0.02));
+  CHECK(x.unaligned == doctest::Approx(y.unaligned).epsilon(0.02));
+}
+
+DeviceType blank() {
+  DeviceType d;
+  d.name = "blank";
+  d.peak_flops = {{Precision::fp32, 10e12}};
+  d.memory_bytes = 16e9;
+  d.memory_bandwidth_Bps = 100e9;
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("a fit finds the parameters that made the measurements") {
+  const Truth truth;
+  std::vector<Observation> observations;
+  for (const double size : {1.0, 3.0, 5.0})
+    for (const double in : {8.0, 32.0, 128.0, 512.0})
+      for (const double out : {16.0, 64.0, 512.0})
+        for (const double side : {7.0, 28.0})
+          for (const double images : {1.0, 32.0})
+            observations.push_back({{kernel(in, out, size, side)},
+                                    images,
+                                    Precision::fp32,
+                                    truth.seconds(images, in, out, size, side),
+                                    0.01});
+  DeviceType device = blank();
+  device.cpu = true;  // no Winograd's algorithm, nor weight gradients of their own: the model above
+  const DeviceType d = fit_efficiencies(device, observations);
+  const Efficiency& e = d.efficiency[0];
+  const auto compute = [&](KernelClass c) { return e.compute[static_cast<std::size_t>(c)]; };
+  CHECK(compute(KernelClass::convolution_1x1) == doctest::Approx(truth.one).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_3x3) == doctest::Approx(truth.three).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_5x5) == doctest::Approx(truth.five).epsilon(0.02));
+  CHECK(e.bandwidth[static_cast<std::size_t>(KernelClass::convolution_1x1)] ==
+        doctest::Approx(truth.bandwidth).epsilon(0.02));
+  CHECK(d.launch_overhead_s == doctest::Approx(truth.launch_s).epsilon(0.02));
+  CHECK(e.half_outputs == doctest::Approx(truth.half_outputs).epsilon(0.05));
+  CHECK(e.half_reduction == doctest::Approx(truth.half_reduction).epsilon(0.05));
+  CHECK(e.half_rows == doctest::Approx(truth.half_rows).epsilon(0.05));
+  // and predicts kernels it has not seen
+  for (const double images : {4.0, 100.0})
+    for (const double size : {1.0, 3.0, 5.0}) {
+      const double time = operation_time_s(kernel(96, 200, size, 14), images, Precision::fp32, d);
+      CHECK(time == doctest::Approx(truth.seconds(images, 96, 200, size, 14)).epsilon(0.02));
+    }
+}
+
+TEST_CASE("what is not measured stays at its prior, and other precisions at theirs") {
+  const Truth truth;
+  const DeviceType d = fit_efficiencies(
+      blank(), {{{kernel(64, 64, 3, 56)}, 32, Precision::fp32, truth.seconds(32, 64, 64, 3, 56), 0.05}});
+  // the priors of docs/cost_model.md
+  CHECK(d.efficiency[0].compute[static_cast<std::size_t>(KernelClass::matmul)] ==
+        doctest::Approx(0.7).epsilon(1e-6));
+  CHECK(d.efficiency[0].bandwidth[static_cast<std::size_t>(KernelClass::update)] ==
+        doctest::Approx(0.7).epsilon(1e-6));
+  const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
+  CHECK(fp16.compute[static_cast<std::size_t>(KernelClass::convolution_1x1)] ==
+        doctest::Approx(0.4).epsilon(1e-6));
+}
+
+TEST_CASE("without observations a device stays as it is") {
+  const DeviceType d = fit_efficiencies(blank(), {});
+  CHECK(d.efficiency == blank().efficiency);
+  CHECK(d.launch_overhead_s == 0);
+}
+
+TEST_CASE("the YAML of a fit reads back as the device") {
+  const CalibrationReport report = calibrate(published("v100-sxm2-16gb"), "v100-sxm2-16gb");
+  const std::string yaml =
+      "peak: {fp32: 15.7TFLOPS, fp16: 125TFLOPS}\nmemory: 16GiB\nmemory_bandwidth: 900GB/s\n" + report.yaml;
+  const DeviceType read = read_device(parse_yaml(yaml, "fit.yaml"), "v100-sxm2-16gb");
+  CHECK(read.launch_overhead_s == doctest::Approx(report.device.launch_overhead_s).epsilon(0.005));
+  for (const Precision p : {Precision::fp32, Precision::fp16}) check_alike(read, report.device, p);
+}
+
+TEST_CASE("the catalogue's efficiencies are what calibrate makes of the published figures") {
+  for (const char* name :
+       {"k80", "p100-sxm2-16gb", "v100-sxm2-16gb", "t4", "a100-sxm4-80gb", "a10", "h100-sxm5-80gb",
+        "titan-x-maxwell", "titan-x-pascal", "gtx-1080", "gtx-1080-ti", "rtx-3090", "xeon-e5-2630-v3-dual"}) {
+    CAPTURE(name);
+    const CalibrationReport report = calibrate(published(name), name);
+    const DeviceType catalogue = load_device(name, {});
+    CHECK(catalogue.launch_overhead_s == doctest::Approx(report.device.launch_overhead_s).epsilon(0.02));
+    for (const auto& [precision, peak] : catalogue.peak_flops)
+      check_alike(catalogue, report.device, precision);
+  }
+}
+
+TEST_CASE("devices without figures of their own have those of the sibling their source names") {
+  for (const auto& [name, sibling] :
+       std::vector<std::pair<const char*, const char*>>{{"k20", "k80"},
+                                                        {"k40", "k80"},
+                                                        {"tegra-k1", "k20"},
+                                                        {"tegra-x1", "gtx-980"},
+                                                        {"m40", "titan-x-maxwell"},
+                                                        {"gtx-980", "titan-x-maxwell"},
+                                                        {"p40", "gtx-1080-ti"},
+                                                        {"titan-xp", "titan-x-pascal"},
+                                                        {"p100-pcie-16gb", "p100-sxm2-16gb"},
+                                                        {"v100-pcie-16gb", "v100-sxm2-16gb"},
+                                                        {"v100-sxm2-32gb", "v100-sxm2-16gb"},
+                                                        {"titan-v", "v100-sxm2-16gb"},
+                                                        {"rtx-2080-ti", "t4"},
+                                                        {"a100-sxm4-40gb", "a100-sxm4-80gb"},
+                                                        {"a100-pcie-40gb", "a100-sxm4-80gb"},
+                                                        {"l4", "a10"},
+                                                        {"h200-sxm-141gb", "h100-sxm5-80gb"}}) {
+    CAPTURE(name);
+    const DeviceType d = load_device(name, {}), of = load_device(sibling, {});
+    CHECK(d.launch_overhead_s == of.launch_overhead_s);
+    for (const auto& [precision, peak] : d.peak_flops)
+      CHECK(d.efficiency[static_cast<std::size_t>(precision)] ==
+            of.efficiency[static_cast<std::size_t>(precision)]);
+    for (const auto& [key, text] : d.sources)
+      if (key == "efficiency")
+        CHECK(text.find(std::string("taken from ") + sibling + " ") != std::string::npos);
+  }
+}
+
+TEST_CASE("rows with role test do not move a fit") {
+  const std::string head = "device,model,batch,step,images_per_s,role\nk80,resnet18,16,train,100,fit\n";
+  const Profile with(head + "k80,resnet18,32,train,5,test\n"), without(head);
+  const CalibrationReport a = calibrate({with.path()}, "k80"), b = calibrate({without.path()}, "k80");
+  CHECK(a.yaml == b.yaml);
+  CHECK(a.mean_error == b.mean_error);
+  REQUIRE(a.rows.size() == 2);
+  CHECK(a.rows[1].role == "test");
+  CHECK(a.rows[1].error > 10);
+}
+
+TEST_CASE("layers and kernels of a profile are fitted like networks") {
+  const Profile profile(
+      "device,model,layer,kernel,batch,step,images_per_s\n"
+      "k80,vgg11,,,32,forward,100\n"
+      "k80,resnet18,stem.conv,,32,forward,1000\n"
+      "k80,,,convolution 64>128 3x3/1 28x28,32,weight_gradient,2000\n"
+      "k80,,,matmul 4096>1000,256,forward,300000\n");
+  const CalibrationReport report = calibrate({profile.path()}, "k80");
+  REQUIRE(report.rows.size() == 4);
+  CHECK(report.rows[1].model == "resnet18 stem.conv");
+  // 2 x 28 x 28 x 64 x 128 x 9 = 115,605,504 FLOPs an image
+  const std::vector<Work> works = measured_work(read_measurements(profile.path())[2]);
+  REQUIRE(works.size() == 1);
+  CHECK(works[0].phase == Phase::weight_gradient);
+  CHECK(works[0].flops_per_image == 115605504);
+  // (64 + 128) x 28 x 28 x 4 B of activations, 64 x 128 x 9 x 4 B of weights
+  CHECK(works[0].bytes_per_image == 602112);
+  CHECK(works[0].bytes_fixed == 294912);
+  // 2 x 4096 x 1000
+  CHECK(measured_work(read_measurements(profile.path())[3])[0].flops_per_image == 8192000);
+}
+
+TEST_CASE("a kernel's time may stand in milliseconds, and kernels of other kinds have their bytes") {
+  const Profile profile(
+      "device,kernel,batch,step,time_ms\n"
+      "k80,convolution 128>128 3x3/2 14x14 groups 32,16,forward,2.5\n"
+      "k80,convolution 64>64 1x1/2 28x28,16,forward,2.5\n"
+      "k80,batch_norm 64 56x56,16,forward,2.5\n"
+      "k80,relu 200704,16,forward,2.5\n");
+  const std::vector<Measurement> rows = read_measurements(profile.path());
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].seconds() == doctest::Approx(2.5e-3).epsilon(1e-15));
+  const auto work = [&](std::size_t i) { return measured_work(rows[i]).at(0); };
+  // 2 x 14 x 14 x 128 x (128/32) x 9
+  CHECK(work(0).flops_per_image == 1806336);
+  CHECK(work(0).groups == 32);
+  // A 1x1 kernel with stride 2 reads a quarter of 64 x 56 x 56 values, and writes 64 x 28 x 28
+  CHECK(work(1).bytes_per_image == 4 * 2 * 64 * 28 * 28);
+  // reads and writes 64 x 56 x 56 values of 4 B
+  CHECK(work(2).bytes_per_image == 2 * 4 * 200704);
+  CHECK(work(3).bytes_per_image == 2 * 4 * 200704);
+}
+
+TEST_CASE("kernels are fitted first, networks move the result") {
+  const std::string kernels =
+      "k80,,convolution 256>256 3x3/1 14x14,32,forward,9000\n"
+      "k80,,convolution 64>64 3x3/1 56x56,32,forward,9000\n";
+  const std::string network = "k80,resnet18,,16,train,100\n";
+  const std::string head = "device,model,kernel,batch,step,images_per_s\n";
+  const Profile both(head + kernels + network), alone(head + network);
+  const CalibrationReport with = calibrate({both.path()}, "k80"), without = calibrate({alone.path()}, "k80");
+  // Nothing in the network's speed tells of Winograd's algorithm what the kernels do.
+  CHECK(with.device.efficiency[0] != without.device.efficiency[0]);
+  CHECK(std::abs(with.rows.back().error) < 0.05);
+  // The same from two files.
+  const Profile first(head + kernels), second(head + network);
+  CHECK(calibrate({first.path(), second.path()}, "k80").yaml == with.yaml);
+}
+
+TEST_CASE("times without launches tell nothing of the launch overhead") {
+  const Profile profile("device,kernel,batch,step,time_ms\nk80,relu 200704,64,forward,1\n");
+  std::vector<Measurement> rows = read_measurements(profile.path());
+  rows[0].without_launch = true;
+  CHECK(calibrate(rows, "k80", {}).device.launch_overhead_s == doctest::Approx(10e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, "k80", {}, 42e-6).device.launch_overhead_s == doctest::Approx(42e-6).epsilon(1e-6));
+}
+
+TEST_CASE("steps cover the phases they name") {
+  const auto count = [](const char* step) {
+    const Profile profile(fmt::format("device,model,batch,step,images_per_s\nk80,vgg11,8,{},10\n", step));
+    return measured_work(read_measurements(profile.path())[0]).size();
+  };
+  CHECK(count("forward_backward") == count("forward") + count("backward"));
+  CHECK(count("backward") == count("data_gradient") + count("weight_gradient"));
+  CHECK(count("train") > count("forward_backward"));
+}
+
+TEST_CASE("wrong profiles are refused with line and column") {
+  CHECK(profile_error("device,model,batch,step\nk80,vgg11,8,train\n") ==
+        ":1:1: a column 'images_per_s' or 'time_ms' is missing");
+  CHECK(profile_error("device,batch,step,images_per_s\nk80,8,train,1\n") ==
+        ":1:1: a column 'model' or 'kernel' is missing");
+  CHECK(
+      profile_error("device,model,bacth,step,images_per_s\n") ==
+      ":1:14: unknown column 'bacth' (did you mean 'batch'?); there are device, model, layer, kernel, batch, "
+      "precision, step, framework, images_per_s, time_ms, role, source, note");
+  CHECK(profile_error("device,model,batch,step,images_per_s,time_ms\nk80,vgg11,8,train,10,20\n") ==
+        ":2:1: give either images_per_s or time_ms, and not both");
+  CHECK(profile_error("device,model,batch,step,time_ms\nk80,vgg11,8,train,fast\n") ==
+        ":2:19: time_ms: expected a number above zero, found 'fast'");
+  CHECK(profile_error("device,model,batch,step,step,images_per_s\n") ==
+        ":1:25: column 'step' is there twice");
+  const std::string head = "device,model,batch,step,images_per_s\n";
+  CHECK(profile_error(head) == ": holds no measurement");
+  CHECK(profile_error(head + "k80,vgg11,8,train\n") == ":2:1: 4 cells where the header has 5");
+  CHECK(profile_error(head + "k80,vgg11,0,train,10\n") ==
+        ":2:11: batch: expected a number above zero, found '0'");
+  CHECK(profile_error(head + "k80,vgg11,8,train,nan\n") ==
+        ":2:19: images_per_s: expected a number above zero, found 'nan'");
+  CHECK(profile_error(head + "k80,vgg11,8,trian,10\n") ==
+        ":2:13: step: 'trian' is not one of train, forward_backward, forward, backward, data_gradient, "
+        "weight_gradient (did you mean 'train'?)");
+  CHECK(profile_error(head + "k80,,8,train,10\n") == ":2:1: give either a model or a kernel, and not both");
+  CHECK(profile_error(head + ",vgg11,8,train,10\n") == ":2:1: device: expected a name, found nothing");
+  CHECK(profile_error(head + "k80,\"vgg11,8,train,10\n") == ":2:5: a quoted cell does not end on its line");
+  CHECK(profile_error(head + "k80,\"vgg11\"x,8,train,10\n") ==
+        ":2:5: expected a comma after the closing quote");
+  CHECK(profile_error(head + "t4,vgg11,8,train,10\n") == ": holds no row with device k80 and role fit");
+  CHECK(profile_error("device,model,precision,batch,step,images_per_s\nk80,vgg11,tf32,8,train,10\n") ==
+        ":2:1: k80 has no peak for tf32");
+  CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,nosuch,8,train,10\n") ==
+        ":2:1: layer: vgg11 has no layer 'nosuch'");
+  CHECK(
+      profile_error("device,kernel,batch,step,images_per_s\nk80,convolution 3x3,8,forward,10\n") ==
+      ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' may follow), "
+      "'matmul IN>OUT', 'batch_norm CHANNELS HxW' or 'relu VALUES', found 'convolution 3x3'");
+  // Sizes whose product no whole number holds
+  CHECK(profile_error(
+            "device,kernel,batch,step,images_per_s\nk80,matmul 999999999999>999999999999,8,forward,10\n")
+            .starts_with(":2:1: kernel: expected 'convolution IN>OUT"));
+  CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,classifier.dropout6,8,weight_"
+                      "gradient,10\n") == ":2:1: what was measured computes and moves nothing");
+  CHECK(error_of([] { read_measurements("/nowhere/profile.csv"); }) ==
+        "/nowhere/profile.csv: cannot be read");
+}
+
+TEST_CASE("speeds no device can have are refused, not fitted") {
+  // A K80 does 4.4 TFLOP/s; VGG-16's forward pass is 31 GFLOPs an image.
+  const std::string message =
+      profile_error("device,model,batch,step,images_per_s\nk80,vgg16,256,forward,1e9\n");
+  CAPTURE(message);
+  CHECK(message.starts_with(": k80 would have to run convolution_"));
+  CHECK(message.ends_with(": check images_per_s, batch and device of its rows"));
+}
+
+TEST_CASE("cells may be quoted") {
+  const Profile profile(
+      "device,model,batch,step,images_per_s,note\r\nk80,\"vgg11\",8,train,10,\"a, \"\"b\"\"\"\r\n");
+  const std::vector<Measurement> rows = read_measurements(profile.path());
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].model == "vgg11");
+  CHECK(rows[0].note == "a, \"b\"");
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/input_error.h"
+#include "sim/calibration/calibration.h"
+#include "sim/calibration/kineto_trace.h"
+#include "tests/calibration/written_file.h"
+
+using namespace convoy;
+
+namespace {
+
+std::string op(int id, const std::string& name, const std::string& dims, const std::string& values = "",
+               const std::string& type = "float") {
+  return fmt::format(
+      "{{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"{}\", \"pid\": 7, \"tid\": 7, \"ts\": {}, \"dur\": "
+      "5,\n"
+      "  \"args\": {{\"External id\": {}, \"Input Dims\": {}, \"Input type\": [\"{}\", \"\"]{}}}}}",
+      name, 100 * id, id, dims, type, values.empty() ? "" : ", \"Concrete Inputs\": " + values);
+}
+
+std::string gpu(int id, double start, double duration, const std::string& name = "volta_scudnn_128x64_relu") {
+  return fmt::format(
+      "{{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"{}\", \"pid\": 0, \"tid\": 7, \"ts\": {}, \"dur\": "
+      "{},\n"
+      "  \"args\": {{\"External id\": {}, \"correlation\": {}, \"device\": 0, \"stream\": 7}}}}",
+      name, start, duration, id, 1000 + id);
+}
+
+std::string trace(std::initializer_list<std::string> events) {
+  std::string text =
+      "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": 0, \"name\": \"Tesla V100\"}],\n"
+      "\"traceEvents\": [\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 7}";
+  for (const std::string& event : events) text += ",\n" + event;
+  return text + "\n]}\n";
+}
+
+KinetoTrace read(const std::string& text) {
+  const WrittenFile file(text, ".json");
+  return read_kineto_trace(file.path(), "v100-sxm2-16gb");
+}
+
+std::string error_of(const std::string& text) {
+  const WrittenFile file(text, ".json");
+  try {
+    read_kineto_trace(file.path(), "v100-sxm2-16gb");
+  } catch (const InputError& e) {
+    const std::string message = e.what();
+    return message.starts_with(file.path()) ? message.substr(file.path().size()) : message;
+  }
+  return "no error";
+}
+
+const Measurement* find(const KinetoTrace& t, const std::string& kernel, MeasuredStep step) {
+  for (const Measurement& m : t.measurements)
+    if (m.kernel == kernel && m.step == step) return &m;
+  return nullptr;
+}
+
+const std::string convolution_dims = "[[32, 64, 56, 56], [128, 64, 3, 3], [], [], [], []]";
+const std::string convolution_values = "[\"\", \"\", \"[1, 1]\", \"[2, 2]\", \"[1, 1]\", \"1\"]";
+const std::string backward_dims = "[[32, 128, 28, 28], [32, 64, 56, 56], [128, 64, 3, 3], [], [], [], []]";
+
+}  // namespace
+
+TEST_CASE("convolutions, products, normalization and ReLU of a trace become kernels with their GPU time") {
+  const KinetoTrace t =
+      read(trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400),
+                  gpu(1, 415, 100), op(2, "aten::cudnn_batch_norm", "[[32, 128, 28, 28], [128], [128]]"),
+                  gpu(2, 520, 90), op(3, "aten::clamp_min_", "[[32, 128, 28, 28], []]"), gpu(3, 615, 30),
+                  op(4, "aten::addmm", "[[1000], [32, 2048], [2048, 1000], [], []]"), gpu(4, 650, 50),
+                  op(5, "aten::convolution_backward", backward_dims), gpu(5, 705, 1000),
+                  op(6, "aten::copy_", "[[32, 128, 28, 28], [32, 128, 28, 28]]"), gpu(6, 1710, 200)}));
+  REQUIRE(t.measurements.size() == 5);
+  const Measurement* forward = find(t, "convolution 64>128 3x3/2 28x28", MeasuredStep::forward);
+  REQUIRE(forward);
+  CHECK(forward->device == "v100-sxm2-16gb");
+  CHECK(forward->batch == 32);
+  CHECK(forward->precision == Precision::fp32);
+  CHECK(forward->without_launch);
+  CHECK(forward->seconds() == doctest::Approx(500e-6).epsilon(1e-12));  // both kernels of the operation
+  const Measurement* backward = find(t, "convolution 64>128 3x3/2 28x28", MeasuredStep::backward);
+  REQUIRE(backward);
+  CHECK(backward->seconds() == doctest::Approx(1e-3).epsilon(1e-12));
+  CHECK(find(t, "batch_norm 128 28x28", MeasuredStep::forward));
+  CHECK(find(t, "relu 100352", MeasuredStep::forward));
+  REQUIRE(find(t, "matmul 2048>1000", MeasuredStep::forward));
+  CHECK(find(t, "matmul 2048>1000", MeasuredStep::forward)->batch == 32);
+  CHECK(t.kernel_s == doctest::Approx(1870e-6).epsilon(1e-12));
+  CHECK(t.matched_s == doctest::Approx(1670e-6).epsilon(1e-12));
+  REQUIRE(t.others.size() == 1);
+  CHECK(t.others[0].first == "aten::copy_");
+  // pauses of 5 us between the kernels of the stream (10 + 400 to 415, 515 to 520, ...)
+  CHECK(t.launch_s == doctest::Approx(5e-6).epsilon(1e-9));
+}
+
+TEST_CASE("several runs of a kernel count as their median, precisions stay apart") {
+  const KinetoTrace t = read(
+      trace({op(1, "aten::relu", "[[8, 64, 4, 4]]"), gpu(1, 0, 10), op(2, "aten::relu", "[[8, 64, 4, 4]]"),
+             gpu(2, 20, 90), op(3, "aten::relu", "[[8, 64, 4, 4]]"), gpu(3, 120, 12),
+             op(4, "aten::relu", "[[8, 64, 4, 4]]", "", "c10::Half"), gpu(4, 140, 7)}));
+  REQUIRE(t.measurements.size() == 2);
+  CHECK(t.measurements[0].seconds() == doctest::Approx(12e-6).epsilon(1e-12));
+  CHECK(t.measurements[1].precision == Precision::fp16);
+}
+
+TEST_CASE("kernels without an External id are found over the launch, tf32 by the kernel's name") {
+  std::string kernel = gpu(1, 10, 400, "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc");
+  kernel.replace(kernel.find("\"External id\": 1, "), 18, "");
+  const std::string launch =
+      "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 7, \"tid\": 7, "
+      "\"ts\": 3, \"dur\": 2, \"args\": {\"External id\": 1, \"correlation\": 1001}}";
+  const KinetoTrace t =
+      read(trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), launch, kernel}));
+  REQUIRE(t.measurements.size() == 1);
+  CHECK(t.measurements[0].precision == Precision::tf32);
+}
+
+TEST_CASE("a stride that was not recorded comes from the gradient, without it the operation is passed over") {
+  const std::string forward = op(1, "aten::cudnn_convolution", convolution_dims);
+  const KinetoTrace t = read(
+      trace({forward, gpu(1, 0, 400), op(2, "aten::convolution_backward", backward_dims), gpu(2, 500, 900)}));
+  CHECK(find(t, "convolution 64>128 3x3/2 28x28", MeasuredStep::forward));
+  CHECK(error_of(trace({forward, gpu(1, 0, 400)})) ==
+        ": no GPU kernel belongs to a convolution, linear layer, batch normalization or ReLU whose shapes "
+        "are known");
+}
+
+TEST_CASE("a gradient's mask tells which gradients were computed") {
+  const auto with_mask = [](const std::string& mask) {
+    const std::string values =
+        fmt::format(R"(["", "", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", "{}"])", mask);
+    return read(trace({op(1, "aten::convolution_backward", backward_dims, values), gpu(1, 0, 400)}))
+        .measurements.at(0)
+        .step;
+  };
+  CHECK(with_mask("[True, True, False]") == MeasuredStep::backward);
+  CHECK(with_mask("[False, True, False]") == MeasuredStep::weight_gradient);
+  CHECK(with_mask("[True, False, False]") == MeasuredStep::data_gradient);
+}
+
+TEST_CASE("grouped and depthwise convolutions keep their groups, a list of events alone is a trace too") {
+  const std::string values = R"(["", "", "[1, 1]", "[1, 1]", "[1, 1]", "32"])";
+  const std::string events = fmt::format(
+      "[{},{}]", op(1, "aten::cudnn_convolution", "[[8, 32, 14, 14], [32, 1, 3, 3]]", values), gpu(1, 0, 40));
+  const KinetoTrace t = read(events);
+  CHECK(t.measurements.at(0).kernel == "convolution 32>32 3x3/1 14x14 groups 32");
+  CHECK(measured_work(t.measurements[0]).at(0).kind == KernelKind::depthwise_convolution);
+}
+
+TEST_CASE("a trace calibrates a device") {
+  // 600 us for 2 x 32 x 56 x 56 x 64 x 64 x 9 = 7.4 GFLOPs: 12.3 TFLOP/s, 0.79 of the peak
+  const WrittenFile file(trace({op(1, "aten::cudnn_convolution", "[[32, 64, 56, 56], [64, 64, 3, 3]]",
+                                   "[\"\", \"\", \"[1, 1]\", \"[1, 1]\", \"[1, 1]\", \"1\"]"),
+                                gpu(1, 0, 600), op(2, "aten::relu", "[[32, 64, 56, 56]]"), gpu(2, 607, 68)}),
+                         ".json");
+  const KinetoTrace t = read_kineto_trace(file.path(), "v100-sxm2-16gb");
+  const CalibrationReport report =
+      calibrate(t.measurements, "v100-sxm2-16gb", {file.path(), 0, 0}, t.launch_s);
+  CHECK(report.device.launch_overhead_s == doctest::Approx(7e-6).epsilon(1e-6));
+  CHECK(report.mean_error < 0.1);
+}
+
+TEST_CASE("wrong, cut and hostile traces are refused with their place") {
+  CHECK(error_of("") == ":1:1: the file ends too early: it is no whole JSON document");
+  CHECK(error_of("{\"a\": 1}") == ": is no Chrome trace: it has no list \"traceEvents\"");
+  CHECK(error_of("{\"traceEvents\": []}") ==
+        ": holds no GPU kernel: profile with ProfilerActivity.CUDA, and export_chrome_trace");
+  CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\" \"cat\": 1}]}") == ":2:18: not JSON");
+  CHECK(error_of("\x1f\x8b\x08") == ": is compressed: unpack it with gunzip first");
+  const std::string whole =
+      trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
+  CHECK(error_of(whole) == "no error");
+  CHECK(error_of(whole.substr(0, 40)) == ":3:19: the file ends too early: it is no whole JSON document");
+  CHECK(error_of(trace({gpu(1, 10, 400)})) == ": holds no operation with its External id (category cpu_op)");
+  std::string shapeless = whole;
+  shapeless.replace(shapeless.find("Input Dims"), 10, "Input Dimz");
+  CHECK(error_of(shapeless) == ": has no \"Input Dims\": profile with record_shapes=True");
+  CHECK(error_of(trace({op(1, "aten::relu", "[[1, \"two\", 3, 4]]"), gpu(1, 0, 4)})) ==
+        ": event 2 (aten::relu): \"Input Dims\" holds what is no whole number");
+  CHECK(error_of(trace({op(1, "aten::relu", "7"), gpu(1, 0, 4)})) ==
+        ": event 2 (aten::relu): \"Input Dims\" is no list");
+  std::string timeless = whole;
+  timeless.replace(timeless.find("\"dur\": 400"), 10, "\"dur\": \"a\"");
+  CHECK(error_of(timeless) == ": event 3 (volta_scudnn_128x64_relu): \"dur\" is no number");
+  timeless.replace(timeless.find("\"dur\": \"a\""), 10, "\"dur\": -4 ");
+  CHECK(error_of(timeless) == ": event 3 (volta_scudnn_128x64_relu): \"dur\" is below zero");
+  // Sizes nobody has: zero, negative, or a product beyond whole numbers.
+  for (const char* dims : {"[[0, 64, 56, 56], [128, 64, 3, 3]]", "[[1, 64, 56, 56], [128, 0, 3, 3]]",
+                           "[[1, -64, 56, 56], [128, 64, 3, 3]]", "[[1, 64], [128]]", "[]", "[[[1]], [2]]",
+                           "[[1, 900000000, 900000000, 900000000], [900000000, 900000000, 3, 3]]"}) {
+    CAPTURE(dims);
+    CHECK(error_of(trace({op(1, "aten::cudnn_convolution", dims, convolution_values), gpu(1, 0, 4)}))
+              .starts_with(": no GPU kernel belongs to"));
+  }
+}
+
+TEST_CASE("a trace cut or turned at any byte is read or refused, never anything else") {
+  const std::string whole =
+      trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
+  for (std::size_t cut = 0; cut < whole.size(); cut += 5) error_of(whole.substr(0, cut));
+  for (std::size_t at = 0; at < whole.size(); at += 3) {
+    std::string turned = whole;
+    turned[at] = static_cast<char>(turned[at] ^ 0x15);
+    error_of(turned);
+  }
+}

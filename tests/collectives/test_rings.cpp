@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "sim/base/yaml_node.h"
+#include "sim/collectives/rings.h"
+#include "topologies/cluster.h"
+
+using namespace convoy;
+
+namespace {
+
+using Rings = std::vector<std::vector<std::uint32_t>>;
+
+Machine catalogue(const std::string& server, int nodes) {
+  return build_machine(read_cluster(parse_yaml(fmt::format("{{server: {}, nodes: {}}}", server, nodes), "c")),
+                       0);
+}
+
+Machine inline_host(int devices, const std::string& interconnect, int hosts = 1) {
+  return build_machine(
+      read_cluster(parse_yaml(
+          fmt::format(
+              "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, bandwidth: "
+              "1GB/s, latency: 1us}}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
+              "interconnect: {}}}}}, devices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, "
+              "memory_bandwidth: 1GB/s, efficiency: 1.0}}}}}}",
+              hosts, devices, interconnect),
+          "c")),
+      0);
+}
+
+std::vector<EndpointId> all_devices(const Machine& machine) {
+  std::vector<EndpointId> result(machine.devices.size());
+  std::iota(result.begin(), result.end(), 0u);
+  return result;
+}
+
+std::vector<LinkId> way(const Machine& machine, EndpointId from, EndpointId to) {
+  Route route;
+  machine.router->route(from, to, route);
+  return route.links;
+}
+
+/// Every rank once in each ring, all hops over one cable, and no direction of a cable used by more rings than
+/// it is times as wide as the host's narrowest cable.
+void check_rings_over_cables(const Machine& machine, const Rings& rings) {
+  std::map<LinkId, int> uses;
+  double link_Bps = 1e300;
+  for (const EndpointId a : all_devices(machine))
+    for (const EndpointId b : all_devices(machine))
+      if (const std::vector<LinkId> links = way(machine, a, b); links.size() == 1)
+        link_Bps = std::min(link_Bps, machine.links[links[0]].bandwidth_Bps);
+  for (const std::vector<std::uint32_t>& ring : rings) {
+    std::vector<std::uint32_t> sorted = ring;
+    std::sort(sorted.begin(), sorted.end());
+    CHECK(sorted == all_devices(machine));
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      const std::vector<LinkId> links = way(machine, ring[i], ring[(i + 1) % ring.size()]);
+      REQUIRE(links.size() == 1);
+      ++uses[links[0]];
+    }
+  }
+  for (const auto& [link, count] : uses) {
+    CAPTURE(machine.links[link].name);
+    CHECK(count <= std::lround(machine.links[link].bandwidth_Bps / link_Bps));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a DGX-1 has four rings with P100 and six with V100, all over NVLink and within its capacity") {
+  const Machine p100 = catalogue("dgx1-p100", 1), v100 = catalogue("dgx1-v100", 1);
+  const Rings four = find_rings(all_devices(p100), p100), six = find_rings(all_devices(v100), v100);
+  CHECK(four.size() == 4);
+  check_rings_over_cables(p100, four);
+  CHECK(six.size() == 6);
+  check_rings_over_cables(v100, six);
+}
+
+TEST_CASE("rings come in both directions") {
+  const Machine machine = catalogue("dgx1-v100", 1);
+  Rings rings = find_rings(all_devices(machine), machine);
+  for (std::size_t i = 0; i + 1 < rings.size(); i += 2) {
+    std::reverse(rings[i].begin(), rings[i].end());
+    CHECK(rings[i] == rings[i + 1]);
+  }
+}
+
+TEST_CASE("a full mesh of n devices has n - 1 rings for odd n, n - 2 for even n") {
+  // Each device has n - 1 cables, and a cycle takes two of them.
+  for (int n = 3; n <= 7; ++n) {
+    CAPTURE(n);
+    const Machine machine = inline_host(n, "{kind: nvlink, bandwidth: 25GB/s}");
+    const Rings rings = find_rings(all_devices(machine), machine);
+    CHECK(rings.size() == static_cast<std::size_t>(n % 2 == 1 ? n - 1 : n - 2));
+    check_rings_over_cables(machine, rings);
+  }
+}
+
+TEST_CASE("cables that form no cycle make no ring of cables") {
+  const Machine path = inline_host(
+      4, "{kind: nvlink, bandwidth: 25GB/s, pairs: [[0, 1], [1, 2], [2, 3]], pcie: {bandwidth: 12GB/s}}");
+  CHECK(find_rings(all_devices(path), path) == Rings{{0, 1, 2, 3}});
+  // A bond carries as many rings as it is wide: the square 0 1 2 3 of double cables twice, both ways.
+  const Machine bonds = inline_host(
+      4,
+      "{kind: nvlink, bandwidth: 25GB/s, pairs: [[0, 1, 2], [1, 2, 2], [2, 3, 2], [3, 0, 2], [0, 2]], pcie: "
+      "{bandwidth: 12GB/s}}");
+  const Rings rings = find_rings(all_devices(bonds), bonds);
+  CHECK(rings.size() == 4);
+  check_rings_over_cables(bonds, rings);
+}
+
+TEST_CASE("PCIe, NVSwitch and one place have one ring, in the order of the ranks") {
+  for (const std::string interconnect :
+       {"{kind: pcie, bandwidth: 12GB/s}", "{kind: nvswitch, bandwidth: 300GB/s}", "{kind: none}"}) {
+    CAPTURE(interconnect);
+    const Machine machine = inline_host(4, interconnect);
+    CHECK(find_rings({0, 1, 2, 3}, machine) == Rings{{0, 1, 2, 3}});
+    CHECK(find_rings({3, 1, 0}, machine) == Rings{{0, 1, 2}});
+  }
+}
+
+TEST_CASE("in_order is one ring whatever the cables") {
+  const Machine machine = catalogue("dgx1-v100", 1);
+  CHECK(find_rings(all_devices(machine), machine, RingOrder::in_order) == Rings{{0, 1, 2, 3, 4, 5, 6, 7}});
+}
+
+TEST_CASE("over several hosts there is one ring, along the cables inside each host") {
+  const Machine machine = catalogue("dgx1-p100", 3);
+  const Rings rings = find_rings(all_devices(machine), machine);
+  REQUIRE(rings.size() == 1);
+  REQUIRE(rings[0].size() == 24);
+  for (std::size_t i = 0; i < 24; ++i) {
+    CHECK(machine.devices[rings[0][i]].host == i / 8);
+    if (i % 8 < 7) CHECK(way(machine, rings[0][i], rings[0][i + 1]).size() == 1);
+  }
+}
+
+TEST_CASE("some of a host's devices have the rings of the cables among them") {
+  // GPUs 0 to 3 of a DGX-1 with P100 are a full mesh of four: one cycle, both ways.
+  const Machine machine = catalogue("dgx1-p100", 1);
+  const Rings rings = find_rings({0, 1, 2, 3}, machine);
+  CHECK(rings.size() == 2);
+  for (const std::vector<std::uint32_t>& ring : rings)
+    for (std::size_t i = 0; i < 4; ++i) CHECK(way(machine, ring[i], ring[(i + 1) % 4]).size() == 1);
+}
+
+TEST_CASE("positions by host, hosts in the order of their first rank") {
+  const Machine machine = inline_host(2, "{kind: none}", 3);
+  CHECK(positions_by_host({4, 0, 5, 1, 2}, machine) == Rings{{0, 2}, {1, 3}, {4}});
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "models/model.h"
+#include "models/training_graph.h"
+#include "sim/base/yaml_node.h"
+#include "sim/costs/cost_model.h"
+
+using namespace convoy;
+
+namespace {
+
+DeviceType ideal() {
+  DeviceType d;
+  d.name = "ideal";
+  d.peak_flops = {{Precision::fp32, 10e12}, {Precision::fp16, 40e12}};
+  d.memory_bytes = 16e9;
+  d.memory_bandwidth_Bps = 500e9;
+  return d;
+}
+
+Work convolution(double flops, double bytes) {
+  Work w;
+  w.kind = KernelKind::convolution;
+  w.flops_per_image = flops;
+  w.bytes_per_image = bytes;
+  w.in_channels = 64;
+  w.out_channels = 128;
+  w.kernel_h = w.kernel_w = 3;
+  w.stride = w.groups = 1;
+  w.out_h = w.out_w = 28;
+  return w;
+}
+
+Work random_work(std::mt19937& random) {
+  std::uniform_int_distribution<int> kind(0, 8), phase(0, 3), channels(1, 2048), kernel(1, 7), size(1, 112);
+  std::uniform_real_distribution<double> exponent(3, 11);
+  Work w;
+  w.kind = static_cast<KernelKind>(kind(random));
+  w.phase = static_cast<Phase>(phase(random));
+  w.flops_per_image = std::pow(10, exponent(random));
+  w.flops_fixed = random() % 3 == 0 ? std::pow(10, exponent(random)) : 0;
+  w.bytes_per_image = std::pow(10, exponent(random) - 1);
+  w.bytes_fixed = random() % 2 == 0 ? std::pow(10, exponent(random) - 1) : 0;
+  w.in_channels = channels(random);
+  w.out_channels = channels(random);
+  w.kernel_h = kernel(random);
+  w.kernel_w = kernel(random);
+  w.stride = 1 + static_cast<int>(random() % 2);
+  w.groups = random() % 4 == 0 ? 2 : 1;
+  w.out_h = size(random);
+  w.out_w = size(random);
+  return w;
+}
+
+DeviceType random_device(std::mt19937& random) {
+  std::uniform_real_distribution<double> share(0.05, 2.0), half(0, 1000);
+  DeviceType d = ideal();
+  d.launch_overhead_s = share(random) * 1e-5;
+  for (Efficiency& e : d.efficiency) {
+    for (double& value : e.compute) value = share(random);
+    for (double& value : e.bandwidth) value = share(random);
+    e.data_gradient = share(random);
+    e.weight_gradient = share(random);
+    e.half_outputs = half(random);
+    e.half_reduction = half(random);
+    e.half_rows = half(random);
+    e.half_weight_outputs = half(random);
+    e.half_weight_reduction = half(random);
+    e.half_weight_rows = half(random);
+    e.half_matmul_rows = half(random);
+    e.half_winograd = random() % 2 == 0 ? half(random) : 0;
+  }
+  return d;
+}
+
+TrainingGraph small_graph() {
+  const char* yaml =
+      "{name: small, input: [3, 32, 32], layers: [{name: c, kind: conv2d, out_channels: 16, kernel: 3, "
+      "padding: 1}, "
+      "{name: r, kind: relu}, {name: v, kind: flatten}, {name: f, kind: linear, out_features: 10}]}";
+  return build_training_graph(read_model(parse_yaml(yaml, "small.yaml")), {});
+}
+
+}  // namespace
+
+TEST_CASE("efficiency 1 is exactly the roofline") {
+  const DeviceType d = ideal();
+  // 8 images x 2e9 FLOPs / 10e12 FLOP/s = 1.6 ms; 8 x 1e6 B / 500e9 B/s = 16 us
+  CHECK(operation_time_s(convolution(2e9, 1e6), 8, Precision::fp32, d) == 8 * 2e9 / 10e12);
+  // 8 x 1e6 FLOPs / 10e12 = 0.8 us; 8 x 1e7 B / 500e9 = 160 us
+  CHECK(operation_time_s(convolution(1e6, 1e7), 8, Precision::fp32, d) == 8 * 1e7 / 500e9);
+  Work fixed = convolution(0, 0);
+  fixed.kind = KernelKind::update;
+  fixed.bytes_fixed = 5e8;
+  CHECK(operation_time_s(fixed, 8, Precision::fp32, d) == 1e-3);
+  CHECK(operation_time_s(fixed, 512, Precision::fp32, d) == 1e-3);
+}
+
+TEST_CASE("each precision has its own peak") {
+  CHECK(operation_time_s(convolution(2e9, 0), 8, Precision::fp16, ideal()) == 8 * 2e9 / 40e12);
+}
+
+TEST_CASE("the launch overhead is paid once an operation, and not by one without work") {
+  DeviceType d = ideal();
+  d.launch_overhead_s = 5e-6;
+  CHECK(operation_time_s(convolution(2e9, 1e6), 8, Precision::fp32, d) ==
+        doctest::Approx(5e-6 + 1.6e-3).epsilon(1e-15));
+  CHECK(operation_time_s(convolution(0, 0), 8, Precision::fp32, d) == 0);
+}
+
+TEST_CASE("the share of peak is the product of kind, phase and three saturations") {
+  Efficiency e;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_3x3)] = 1.5;
+  e.weight_gradient = 0.8;
+  e.half_outputs = 32;
+  e.half_reduction = 64;
+  e.half_rows = 392;
+  Work w = convolution(1e9, 1);
+  // 128 outputs: 128/160 = 0.8; dot products of 64 x 3 x 3 = 576: 576/640 = 0.9; 2 images of 28 x 28 = 1568
+  // rows: 1568/1960 = 0.8; 1.5 x 0.8 x 0.9 x 0.8 = 0.864
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864).epsilon(1e-14));
+  w.phase = Phase::weight_gradient;
+  e.half_weight_outputs = 32;
+  e.half_weight_reduction = 64;
+  e.half_weight_rows = 392;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864 * 0.8).epsilon(1e-14));
+  // Halves of its own: 128/256 x 576/768 x 1568/3136, and 1.5 x 0.8 before them
+  e.half_weight_outputs = 128;
+  e.half_weight_reduction = 192;
+  e.half_weight_rows = 1568;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(1.2 * 0.1875).epsilon(1e-14));
+  e.half_weight_outputs = 32;
+  e.half_weight_reduction = 64;
+  e.half_weight_rows = 392;
+  w.groups = 2;  // another class, and half the outputs and the dot products: 64/96 x 288/352 x 0.8 x 0.8
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) ==
+        doctest::Approx(64.0 / 96 * 288 / 352 * 0.8 * 0.8).epsilon(1e-14));
+}
+
+TEST_CASE("a plain product has rows of its own in every phase") {
+  Efficiency e;
+  e.half_rows = 1e6;
+  e.half_weight_rows = 1e6;
+  e.half_matmul_rows = 48;
+  Work w;
+  w.kind = KernelKind::matmul;
+  w.flops_per_image = 1e6;
+  w.in_channels = w.out_channels = 1024;
+  for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
+    w.phase = phase;
+    CHECK(compute_efficiency(w, 16, Precision::fp32, e) == doctest::Approx(16.0 / 64).epsilon(1e-14));
+  }
+}
+
+TEST_CASE("data gradients of strided convolutions, and only these, have their factor") {
+  Efficiency e;
+  e.strided_data_gradient = 0.4;
+  Work w = convolution(1e9, 1);
+  w.stride = 2;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 1);
+  w.phase = Phase::data_gradient;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 0.4);
+  w.phase = Phase::weight_gradient;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 1);
+  w.phase = Phase::data_gradient;
+  w.stride = 1;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == 1);
+}
+
+TEST_CASE("a 3x3 convolution runs on the faster of Winograd's algorithm and the general one") {
+  Efficiency e;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_3x3)] = 2;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_other)] = 0.5;
+  e.half_winograd = 64;
+  e.half_outputs = 128;
+  // 64 > 128 channels: Winograd's 2 x 64/128 x 128/192 = 2/3; general 0.5 x 128/256
+  Work w = convolution(1e9, 1);
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(2.0 / 3).epsilon(1e-14));
+  // 3 > 64: Winograd's 2 x 3/67 x 64/128 = 0.0448; general 0.5 x 64/192 = 0.167
+  w.in_channels = 3;
+  w.out_channels = 64;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.5 / 3).epsilon(1e-14));
+  // without it the class alone: 2 x 64/192
+  e.half_winograd = 0;
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(2.0 / 3).epsilon(1e-14));
+}
+
+TEST_CASE("channels that tensor cores cannot load slow a product down") {
+  Efficiency e;
+  e.unaligned = 0.25;
+  const auto share = [&](std::int64_t in, std::int64_t out, Precision precision, std::int64_t groups = 1) {
+    Work w = convolution(1e9, 1);
+    w.in_channels = in;
+    w.out_channels = out;
+    w.groups = groups;
+    return compute_efficiency(w, 2, precision, e);
+  };
+  CHECK(share(64, 64, Precision::fp16) == 1);
+  CHECK(share(3, 64, Precision::fp16) == 0.25);
+  CHECK(share(64, 100, Precision::bf16) == 0.25);  // 100 is no multiple of 8,
+  CHECK(share(64, 100, Precision::tf32) == 1);     // but of 4
+  CHECK(share(3, 64, Precision::tf32) == 0.25);
+  CHECK(share(3, 64, Precision::fp32) == 1);
+  CHECK(share(64, 100, Precision::fp16, 2) == 1);  // a class of its own
+}
+
+TEST_CASE("convolutions are classed by their geometry") {
+  Work w = convolution(1, 1);
+  CHECK(kernel_class(w) == KernelClass::convolution_3x3);
+  w.stride = 2;
+  CHECK(kernel_class(w) == KernelClass::convolution_other);
+  w.kernel_h = w.kernel_w = 1;
+  CHECK(kernel_class(w) == KernelClass::convolution_1x1);
+  w.stride = 1;
+  w.kernel_w = 7;
+  CHECK(kernel_class(w) == KernelClass::convolution_other);
+  w.kernel_h = 7;
+  CHECK(kernel_class(w) == KernelClass::convolution_5x5);
+  w.groups = 32;
+  CHECK(kernel_class(w) == KernelClass::convolution_grouped);
+  w.kind = KernelKind::depthwise_convolution;
+  CHECK(kernel_class(w) == KernelClass::convolution_depthwise);
+}
+
+TEST_CASE("more images never take less time") {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    const DeviceType d = random_device(random);
+    const Work w = random_work(random);
+    double before = 0;
+    for (const double images : {0.5, 1.0, 2.0, 3.0, 16.0, 17.0, 256.0, 1e5}) {
+      const double time = operation_time_s(w, images, Precision::fp32, d);
+      REQUIRE(std::isfinite(time));
+      REQUIRE(time > 0);
+      // up to rounding: the time may be constant, where the fixed part is all there is
+      REQUIRE(time >= before * (1 - 1e-12));
+      before = time;
+    }
+  }
+}
+
+TEST_CASE("a faster device is never slower, and twice the rates halve the time") {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    DeviceType d = random_device(random);
+    d.launch_overhead_s = 0;
+    const Work w = random_work(random);
+    const double time = operation_time_s(w, 32, Precision::fp32, d);
+    DeviceType faster = d;
+    faster.peak_flops[Precision::fp32] *= 2;
+    REQUIRE(operation_time_s(w, 32, Precision::fp32, faster) <= time);
+    faster.memory_bandwidth_Bps *= 2;
+    REQUIRE(operation_time_s(w, 32, Precision::fp32, faster) == doctest::Approx(time / 2).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("the share of peak lies below its limit, and comes to it as the work grows") {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    const DeviceType d = random_device(random);
+    const Efficiency& e = d.efficiency[0];
+    Work w = random_work(random);
+    if (kernel_class(w) > KernelClass::matmul) continue;
+    double limit = e.compute[static_cast<std::size_t>(kernel_class(w))];
+    if (kernel_class(w) == KernelClass::convolution_3x3 && e.half_winograd > 0)
+      limit = std::max(limit, e.compute[static_cast<std::size_t>(KernelClass::convolution_other)]);
+    limit *= w.phase == Phase::data_gradient ? e.data_gradient : w.phase == Phase::weight_gradient ? e.weight_gradient : 1.0;
+    const double share = compute_efficiency(w, 4, Precision::fp32, e);
+    REQUIRE(share > 0);
+    REQUIRE(share <= limit);
+    REQUIRE(compute_efficiency(w, 8, Precision::fp32, e) >= share);
+    w.in_channels = w.out_channels = 100'000'000;
+    REQUIRE(compute_efficiency(w, 1e9, Precision::fp32, e) == doctest::Approx(limit).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("more output channels never take less time") {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    const DeviceType d = random_device(random);
+    Work w = convolution(0, 0);
+    double before = 0;
+    for (const std::int64_t channels : {1, 2, 31, 32, 33, 64, 512, 4096}) {
+      w.out_channels = channels;
+      w.flops_per_image = 2.0 * 28 * 28 * 64 * 9 * static_cast<double>(channels);
+      const double time = operation_time_s(w, 4, Precision::fp32, d);
+      REQUIRE(time > before);
+      before = time;
+    }
+  }
+}
+
+TEST_CASE("a step is the sum of its operations") {
+  const TrainingGraph graph = small_graph();
+  const CostModel cost(Precision::fp32);
+  double sum = 0;
+  for (const Operation& operation : graph.operations)
+    sum += operation_time_s(operation.work, 16, Precision::fp32, ideal());
+  CHECK(sum > 0);
+  CHECK(step_time_s(graph, 16, cost, ideal()) == doctest::Approx(sum).epsilon(1e-14));
+}
+
+TEST_CASE("an anchor gives exactly the measured throughput and scales every operation alike") {
+  const TrainingGraph graph = small_graph();
+  DeviceType other = ideal();
+  other.name = "other";
+  const CostModel plain(Precision::fp32);
+  CostModel cost(Precision::fp32);
+  cost.anchor(graph, 64, 51.9, ideal());
+  CHECK(step_time_s(graph, 64, cost, ideal()) == doctest::Approx(64 / 51.9).epsilon(1e-13));
+  CHECK(step_time_s(graph, 64, cost, other) == step_time_s(graph, 64, plain, other));
+  const double factor = step_time_s(graph, 64, cost, ideal()) / step_time_s(graph, 64, plain, ideal());
+  for (const Operation& operation : graph.operations) {
+    const double time = operation_time_s(operation.work, 8, Precision::fp32, ideal());
+    CHECK(cost.time_s(operation.work, 8, ideal()) == doctest::Approx(time * factor).epsilon(1e-13));
+  }
+  cost.anchor(graph, 32, 10, ideal());
+  CHECK(step_time_s(graph, 32, cost, ideal()) == doctest::Approx(3.2).epsilon(1e-13));
+}
+
+TEST_CASE("anchoring a graph without work changes nothing") {
+  TrainingGraph graph = small_graph();
+  CostModel cost(Precision::fp32);
+  TrainingGraph empty = graph;
+  empty.operations.clear();
+  cost.anchor(empty, 32, 10, ideal());
+  CHECK(step_time_s(graph, 32, cost, ideal()) == step_time_s(graph, 32, CostModel(Precision::fp32), ideal()));
+}
+
+TEST_CASE("measured times of a layer replace the model's at their batch, and scale it at others") {
+  const Model model = read_model(parse_yaml(
+      "{name: net, input: [3, 16, 16], layers: [{name: a, kind: conv2d, out_channels: 8, kernel: 3}, "
+      "{name: b, kind: conv2d, out_channels: 8, kernel: 3}, {name: c, kind: flatten}]}",
+      "model"));
+  const TrainingGraph graph = build_training_graph(model, {});
+  DeviceType device = ideal(), other = ideal();
+  device.launch_overhead_s = 1e-5;
+  other.name = "other";
+  const CostModel plain(Precision::fp32);
+  CostModel cost(Precision::fp32);
+  cost.measured(graph, 1, 32, 3e-3, 7e-3, device);
+  cost.measured(graph, 2, 32, 1e-3, 1e-3, device);  // runs no kernel
+  const auto sum = [&](const CostModel& by, const std::string& layer, bool forward, double images,
+                       const DeviceType& on) {
+    double seconds = 0;
+    for (const Operation& op : graph.operations)
+      if (op.name.starts_with(layer) && op.phase != Phase::update && (op.phase == Phase::forward) == forward)
+        seconds += by.time_s(op.work, images, on);
+    return seconds;
+  };
+  CHECK(sum(cost, "b.", true, 32, device) == doctest::Approx(3e-3).epsilon(1e-12));
+  CHECK(sum(cost, "b.", false, 32, device) == doctest::Approx(7e-3).epsilon(1e-12));
+  // At 64 images as much more as the model says.
+  CHECK(sum(cost, "b.", true, 64, device) ==
+        doctest::Approx(3e-3 * sum(plain, "b.", true, 64, device) / sum(plain, "b.", true, 32, device))
+            .epsilon(1e-12));
+  CHECK(sum(cost, "a.", false, 32, device) == sum(plain, "a.", false, 32, device));
+  CHECK(sum(cost, "b.", true, 32, other) == sum(plain, "b.", true, 32, other));
+  // The anchor scales what the profile left.
+  cost.anchor(graph, 32, 1000, device);
+  CHECK(step_time_s(graph, 32, cost, device) == doctest::Approx(0.032).epsilon(1e-12));
+}
+
+TEST_CASE("work with a measured time takes that time for every image, and nothing else") {
+  Work work = convolution(1e9, 1e6);
+  work.seconds_per_image = 2e-3;
+  DeviceType device = ideal();
+  device.launch_overhead_s = 1e-5;
+  CHECK(operation_time_s(work, 5, Precision::fp32, device) == 5 * 2e-3);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <numeric>
+
+#include "sim/lowering/buckets.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+/// Parameters with these elements, whose gradients are completed by these operations.
+TrainingGraph graph_of(const std::vector<std::pair<std::int64_t, OpId>>& parameters,
+                       Precision precision = Precision::fp32) {
+  TrainingGraph graph;
+  graph.options.precision = precision;
+  for (const auto& [elements, gradient] : parameters)
+    graph.parameters.push_back({"p", 0, elements, 0, gradient, 0});
+  return graph;
+}
+
+using Indices = std::vector<std::size_t>;
+
+}  // namespace
+
+TEST_CASE(
+    "buckets take gradients as backward completes them: the last layer first, the last tensor of a layer "
+    "first") {
+  // Layers with weight and bias: 0, 1 | 2, 3 | 4, completed by operations 9, 7, 5.
+  const TrainingGraph graph = graph_of({{10, 9}, {1, 9}, {20, 7}, {2, 7}, {30, 5}});
+  const std::vector<Bucket> buckets = bucket_per_tensor(graph);
+  REQUIRE(buckets.size() == 5);
+  const std::size_t order[]{4, 3, 2, 1, 0};
+  for (std::size_t b = 0; b < 5; ++b) {
+    CHECK(buckets[b].parameters == Indices{order[b]});
+    CHECK(buckets[b].ready == graph.parameters[order[b]].gradient);
+    CHECK(buckets[b].bytes == 4.0 * static_cast<double>(graph.parameters[order[b]].elements));
+  }
+}
+
+TEST_CASE("a bucket closes when it holds its size or more") {
+  // In order of completion, bytes: 40, 40, 120, 8, 72.
+  const TrainingGraph graph = graph_of({{18, 5}, {2, 4}, {30, 3}, {10, 2}, {10, 1}});
+  const auto contents = [&](double size) {
+    std::vector<Indices> result;
+    for (const Bucket& bucket : fill_buckets(graph, size)) result.push_back(bucket.parameters);
+    return result;
+  };
+  CHECK(contents(80) == std::vector<Indices>{{4, 3}, {2}, {1, 0}});
+  CHECK(contents(81) == std::vector<Indices>{{4, 3, 2}, {1, 0}});
+  CHECK(contents(40) == std::vector<Indices>{{4}, {3}, {2}, {1, 0}});
+  CHECK(contents(1) == std::vector<Indices>{{4}, {3}, {2}, {1}, {0}});
+  CHECK(contents(std::numeric_limits<double>::infinity()) == std::vector<Indices>{{4, 3, 2, 1, 0}});
+  CHECK(fill_buckets(graph, 81)[0].ready == 3);
+  CHECK(fill_buckets(graph, 81)[0].bytes == 200);
+}
+
+TEST_CASE("gradients are counted in the precision they are sent in") {
+  CHECK(fill_buckets(graph_of({{100, 1}}, Precision::fp32), 1)[0].bytes == 400);
+  CHECK(fill_buckets(graph_of({{100, 1}}, Precision::tf32), 1)[0].bytes == 400);
+  CHECK(fill_buckets(graph_of({{100, 1}}, Precision::fp16), 1)[0].bytes == 200);
+}
+
+TEST_CASE("a model without parameters has no buckets") { CHECK(fill_buckets(graph_of({}), 100).empty()); }
+
+TEST_CASE("every parameter of a model is in one bucket, and none is sent before it is complete") {
+  const TrainingGraph graph =
+      build_training_graph(read_model(parse_yaml("resnet18", "model")), {Precision::fp32, Optimizer::sgd});
+  for (const double size : {0.0, 1e5, 25.0 * 1024 * 1024, 1e12}) {
+    CAPTURE(size);
+    std::vector<int> seen(graph.parameters.size(), 0);
+    double bytes = 0;
+    OpId last = 0;
+    for (const Bucket& bucket : fill_buckets(graph, size)) {
+      double sum = 0;
+      for (const std::size_t p : bucket.parameters) {
+        ++seen[p];
+        sum += 4.0 * static_cast<double>(graph.parameters[p].elements);
+        CHECK(graph.parameters[p].gradient <= bucket.ready);
+      }
+      CHECK(sum == bucket.bytes);
+      CHECK(bucket.ready >= last);
+      last = bucket.ready;
+      bytes += sum;
+    }
+    CHECK(seen == std::vector<int>(graph.parameters.size(), 1));
+    CHECK(bytes == graph.gradient_bytes());
+  }
+}
+
+TEST_CASE("buckets of whole layers close between layers only") {
+  // In order of completion, bytes: 120 (layer of operation 5), 8 and 80 (7), 4 and 40 (9).
+  const TrainingGraph graph = graph_of({{10, 9}, {1, 9}, {20, 7}, {2, 7}, {30, 5}});
+  const auto contents = [&](double size) {
+    std::vector<Indices> result;
+    for (const Bucket& bucket : fill_buckets_by_layer(graph, size)) result.push_back(bucket.parameters);
+    return result;
+  };
+  CHECK(contents(1) == std::vector<Indices>{{4}, {3, 2}, {1, 0}});
+  CHECK(contents(121) == std::vector<Indices>{{4, 3, 2}, {1, 0}});
+  CHECK(contents(209) == std::vector<Indices>{{4, 3, 2, 1, 0}});
+  CHECK(fill_buckets_by_layer(graph, 121)[0].bytes == 208);
+  CHECK(fill_buckets_by_layer(graph, 121)[0].ready == 7);
+  CHECK(fill_buckets_by_layer(graph_of({}), 1).empty());
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "sim/run/bottleneck.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+/// Two k80 hosts and a parameter server ps0 on 1 GB/s NICs, and a step of 10 s in which nothing happens.
+struct Case {
+  Machine machine;
+  ReplayResult replayed;
+
+  Case() {
+    DeviceType type;
+    type.name = "k80";
+    type.memory_bytes = 1000;
+    machine.device_types = {type};
+    machine.host_types = {{}};
+    machine.hosts = {{"n0", 0, 0, 1}, {"n1", 0, 1, 1}, {"ps0", 0, 2, 0}};
+    machine.devices = {{"n0", 0, 0, 1.0}, {"n1", 0, 1, 1.0}};
+    for (std::uint32_t h = 0; h < 3; ++h)
+      for (const char* direction : {"up", "down"})
+        machine.links.push_back({machine.hosts[h].name + ".nic." + direction, 1e9, 0, h});
+    machine.port_count = 3;
+    replayed.step_time_s = 10;
+    replayed.endpoints.resize(5);
+    replayed.links.resize(6);
+    replayed.port_busy_s.resize(3);
+  }
+  Bottleneck found() const { return find_bottleneck(machine, replayed); }
+  void check(const std::string& kind, const std::string& name, double utilization,
+             const std::string& text) const {
+    CHECK(found().kind == kind);
+    CHECK(found().name == name);
+    CHECK(found().utilization == doctest::Approx(utilization).epsilon(1e-12));
+    CHECK(found().text == text);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("bottleneck: all devices compute") {
+  Case c;
+  c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 9.8;
+  c.check("compute", "n0", 0.98, "all 2 k80 compute 98 % of the step");
+}
+
+TEST_CASE("bottleneck: one device computes longer") {
+  Case c;
+  c.replayed.endpoints[0].compute_s = 5;
+  c.replayed.endpoints[1].compute_s = 9;
+  c.check("compute", "n1", 0.9, "n1 (k80) computes 90 % of the step");
+}
+
+TEST_CASE("bottleneck: the parameter server's NIC, not those that wait for it") {
+  Case c;
+  c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 1;
+  c.replayed.port_busy_s = {9.4, 9.4, 9.4};
+  for (const std::size_t worker_link : {0, 1, 2, 3}) c.replayed.links[worker_link].bytes = 2.35e9;
+  c.replayed.links[4].bytes = c.replayed.links[5].bytes = 4.7e9;
+  c.check("link", "ps0.nic", 0.94, "parameter server ps0's NIC is busy 94 % of the step");
+}
+
+TEST_CASE("bottleneck: equal ports are counted") {
+  Case c;
+  c.replayed.port_busy_s = {7, 7, 0};
+  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 7e9;
+  c.check("link", "n0.nic", 0.7, "n0's NIC (and 1 like it) is busy 70 % of the step");
+}
+
+TEST_CASE("bottleneck: messages whose bytes need less than half of the time wait for latency") {
+  Case c;
+  c.replayed.port_busy_s = {8, 8, 0};
+  // 1.9 GB/s of 8 s each way: 3.8 s of 8, if they never crossed at a time.
+  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 1.9e9;
+  c.check(
+      "latency", "n0.nic", 0.42,
+      "n0's NIC (and 1 like it) has messages under way 80 % of the step, 42 % of it for latency: their bytes "
+      "need 38 %");
+  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 2e9;
+  c.check("link", "n0.nic", 0.8, "n0's NIC (and 1 like it) is busy 80 % of the step");
+}
+
+TEST_CASE("bottleneck: pushes and then pulls that fill a NIC one way at a time are no latency") {
+  Case c;
+  c.replayed.port_busy_s = {0, 0, 9};
+  c.replayed.links[4].bytes = c.replayed.links[5].bytes = 4.5e9;
+  c.check("link", "ps0.nic", 0.9, "parameter server ps0's NIC is busy 90 % of the step");
+}
+
+TEST_CASE("bottleneck: a ring over many devices that sends little in many steps") {
+  // 2 (64 - 1) steps of 50 us, and 1 kB over 1 GB/s in 64 parts: 6.3 ms of latency for 2 us of bytes.
+  const lab::Experiment experiment(lab::custom_model(1, 250), lab::star(64, "1GB/s", "50us"),
+                                   "{kind: data_parallel, sync: all_reduce}", 1);
+  const Bottleneck found = find_bottleneck(experiment.machine(), experiment.run());
+  CHECK(found.kind == "latency");
+  CHECK(found.name == "n0.nic");
+  CHECK(found.utilization == doctest::Approx(6.3 / (6.3 + 0.3)).epsilon(0.001));
+  // The same with 100 MB: 2 63/64 100 ms of bytes.
+  const lab::Experiment full(lab::custom_model(1, 25'000'000), lab::star(64, "1GB/s", "50us"),
+                             "{kind: data_parallel, sync: all_reduce}", 1);
+  CHECK(find_bottleneck(full.machine(), full.run()).kind == "link");
+}
+
+TEST_CASE("bottleneck: a host that adds gradients") {
+  Case c;
+  c.replayed.endpoints[4].compute_s = 6;
+  c.check("host", "ps0", 0.6, "ps0's CPUs add gradients 60 % of the step");
+}
+
+TEST_CASE("bottleneck: memory that is not there comes before all") {
+  Case c;
+  c.replayed.endpoints[0].compute_s = 10;
+  c.replayed.endpoints[1].peak_memory_bytes = 2048;
+  c.check("memory", "n1", 2.048, "n1 needs 2.00 KiB and has 1000 B of memory");
+}
+
+TEST_CASE("bottleneck: a step without any work has none that is busy") {
+  Case c;
+  c.replayed.step_time_s = 0;
+  CHECK(c.found().kind == "compute");
+  CHECK(c.found().utilization == 0);
+}

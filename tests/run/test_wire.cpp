@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "sim/results/write_json.h"
+#include "sim/run/wire.h"
+#include "tests/results/results_fixture.h"
+
+using namespace convoy;
+
+namespace {
+
+std::string as_json(const RunResult& run) {
+  std::ostringstream out;
+  write_json({"demo", {run}, {}}, out);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("wire: a run comes out as it went in") {
+  RunResult run = run_of("7", 3, 0.1);
+  run.epoch_time_s = 1.0 / 3;
+  run.network_model = "max-min";
+  run.exposed_comm_s = 5e-324;
+  run.fits = false;
+  run.per_device.push_back({});
+  run.bubble_fraction = 0.25;
+  run.stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}, {"n2", {"n2"}, {"head"}, 1.0 / 3, 8}};
+  run.search = SearchSummary{
+      "cost",
+      2,
+      false,
+      {{"a", parse_yaml("{kind: single, l: [1, 'x'], m: {n: null}}", "t"), "best", 0.1, 1.0 / 3, "good"},
+       {"b", {}, "failed", std::nullopt, std::nullopt, "bad"}}};
+  const RunOutput back = decode_output(encode(
+      {run,
+       {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}, {{"gpu0 memory", {{0.25, {1, 2, 3, 4, 5, 1.0 / 3}}}}}}}}));
+  CHECK(as_json(back.result) == as_json(run));
+  CHECK(back.result.stages == run.stages);
+  CHECK(back.result.network_model == "max-min");
+  CHECK(back.result.servers == run.servers);
+  CHECK(back.result.device_type == run.device_type);
+  REQUIRE(back.trace.size() == 1);
+  CHECK(back.trace[0].threads[0].spans[0].name == "op");
+  CHECK(back.trace[0].threads[0].spans[0].end_s == 1.0 / 3);
+  REQUIRE(back.trace[0].memory.size() == 1);
+  CHECK(back.trace[0].memory[0].name == "gpu0 memory");
+  CHECK(back.trace[0].memory[0].points[0].time_s == 0.25);
+  CHECK(back.trace[0].memory[0].points[0].bytes[5] == 1.0 / 3);
+}
+
+TEST_CASE("wire: an assessment comes out as it went in") {
+  Assessment in;
+  in.label = "ring";
+  in.images = 64;
+  in.step_bound_s = 1.0 / 3;
+  in.energy_bound_j = 5e-324;
+  in.bound_text = "at least";
+  in.samples = 7;
+  in.peak_bytes = 1e10;
+  in.fits = false;
+  in.fullest = "n0";
+  in.fullest_size_bytes = 9e9;
+  const Assessment out = decode_assessment(encode(in));
+  CHECK(out.label == in.label);
+  CHECK(out.images == in.images);
+  CHECK(out.step_bound_s == in.step_bound_s);
+  CHECK(out.energy_bound_j == in.energy_bound_j);
+  CHECK(out.bound_text == in.bound_text);
+  CHECK_FALSE(out.price_usd_per_h.has_value());
+  CHECK(out.samples == in.samples);
+  CHECK(out.peak_bytes == in.peak_bytes);
+  CHECK(out.fits == in.fits);
+  CHECK(out.fullest == in.fullest);
+  CHECK(out.fullest_size_bytes == in.fullest_size_bytes);
+}
+
+TEST_CASE("wire: bytes that end too early are refused, wherever they end") {
+  const std::string bytes = encode({run_of("1", 1, 10), {{"n0", {{"gpu0", {{"op", 0, 1}}}}}}});
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK_THROWS_WITH(decode_output(bytes.substr(0, size)), "a worker's answer is cut short");
+}

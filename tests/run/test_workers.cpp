@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "sim/base/input_error.h"
+#include "sim/run/workers.h"
+
+using namespace convoy;
+
+namespace {
+
+std::map<std::size_t, WorkerAnswer> answers(std::size_t count, std::size_t jobs, const FirstHalf& work) {
+  ::signal(SIGPIPE, SIG_IGN);
+  std::map<std::size_t, WorkerAnswer> result;
+  run_in_workers(count, jobs, work, [&](std::size_t item, WorkerAnswer answer) {
+    CHECK(result.emplace(item, std::move(answer)).second);
+  });
+  return result;
+}
+
+/// The item's number in the first half, with a second half that is run apart.
+SecondHalf echo(std::size_t item) {
+  return [item] { return std::to_string(item) + std::string(item * 10'000, '.'); };
+}
+
+}  // namespace
+
+TEST_CASE("workers: every item is answered once, whatever the number of jobs") {
+  for (const std::size_t jobs : {1, 2, 7, 64}) {
+    const auto result = answers(20, jobs, echo);
+    REQUIRE(result.size() == 20);
+    for (const auto& [item, answer] : result) {
+      CHECK(answer.kind == WorkerAnswer::Kind::done);
+      CHECK(answer.bytes == echo(item)());
+    }
+  }
+  CHECK(answers(0, 4, echo).empty());
+}
+
+TEST_CASE("workers: a process that crashes costs its own item only") {
+  for (const std::size_t jobs : {1, 3}) {
+    const auto result = answers(9, jobs, [](std::size_t item) -> SecondHalf {
+      if (item == 2) ::raise(SIGKILL);  // in the worker
+      if (item == 4) ::_exit(9);
+      if (item == 6)
+        return []() -> std::string {
+          ::signal(SIGABRT, SIG_DFL);  // doctest has its own
+          ::raise(SIGABRT);
+          return {};
+        };  // in the process apart
+      return echo(item);
+    });
+    REQUIRE(result.size() == 9);
+    CHECK(result.at(2).bytes == "the simulating process was ended by SIGKILL (out of memory?)");
+    CHECK(result.at(4).bytes == "the simulating process ended with exit code 9");
+    CHECK(result.at(6).bytes == "the simulating process was ended by SIGABRT");
+    for (const auto& [item, answer] : result)
+      CHECK((answer.kind == WorkerAnswer::Kind::done) == (item != 2 && item != 4 && item != 6));
+  }
+}
+
+TEST_CASE("workers: errors of both halves arrive with their kind") {
+  const auto result = answers(4, 2, [](std::size_t item) -> SecondHalf {
+    if (item == 0) throw InputError({"f.yaml", 1, 2}, "wrong");
+    if (item == 1) throw std::runtime_error("broken");
+    if (item == 2) return []() -> std::string { throw std::runtime_error("stuck"); };
+    return {};
+  });
+  CHECK(result.at(0).kind == WorkerAnswer::Kind::input_error);
+  CHECK(result.at(0).bytes == "f.yaml:1:2: wrong");
+  CHECK(result.at(1).kind == WorkerAnswer::Kind::failed);
+  CHECK(result.at(1).bytes == "broken");
+  CHECK(result.at(2).bytes == "stuck");
+  CHECK(result.at(3).kind == WorkerAnswer::Kind::done);
+  CHECK(result.at(3).bytes.empty());
+}
+
+TEST_CASE("workers: a worker keeps what it has worked out for its next items") {
+  int calls = 0;  // each worker has its own copy
+  const auto result = answers(5, 1, [&](std::size_t) -> SecondHalf {
+    ++calls;
+    return [n = calls] { return std::to_string(n); };
+  });
+  for (std::size_t item = 0; item < 5; ++item) CHECK(result.at(item).bytes == std::to_string(item + 1));
+  CHECK(calls == 0);
+}
