@@ -37,6 +37,7 @@ struct HostType {
   /// where the catalogue gives none.
   double reduce_bandwidth_Bps = std::numeric_limits<double>::infinity();
   double host_power_w = 0;  ///< of the host without its devices
+  std::uint32_t vcpus = 0;  ///< hardware threads of its CPUs that the renter gets; 0 where not told
 };
 
 struct Host {

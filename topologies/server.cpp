@@ -76,6 +76,7 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
     server.bare_price_usd_per_h = host.quantity_or("price", Dimension::price, server.bare_price_usd_per_h);
     host.finish();
   }
+  server.host.vcpus = static_cast<std::uint32_t>(map.integer_or("vcpus", 0, 1, 100'000));
   read_sources(map);
   map.finish();
   return server;
