@@ -42,6 +42,7 @@ struct ShowArguments {
   bool json = false, dot = false;
   std::string device;  ///< of one model's times; "": none
   std::string precision = "fp32";
+  std::string optimizer = "momentum";
   std::int64_t batch = 32;
 };
 
