@@ -28,6 +28,14 @@ struct CheckArguments {
   std::size_t jobs = 1;
 };
 
+struct PlanArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  std::string out;  ///< "": runs/EXPERIMENT
+  bool json = false, exhaustive = false;
+  std::size_t jobs = 1;
+};
+
 struct ShowArguments {
   std::string what;  ///< one of show_subjects()
   std::string name;  ///< "": list them all
@@ -66,6 +74,7 @@ struct PartitionArguments {
 
 Exit run_command(const RunArguments& arguments);
 Exit check_command(const CheckArguments& arguments);
+Exit plan_command(const PlanArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
