@@ -71,13 +71,15 @@ TEST_CASE("async: equal workers miss the updates of all others, one each") {
     CAPTURE(workers);
     const ReplayResult result = experiment(lab::star(workers, fast, "0us"), servers("mode: async")).run();
     REQUIRE(result.staleness.has_value());
-    CHECK(result.staleness->mean == doctest::Approx(workers - 1).epsilon(1e-9));
-    CHECK(result.staleness->max == doctest::Approx(workers - 1).epsilon(1e-9));
+    // Compute times vary by up to half: a worker may make up to three steps in one of another's.
+    CHECK(std::abs(result.staleness->mean - (workers - 1)) <= 0.02 * (workers - 1));
+    CHECK(result.staleness->max >= workers - 1);
+    CHECK(result.staleness->max <= 4 * (workers - 1));
   }
-  // Beyond 8 they set out in 8 groups; members of one push at the same moment.
+  // Up to 64 each for itself.
   const ReplayResult many = experiment(lab::star(16, fast, "0us"), servers("mode: async")).run();
-  CHECK(many.staleness->mean == doctest::Approx(15).epsilon(1e-9));
-  CHECK(many.timelines.size() == 8 + 1);
+  CHECK(std::abs(many.staleness->mean - 15) <= 0.3);
+  CHECK(many.timelines.size() == 16 + 1);
 }
 
 TEST_CASE("async on a slow network: the server's NIC sets the pace, and no worker waits for a slower one") {
