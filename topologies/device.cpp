@@ -24,7 +24,30 @@ std::map<Precision, double> read_peaks(YamlMap& device) {
   return peaks;
 }
 
+void read_chip(YamlMap& map, DeviceType& device) {
+  if (map.has("generation")) {
+    const std::vector<std::string>& names = generation_names();
+    device.generation = names[map.choice("generation", names)];
+  }
+  device.sms = static_cast<int>(map.integer_or("sms", 0, 1, 100'000));
+  device.clock_hz = map.quantity_or("clock", Dimension::frequency, 0, true);
+  device.l2_bytes = map.quantity_or("l2", Dimension::bytes, 0, true);
+}
+
 }  // namespace
+
+const std::vector<std::string>& generation_names() {
+  static const std::vector<std::string> names{
+      "kepler",    "maxwell", "pascal", "volta",   "turing",  "ampere", "ada",  "hopper",
+      "blackwell", "adreno",  "mali",   "haswell", "skylake", "zen3",   "zen4", "sapphire_rapids"};
+  return names;
+}
+
+bool DeviceType::has_tensor_cores() const {
+  for (const char* const known : {"volta", "turing", "ampere", "ada", "hopper", "blackwell"})
+    if (generation == known) return true;
+  return false;
+}
 
 DeviceType read_device(const YamlNode& node, const std::string& name) {
   YamlMap map(node, "devices." + name);
@@ -37,9 +60,20 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.memory_bandwidth_Bps = map.quantity("memory_bandwidth", Dimension::bandwidth, true);
   device.efficiency = read_efficiency(map);
   device.launch_overhead_s = map.quantity_or("launch_overhead", Dimension::time, 0);
+  device.issue_factor = map.number_or("issue_factor", 0, 0, 100);
+  if (map.find("evidence")) {
+    YamlMap evidence = map.map("evidence");
+    device.evidence_rows = static_cast<int>(evidence.integer("rows", 0, 1'000'000));
+    device.evidence_spread = evidence.number("spread", 0, 10);
+    evidence.finish();
+  }
   device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
   if (device.reserved_bytes >= device.memory_bytes)
     map.fail("reserved", "must be less than the device's memory");
+  device.usable_memory_bytes = map.quantity_or("usable_memory", Dimension::bytes, device.memory_bytes, true);
+  if (device.usable_memory_bytes > device.memory_bytes || device.usable_memory_bytes <= device.reserved_bytes)
+    map.fail("usable_memory", "must be more than reserved and at most the device's memory");
+  read_chip(map, device);
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");

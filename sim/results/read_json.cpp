@@ -138,6 +138,16 @@ class FieldReader {
     for (std::size_t c = 0; c < memory_class_count; ++c) classes.field(memory_class_names[c], bytes[c]);
     classes.finish();
   }
+  template <class Range>
+  void range(std::string_view name, Range& range) {
+    std::vector<double> ends;
+    items(name, object_.get(name),
+          [&](const Json& item, const JsonPlace& place) { read(item, place, ends.emplace_back()); });
+    if (ends.size() != 2 || ends[0] > ends[1])
+      throw JsonError(at(name), "expected two numbers, the smaller one first");
+    range.low = ends[0];
+    range.high = ends[1];
+  }
   void null(std::string_view name) {
     if (!object_.get(name).is_null()) throw JsonError(at(name), "expected null");
   }

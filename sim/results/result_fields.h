@@ -19,6 +19,7 @@
 //   map(name, pairs)                  text -> text, a line each
 //   point(name, pairs)                dotted path -> YAML value, in one line
 //   yaml(name, node)                  a YAML value, in one line
+//   range(name, {low, high})  [low, high]
 //   memory(name, array)               bytes by class of memory
 //   null(name)                        never has a value
 
@@ -113,6 +114,23 @@ inline constexpr auto layout_fields = [](auto& archive, auto& group) {
   archive.field("gradient_bytes", group.gradient_bytes);
 };
 
+inline constexpr auto software_fields = [](auto& archive, auto& software) {
+  archive.field("framework", software.framework);
+  archive.field("execution", software.execution);
+  archive.field("layout", software.layout);
+  archive.field("precision", software.precision);
+  archive.field("transport", software.transport);
+  archive.field("input", software.input);
+};
+
+inline constexpr auto interval_fields = [](auto& archive, auto& interval) {
+  archive.field("level", interval.level);
+  archive.range("step_time_s", interval.step_time_s);
+  archive.range("throughput_images_per_s", interval.throughput_images_per_s);
+  archive.range("peak_memory_bytes", interval.peak_memory_bytes);
+  archive.range("energy_j", interval.energy_j);
+};
+
 inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.field("id", run.id);
   archive.point("point", run.point);
@@ -136,6 +154,9 @@ inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.field("peak_memory_bytes", run.peak_memory_bytes);
   archive.field("device_memory_bytes", run.device_memory_bytes);
   archive.field("fits", run.fits);
+  archive.object("software", run.software, software_fields);
+  archive.texts("warnings", run.warnings);
+  archive.optional("interval", run.interval, interval_fields);
   archive.object("bottleneck", run.bottleneck, bottleneck_fields);
   archive.list("per_device", run.per_device, device_fields);
   archive.list("per_link", run.per_link, link_fields);

@@ -95,6 +95,14 @@ class FieldWriter {
     for (std::size_t c = 0; c < memory_class_count; ++c) json_.field(memory_class_names[c], bytes[c]);
     json_.end_object();
   }
+  template <class Range>
+  void range(std::string_view name, const Range& range) {
+    json_.key(name);
+    json_.begin_array(Style::compact);
+    json_.value(range.low);
+    json_.value(range.high);
+    json_.end_array();
+  }
   void null(std::string_view name) {
     json_.key(name);
     json_.null();

@@ -159,6 +159,12 @@ constexpr auto layout_fields = [](auto& archive, auto& group) {
     archive.number(*number);
 };
 
+constexpr auto software_fields = [](auto& archive, auto& software) {
+  for (auto* text : {&software.framework, &software.execution, &software.layout, &software.precision,
+                     &software.transport, &software.input})
+    archive.text(*text);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
@@ -171,6 +177,9 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.epoch_time_s);
   archive.number(run.cost_usd_per_epoch);
   archive.number(run.fits);
+  software_fields(archive, run.software);
+  archive.list(run.warnings, text_field);
+  archive.number(run.interval);
   for (auto* text : {&run.bottleneck.kind, &run.bottleneck.name, &run.bottleneck.text}) archive.text(*text);
   archive.number(run.bottleneck.utilization);
   archive.list(run.per_device, device_fields);
