@@ -27,7 +27,6 @@ void complain(const std::string& message) {
   fmt::print(stderr, "{}\n", line);
 }
 
-
 /// The sub-commands and their arguments; `command` is what the command line chose.
 struct CommandLine {
   CLI::App app{"Simulates distributed training of convolutional networks.", "convoy"};
@@ -111,7 +110,11 @@ struct CommandLine {
            "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
            "nccl-tests' all_reduce_perf")
         ->required();
-    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
+    CLI::Option* device = sub->add_option("--device", calibrate.device,
+                                          "device of the catalogue; none for a log of nccl-tests");
+    sub->add_option("--catalogue", calibrate.catalogue,
+                    "fit all devices and frameworks together, and write their files' parts into this folder")
+        ->excludes(device);
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {
@@ -122,7 +125,8 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
   }
   void add_report() {
-    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    CLI::App* sub =
+        app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
     sub->add_option("DIR", report.folder, "folder of the run")->required();
     sub->callback([this] { command = [this] { return report_command(report); }; });
   }

@@ -170,7 +170,7 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   double time_s = product_time_s(work, images, software.precision, software.layout, device);
   if (!is_issued) return launch_s + time_s;
   if (is_product(kernel)) {
-    if (device.has_tensor_cores() && software.precision != Precision::fp32)
+    if (software.precision != Precision::fp32 && device.runs(Precision::fp32))
       time_s = std::min(time_s, product_time_s(work, images, Precision::fp32, software.layout, device));
     return launch_s + time_s * software.costs.convolution;
   }
@@ -210,7 +210,7 @@ double CostModel::time_s(const Work& work, double images, const DeviceType& devi
 double CostModel::issue_s(const Work& work, double images, const DeviceType& device,
                           std::uint32_t devices) const {
   const double time = issue_time_s(work, images, software_, device) * scale(device);
-  return software_.costs.one_thread_a_host ? time * devices : time;
+  return software_.one_process_a_host ? time * devices : time;
 }
 
 void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,

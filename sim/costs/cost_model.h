@@ -40,7 +40,7 @@ class CostModel {
   explicit CostModel(const Software& software) : software_(software) {}
   double time_s(const Work& work, double images, const DeviceType& device) const;
   /// Of the host's thread that issues to the device, where it issues to `devices`
-  /// (SoftwareCosts::one_thread_a_host).
+  /// (Software::one_process_a_host).
   double issue_s(const Work& work, double images, const DeviceType& device, std::uint32_t devices = 1) const;
   /// Scales the times of a layer on `device` so that its forward pass and its backward pass (data and weight
   /// gradient together) on `images` images take as long as measured. A pass without work is left as it is.
@@ -49,6 +49,8 @@ class CostModel {
   /// Scales every time on `device` so that one step of `graph` on `images` images alone takes images /
   /// images_per_s. A graph without work is left as it is. Anchoring again replaces the factor.
   void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);
+  /// Whether any device's times are scaled to a measurement of a whole step.
+  bool is_anchored() const { return !scale_.empty(); }
   Precision precision() const { return software_.precision; }
   const Software& software() const { return software_; }
 

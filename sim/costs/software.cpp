@@ -30,7 +30,6 @@ SoftwareCosts read_software(Framework framework, ExecutionMode execution, Layout
   YamlMap map(file, "");
   SoftwareCosts costs;
   map.text_or("title", "");
-  costs.one_thread_a_host = map.flag_or("one_thread_a_host", false);
   // Every way is there: what is not measured of a framework says from which it is taken.
   for (const std::string_view way : execution_names) {
     YamlMap of_way = map.map(std::string(way));

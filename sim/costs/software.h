@@ -14,8 +14,6 @@ struct SoftwareCosts {
   /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
   /// kernels have no launch of their own then.
   double fused = 1;
-  /// Devices of a host that one thread issues to, one after the other.
-  bool one_thread_a_host = false;
 };
 
 /// Of a framework as it is run. @throws InputError where the catalogue's file is wrong.
@@ -27,6 +25,7 @@ struct Software {
   Layout layout = Layout::nchw;
   ExecutionMode execution = ExecutionMode::eager;
   SoftwareCosts costs{};
+  bool one_process_a_host = false;  ///< its thread issues to all devices of the host, one after the other
   /// A framework that costs nothing beside its kernels.
   Software(Precision computes_in = Precision::fp32)
       : precision(computes_in) {}  // NOLINT: a precision says it all
@@ -35,7 +34,8 @@ struct Software {
       : precision(options.precision),
         layout(options.layout),
         execution(options.execution),
-        costs(software_costs(options.framework, options.execution, options.layout)) {}
+        costs(software_costs(options.framework, options.execution, options.layout)),
+        one_process_a_host(options.one_process_a_host) {}
 };
 
 }  // namespace convoy

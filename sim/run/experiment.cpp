@@ -139,6 +139,7 @@ Training read_training(YamlMap map) {
   training.options.execution = static_cast<ExecutionMode>(
       choice_of(map, "execution", execution_names,
                 static_cast<std::size_t>(default_execution(training.options.framework))));
+  training.options.one_process_a_host = map.choice_or("processes", {"per_device", "per_host"}, 0) == 1;
   training.layout_given = map.find("layout");
   training.options.layout = static_cast<Layout>(choice_of(map, "layout", layout_names, 0));
   if (map.find("dataset")) {
