@@ -58,15 +58,15 @@ namespace {
 /// Share of peak of a convolution in groups: a product a group, or depthwise kernels.
 double grouped_share(const Work& work, double width, double product, const Efficiency& e, bool nhwc) {
   const double narrow = e.compute[static_cast<std::size_t>(KernelClass::convolution_grouped)];
-  const double towards_plain =
-      e.half_group > 0 ? (width + narrow * e.half_group) / (width + e.half_group) : narrow;
+  double direct = e.compute[static_cast<std::size_t>(KernelClass::convolution_depthwise)];
+  if (e.half_group == 0)  // two classes of their own
+    return work.kind == KernelKind::depthwise_convolution ? direct * phase_share(work.phase, e)
+                                                          : product * narrow;
+  const double towards_plain = (width + narrow * e.half_group) / (width + e.half_group);
   constexpr double widest_with_kernels = 32;
   const double gap = nhwc && width > widest_with_kernels ? e.wide_groups_nhwc : 1.0;
-  double direct = e.compute[static_cast<std::size_t>(KernelClass::convolution_depthwise)];
   if (work.phase == Phase::data_gradient) direct *= e.depthwise_data_gradient;
   if (work.phase == Phase::weight_gradient) direct *= e.depthwise_weight_gradient;
-  if (work.kind == KernelKind::depthwise_convolution && e.half_group == 0)
-    return direct * phase_share(work.phase, e);
   return std::max(product * towards_plain * gap, direct);
 }
 

@@ -121,6 +121,8 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
                                     "peak_memory_bytes",
                                     "device_memory_bytes",
                                     "fits",
+                                    "software",
+                                    "warnings",
                                     "bottleneck",
                                     "per_device",
                                     "per_link"};
