@@ -43,9 +43,10 @@ class Fit {
 
   /// Levenberg-Marquardt with Marquardt's scaling (Nocedal and Wright, Numerical Optimization, section 10.3).
   void minimise() {
-    constexpr int max_steps = 30, max_tries = 14;
+    constexpr int max_steps = 60, max_tries = 16, small_gains = 3;
     constexpr double tolerance = 2e-4;
     double damping = 1e-2;
+    int small = 0;  // steps that gained little, in a row
     cost_ = cost_before_ = cost(x_);
     for (int step = 0; step < max_steps; ++step) {
       const auto [normal, gradient] = normal_equations();
@@ -64,7 +65,8 @@ class Fit {
           damping *= 4;
         }
       }
-      if (gain <= tolerance * cost_) break;
+      small = gain > tolerance * cost_ ? 0 : small + 1;
+      if (gain <= 0 || small == small_gains) break;
     }
     posterior_ = normal_equations().first.llt();
   }
