@@ -98,12 +98,9 @@ struct SoftwareResult {
 
 /// Where the true values lie with probability `level` (docs/cost_model.md).
 struct IntervalResult {
-  struct Range {
-    double low = 0, high = 0;
-    bool operator==(const Range&) const = default;
-  };
+  using Range = std::array<double, 2>;  ///< the least and the most
   double level = 0.8;
-  Range step_time_s, throughput_images_per_s, peak_memory_bytes, energy_j;
+  Range step_time_s{}, throughput_images_per_s{}, peak_memory_bytes{}, energy_j{};
   bool operator==(const IntervalResult&) const = default;
 };
 

@@ -84,7 +84,7 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
     if (!r.interval || r.throughput_images_per_s <= 0) return images_per_s;
     const IntervalResult::Range& range = r.interval->throughput_images_per_s;
     return fmt::format("{} ± {:.0f} %", images_per_s,
-                       50 * (range.high - range.low) / r.throughput_images_per_s);
+                       50 * (range[1] - range[0]) / r.throughput_images_per_s);
   }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;

@@ -140,15 +140,15 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
   int below = 0, above = 0;
   for (int i = 0; i < draws; ++i) {
     const double step_s = 0.5 + 1.5 * std::exp(deviation(random));
-    below += step_s < result.interval->step_time_s.low;
-    above += step_s > result.interval->step_time_s.high;
+    below += step_s < result.interval->step_time_s[0];
+    above += step_s > result.interval->step_time_s[1];
   }
   CHECK(below / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
   CHECK(above / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
-  CHECK(result.interval->throughput_images_per_s.low ==
-        doctest::Approx(64 / result.interval->step_time_s.high));
-  CHECK(result.interval->throughput_images_per_s.high ==
-        doctest::Approx(64 / result.interval->step_time_s.low));
+  CHECK(result.interval->throughput_images_per_s[0] ==
+        doctest::Approx(64 / result.interval->step_time_s[1]));
+  CHECK(result.interval->throughput_images_per_s[1] ==
+        doctest::Approx(64 / result.interval->step_time_s[0]));
 }
 
 TEST_CASE("a device without published figures is named in a line, an exact one has no interval") {
