@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "topologies/cluster.h"
@@ -26,16 +27,23 @@ class MachineRouter final : public Router {
   void route(EndpointId from, EndpointId to, Route& route) const override {
     route.links.clear();
     route.latency_s = 0;
+    route.connection_Bps = std::numeric_limits<double>::infinity();
     const auto [from_host, from_place] = locate(from);
     const auto [to_host, to_place] = locate(to);
     if (from_host == to_host) {
       append(from_host, from_place, to_place, route.links);
+      const std::uint32_t memory = hosts[from_host].layout->memory();
+      if (inside_hosts && from_place != to_place && from_place != memory && to_place != memory)
+        connect(from, to, route);
     } else {
       const ServerLayout &start = *hosts[from_host].layout, &end = *hosts[to_host].layout;
       const std::uint32_t out = start.nearest_nic(from_place), in = end.nearest_nic(to_place);
       append(from_host, from_place, start.nic(out), route.links);
+      append_copies(from_host, route.links);
       fabric->append({from_host, out}, {to_host, in}, route.links);
+      append_copies(to_host, route.links);
       append(to_host, end.nic(in), to_place, route.links);
+      connect(process_a_host ? from_host : from, process_a_host ? to_host : to, route);
     }
     for (const LinkId link : route.links) route.latency_s += latency_s[link];
   }
@@ -45,8 +53,20 @@ class MachineRouter final : public Router {
   std::vector<std::uint32_t> host_of;  ///< by device
   std::unique_ptr<const FabricRoutes> fabric;
   std::vector<double> latency_s;  ///< by link
+  double connection_Bps = std::numeric_limits<double>::infinity();
+  bool process_a_host = false;  ///< Transport::process_a_host
+  bool inside_hosts = false;    ///< the transport's connections limit messages between a host's devices too
+  std::vector<LinkId> copies_of_host;  ///< where the transport's copies take time; empty: nowhere
 
  private:
+  void connect(EndpointId from, EndpointId to, Route& route) const {
+    route.connection = {from, to};
+    route.connection_Bps = connection_Bps;
+  }
+  void append_copies(std::uint32_t host, std::vector<LinkId>& links) const {
+    if (!copies_of_host.empty()) links.push_back(copies_of_host[host]);
+  }
+
   std::pair<std::uint32_t, std::uint32_t> locate(EndpointId endpoint) const {
     if (endpoint < host_of.size())
       return {host_of[endpoint], endpoint - hosts[host_of[endpoint]].first_device};
@@ -72,13 +92,13 @@ double uniform(std::uint64_t seed, std::uint64_t counter) {
 
 class MachineBuilder {
  public:
-  MachineBuilder(const ClusterSpec& cluster, std::uint32_t dedicated_hosts)
-      : cluster_(cluster), dedicated_(dedicated_hosts) {}
+  MachineBuilder(const ClusterSpec& cluster, std::uint32_t dedicated_hosts, const Transport& transport)
+      : cluster_(cluster), dedicated_(dedicated_hosts), transport_(transport) {}
 
   Machine build() {
     machine_.name = cluster_.name;
     machine_.network_model = "max-min, alpha-beta";
-    machine_.collective_overhead_s = cluster_.collective_overhead_s;
+    machine_.transport = transport_;
     for (const ServerSpec& server : cluster_.servers)
       machine_.step_jitter = std::max(machine_.step_jitter, server.step_jitter);
     machine_.step_jitter = cluster_.step_jitter.value_or(machine_.step_jitter);
@@ -87,6 +107,7 @@ class MachineBuilder {
     add_layouts();
     add_hosts();
     add_dedicated_hosts();
+    add_transport();
     router_->fabric = hosts_.size() > 1 ? fabric().build(hosts_, links_) : nullptr;
     router_->latency_s.reserve(links_.links().size());
     for (const Link& link : links_.links()) router_->latency_s.push_back(link.latency_s);
@@ -129,6 +150,22 @@ class MachineBuilder {
     }
   }
 
+  /// Of the hosts' connections and of the threads that serve them.
+  void add_transport() {
+    const bool several = machine_.hosts.size() > 1;
+    machine_.collective_overhead_s = cluster_.collective_overhead_s + transport_.start_s;
+    const NicSpec nic = several ? hosts_.front().nic : NicSpec{};
+    if (several)
+      machine_.collective_overhead_s += transport_.start_delays * (nic.latency_s + transport_.message_s);
+    router_->connection_Bps = transport_.stream_bandwidth_Bps * (nic.streams > 0 ? nic.streams : transport_.streams);
+    router_->process_a_host = transport_.process_a_host;
+    router_->inside_hosts = transport_.through_host_memory && transport_.inside_hosts;
+    if (transport_.ideal() || (std::isinf(transport_.host_bandwidth_Bps) && transport_.message_s == 0)) return;
+    for (const Host& host : machine_.hosts)
+      router_->copies_of_host.push_back(links_.add_medium(host.name + ".copies", transport_.host_bandwidth_Bps,
+                                                          several ? transport_.message_s / 2 : 0));
+  }
+
   NicSpec nic_of(std::uint32_t server) const {
     return cluster_.fabric ? cluster_.fabric->nic() : cluster_.servers[server].fabric->nic();
   }
@@ -141,8 +178,11 @@ class MachineBuilder {
       const ServerSpec& server = cluster_.servers[s];
       const std::uint32_t devices =
           cluster_.devices_per_node > 0 ? cluster_.devices_per_node : server.device_count();
-      router_->layouts.push_back(std::make_unique<ServerLayout>(server.interior.get(), devices,
-                                                                nic_count_of(s), server.copy_bandwidth_Bps));
+      Staging staging;
+      if (!server.peer_to_peer || (transport_.through_host_memory && transport_.inside_hosts))
+        staging = {server.staging_bandwidth_Bps, server.staging_lane_share};
+      router_->layouts.push_back(std::make_unique<ServerLayout>(
+          server.interior.get(), devices, nic_count_of(s), server.copy_bandwidth_Bps, staging));
     }
   }
 
@@ -211,6 +251,7 @@ class MachineBuilder {
 
   const ClusterSpec& cluster_;
   std::uint32_t dedicated_;
+  const Transport& transport_;
   Machine machine_;
   LinkTable links_;
   std::shared_ptr<MachineRouter> router_ = std::make_shared<MachineRouter>();
@@ -220,8 +261,13 @@ class MachineBuilder {
 
 }  // namespace
 
-Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts) {
-  return MachineBuilder(cluster, dedicated_hosts).build();
+Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts, const Transport& transport) {
+  return MachineBuilder(cluster, dedicated_hosts, transport).build();
+}
+
+double Machine::processors_taken(const DeviceType& type) const {
+  if (type.sms == 0) return 0;
+  return std::min(0.5, static_cast<double>(transport.channels) / type.sms);
 }
 
 }  // namespace convoy

@@ -237,6 +237,17 @@ std::uint32_t ClusterSpec::device_count() const {
   return count;
 }
 
+Protocol ClusterSpec::protocol() const {
+  if (fabric) return fabric->nic().protocol;
+  std::optional<Protocol> common;
+  for (const ServerSpec& server : servers) {
+    const Protocol own = server.fabric ? server.fabric->nic().protocol : Protocol::ideal;
+    if (common && *common != own) return Protocol::tcp;
+    common = own;
+  }
+  return common.value_or(Protocol::ideal);
+}
+
 ClusterSpec read_cluster(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::scalar && !node.scalar.empty()) return load_cluster(node.scalar, node.pos);
   return ClusterReader(node).read();

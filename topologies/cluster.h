@@ -40,6 +40,8 @@ struct ClusterSpec {
   std::uint32_t node_count() const;
   std::uint32_t devices_of(const NodeGroup& group) const;  ///< that each of its hosts uses
   std::uint32_t device_count() const;
+  /// What its fabric speaks, or its servers' own fabrics; tcp where these differ. Ideal where there is none.
+  Protocol protocol() const;
 };
 
 /// Reads a `cluster:` of an experiment: {server, nodes: N, ...}, a catalogue cluster's name, or inline with a
@@ -48,6 +50,7 @@ ClusterSpec read_cluster(const YamlNode& node);
 
 /// Builds the machine: hosts in the order of `nodes`, then hosts ps0, ps1, ... without devices that have the
 /// NIC of the first node's server. @throws InputError: no fabric, no route, a fabric too small for the hosts.
-Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts);
+Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts,
+                      const Transport& transport = ideal_transport());
 
 }  // namespace convoy

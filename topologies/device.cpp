@@ -43,6 +43,8 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
+  device.sms = static_cast<int>(map.integer_or("sms", 0, 1, 100'000));
+  device.peer_to_peer = map.flag_or("peer_to_peer", true);
   if (const YamlNode* texts = map.find("sources")) {
     YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));

@@ -26,6 +26,8 @@ struct DeviceType {
   double reserved_bytes = 0;        ///< what a process has reserved of the memory before it allocates
   bool framework_reserves = false;  ///< a GPU of the catalogue without `reserved`: it is the framework's
   double idle_power_w = 0, peak_power_w = 0;
+  int sms = 0;               ///< streaming multiprocessors; a CPU's cores; 0 where not told
+  bool peer_to_peer = true;           ///< over PCIe, without the host's memory; GeForce cards cannot
   std::array<Efficiency, 4> efficiency;  ///< by Precision
   std::vector<std::pair<std::string, std::string>>
       sources;  ///< what a number is about (dotted key) -> where it is from
@@ -35,7 +37,8 @@ struct DeviceType {
 
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
 ///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
-///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
+///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), sms (0),
+///   peer_to_peer (true), title, kind: gpu (or cpu),
 ///   sources: {key: text}
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:

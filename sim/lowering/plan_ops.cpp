@@ -60,6 +60,15 @@ PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vect
   return {std::move(name), Work{}, 1, std::move(allocates), std::move(frees)};
 }
 
+PlanOp elementwise_op(std::string name, double flops, double bytes) {
+  PlanOp op = memory_op(std::move(name), {}, {});
+  op.work.kind = KernelKind::elementwise;
+  op.work.phase = Phase::data_gradient;
+  op.work.flops_fixed = flops;
+  op.work.bytes_fixed = bytes;
+  return op;
+}
+
 TaskId add_message(Role& role, Task::Kind kind, std::string name, CommId comm, std::vector<TaskId> after) {
   Task task;
   task.name = std::move(name);

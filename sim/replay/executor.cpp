@@ -14,6 +14,7 @@
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/courier.h"
 #include "sim/replay/message_groups.h"
+#include "sim/replay/paced_compute.h"
 #include "sim/replay/service_desk.h"
 #include "sim/replay/steady_state.h"
 #include "sim/replay/step_watch.h"
@@ -64,9 +65,10 @@ class Executor final : private MessageListener {
         machine_(machine),
         cost_(cost),
         folding_(folding),
-        engine_(capacities(), largest_flow_bytes(), contention),
+        engine_(capacities(table), largest_flow_bytes(), contention),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
+        compute_(engine_, processors_taken()),
         messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
     if (plan.service) {
       desk_.emplace(plan, machine, table, folding, engine_, courier_, static_cast<MessageListener&>(*this));
@@ -110,11 +112,22 @@ class Executor final : private MessageListener {
   }
 
  private:
-  std::vector<double> capacities() const {
+  std::vector<double> capacities(const FlowTable& table) const {
     std::vector<double> result;
-    for (const LinkId link : folding_.links) result.push_back(machine_.links[link].bandwidth_Bps);
+    for (const LinkId link : folding_.links) result.push_back(bandwidth_Bps(machine_, table, link));
     for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_))
       result.push_back(adder);
+    return result;
+  }
+
+  /// By endpoint class: of the device's processors by a collective.
+  std::vector<double> processors_taken() const {
+    std::vector<double> result;
+    for (const EndpointId endpoint : folding_.endpoints)
+      result.push_back(endpoint < machine_.devices.size()
+                           ? machine_.processors_taken(
+                                 machine_.device_types[machine_.devices[endpoint].type])
+                           : 0);
     return result;
   }
 
@@ -258,6 +271,7 @@ class Executor final : private MessageListener {
     const Task& it = task(c, t);
     result_.timelines[c].tasks[t].start_s = engine_.now_s();
     if (it.kind != Task::Kind::compute) {
+      if (it.kind == Task::Kind::collective) compute_.collective_begins(c);
       desk_ ? desk_->start(c, t, it) : messages_.start(c, t, it);
       return;
     }
@@ -267,7 +281,7 @@ class Executor final : private MessageListener {
       return;
     }
     progress_[c].clock.compute_begins(engine_.now_s());
-    engine_.after(duration_s, [this, c, t] {
+    compute_.start(c, duration_s, [this, c, t] {
       progress_[c].clock.compute_ends(engine_.now_s());
       finished_.push_back({c, t});
       drain();
@@ -311,6 +325,7 @@ class Executor final : private MessageListener {
   void finish(std::uint32_t c, TaskId t) {
     Progress& progress = progress_[c];
     result_.timelines[c].tasks[t].end_s = engine_.now_s();
+    if (task(c, t).kind == Task::Kind::collective) compute_.collective_ends(c);
     progress.done[t] = 1;
     ++progress.done_count;
     const int stream = task(c, t).stream;
@@ -357,6 +372,7 @@ class Executor final : private MessageListener {
   Engine engine_;
   LinkClock link_clock_;
   Courier courier_;
+  PacedCompute compute_;
   MessageGroups messages_;
   std::optional<ServiceDesk> desk_;
   std::optional<SteadyState> steady_;

@@ -2,17 +2,21 @@
 #include "sim/replay/flows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 namespace convoy {
 namespace {
 
 constexpr std::size_t chunk_ranks_limit = 32;
 
-double narrowest_Bps(const Machine& machine, std::span<const LinkId> route) {
+double narrowest_Bps(const Machine& machine, const FlowTable& table, const Flow& flow) {
   double narrowest = std::numeric_limits<double>::infinity();
-  for (const LinkId link : route) narrowest = std::min(narrowest, machine.links[link].bandwidth_Bps);
+  for (const LinkId link : table.route(flow))
+    narrowest = std::min(narrowest, bandwidth_Bps(machine, table, link));
   return narrowest;
 }
 
@@ -24,7 +28,7 @@ bool is_uniform(const Machine& machine, const FlowTable& table, const FlowGroup&
     if (!first || first->round != flow.round) {
       first = &flow;
     } else if (flow.latency_s != first->latency_s ||
-               narrowest_Bps(machine, table.route(flow)) != narrowest_Bps(machine, table.route(*first))) {
+               narrowest_Bps(machine, table, flow) != narrowest_Bps(machine, table, *first)) {
       return false;
     }
   }
@@ -44,9 +48,15 @@ bool automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTabl
 
 }  // namespace
 
+double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link) {
+  return link < machine.links.size() ? machine.links[link].bandwidth_Bps
+                                     : table.connections_Bps[link - machine.links.size()];
+}
+
 FlowTable expand_flows(const Plan& plan, const Machine& machine) {
   FlowTable table;
   Route route;
+  std::map<std::pair<EndpointId, EndpointId>, LinkId> connections;
   for (std::uint32_t p = 0; p < plan.patterns.size(); ++p) {
     const Pattern& pattern = plan.patterns[p];
     table.first_group.push_back(static_cast<std::uint32_t>(table.groups.size()));
@@ -59,6 +69,12 @@ FlowTable expand_flows(const Plan& plan, const Machine& machine) {
         for (std::size_t k = 0; k < round.pairs.size(); ++k) {
           const EndpointId from = members[round.pairs[k].first], to = members[round.pairs[k].second];
           machine.router->route(from, to, route);
+          if (std::isfinite(route.connection_Bps)) {
+            const auto next = static_cast<LinkId>(machine.links.size() + table.connections_Bps.size());
+            const auto [known, fresh] = connections.emplace(route.connection, next);
+            if (fresh) table.connections_Bps.push_back(route.connection_Bps);
+            route.links.push_back(known->second);
+          }
           table.flows.push_back({group_id, r, from, to, round.fraction(k), route.latency_s,
                                  static_cast<std::uint32_t>(table.links.size()),
                                  static_cast<std::uint32_t>(route.links.size())});

@@ -37,7 +37,8 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
     result.comm_bytes += bytes;
-    for (const LinkId link : table.route(flow)) result.links[link].bytes += bytes;
+    for (const LinkId link : table.route(flow))
+      if (link < machine.links.size()) result.links[link].bytes += bytes;
   }
 }
 

@@ -85,6 +85,16 @@ void add_profile(const ProfileSpec& spec, const TrainingGraph& graph, const Mach
   }
 }
 
+/// What the strategy's messages cost in software on this cluster.
+Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, const Training& training) {
+  bool cpu = false;
+  for (const ServerSpec& server : cluster.servers)
+    for (const auto& [type, count] : server.devices) cpu = cpu || type.cpu;
+  const Library library =
+      strategy.library.value_or(default_library(strategy, training.options.framework, cpu));
+  return load_transport(library, cluster.protocol(), cluster.pos);
+}
+
 CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
   CostModel cost(training.options.precision);
   if (training.profile) add_profile(*training.profile, graph, machine, cost);
@@ -119,7 +129,8 @@ PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
   check_recomputation(point.training, *strategy);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
-  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));
+  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()),
+                                  transport_of(*strategy, cluster, point.training));
   check_precision(point.training, machine);
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves)

@@ -61,6 +61,10 @@ Reproduction reproduce_single_device();
 /// the same experiment, model and batch. @param jobs processes at a time
 Reproduction reproduce_scaling(std::size_t jobs);
 
+/// The same over the transports and links that lie between devices (results/published/scaling_transports.yaml):
+/// rows with `role: fit` set constants of topologies/catalog/transports, the others test them.
+Reproduction reproduce_transports(std::size_t jobs);
+
 /// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
 /// of several from that of one.
 Reproduction reproduce_pipelines();
