@@ -67,8 +67,8 @@ class Strategy {
   }
 };
 
-/// What moves a strategy's bytes unless it says `transport:`: TensorFlow talks to parameter servers by gRPC, MXNet's
-/// ps-lite and BytePS by ZeroMQ; devices among themselves by NCCL, CPUs by gloo.
+/// What moves a strategy's bytes unless it says `transport:`: TensorFlow talks to parameter servers by gRPC,
+/// MXNet's ps-lite and BytePS by ZeroMQ; devices among themselves by NCCL, CPUs by gloo.
 Library default_library(const Strategy& strategy, Framework framework, bool cpu_devices);
 
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError

@@ -30,11 +30,11 @@ struct DeviceType {
   /// What the driver offers to processes of memory_bytes (nvidia-smi's total: ECC and its own part taken
   /// off).
   double usable_memory_bytes = 0;
-  std::string generation;                ///< one of generation_names(); "" where it is not told
-  int sms = 0;                           ///< streaming multiprocessors; a CPU's cores; 0 where not told
-  double clock_hz = 0;                   ///< at which the fp32 peak is stated (boost); 0 where not told
-  double l2_bytes = 0;                   ///< last-level cache; 0 where not told
-  bool peer_to_peer = true;              ///< over PCIe, without the host's memory; GeForce cards cannot
+  std::string generation;    ///< one of generation_names(); "" where it is not told
+  int sms = 0;               ///< streaming multiprocessors; a CPU's cores; 0 where not told
+  double clock_hz = 0;       ///< at which the fp32 peak is stated (boost); 0 where not told
+  double l2_bytes = 0;       ///< last-level cache; 0 where not told
+  bool peer_to_peer = true;  ///< over PCIe, without the host's memory; GeForce cards from Turing on cannot
   std::array<Efficiency, 4> efficiency;  ///< by Precision
   std::vector<std::pair<std::string, std::string>>
       sources;  ///< what a number is about (dotted key) -> where it is from
@@ -45,7 +45,8 @@ struct DeviceType {
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
 ///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
-///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources: {key: text}
+///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources:
+///   {key: text}
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:
 ///   default: share of kinds that are not named (required); a KernelClass name: share of peak for

@@ -17,28 +17,31 @@ namespace convoy {
 
 const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
-      {"switch", "one non-blocking switch", "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams",
-       read_switch_fabric},
+      {"switch", "one non-blocking switch",
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams", read_switch_fabric},
       {"shared", "one medium for everybody and both directions, such as Wi-Fi",
        "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_shared_fabric},
       {"ring", "hosts in a ring of cables; messages go the shorter way",
        "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_ring_fabric},
-      {"full_mesh", "a cable between every two hosts", "bandwidth, latency, efficiency, message_overhead, protocol, streams",
-       read_full_mesh_fabric},
+      {"full_mesh", "a cable between every two hosts",
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_full_mesh_fabric},
       {"fat_tree", "leaf and spine switches, or pods of them under core switches; d-mod-k routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, levels: 2 | 3, radix or hosts_per_leaf, "
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, levels: 2 | 3, radix or "
+       "hosts_per_leaf, "
        "spines, "
        "leaves_per_pod, cores_per_spine, oversubscription, core_oversubscription, hop_latency",
        read_fat_tree_fabric},
       {"torus", "hosts in a grid whose rows are rings; dimension-ordered routing",
        "bandwidth, latency, efficiency, message_overhead, protocol, streams, dims", read_torus_fabric},
       {"dragonfly", "groups of fully meshed routers, a cable between every two groups; minimal routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, groups, routers, hosts, local_bandwidth, "
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, groups, routers, hosts, "
+       "local_bandwidth, "
        "local_latency, "
        "global_bandwidth, global_latency",
        read_dragonfly_fabric},
       {"custom", "switches and cables as listed; the way of least latency",
-       "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead, protocol, streams",
+       "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead, "
+       "protocol, streams",
        read_custom_fabric},
   };
   return registry;

@@ -15,8 +15,8 @@
 
 namespace convoy {
 
-/// What the keys `bandwidth`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol` and `streams` of a
-/// fabric say.
+/// What the keys `bandwidth`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol` and `streams`
+/// of a fabric say.
 struct NicSpec {
   double bandwidth_Bps = 0;       ///< of one NIC (or cable) in one direction, as payload can use it
   double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)

@@ -29,8 +29,9 @@ struct Link {
 struct Route {
   std::vector<LinkId> links;
   double latency_s = 0;  ///< of the whole way (sum of the links')
-  /// The transport's connection that the message takes, and what it carries at most (Transport::pair_bandwidth_Bps);
-  /// messages with equal `connection` share one. Infinite: no connection limits it.
+  /// The transport's connection that the message takes, and what it carries at most
+  /// (Transport::pair_bandwidth_Bps); messages with equal `connection` share one. Infinite: no connection
+  /// limits it.
   std::pair<EndpointId, EndpointId> connection{};
   double connection_Bps = std::numeric_limits<double>::infinity();
 };
@@ -78,8 +79,8 @@ struct Machine {
   std::uint32_t port_count = 0;  ///< Link::port is below it; every port has at least one link
   std::shared_ptr<const Router> router;
   Transport transport = ideal_transport();  ///< what software adds to the links; `links` have its part of it
-  /// Before a collective's first message: launch and rendezvous (`communication: {overhead}` of the cluster, and
-  /// the transport's).
+  /// Before a collective's first message: launch and rendezvous (`communication: {overhead}` of the cluster,
+  /// and the transport's).
   double collective_overhead_s = 0;
   /// Standard deviation, relative to its mean, of a device's time for the same step from one step to the
   /// next; devices vary each on its own (`step_jitter` of servers and clusters). Synchronous steps wait for

@@ -78,8 +78,8 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
     server.host.host_power_w = host.quantity_or("power", Dimension::power, 0);
     server.copy_bandwidth_Bps =
         host.quantity_or("copy_bandwidth", Dimension::bandwidth, server.copy_bandwidth_Bps, true);
-    server.staging_bandwidth_Bps = host.quantity_or("staging_bandwidth", Dimension::bandwidth,
-                                                    server.staging_bandwidth_Bps, true);
+    server.staging_bandwidth_Bps =
+        host.quantity_or("staging_bandwidth", Dimension::bandwidth, server.staging_bandwidth_Bps, true);
     server.bare_price_usd_per_h = host.quantity_or("price", Dimension::price, server.bare_price_usd_per_h);
     host.finish();
   }

@@ -70,7 +70,8 @@ void ServerLayout::work_out_paths(const InteriorGraph& graph) {
 }
 
 void ServerLayout::choose_nics(const std::vector<std::vector<std::uint32_t>>& nearest) {
-  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> sharers;  // places by the NICs nearest to them
+  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>>
+      sharers;  // places by the NICs nearest to them
   for (std::uint32_t place = 0; place < nearest.size(); ++place) sharers[nearest[place]].push_back(place);
   nearest_nic_.assign(devices_ + 1, 0);
   for (const auto& [nics, users] : sharers) {

@@ -59,8 +59,8 @@ class ServerLayout {
 
   std::uint32_t devices_, nics_;
   Staging staging_;
-  std::vector<Cable> cables_;            ///< those that some way uses
-  std::vector<Medium> media_;            ///< the host's memory, then each device's lanes; empty without staging
+  std::vector<Cable> cables_;  ///< those that some way uses
+  std::vector<Medium> media_;  ///< the host's memory, then each device's lanes; empty without staging
   std::vector<std::size_t> path_start_;  ///< by from, to: into path_links_
   std::vector<LinkId> path_links_;
   std::vector<std::uint32_t> nearest_nic_;  ///< of each device, and of the memory

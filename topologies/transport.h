@@ -30,16 +30,19 @@ struct Transport {
   /// What the threads of one host that copy and serialise get through, both directions and all peers
   /// together.
   double host_bandwidth_Bps = std::numeric_limits<double>::infinity();
-  double message_s = 0;  ///< added to the latency of a message between hosts, half at either end
-  double start_s = 0;    ///< before the first message of a collective
-  double call_s = 0;     ///< before a message that is no part of a collective (a tensor's RPC)
+  double message_s = 0;            ///< added to the latency of a message between hosts, half at either end
+  double start_s = 0;              ///< before the first message of a collective
+  double call_s = 0;               ///< before a message that is no part of a collective (a tensor's RPC)
   std::uint32_t start_delays = 0;  ///< one-way delays before the first message of a collective (rendezvous)
-  bool through_host_memory = false;  ///< devices' messages are copied to their host's memory and sent from there
+  bool through_host_memory =
+      false;  ///< devices' messages are copied to their host's memory and sent from there
   /// Messages between devices of one host go by it too. The servers' libraries have none: NCCL's, or copies.
   bool inside_hosts = true;
-  /// All devices of a host share the connections to another host (one process a host); else each pair has its own.
+  /// All devices of a host share the connections to another host (one process a host); else each pair has its
+  /// own.
   bool process_a_host = false;
-  double serialise_Bps = std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on
+  double serialise_Bps =
+      std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on
   /// Processors (SMs) of a device that a collective takes while it is under way: one a channel.
   std::uint32_t channels = 0;
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> where its number is from
@@ -54,7 +57,8 @@ struct Transport {
 /// Nothing but wires.
 Transport ideal_transport();
 
-/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml. @throws InputError at `pos`, naming the pairs there are
+/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml. @throws InputError at `pos`, naming the pairs there
+/// are
 Transport load_transport(Library library, Protocol protocol, const SourcePos& pos);
 Transport load_transport(const std::string& name, const SourcePos& pos);
 

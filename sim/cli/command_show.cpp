@@ -239,7 +239,8 @@ void show_transport(std::ostream& out, const ShowArguments& arguments) {
   const Transport transport = load_transport(name, argument_pos("transports"));
   if (!as_json) {
     out << fmt::format("{}: {}\n", transport.name, transport.title);
-    for (const auto& [label, text] : transport_lines(transport)) out << fmt::format("  {:<47}  {}\n", label, text);
+    for (const auto& [label, text] : transport_lines(transport))
+      out << fmt::format("  {:<47}  {}\n", label, text);
     for (const auto& [what, source] : transport.sources)
       out << fmt::format("  source of {}: {}\n", what, source);
     return;

@@ -87,10 +87,10 @@ void Compressor::add_compression(Role& role, TaskId ready, std::size_t index, do
   const double elements = bytes / element_bytes_;
   const bool top_k = compression_.kind == Compression::Kind::top_k;
   // top_k: an addition, a magnitude and a comparison each.
-  PlanOp op = top_k
-                  ? elementwise_op(fmt::format("message {} compressed", index), 3 * elements,
-                           5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
-                  : elementwise_op(fmt::format("message {} compressed", index), elements, bytes + sent_bytes(bytes));
+  PlanOp op = top_k ? elementwise_op(fmt::format("message {} compressed", index), 3 * elements,
+                                     5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
+                    : elementwise_op(fmt::format("message {} compressed", index), elements,
+                                     bytes + sent_bytes(bytes));
   op.allocates.push_back({MemoryClass::workspace, buffer_bytes(bytes)});
   role.program[ready].ops.push_back(std::move(op));
   if (top_k) role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] += bytes;
@@ -98,11 +98,11 @@ void Compressor::add_compression(Role& role, TaskId ready, std::size_t index, do
 
 TaskId Compressor::add_decompression(Role& role, std::size_t index, double bytes, TaskId arrived) const {
   const double elements = bytes / element_bytes_, pairs = senders_ * kept(bytes);
-  PlanOp op =
-      compression_.kind == Compression::Kind::top_k
-          ? elementwise_op(fmt::format("message {} decompressed", index), pairs,
-                   bytes + pairs * (3 * element_bytes_ + index_bytes))
-          : elementwise_op(fmt::format("message {} decompressed", index), elements, bytes + sent_bytes(bytes));
+  PlanOp op = compression_.kind == Compression::Kind::top_k
+                  ? elementwise_op(fmt::format("message {} decompressed", index), pairs,
+                                   bytes + pairs * (3 * element_bytes_ + index_bytes))
+                  : elementwise_op(fmt::format("message {} decompressed", index), elements,
+                                   bytes + sent_bytes(bytes));
   op.frees.push_back({MemoryClass::workspace, buffer_bytes(bytes)});
   return add_compute(role, fmt::format("message {} decompressed", index), {std::move(op)}, {arrived});
 }

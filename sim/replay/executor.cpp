@@ -125,8 +125,7 @@ class Executor final : private MessageListener {
     std::vector<double> result;
     for (const EndpointId endpoint : folding_.endpoints)
       result.push_back(endpoint < machine_.devices.size()
-                           ? machine_.processors_taken(
-                                 machine_.device_types[machine_.devices[endpoint].type])
+                           ? machine_.processors_taken(machine_.device_types[machine_.devices[endpoint].type])
                            : 0);
     return result;
   }

@@ -39,7 +39,7 @@ struct Folding {
 
   /// By link of the machine, then by connection of the flow table; none for links no flow crosses
   std::vector<std::uint32_t> link_class;
-  std::vector<LinkId> links;              ///< representative by class
+  std::vector<LinkId> links;  ///< representative by class
 };
 
 /// By flow of a plan with a service: the flow that answers it, or that it answers.

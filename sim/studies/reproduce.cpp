@@ -31,7 +31,8 @@ struct ScalingRow {
   std::int64_t devices() const { return nodes * devices_per_node; }
   std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
   std::string setup() const {
-    return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch, variant.empty() ? "" : ", " + variant);
+    return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
+                       variant.empty() ? "" : ", " + variant);
   }
   std::string variant;  ///< what tells a series from the others of its table
 };
@@ -196,16 +197,24 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
 
 namespace {
 
-/// Rows of a file of results/published, each from the row of one device of its series, or of its table and model
-/// where the series has none.
+/// Rows of a file of results/published, each from the row of one device of its series, or of its table and
+/// model where the series has none.
 Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
   const std::vector<ScalingRow> rows = read_scaling(file);
   std::map<std::string, double> of_one;
   for (const ScalingRow& row : rows)
     if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
   for (const ScalingRow& row : rows)
-    result.rows.push_back({row.table, row.model, row.setup(), row.images_per_s, 0, 0, row.devices() == 1,
-                           row.source, {}, row.fitted && row.devices() > 1});
+    result.rows.push_back({row.table,
+                           row.model,
+                           row.setup(),
+                           row.images_per_s,
+                           0,
+                           0,
+                           row.devices() == 1,
+                           row.source,
+                           {},
+                           row.fitted && row.devices() > 1});
   predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
   return result;
 }
@@ -219,8 +228,9 @@ Reproduction reproduce_scaling(std::size_t jobs) {
 }
 
 Reproduction reproduce_transports(std::size_t jobs) {
-  return predict_scaling({"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.06, 0.5, {}},
-                         "scaling_transports.yaml", jobs);
+  return predict_scaling(
+      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.06, 0.5, {}},
+      "scaling_transports.yaml", jobs);
 }
 
 }  // namespace convoy

@@ -91,7 +91,8 @@ class AllReduce : public Strategy {
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       const TaskId ready = options_.overlap ? compute.task_of[b] : compute.last;
       compressor.add_compression(role, ready, b, buckets[b].bytes);
-      if (copies && buckets[b].parameters.size() > 1) add_copy(role.program[ready], b, buckets[b].bytes, "filled");
+      if (copies && buckets[b].parameters.size() > 1)
+        add_copy(role.program[ready], b, buckets[b].bytes, "filled");
       Task task;
       task.kind = Task::Kind::collective;
       task.name =
@@ -114,8 +115,9 @@ class AllReduce : public Strategy {
     return role;
   }
 
-  /// PyTorch's DistributedDataParallel and Horovod copy gradients into a bucket (divided by the number of replicas)
-  /// and back (DDP: gradient_as_bucket_view=False, its default). Software that an ideal fabric has none of.
+  /// PyTorch's DistributedDataParallel and Horovod copy gradients into a bucket (divided by the number of
+  /// replicas) and back (DDP: gradient_as_bucket_view=False, its default). Software that an ideal fabric has
+  /// none of.
   bool copies_into_buckets(const StrategyInput& input) const {
     return !input.machine.transport.ideal() && input.machine.devices.size() > 1;
   }

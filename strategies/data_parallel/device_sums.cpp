@@ -32,7 +32,8 @@ class DeviceSums {
         servers_(server_endpoints(options, machine_)),
         by_owner_(options.local_aggregation == LocalAggregation::owner),
         alone_(node_count(machine_) == 1 && !options.dedicated),
-        messages_(shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes)) {
+        messages_(
+            shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes)) {
     for (const Host& host : machine_.hosts)
       if (host.device_count > 0 && by_owner_) choose_owners(host.device_count);
   }
@@ -41,7 +42,8 @@ class DeviceSums {
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       if (!alone_) exchanges_.push_back(add_exchange(m));
       for (const auto& [devices, hosts] : hosts_by_size())
-        if (devices > 1) local_[devices].push_back(by_owner_ ? add_owned(m, devices, hosts) : add_ring(m, hosts));
+        if (devices > 1)
+          local_[devices].push_back(by_owner_ ? add_owned(m, devices, hosts) : add_ring(m, hosts));
     }
     for (const ReplicaClass& replica : share_batch(input_, options_.shares)) {
       plan_.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
@@ -173,8 +175,8 @@ class DeviceSums {
         std::vector<EndpointId> ranks;
         for (std::uint32_t d = 0; d < machine_.hosts[h].device_count; ++d)
           ranks.push_back(machine_.hosts[h].first_device + d);
-        Pattern one = (gather ? all_gather_pattern : reduce_scatter_pattern)(AllReduceAlgorithm::ring, ranks,
-                                                                             machine_, bytes, RingOrder::mesh);
+        Pattern one = (gather ? all_gather_pattern : reduce_scatter_pattern)(
+            AllReduceAlgorithm::ring, ranks, machine_, bytes, RingOrder::mesh);
         if (all.rounds.empty()) all.rounds = one.rounds;
         all.groups.push_back(one.groups[0]);
       }
@@ -208,7 +210,8 @@ class DeviceSums {
     return !by_owner_ || owners_.at(devices)[m] == place;
   }
 
-  static TaskId add_collective(Role& role, std::string name, CommId comm, int stream, std::vector<TaskId> after) {
+  static TaskId add_collective(Role& role, std::string name, CommId comm, int stream,
+                               std::vector<TaskId> after) {
     const TaskId id = add_message(role, Task::Kind::collective, std::move(name), comm, std::move(after));
     role.program[id].stream = stream;
     return id;
@@ -254,20 +257,22 @@ class DeviceSums {
     if (first_pulls)
       for (std::size_t m = 0; m < messages_.size(); ++m)
         pulled.push_back(add_way_back(role, devices, place, m, {}));
-    const std::vector<TaskId> ready = add_worker_compute(role, input_.graph, static_cast<double>(replica.images),
-                                                         messages_, options_.overlap, pulled);
+    const std::vector<TaskId> ready = add_worker_compute(
+        role, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
     std::vector<TaskId> summed;
     for (std::size_t m = 0; m < messages_.size(); ++m)
       summed.push_back(add_way_in(role, devices, place, m, ready[m]));
     std::vector<TaskId> updated(messages_.size());
-    if (alone_ && !by_owner_) updated.assign(messages_.size(), add_update(role, input_.graph, summed, 1.0 / devices));
+    if (alone_ && !by_owner_)
+      updated.assign(messages_.size(), add_update(role, input_.graph, summed, 1.0 / devices));
     for (std::size_t m = 0; !first_pulls && m < messages_.size(); ++m)
       add_way_back(role, devices, place, m, {alone_ && !by_owner_ ? updated[m] : summed[m]});
     plan_.roles.push_back(std::move(role));
   }
 
   void add_servers() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<EndpointId>> duties;  // type, which messages
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<EndpointId>>
+        duties;  // type, which messages
     for (std::uint32_t s = 0; s < servers_.size(); ++s) {
       const Host& host = machine_.hosts[servers_[s] - machine_.devices.size()];
       duties[{host.type, options_.sharding == Sharding::even ? 0 : s}].push_back(servers_[s]);
@@ -299,7 +304,8 @@ class DeviceSums {
       std::vector<TaskId> after{sum};
       if (options_.pull == PullMode::after_all) after = all;
       if (options_.pull == PullMode::at_first_use) after.clear();
-      add_message(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].back, std::move(after));
+      add_message(role, Task::Kind::send, fmt::format("send back {}", m), exchanges_[m].back,
+                  std::move(after));
     }
   }
 
@@ -312,8 +318,9 @@ class DeviceSums {
   std::vector<PushMessage> messages_;
   Plan plan_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> owners_;  ///< by devices of the node, by message: place
-  std::map<std::pair<std::vector<std::vector<EndpointId>>, std::vector<std::pair<std::uint32_t, std::uint32_t>>>,
-           std::uint32_t>
+  std::map<
+      std::pair<std::vector<std::vector<EndpointId>>, std::vector<std::pair<std::uint32_t, std::uint32_t>>>,
+      std::uint32_t>
       patterns_;
   std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> rings_;  ///< by devices of the node
   std::map<std::uint32_t, std::vector<Ways>> local_;                        ///< the same, by message

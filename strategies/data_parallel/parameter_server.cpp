@@ -19,8 +19,8 @@ class ParameterServer : public Strategy {
   std::string label() const override {
     return fmt::format("{} {} parameter server{}{}{}{}{}", options_.servers,
                        options_.dedicated ? "dedicated" : "colocated", options_.servers == 1 ? "" : "s",
-                       mode_label(), local_label(),
-                       label_of(options_.compression), options_.overlap ? "" : ", no overlap");
+                       mode_label(), local_label(), label_of(options_.compression),
+                       options_.overlap ? "" : ", no overlap");
   }
   bool uses_servers() const override { return true; }
   std::uint32_t dedicated_hosts(std::uint32_t) const override {
@@ -100,8 +100,9 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   options.dedicated = map.choice_or("placement", {"dedicated", "colocated"}, 0) == 0;
   options.sharding = static_cast<Sharding>(map.choice_or("sharding", {"tensor", "even"}, 0));
   options.overlap = map.flag_or("overlap", true);
-  constexpr LocalAggregation local[] = {LocalAggregation::none, LocalAggregation::host, LocalAggregation::host,
-                                        LocalAggregation::owner, LocalAggregation::ring};
+  constexpr LocalAggregation local[] = {LocalAggregation::none, LocalAggregation::host,
+                                        LocalAggregation::host, LocalAggregation::owner,
+                                        LocalAggregation::ring};
   options.local_aggregation =
       local[map.choice_or("local_aggregation", {"false", "true", "host", "owner", "ring"}, 0)];
   options.pull = static_cast<PullMode>(map.choice_or("pull", pull_mode_names, 0));

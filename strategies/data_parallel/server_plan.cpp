@@ -126,10 +126,9 @@ class Builder {
   Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
     const double bytes = messages_[m].bytes;
     plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first,
-                                    compressor_.sent_bytes(bytes), Fidelity::automatic,
-                                    call_s(m)});
-    plan_.communications.push_back({fmt::format("pull {} from {}", m, whom), patterns.second, bytes,
-                                    Fidelity::automatic, call_s(m)});
+                                    compressor_.sent_bytes(bytes), Fidelity::automatic, call_s(m)});
+    plan_.communications.push_back(
+        {fmt::format("pull {} from {}", m, whom), patterns.second, bytes, Fidelity::automatic, call_s(m)});
     const auto last = static_cast<CommId>(plan_.communications.size() - 1);
     return {last - 1, last, added_bytes(m)};
   }
@@ -167,8 +166,8 @@ class Builder {
     };
     if (at_first_use)
       for (std::size_t m = 0; m < messages_.size(); ++m) pulled.push_back(pull(m));
-    const std::vector<TaskId> ready = add_worker_compute(role, input_.graph, static_cast<double>(replica.images),
-                                                         messages_, options_.overlap, pulled);
+    const std::vector<TaskId> ready = add_worker_compute(
+        role, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       compressor_.add_compression(role, ready[m], m, messages_[m].bytes);
       sent.push_back(

@@ -18,11 +18,13 @@ enum class ServerMode : std::uint8_t { sync, async, ssp };
 inline const std::vector<std::string> server_mode_names{"sync", "async", "ssp"};
 
 /// Where a node's gradients are added up before they go to the servers: nowhere; in its host's memory; on the
-/// device that owns the tensor; or round a ring of its devices, each of which then has a part of every tensor.
+/// device that owns the tensor; or round a ring of its devices, each of which then has a part of every
+/// tensor.
 enum class LocalAggregation : std::uint8_t { none, host, owner, ring };
 
-/// When parameters go back: as each is updated; when a server has updated all it holds; or when the next step's
-/// forward pass first uses them (TensorFlow), so that a step begins with pulls and ends with the update.
+/// When parameters go back: as each is updated; when a server has updated all it holds; or when the next
+/// step's forward pass first uses them (TensorFlow), so that a step begins with pulls and ends with the
+/// update.
 enum class PullMode : std::uint8_t { as_ready, after_all, at_first_use };
 inline const std::vector<std::string> pull_mode_names{"as_ready", "after_all", "at_first_use"};
 
@@ -33,7 +35,7 @@ struct ServerOptions {
   bool overlap = true;
   LocalAggregation local_aggregation = LocalAggregation::none;
   PullMode pull = PullMode::as_ready;
-  double bucket_bytes = 0;      ///< of sharding `even`
+  double bucket_bytes = 0;  ///< of sharding `even`
   Shares shares = Shares::equal;
   ServerMode mode = ServerMode::sync;
   std::uint32_t staleness = 0;                ///< mode ssp

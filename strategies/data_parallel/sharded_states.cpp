@@ -253,9 +253,9 @@ void write_stage_1(const AllReduceOptions& options, const TrainingGraph& graph,
 
 Plan plan_sharded(const AllReduceOptions& options, const StrategyInput& input) {
   const auto devices = static_cast<double>(input.machine.devices.size());
-  const std::vector<Bucket> buckets =
-      options.zero == 1 ? fill_buckets(input.graph, options.bucket_bytes)
-                        : fill_buckets_by_layer(input.graph, options.bucket_bytes);
+  const std::vector<Bucket> buckets = options.zero == 1
+                                          ? fill_buckets(input.graph, options.bucket_bytes)
+                                          : fill_buckets_by_layer(input.graph, options.bucket_bytes);
   const BucketUses uses = find_uses(input.graph, buckets);
   Plan plan;
   Messages messages(options, input.machine, plan);

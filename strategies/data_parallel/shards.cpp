@@ -21,7 +21,8 @@ std::vector<std::uint32_t> place_tensors(const TrainingGraph& graph, std::uint32
 
 OpId first_use(const TrainingGraph& graph, const Bucket& bucket) {
   OpId first = graph.parameters[bucket.parameters[0]].first_use;
-  for (const auto parameter : bucket.parameters) first = std::min(first, graph.parameters[parameter].first_use);
+  for (const auto parameter : bucket.parameters)
+    first = std::min(first, graph.parameters[parameter].first_use);
   return first;
 }
 

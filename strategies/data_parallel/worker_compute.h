@@ -17,8 +17,8 @@ std::uint32_t node_count(const Machine& machine);
 /// workers are backup workers.
 std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Machine& machine);
 
-/// Appends forward and backward of a worker, cut where messages wait for gradients and, with `pulled` (by message:
-/// the task at whose end its parameters are there), where operations wait for parameters.
+/// Appends forward and backward of a worker, cut where messages wait for gradients and, with `pulled` (by
+/// message: the task at whose end its parameters are there), where operations wait for parameters.
 /// @return by message: the task at whose end its gradients are complete; with overlap false the last one
 std::vector<TaskId> add_worker_compute(Role& role, const TrainingGraph& graph, double images,
                                        const std::vector<PushMessage>& messages, bool overlap,
