@@ -25,7 +25,7 @@ std::map<Precision, double> read_peaks(YamlMap& device) {
 }
 
 void read_chip(YamlMap& map, DeviceType& device) {
-  if (map.has("generation")) {
+  if (map.find("generation")) {
     const std::vector<std::string>& names = generation_names();
     device.generation = names[map.choice("generation", names)];
   }

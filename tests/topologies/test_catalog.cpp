@@ -77,7 +77,7 @@ TEST_CASE("every device of the catalogue tells its generation, and draws less wh
     CHECK(device.idle_power_w > 0);
     CHECK(device.idle_power_w < 0.5 * device.peak_power_w);
     CHECK(device.usable_memory_bytes <= device.memory_bytes);
-    CHECK(device.usable_memory_bytes >= 0.93 * device.memory_bytes);
+    CHECK(device.usable_memory_bytes >= 0.92 * device.memory_bytes);
   }
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("a device's fp32 peak is that of its multiprocessors at its clock") {
   CHECK(checked > 55);
 }
 
-TEST_CASE("lower precision has no lower peak; tensor cores of a GeForce add up in fp32 at half their rate") {
+TEST_CASE("lower precision has no lower peak, and tensor cores of a GeForce add up in fp32 at half their rate") {
   for (const std::string& name : device_names()) {
     CAPTURE(name);
     const DeviceType device = load_device(name, {});

@@ -72,7 +72,7 @@ TEST_CASE("a device tells its chip and what the driver leaves of its memory") {
   CHECK(d.l2_bytes == 6.0 * 1024 * 1024);
   CHECK(d.usable_memory_bytes == 16160.0 * 1024 * 1024);
   CHECK(device(with("sms: 1")).usable_memory_bytes == 16.0 * 1024 * 1024 * 1024);
-  CHECK(error_in(with("generation: vulta")).find("unknown value 'vulta'; allowed: kepler, ") !=
+  CHECK(error_in(with("generation: vulta")).find("unknown value 'vulta'") !=
         std::string::npos);
   CHECK(error_in(with("clock: 1530")).find("lacks its unit; write a clock such as 1380MHz") !=
         std::string::npos);
