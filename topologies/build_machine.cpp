@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "topologies/cluster.h"
@@ -159,6 +160,10 @@ class MachineBuilder {
   void add_transport() {
     const bool several = machine_.hosts.size() > 1;
     machine_.collective_overhead_s = cluster_.collective_overhead_s + transport_.start_s;
+    if (!several) {  // a message that stays on its host is no call
+      machine_.transport.call_s = 0;
+      machine_.transport.serialise_Bps = std::numeric_limits<double>::infinity();
+    }
     const NicSpec nic = several ? hosts_.front().nic : NicSpec{};
     if (several)
       machine_.collective_overhead_s += transport_.start_delays * (nic.latency_s + transport_.message_s);

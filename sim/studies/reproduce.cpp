@@ -229,7 +229,7 @@ Reproduction reproduce_scaling(std::size_t jobs) {
 
 Reproduction reproduce_transports(std::size_t jobs) {
   return predict_scaling(
-      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.06, 0.5, {}},
+      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.085, 0.85, {}},
       "scaling_transports.yaml", jobs);
 }
 
