@@ -125,16 +125,13 @@ class Builder {
 
   Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
     const double bytes = messages_[m].bytes;
+    const double call_s = whom == "servers" ? machine_.transport.call_s_of(bytes / target_count(m)) : 0;
     plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first,
-                                    compressor_.sent_bytes(bytes), Fidelity::automatic, call_s(m)});
+                                    compressor_.sent_bytes(bytes), Fidelity::automatic, call_s});
     plan_.communications.push_back(
-        {fmt::format("pull {} from {}", m, whom), patterns.second, bytes, Fidelity::automatic, call_s(m)});
+        {fmt::format("pull {} from {}", m, whom), patterns.second, bytes, Fidelity::automatic, call_s});
     const auto last = static_cast<CommId>(plan_.communications.size() - 1);
     return {last - 1, last, added_bytes(m)};
-  }
-
-  double call_s(std::size_t m) const {
-    return machine_.transport.call_s_of(messages_[m].bytes / target_count(m));
   }
 
   /// What the CPUs of a host add up of one push of message m: gradients, or pairs of index and gradient.
