@@ -49,7 +49,7 @@ const std::vector<FabricEntry>& fabric_registry() {
 
 void read_protocol(YamlMap& map, NicSpec& nic) {
   nic.protocol = static_cast<Protocol>(map.choice_or("protocol", protocol_names, 0));
-  if (!map.has("streams")) return;
+  if (!map.find("streams")) return;
   if (nic.protocol == Protocol::ideal)
     map.fail("streams", "has no meaning with protocol: ideal; use protocol: tcp or rdma");
   nic.streams = static_cast<std::uint32_t>(map.integer("streams", 1, 1024));

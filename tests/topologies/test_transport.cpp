@@ -115,12 +115,12 @@ TEST_CASE("messages between hosts take a connection and the hosts' copies; those
 
 TEST_CASE("without peer-to-peer messages between devices go through the host's memory; NVLink needs none") {
   const Machine machine =
-      two_hosts("", ideal_transport(), ", peer_to_peer: false, host: {staging_bandwidth: 5GB/s}");
+      two_hosts("", ideal_transport(), ", peer_to_peer: false, host: {staging_bandwidth: 20GB/s}");
   CHECK(names_of(machine, 0, 1) == std::vector<std::string>{"n0.gpu0.pcie.up", "n0.gpu0.staging",
                                                             "n0.staging", "n0.gpu1.staging",
                                                             "n0.gpu1.pcie.down"});
   for (const Link& link : machine.links) {
-    if (link.name == "n0.staging") CHECK(link.bandwidth_Bps == 5e9);
+    if (link.name == "n0.staging") CHECK(link.bandwidth_Bps == 20e9);
     if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.75 * 12e9));
   }
   CHECK(names_of(machine, 0, 2).size() == 4);
