@@ -250,7 +250,7 @@ class DeviceSums {
   }
 
   void add_worker(const ReplicaClass& replica, std::uint32_t devices, std::uint32_t place) {
-    Role role = replica_role(input_, replica, alone_, machine_.devices.size());
+    Role role = replica_role(input_, replica, alone_);
     if (!by_owner_) role.streams = {"compute", "scatter", "gather"};
     const bool first_pulls = options_.pull == PullMode::at_first_use;
     std::vector<TaskId> pulled;

@@ -155,7 +155,7 @@ class Builder {
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
-    Role role = replica_role(input_, replica, false, machine_.devices.size());
+    Role role = replica_role(input_, replica, false);
     std::vector<TaskId> sent, pulled;
     const bool at_first_use = options_.pull == PullMode::at_first_use;
     const auto pull = [&](std::size_t m) {
