@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "sim/collectives/collectives.h"
+#include "sim/collectives/table.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/worker_program.h"
 #include "strategies/data_parallel/worker_compute.h"
