@@ -244,19 +244,36 @@ class MachineBuilder {
     return used > 1 ? server.board_speed : 1.0;
   }
 
+  /// What hosts of dedicated servers have between them and the fabric.
+  NicSpec dedicated_nic(const ServerSpec& server) const {
+    NicSpec nic = hosts_.front().nic;
+    if (cluster_.dedicated.server) {
+      if (cluster_.fabric)
+        nic = cluster_.fabric->nic();
+      else if (server.fabric)
+        nic = server.fabric->nic();
+    }
+    if (cluster_.dedicated.nic_bandwidth_Bps)
+      nic.bandwidth_Bps = *cluster_.dedicated.nic_bandwidth_Bps * nic.efficiency;
+    return nic;
+  }
+
   void add_dedicated_hosts() {
     if (dedicated_ == 0) return;
     const NodeGroup& first = cluster_.groups.front();
-    HostType type = cluster_.servers[first.server].host;
-    type.price_usd_per_h = cluster_.servers[first.server].bare_price_usd_per_h;
+    const ServerSpec& server =
+        cluster_.dedicated.server ? *cluster_.dedicated.server : cluster_.servers[first.server];
+    const NicSpec nic = dedicated_nic(server);
+    HostType type = server.host;
+    type.price_usd_per_h = cluster_.dedicated.price_usd_per_h.value_or(server.bare_price_usd_per_h);
     const auto type_index = static_cast<std::uint32_t>(machine_.host_types.size());
     machine_.host_types.push_back(std::move(type));
-    router_->layouts.push_back(std::make_unique<ServerLayout>(nullptr, 0, nic_count_of(first.server)));
+    router_->layouts.push_back(std::make_unique<ServerLayout>(nullptr, 0, nic.count));
     const auto no_device = static_cast<std::uint32_t>(machine_.devices.size());
     for (std::uint32_t i = 0; i < dedicated_; ++i) {
       const std::string name = "ps" + std::to_string(i);
       router_->hosts.push_back({router_->layouts.back().get(), 0, no_device});
-      hosts_.push_back({name, hosts_.front().nic});
+      hosts_.push_back({name, nic});
       machine_.hosts.push_back({name, type_index, no_device, 0});
     }
   }

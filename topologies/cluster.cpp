@@ -101,6 +101,7 @@ class ClusterReader {
     if (const YamlNode* fabric = map_.find("fabric"))
       cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
     read_devices_per_node();
+    read_dedicated();
     if (map_.find("step_jitter")) cluster_.step_jitter = read_step_jitter(map_);
     if (map_.find("communication")) {
       YamlMap communication = map_.map("communication");
@@ -189,6 +190,22 @@ class ClusterReader {
         map_.fail("devices_per_node",
                   fmt::format("{} are asked for, but server '{}' has {}", cluster_.devices_per_node,
                               server.host.server, server.device_count()));
+  }
+
+  void read_dedicated() {
+    if (!map_.find("dedicated")) return;
+    YamlMap dedicated = map_.map("dedicated");
+    DedicatedHosts& hosts = cluster_.dedicated;
+    if (dedicated.find("server"))
+      hosts.server = std::make_shared<ServerSpec>(
+          inventory_.find_server(dedicated.text("server"), dedicated.pos("server")));
+    if (dedicated.find("nic_bandwidth")) {
+      hosts.nic_bandwidth_Bps = dedicated.quantity("nic_bandwidth", Dimension::bandwidth, true);
+      if (cluster_.fabric && !cluster_.fabric->has_nics())
+        dedicated.fail("nic_bandwidth", "this kind of fabric has no use for it");
+    }
+    if (dedicated.find("price")) hosts.price_usd_per_h = dedicated.quantity("price", Dimension::price);
+    dedicated.finish();
   }
 
   void check_fabric() const {

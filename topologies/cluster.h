@@ -24,6 +24,14 @@ struct NodeGroup {
   std::optional<double> nic_bandwidth_Bps;  ///< nominal, where it is not the fabric's
 };
 
+/// `dedicated:` of a cluster: what hosts of dedicated parameter servers are, where they are not like the
+/// first node without its devices.
+struct DedicatedHosts {
+  std::shared_ptr<const ServerSpec> server;  ///< nullptr: the first node's
+  std::optional<double> nic_bandwidth_Bps;   ///< nominal
+  std::optional<double> price_usd_per_h;
+};
+
 /// A `cluster:` as it was read (docs/clusters.md). Plain values; catalogue entries are resolved.
 struct ClusterSpec {
   std::string name;
@@ -34,6 +42,7 @@ struct ClusterSpec {
   std::shared_ptr<const Fabric> fabric;  ///< nullptr: each server's own
   std::uint64_t speed_seed = 1;
   double collective_overhead_s = 0;
+  DedicatedHosts dedicated;
   std::optional<double> step_jitter;  ///< where it is not the servers' (the greatest among them)
   SourcePos pos;
 
@@ -48,8 +57,9 @@ struct ClusterSpec {
 /// list of nodes. @throws InputError
 ClusterSpec read_cluster(const YamlNode& node);
 
-/// Builds the machine: hosts in the order of `nodes`, then hosts ps0, ps1, ... without devices that have the
-/// NIC of the first node's server. @throws InputError: no fabric, no route, a fabric too small for the hosts.
+/// Builds the machine: hosts in the order of `nodes`, then hosts ps0, ps1, ... without devices, which are
+/// what `dedicated` says, and else like the first node, its NIC included. @throws InputError: no fabric, no
+/// route, a fabric too small for the hosts.
 Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts,
                       const Transport& transport = ideal_transport());
 

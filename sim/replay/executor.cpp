@@ -13,6 +13,7 @@
 
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/courier.h"
+#include "sim/replay/input_queue.h"
 #include "sim/replay/message_groups.h"
 #include "sim/replay/paced_compute.h"
 #include "sim/replay/service_desk.h"
@@ -90,6 +91,7 @@ class Executor final : private MessageListener {
     }
     step_began_s_.assign(progress_.size(), 0);
     stretch_.assign(progress_.size(), 1);
+    input_wait_s_.assign(progress_.size(), 0);
     shown_.resize(progress_.size());
   }
 
@@ -195,6 +197,8 @@ class Executor final : private MessageListener {
         const double compute_s = std::min(step_s, client.compute_s * share / client.mean_stretch());
         usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
                  step_s};
+        result_.input_wait_s =
+            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps_done));
         result_.timelines[c].tasks = std::move(shown_[c]);
       } else {
         usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
@@ -220,7 +224,24 @@ class Executor final : private MessageListener {
     stretch_[c] = steady_->next_stretch(c);
     steady_->step_begins(c, engine_.now_s(), progress.clock, desk_->version(c));
     desk_->begin_step(c);
-    begin(c);
+    const double wait_s = images_at_s(c) - engine_.now_s();
+    if (wait_s <= 0) {
+      begin(c);
+      return;
+    }
+    input_wait_s_[c] += wait_s;
+    engine_.after(wait_s, [this, c] {
+      begin(c);
+      drain();
+    });
+  }
+
+  /// When the client's next batch is ready, at the earliest now.
+  double images_at_s(std::uint32_t c) {
+    const EndpointId endpoint = folding_.endpoints[c];
+    if (!plan_.input || endpoint >= machine_.devices.size()) return engine_.now_s();
+    const double interval_s = plan_.input->interval_s[machine_.devices[endpoint].host];
+    return inputs_.try_emplace(c, interval_s, plan_.input->prefetch).first->second.take(engine_.now_s());
   }
 
   void end_step(std::uint32_t c) {
@@ -389,7 +410,9 @@ class Executor final : private MessageListener {
   Readings open_, closed_;            ///< when the measurement begins and ends
   std::vector<double> step_began_s_;  ///< by endpoint class
   std::vector<double> stretch_;       ///< by endpoint class: of a client's compute times in this step
-  std::vector<std::vector<TaskTimes>> shown_;  ///< by endpoint class: the step that timelines show
+  std::vector<std::vector<TaskTimes>> shown_;   ///< by endpoint class: the step that timelines show
+  std::map<std::uint32_t, InputQueue> inputs_;  ///< by client class
+  std::vector<double> input_wait_s_;            ///< by endpoint class, since the beginning
   std::vector<Program> programs_;
   std::vector<Progress> progress_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double>

@@ -46,6 +46,9 @@ class Refiner {
         const bool device = e < machine.devices.size();
         const Colour place = device ? mix(machine.devices[e].type, bits(machine.devices[e].speed)) : 1;
         colour_.endpoints[e] = mix(r + 1, place);
+        if (device && plan.input)
+          colour_.endpoints[e] =
+              mix(colour_.endpoints[e], bits(plan.input->interval_s[machine.devices[e].host]));
       }
     if (plan.service) {
       for (const Service::Client& client : plan.service->clients)

@@ -32,7 +32,7 @@ struct LinkResult {
 
 /// What the step waits for most: the device or port that is busy for the largest share of it.
 struct Bottleneck {
-  std::string kind;        ///< "compute" | "link" | "latency" | "memory" | "host"
+  std::string kind;        ///< "compute" | "link" | "latency" | "input" | "memory" | "host"
   std::string name;        ///< of the device or port
   double utilization = 0;  ///< share of the step it is busy; latency: with more than bytes
   std::string text;        ///< a sentence for people

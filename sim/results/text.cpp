@@ -51,7 +51,7 @@ std::string percent_text(double share) {
 }
 
 std::string bottleneck_text(const Bottleneck& bottleneck) {
-  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "latency";
+  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "latency" || bottleneck.kind == "input";
   return fmt::format("{} {}", by_kind ? bottleneck.kind : bottleneck.name,
                      percent_text(bottleneck.utilization));
 }

@@ -165,7 +165,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
   result.layouts = run.plan.layouts;
-  result.bottleneck = find_bottleneck(machine, replayed);
+  result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   return result;
 }
 

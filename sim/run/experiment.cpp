@@ -137,6 +137,7 @@ Training read_training(YamlMap map) {
   }
   if (map.find("anchor")) training.anchor = read_anchor(map.map("anchor"));
   if (map.find("profile")) training.profile = read_profile(map);
+  if (const YamlNode* input = map.find("input")) training.input = read_input(*input, map.path_of("input"));
   map.finish();
   return training;
 }

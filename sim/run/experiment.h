@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/costs/input_pipeline.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -37,6 +38,7 @@ struct Training {
   std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
   std::optional<Anchor> anchor;
   std::optional<ProfileSpec> profile;
+  InputSpec input;
 };
 
 /// One point of an experiment's sweep: the parts still to be read by their folders, and the training.

@@ -9,6 +9,7 @@
 #include "models/layer_profile.h"
 #include "models/model.h"
 #include "sim/base/names.h"
+#include "sim/lowering/input_feed.h"
 #include "sim/replay/replay.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/timeline.h"
@@ -148,7 +149,10 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   Plan plan;
   if (std::vector<RunPhase> phases = strategy->phases(input); phases.empty()) {
     plan = strategy->plan(input);
+    add_input(plan, *graph, machine, point.training.input);
   } else {
+    for (RunPhase& phase : phases)
+      add_input(phase.plan, *graph, first_devices(machine, phase.devices), point.training.input);
     plan = phases.back().plan;
     phased = std::make_shared<PhasedRun>(PhasedRun{machine, std::move(phases)});
     machine = first_devices(machine, phased->phases.back().devices);
