@@ -3,15 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "sim/base/data_path.h"
-#include "sim/base/names.h"
+#include "topologies/catalogue_files.h"
 
 namespace convoy {
 namespace {
-
-const std::string folder = "topologies/catalog/devices";
 
 std::map<Precision, double> read_peaks(YamlMap& device) {
   YamlMap map = device.map("peak");
@@ -74,16 +69,12 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
 }
 
 DeviceType load_device(const std::string& name, const SourcePos& pos) {
-  const std::vector<std::string> known = device_names();
-  if (!std::binary_search(known.begin(), known.end(), name))
-    throw InputError(pos, fmt::format("unknown device '{}'{}; the catalogue has {}", name,
-                                      suggestion(name, known), list_of(known, known.size())));
-  const YamlNode file = load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
-  DeviceType device = read_device(file, name);
-  device.framework_reserves = !file.find("reserved");
+  const CatalogueEntry entry = load_catalogue_entry(CatalogueKind::device, name, pos);
+  DeviceType device = read_device(entry.node, name);
+  device.framework_reserves = !entry.node.find("reserved");
   return device;
 }
 
-std::vector<std::string> device_names() { return data_names(folder); }
+std::vector<std::string> device_names() { return catalogue_names(CatalogueKind::device); }
 
 }  // namespace convoy

@@ -8,8 +8,11 @@
 #include "topologies/fabrics/dragonfly.h"
 #include "topologies/fabrics/fat_tree.h"
 #include "topologies/fabrics/full_mesh.h"
+#include "topologies/fabrics/rail.h"
 #include "topologies/fabrics/ring.h"
 #include "topologies/fabrics/shared.h"
+#include "topologies/fabrics/simgrid_platform.h"
+#include "topologies/fabrics/sites.h"
 #include "topologies/fabrics/switch.h"
 #include "topologies/fabrics/torus.h"
 
@@ -43,6 +46,14 @@ const std::vector<FabricEntry>& fabric_registry() {
        "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead, "
        "protocol, streams",
        read_custom_fabric},
+      {"rail", "NIC r of every host on switch r of its group, spines above; d-mod-k routing",
+       "bandwidth, latency, nics, efficiency, message_overhead, hosts_per_group, spines, oversubscription, "
+       "hop_latency",
+       read_rail_fabric},
+      {"sites", "hosts in several places, each with a fabric of its own, and a WAN between every two",
+       "sites: [{hosts, fabric}], wan: {bandwidth, latency, efficiency}", read_sites_fabric},
+      {"simgrid", "the network of a SimGrid platform file, whose hosts are the cluster's in its order",
+       "file, efficiency, message_overhead", read_simgrid_fabric},
   };
   return registry;
 }

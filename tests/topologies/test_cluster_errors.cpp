@@ -37,11 +37,11 @@ TEST_CASE("unknown names are errors with the nearest known one") {
   CHECK(with_fabric("{kind: swich, bandwidth: 1Gbps, latency: 1us}") ==
         "c.yaml:3:16: cluster.fabric.kind: unknown value 'swich' (did you mean 'switch'?); allowed: switch, "
         "shared, ring, "
-        "full_mesh, fat_tree, torus, dragonfly, custom");
+        "full_mesh, fat_tree, torus, dragonfly, custom, rail, sites, simgrid");
   CHECK(with_interconnect("{kind: nvlnk}") ==
         "c.yaml:3:76: cluster.servers.two.interconnect.kind: unknown value 'nvlnk' (did you mean 'nvlink'?); "
         "allowed: none, "
-        "pcie, nvlink, nvswitch, custom");
+        "pcie, nvlink, nvswitch, custom, nvidia_smi, nccl_xml");
 }
 
 TEST_CASE("an unknown catalogue cluster is an error with the nearest name") {
