@@ -27,7 +27,6 @@ void complain(const std::string& message) {
   fmt::print(stderr, "{}\n", line);
 }
 
-
 /// The sub-commands and their arguments; `command` is what the command line chose.
 struct CommandLine {
   CLI::App app{"Simulates distributed training of convolutional networks.", "convoy"};
@@ -79,6 +78,9 @@ struct CommandLine {
     sub->add_option("--out", run.out, "folder for the results (default: runs/EXPERIMENT)");
     sub->add_flag("--json", run.json, "print results.json only; write a folder only with --out or --trace");
     add_jobs(sub, run.jobs);
+    sub->add_option("--network-model", run.network_model,
+                    "who shares out links: convoy's flow model (default), or SimGrid's as the reference")
+        ->check(CLI::IsMember({"convoy", "simgrid"}));
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
     sub->callback([this] { command = [this] { return run_command(run); }; });
@@ -122,7 +124,8 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
   }
   void add_report() {
-    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    CLI::App* sub =
+        app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
     sub->add_option("DIR", report.folder, "folder of the run")->required();
     sub->callback([this] { command = [this] { return report_command(report); }; });
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/step_window.h"
 
 namespace convoy {
 
@@ -27,15 +27,20 @@ class MessageGroups {
  private:
   /// A class of equal groups: who is in it, and the flow classes of each round.
   struct Group {
+    struct Sending {
+      std::uint32_t flow_class, to;  ///< a flow class and the member that receives it
+    };
     struct Member {
       std::uint32_t endpoint_class;
-      std::vector<std::vector<std::uint32_t>> sends;  ///< flow classes by round
-      std::vector<std::uint32_t> messages;            ///< flow classes sent or received, by round
-      std::uint32_t receives = 0;                     ///< flow classes received in all
+      std::vector<std::vector<Sending>> sends;  ///< by round
+      std::vector<std::uint32_t> messages;      ///< flow classes sent or received, by round
+      std::uint32_t receives = 0;               ///< flow classes received in all
     };
     std::vector<Member> members;
-    std::vector<std::vector<std::uint32_t>> flows;               ///< flow classes by round
-    std::unordered_map<std::uint32_t, std::uint32_t> member_of;  ///< by endpoint class
+    std::vector<std::vector<std::uint32_t>> flows;  ///< flow classes by round
+  };
+  struct Membership {
+    std::uint32_t group, member;  ///< group class, and position in its members
   };
 
   /// One communication in one class of groups.
@@ -46,9 +51,9 @@ class MessageGroups {
       TaskId task = 0, receive_task = 0;
       bool started = false, receive_started = false;
       std::uint32_t step = 0;  ///< repetition under way, over all rounds
+      std::uint32_t round = 0, repetition = 0;
       bool step_begun = false;
-      std::vector<std::int64_t>
-          missing;  ///< messages not there yet, by step; below 0: came before the step began
+      StepWindow missing;  ///< messages not there yet, by step; below 0: came before the step began
       std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
@@ -57,15 +62,16 @@ class MessageGroups {
     std::size_t under_way = 0;
   };
 
+  void build_group(std::uint32_t group_class, std::vector<bool>& seen);
   Run& run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member);
+  void start_one_by_one(Run& run, std::uint32_t member, TaskId id, Task::Kind kind);
   const Communication& comm_of(const Run& run) const { return plan_.communications[run.comm]; }
   const std::vector<Round>& rounds_of(const Run& run) const {
     return plan_.patterns[comm_of(run).pattern].rounds;
   }
-  std::uint32_t round_of(const Run& run, std::uint32_t step) const;
-  void after_overhead(const Run& run, std::function<void()> next);
-  void launch_for_ends(Run& run, std::uint32_t flow_class,
-                       std::function<void(std::uint32_t, std::uint32_t)> delivered);
+  /// @param next a closure small enough for a Callback beside a pointer
+  template <class Closure>
+  void after_overhead(const Run& run, Closure next);
   double bytes_of(const Run& run, std::uint32_t flow_class) const;
 
   void next_round_in_step(Run& run);
@@ -73,6 +79,7 @@ class MessageGroups {
   void begin_step(Run& run, std::uint32_t member);
   void message_there(Run& run, std::uint32_t member, std::uint32_t step);
   void send(Run& run, std::uint32_t member);
+  void sent(Run& run, std::uint32_t from, std::uint32_t to);
 
   const Plan& plan_;
   const FlowTable& table_;
@@ -81,10 +88,9 @@ class MessageGroups {
   Engine& engine_;
   Courier& courier_;
   MessageListener& listener_;
-  std::vector<Group> groups_;  ///< by group class
-  std::vector<std::unordered_map<std::uint32_t, std::uint32_t>>
-      group_of_;                                 ///< by pattern: endpoint class -> group class
-  std::unordered_map<std::uint64_t, Run> runs_;  ///< by (communication, group class)
+  std::vector<Group> groups_;                                             ///< by group class
+  std::vector<std::unordered_map<std::uint32_t, Membership>> member_of_;  ///< by pattern: of endpoint classes
+  std::unordered_map<std::uint64_t, Run> runs_;                           ///< by (communication, group class)
 };
 
 }  // namespace convoy

@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/replay/engine.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -68,6 +69,9 @@ class Experiment {
   const YamlNode* jobs() const { return tree_.find("jobs"); }
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
+  /// Which model shares out links in the replay of every point.
+  NetworkModel network_model() const { return network_model_; }
+  void use(NetworkModel model) { network_model_ = model; }
 
  private:
   using Axis = std::pair<std::string, std::vector<YamlNode>>;
@@ -77,6 +81,7 @@ class Experiment {
   std::string name_;
   std::vector<Axis> axes_;
   std::size_t size_ = 1;
+  NetworkModel network_model_ = NetworkModel::convoy;
 };
 
 /// "1", "2", ...: what results call a point.
