@@ -40,7 +40,7 @@ void MessageGroups::build_group(std::uint32_t g, std::vector<bool>& seen) {
     member.endpoint_class = c;
     if (!ranks) continue;
     member.sends.resize(round_count);
-    member.messages.resize(round_count, 0);
+    member.receives.resize(round_count);
   }
   for (std::uint32_t f = representative.first_flow; f < representative.first_flow + representative.flow_count;
        ++f) {
@@ -50,12 +50,11 @@ void MessageGroups::build_group(std::uint32_t g, std::vector<bool>& seen) {
     const Flow& flow = table_.flows[f];
     group.flows[flow.round].push_back(flow_class);
     if (!ranks) continue;
-    const std::uint32_t to = member_of.at(folding_.endpoint_class[flow.to]).member;
-    Group::Member& sender = group.members[member_of.at(folding_.endpoint_class[flow.from]).member];
-    sender.sends[flow.round].push_back({flow_class, to});
-    ++sender.messages[flow.round];
-    ++group.members[to].messages[flow.round];
-    ++group.members[to].receives;
+    const std::uint32_t from = member_of.at(folding_.endpoint_class[flow.from]).member,
+                        to = member_of.at(folding_.endpoint_class[flow.to]).member;
+    group.members[from].sends[flow.round].push_back({flow_class, to});
+    group.members[to].receives[flow.round].push_back({flow_class, from});
+    ++group.members[to].receive_count;
   }
 }
 
@@ -78,7 +77,7 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
         // Read for sends, whose pattern has one round; a collective may have none.
         if (!group.flows.empty())
           run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
-        run.ranks[m].to_receive = group.members[m].receives;
+        run.ranks[m].to_receive = group.members[m].receive_count;
       }
   }
   return run;
@@ -181,32 +180,38 @@ void MessageGroups::begin_step(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
   const std::vector<Round>& rounds = rounds_of(run);
-  for (; rank.round < rounds.size(); ++rank.step, ++rank.repetition, rank.missing.next()) {
+  for (; rank.round < rounds.size(); ++rank.step, ++rank.repetition) {
     while (rank.round < rounds.size() && rank.repetition >= rounds[rank.round].repeat)
       ++rank.round, rank.repetition = 0;
     if (rank.round == rounds.size()) break;
-    std::int32_t& missing = rank.missing.ahead(0);
-    missing += static_cast<std::int32_t>(self.messages[rank.round]);
+    rank.missing = self.sends[rank.round].size() + self.receives[rank.round].size();
+    if (rank.missing == 0) continue;
     rank.step_begun = true;
-    for (const Group::Sending& sending : self.sends[rank.round])
-      courier_.launch_for_ends(sending.flow_class, bytes_of(run, sending.flow_class),
-                               [this, &run, member, to = sending.to, step = rank.step] {
-                                 message_there(run, member, step);
-                                 message_there(run, to, step);
-                               });
-    if (missing > 0) return;
-    rank.step_begun = false;
+    for (const Group::Message& message : self.sends[rank.round]) launch_if_met(run, member, message, true);
+    for (const Group::Message& message : self.receives[rank.round])
+      if (message.peer != member) launch_if_met(run, member, message, false);
+    return;
   }
   listener_.task_done(self.endpoint_class, rank.task);
 }
 
-void MessageGroups::message_there(Run& run, std::uint32_t member, std::uint32_t step) {
+/// The other end cannot be past the step: it needs this message for it.
+void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends) {
+  const Run::Rank& peer = run.ranks[message.peer];
+  if (peer.step != run.ranks[member].step || !peer.step_begun) return;
+  const std::uint32_t from = sends ? member : message.peer, to = sends ? message.peer : member;
+  courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [this, &run, from, to] {
+    message_there(run, from);
+    message_there(run, to);
+  });
+}
+
+void MessageGroups::message_there(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
-  if (--rank.missing.ahead(step - rank.step) > 0 || step != rank.step || !rank.step_begun) return;
+  if (--rank.missing > 0) return;
   rank.step_begun = false;
   ++rank.step;
   ++rank.repetition;
-  rank.missing.next();
   begin_step(run, member);
 }
 
@@ -214,9 +219,9 @@ void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
   if (rank.to_deliver == 0) listener_.task_done(self.endpoint_class, rank.task);
-  for (const Group::Sending& sending : self.sends[0])
-    courier_.launch_for_ends(sending.flow_class, bytes_of(run, sending.flow_class),
-                             [this, &run, member, to = sending.to] { sent(run, member, to); });
+  for (const Group::Message& message : self.sends[0])
+    courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
+                             [this, &run, member, to = message.peer] { sent(run, member, to); });
 }
 
 void MessageGroups::sent(Run& run, std::uint32_t from, std::uint32_t to) {
