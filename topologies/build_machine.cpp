@@ -13,10 +13,12 @@ namespace convoy {
 namespace {
 
 /// More than this is taken for a slip of the pen.
-constexpr std::uint64_t max_devices = 1'000'000, max_dedicated_hosts = 100'000;
+constexpr std::uint64_t max_devices = 2'000'000, max_dedicated_hosts = 100'000;
 /// Rate at which a server's CPUs add up gradients where it gives none, unless the fabric is ideal:
 /// TensorFlow's assign_add of 10 MB vectors 6933 MB/s (tensorflow/tensorflow, issue 4498).
 constexpr double default_reduce_Bps = 6.9e9;
+/// Tells the draws of NICs from those of devices.
+constexpr std::uint64_t nics = 0x6e69635f73707264u;
 constexpr std::size_t max_links = 10'000'000;  // about 1 GB
 
 /// Joins the ways inside the two hosts and through the fabric.
@@ -233,6 +235,9 @@ class MachineBuilder {
       FabricHost& fabric_host = hosts_.emplace_back(FabricHost{name, nic_of(group.server)});
       if (group.nic_bandwidth_Bps)
         fabric_host.nic.bandwidth_Bps = *group.nic_bandwidth_Bps * fabric_host.nic.efficiency;
+      if (group.nic_spread > 0)
+        fabric_host.nic.bandwidth_Bps *=
+            1 + group.nic_spread * (2 * uniform(cluster_.speed_seed ^ nics, host) - 1);
     }
     machine_.hosts.push_back({std::move(name), group.server, first_device, count});
   }

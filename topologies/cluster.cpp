@@ -13,7 +13,7 @@
 namespace convoy {
 namespace {
 
-constexpr std::int64_t max_hosts = 100'000;
+constexpr std::int64_t max_hosts = 2'000'000;
 constexpr std::size_t max_entries = 10'000;  // each is compared with each, for double names
 
 /// The servers and devices that a cluster may name: its own ones before the catalogue's.
@@ -141,7 +141,9 @@ class ClusterReader {
 
   static double read_spread(YamlMap& map, std::string_view key, double fallback) {
     const double spread = map.quantity_or(key, Dimension::fraction, fallback);
-    if (spread >= 1) map.fail(key, "must be below 100%: a device's speed cannot be zero");
+    if (spread >= 1)
+      map.fail(key, fmt::format("must be below 100%: a {} cannot be zero",
+                                key == "nic_spread" ? "NIC's rate" : "device's speed"));
     return spread;
   }
 
@@ -155,6 +157,7 @@ class ClusterReader {
     group.count = static_cast<std::uint32_t>(map_.integer_or("nodes", 1, 1, max_hosts));
     group.server = add_server(server, map_.path_of("server"));
     group.speed_spread = spread_;
+    group.nic_spread = read_spread(map_, "nic_spread", 0);
     cluster_.groups.push_back(group);
     cluster_.name =
         map_.text_or("name", fmt::format("{} x {}", group.count, cluster_.servers[group.server].host.server));
@@ -178,6 +181,7 @@ class ClusterReader {
       group.speed_spread = read_spread(entry, "speed_spread", spread_);
       if (entry.find("nic_bandwidth"))
         group.nic_bandwidth_Bps = entry.quantity("nic_bandwidth", Dimension::bandwidth, true);
+      group.nic_spread = read_spread(entry, "nic_spread", 0);
       group.server = add_server(entry.node("server"), entry.path_of("server"));
       entry.finish();
       for (const NodeGroup& other : cluster_.groups)
@@ -249,10 +253,10 @@ class ClusterReader {
   void check_fabric() const {
     if (cluster_.fabric) {
       for (const NodeGroup& group : cluster_.groups)
-        if (group.nic_bandwidth_Bps && !cluster_.fabric->has_nics())
+        if ((group.nic_bandwidth_Bps || group.nic_spread > 0) && !cluster_.fabric->has_nics())
           map_.fail("fabric",
-                    fmt::format("node '{}' has a `nic_bandwidth`, which this kind of fabric has no use for",
-                                group.name));
+                    fmt::format("node '{}' has a `{}`, which this kind of fabric has no use for", group.name,
+                                group.nic_bandwidth_Bps ? "nic_bandwidth" : "nic_spread"));
       return;
     }
     if (cluster_.node_count() == 1) return;

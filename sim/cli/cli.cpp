@@ -80,6 +80,9 @@ struct CommandLine {
     sub->add_option("--out", run.out, "folder for the results (default: runs/EXPERIMENT)");
     sub->add_flag("--json", run.json, "print results.json only; write a folder only with --out or --trace");
     add_jobs(sub, run.jobs);
+    sub->add_option("--network-model", run.network_model,
+                    "who shares out links: convoy's flow model (default), or SimGrid's as the reference")
+        ->check(CLI::IsMember({"convoy", "simgrid"}));
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
     sub->callback([this] { command = [this] { return run_command(run); }; });

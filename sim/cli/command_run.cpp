@@ -86,7 +86,8 @@ std::optional<JobStudy> study_of(const Experiment& experiment) {
 }  // namespace
 
 Exit run_command(const RunArguments& arguments) {
-  const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  if (arguments.network_model == "simgrid") experiment.use(NetworkModel::simgrid);
   const std::string path = arguments.out.empty() ? "runs/" + experiment.name() : arguments.out;
   const bool to_folder = !arguments.json || !arguments.out.empty() || arguments.trace;
   if (to_folder) OutputFolder::check(path);

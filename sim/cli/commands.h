@@ -19,6 +19,7 @@ struct RunArguments {
   std::vector<std::string> settings;  ///< --set
   std::string out;                    ///< "": runs/EXPERIMENT
   bool json = false, trace = false, require_fit = false;
+  std::string network_model = "convoy";  ///< or "simgrid"
   std::size_t jobs = 1;
 };
 

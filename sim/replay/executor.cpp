@@ -61,12 +61,13 @@ struct Progress {
 class Executor final : private MessageListener {
  public:
   Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-           const std::vector<bool>& one_by_one, const Folding& folding, Contention contention)
+           const std::vector<bool>& one_by_one, const Folding& folding, Contention contention,
+           NetworkModel network_model)
       : plan_(plan),
         machine_(machine),
         cost_(cost),
         folding_(folding),
-        engine_(capacities(table), largest_flow_bytes(), contention),
+        engine_(capacities(table), largest_flow_bytes(), contention, network_model),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
         compute_(engine_, processors_taken()),
@@ -424,8 +425,9 @@ class Executor final : private MessageListener {
 }  // namespace
 
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-                  const std::vector<bool>& one_by_one, const Folding& folding, Contention contention) {
-  return Executor(plan, machine, cost, table, one_by_one, folding, contention).run();
+                  const std::vector<bool>& one_by_one, const Folding& folding, Contention contention,
+                  NetworkModel network_model) {
+  return Executor(plan, machine, cost, table, one_by_one, folding, contention, network_model).run();
 }
 
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

@@ -109,10 +109,12 @@ class Company {
                             .emplace(plan.patterns[group.pattern].groups[group.index],
                                      static_cast<std::uint32_t>(known.size()))
                             .first->second);
-    std::unordered_map<LinkId, std::uint32_t> first;  // a group
+    constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+    std::vector<std::uint32_t> first;  // by link: a group
     for (const Flow& flow : table.flows)
       for (const LinkId link : table.route(flow)) {
-        const std::uint32_t other = first.emplace(link, flow.group).first->second;
+        if (link >= first.size()) first.resize(link + 1, nobody);
+        const std::uint32_t other = first[link] == nobody ? first[link] = flow.group : first[link];
         if (other == flow.group) continue;
         const std::uint32_t a = table.groups[flow.group].pattern, b = table.groups[other].pattern;
         const bool follow =

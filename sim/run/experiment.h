@@ -11,6 +11,7 @@
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
 #include "sim/costs/input_pipeline.h"
+#include "sim/replay/engine.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -73,6 +74,9 @@ class Experiment {
   const YamlNode& tree() const { return tree_; }
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
+  /// Which model shares out links in the replay of every point.
+  NetworkModel network_model() const { return network_model_; }
+  void use(NetworkModel model) { network_model_ = model; }
 
  private:
   using Axis = std::pair<std::string, std::vector<YamlNode>>;
@@ -82,6 +86,7 @@ class Experiment {
   std::string name_;
   std::vector<Axis> axes_;
   std::size_t size_ = 1;
+  NetworkModel network_model_ = NetworkModel::convoy;
 };
 
 /// Reads a file's tree without `sweep` as a point: its training, and where its other parts are. @throws InputError

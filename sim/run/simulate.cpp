@@ -144,6 +144,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
     if (type.framework_reserves)
       type.reserved_bytes = framework_memory(point.training.options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
+  if (experiment_.network_model() == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};
   std::shared_ptr<PhasedRun> phased;
   Plan plan;
@@ -165,11 +166,12 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
           std::move(plan),
           strategy->label(),
           point.training.samples,
-          std::move(phased)};
+          std::move(phased),
+          experiment_.network_model()};
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
-  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
+  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
   RunOutput output{evaluate(run, replayed), {}};
   if (run.phased)
     add_timeline(run, replayed, with_trace, output);

@@ -10,6 +10,7 @@
 #include "sim/costs/cost_model.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
+#include "sim/replay/engine.h"
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
 #include "sim/run/experiment.h"
@@ -37,6 +38,7 @@ struct PreparedRun {
   std::optional<std::int64_t> samples;  ///< of the dataset
   /// Where the run has several phases; machine and plan above are those of the last.
   std::shared_ptr<const PhasedRun> phased = nullptr;
+  NetworkModel network_model = NetworkModel::convoy;
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.
@@ -68,8 +70,8 @@ struct RunOutput {
   std::vector<TraceProcess> trace;  ///< where asked for
 };
 
-/// Replays a prepared point. Only the first call of a process gives results that are the same to the last bit
-/// (sim/replay/engine.h), so every point of a sweep has a process of its own.
+/// Replays a prepared point. The result is the same to the last bit whatever the process has replayed before,
+/// but with NetworkModel::simgrid, whose clock goes on (sim/replay/engine.h).
 RunOutput simulate(const PreparedRun& run, bool with_trace);
 
 }  // namespace convoy

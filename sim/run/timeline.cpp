@@ -36,9 +36,9 @@ struct Replayed {
   ReplayResult result;
 };
 
-Replayed replay_on(const Plan& plan, const Machine& machine, std::uint32_t devices, const CostModel& cost) {
-  Machine part = first_devices(machine, devices);
-  ReplayResult result = replay(plan, part, cost, {});
+Replayed replay_on(const Plan& plan, const PreparedRun& run, std::uint32_t devices) {
+  Machine part = first_devices(run.phased->machine, devices);
+  ReplayResult result = replay(plan, part, run.cost, {true, run.network_model});
   return {std::move(part), std::move(result)};
 }
 
@@ -51,11 +51,11 @@ class RunTimeline {
     steps_.emplace(phases_.back().devices, Replayed{run.machine, last});
     for (const RunPhase& phase : phases_) {
       if (!steps_.contains(phase.devices))
-        steps_.emplace(phase.devices, replay_on(phase.plan, machine_, phase.devices, run.cost));
+        steps_.emplace(phase.devices, replay_on(phase.plan, run, phase.devices));
       changes_.emplace_back();
       double pause_s = phase.change.pause_s;
       if (!phase.change.traffic.roles.empty()) {
-        changes_.back() = replay_on(phase.change.traffic, machine_, phase.change.traffic_devices, run.cost);
+        changes_.back() = replay_on(phase.change.traffic, run, phase.change.traffic_devices);
         pause_s += changes_.back()->result.step_time_s;
       }
       times_.push_back(
