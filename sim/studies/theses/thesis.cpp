@@ -70,13 +70,7 @@ const std::vector<ThesisEntry>& thesis_entries() {
 
 std::vector<RunResult> run_paper(const std::string& name, std::size_t jobs) {
   const Experiment experiment = Experiment::load(data_path("configs/papers") + "/" + name + ".yaml", {});
-  SweepOptions options;
-  options.jobs = jobs;
-  SweepOutcome outcome = run_sweep(experiment, options);
-  if (!outcome.failures.empty()) throw std::runtime_error(outcome.failures.front());
-  std::vector<RunResult> results;
-  for (RunOutput& run : outcome.runs) results.push_back(std::move(run.result));
-  return results;
+  return simulate_sweep(experiment, jobs).runs;
 }
 
 Claim published_within(std::string what, std::string setup, std::string unit, double published, double ours,
