@@ -24,7 +24,6 @@ struct Entry {
 
 constexpr const char* layers = "layers";
 
-
 constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines},

@@ -31,6 +31,7 @@ double expected_order_statistic(std::size_t n, std::size_t k) {
 double expected_maximum(std::size_t n) { return n == 0 ? 0 : expected_order_statistic(n, n); }
 
 double synchronous_slowdown(double jitter, std::size_t devices) {
+  if (jitter == 0) return 1;  // without the integral
   return 1 + jitter * expected_maximum(devices);
 }
 

@@ -175,6 +175,7 @@ void append_fingerprint(const YamlNode& node, std::string& text) {
 }  // namespace
 
 std::string point_id(std::size_t index) { return std::to_string(index + 1); }
+std::size_t point_index(const std::string& id) { return std::stoull(id) - 1; }
 
 std::string fingerprint(const YamlNode& node) {
   std::string text;
@@ -241,10 +242,14 @@ std::vector<std::pair<std::string, YamlNode>> Experiment::coordinates(std::size_
   return result;
 }
 
-Point Experiment::point(std::size_t index) const {
+YamlNode Experiment::resolved(std::size_t index) const {
   YamlNode tree = tree_;
   for (auto& [path, value] : coordinates(index)) set_path(tree, path, std::move(value));
-  YamlMap map(tree, "");
+  return tree;
+}
+
+Point Experiment::point_of(const YamlNode& resolved) {
+  YamlMap map(resolved, "");
   map.find("experiment");
   map.find("sweep");
   map.find("jobs");

@@ -66,8 +66,12 @@ class Experiment {
   std::vector<std::pair<std::string, YamlNode>> coordinates(std::size_t index) const;
   /// `jobs:`, where there is one: a queue of jobs for which the runs are throughput (job_study.h).
   const YamlNode* jobs() const { return tree_.find("jobs"); }
+  /// The whole experiment with a point's values in place, without `sweep`.
+  YamlNode resolved(std::size_t index) const;
   /// Reads a point's training and finds its other parts. @throws InputError
-  Point point(std::size_t index) const;
+  Point point(std::size_t index) const { return point_of(resolved(index)); }
+  /// The same of what resolved() returns.
+  static Point point_of(const YamlNode& resolved);
 
  private:
   using Axis = std::pair<std::string, std::vector<YamlNode>>;
@@ -81,6 +85,8 @@ class Experiment {
 
 /// "1", "2", ...: what results call a point.
 std::string point_id(std::size_t index);
+/// Its inverse.
+std::size_t point_index(const std::string& id);
 
 /// Exact text of a value: equal for two values if and only if readers cannot tell them apart.
 std::string fingerprint(const YamlNode& node);
