@@ -134,7 +134,7 @@ class WorkerPool {
   }
   ~WorkerPool() {
     for (Worker& worker : workers_) {
-      if (worker.item && worker.process > 0) ::kill(worker.process, SIGKILL);
+      if (worker.item) end(worker);
       stop(worker);
     }
   }
@@ -171,7 +171,7 @@ class WorkerPool {
     const std::size_t item = *worker.item;
     worker.item.reset();
     if (worker.late) {
-      ::kill(worker.process, SIGKILL);
+      end(worker);
       restart(w);
       return {item, {Kind::out_of_time, fmt::format("took longer than {:g} s", options_.time_s)}};
     }
@@ -236,10 +236,18 @@ class WorkerPool {
 
   int restart(std::size_t w) {
     const int status = stop(workers_[w]);
-    for (std::optional<Worker> fresh; !(fresh = start());
-         std::this_thread::sleep_for(std::chrono::milliseconds(tick_ms)))
-      ;  // there was one before: the machine will have room again
+    std::optional<Worker> fresh = start();
+    while (!fresh) {  // there was one before: the machine will have room again
+      std::this_thread::sleep_for(std::chrono::milliseconds(tick_ms));
+      fresh = start();
+    }
+    workers_[w] = *fresh;
     return status;
+  }
+
+  /// Never of "all processes", which a number that is not above 0 would be.
+  static void end(const Worker& worker) {
+    if (worker.process > 0) ::kill(worker.process, SIGKILL);
   }
 
   const FirstHalf& work_;
