@@ -73,6 +73,8 @@ Bounds bounds_of(Dimension dimension) {
       return {1e-6, 1e12, "W"};
     case Dimension::price:
       return {1e-9, 1e12, "USD/h"};
+    case Dimension::frequency:
+      return {1e-3, 1e15, "Hz"};
     case Dimension::fraction:
       return {1e-12, 1e12, ""};
   }

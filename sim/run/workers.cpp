@@ -42,7 +42,7 @@ WorkerAnswer guarded(Body body) {
   } catch (const InputError& error) {
     return {Kind::input_error, error.what()};
   } catch (const std::bad_alloc&) {
-    return {Kind::out_of_memory, "ran out of memory"};
+    return {Kind::out_of_memory, "out of memory"};  // short: needs no memory
   } catch (const std::exception& error) {
     return {Kind::failed, error.what()};
   }

@@ -114,6 +114,7 @@ TEST_CASE("quantity: bounds of every dimension, at both edges") {
         Case{Dimension::flop_rate, "1FLOPS", "0.9FLOPS", "1e9PFLOPS", "1.1e9PFLOPS"},
         Case{Dimension::power, "0.001mW", "0.0009mW", "1TW", "1.1TW"},
         Case{Dimension::price, "1e-9USD/h", "1e-10USD/h", "1e12USD/h", "1.1e12USD/h"},
+        Case{Dimension::frequency, "0.001Hz", "0.0009Hz", "1e6GHz", "1.1e6GHz"},
         Case{Dimension::fraction, "1e-12", "1e-13", "1e12", "1.1e12"}}) {
     CAPTURE(c.lowest);
     std::string why;
