@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 namespace convoy {

@@ -21,12 +21,14 @@ struct DeviceResult {
   std::string name;
   double busy_s = 0, sent_bytes = 0, received_bytes = 0, peak_memory_bytes = 0, energy_j = 0;
   std::array<double, memory_class_count> memory{};  ///< by class at the peak, bytes
+  std::int64_t count = 1;                           ///< devices that are equal in all of this; `name` is the first
   bool operator==(const DeviceResult&) const = default;
 };
 
 struct LinkResult {
   std::string name;
   double bytes = 0, utilization = 0;  ///< bytes / (bandwidth step time)
+  std::int64_t count = 1;             ///< equal ones; `name` is the first
   bool operator==(const LinkResult&) const = default;
 };
 
@@ -139,11 +141,23 @@ struct ScheduleResult {
   std::int64_t changes = 0;  ///< of a job's GPUs
 };
 
+/// A point of the sweep that has no run.
+struct FailedPoint {
+  std::string id;
+  std::vector<std::pair<std::string, YamlNode>> point;
+  std::string kind;  ///< "input" | "memory" | "time" | "crash"
+  std::string reason;
+};
+
 struct Results {
   std::string experiment;
   std::vector<RunResult> runs;
   Manifest manifest;
   std::vector<ScheduleResult> schedules = {};  ///< where the experiment has `jobs:`
+  std::vector<FailedPoint> failed = {};
+  /// Points of the sweep; those that are neither among the runs nor failed were not computed yet. Nothing:
+  /// there are none of those.
+  std::optional<std::int64_t> points = {};
 };
 
 /// Throughput per device of each run, relative to the best among the runs with the fewest devices in its

@@ -4,9 +4,9 @@
 #include "sim/results/result.h"
 
 // The fields of results in their order, once for all that writes or reads them: `archive` is results.json's
-// writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what passes
-// between processes is results.json's writing too (sim/run/wire.h). A member of RunResult that is not here is
-// in none of them, which tests/run/test_wire.cpp notices. What archives understand:
+// writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what
+// passes between processes is results.json's writing too (sim/run/wire.h). A member of RunResult that is not
+// here is in none of them, which tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
 //   nullable(name, optional)          always there; null where there is no value
@@ -30,6 +30,7 @@ namespace convoy {
 
 inline constexpr auto device_fields = [](auto& archive, auto& device) {
   archive.field("name", device.name);
+  archive.field("count", device.count);
   archive.field("busy_s", device.busy_s);
   archive.field("sent_bytes", device.sent_bytes);
   archive.field("received_bytes", device.received_bytes);
@@ -40,6 +41,7 @@ inline constexpr auto device_fields = [](auto& archive, auto& device) {
 
 inline constexpr auto link_fields = [](auto& archive, auto& link) {
   archive.field("name", link.name);
+  archive.field("count", link.count);
   archive.field("bytes", link.bytes);
   archive.field("utilization", link.utilization);
 };
@@ -118,9 +120,8 @@ inline constexpr auto layout_fields = [](auto& archive, auto& group) {
   archive.field("gradient_bytes", group.gradient_bytes);
 };
 
-inline constexpr auto run_fields = [](auto& archive, auto& run) {
-  archive.field("id", run.id);
-  archive.point("point", run.point);
+/// A run without its place in a sweep.
+inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("model", run.model);
   archive.field("cluster", run.cluster);
   archive.field("servers", run.servers);
@@ -152,6 +153,19 @@ inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.optional("partition", run.partition, partition_fields);
   archive.optional_block("auto", run.search, search_fields);
   archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
+};
+
+inline constexpr auto run_fields = [](auto& archive, auto& run) {
+  archive.field("id", run.id);
+  archive.point("point", run.point);
+  run_body_fields(archive, run);
+};
+
+inline constexpr auto failed_fields = [](auto& archive, auto& failed) {
+  archive.field("id", failed.id);
+  archive.point("point", failed.point);
+  archive.field("kind", failed.kind);
+  archive.field("reason", failed.reason);
 };
 
 inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {

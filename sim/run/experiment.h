@@ -72,6 +72,8 @@ class Experiment {
   /// What `convoy plan` reads (sim/planning): nullptr where the file is no plan.
   const YamlNode* plan() const { return tree_.find("plan"); }
   const YamlNode& tree() const { return tree_; }
+  /// The whole experiment with a point's values in place, without `sweep`. @throws InputError for a plan
+  YamlNode resolved(std::size_t index) const;
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
   /// Which model shares out links in the replay of every point.
@@ -94,6 +96,8 @@ Point read_point(const YamlNode& tree);
 
 /// "1", "2", ...: what results call a point.
 std::string point_id(std::size_t index);
+/// Its inverse.
+std::size_t point_index(const std::string& id);
 
 /// Exact text of a value: equal for two values if and only if readers cannot tell them apart.
 std::string fingerprint(const YamlNode& node);

@@ -12,6 +12,7 @@
 #include "sim/lowering/input_feed.h"
 #include "sim/replay/replay.h"
 #include "sim/run/evaluate.h"
+#include "sim/run/search/search_spec.h"
 #include "sim/run/timeline.h"
 #include "sim/run/trace.h"
 #include "strategies/strategy.h"
@@ -122,6 +123,16 @@ std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const
 
 const ClusterSpec& Preparer::cluster(const YamlNode& node) {
   return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
+}
+
+void Preparer::read_parts(const Point& point) {
+  constexpr std::size_t most_parts = 1000;
+  const auto first_seen = [&](const char* part, const YamlNode& node) {
+    return parts_read_.size() < most_parts && parts_read_.insert(part + fingerprint(node)).second;
+  };
+  if (first_seen("model", point.model)) model(point.model);
+  if (first_seen("cluster", point.cluster)) cluster(point.cluster);
+  if (!is_search(point.strategy) && first_seen("strategy", point.strategy)) read_strategy(point.strategy);
 }
 
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {

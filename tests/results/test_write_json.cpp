@@ -41,6 +41,9 @@ TEST_CASE("json: a run in full, names in the contract's order") {
   CHECK(written(results) == R"({
   "schema": "convoy.results/1",
   "experiment": "demo",
+  "points": 1,
+  "done": 1,
+  "failed": [],
   "runs": [
     {
       "id": "1",
@@ -67,10 +70,10 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "fits": true,
       "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
       "per_device": [
-        {"name": "n0", "busy_s": 0.5, "sent_bytes": 1, "received_bytes": 2, "peak_memory_bytes": 3, "memory": {"weights": 1, "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}, "energy_j": 0.1}
+        {"name": "n0", "count": 1, "busy_s": 0.5, "sent_bytes": 1, "received_bytes": 2, "peak_memory_bytes": 3, "memory": {"weights": 1, "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}, "energy_j": 0.1}
       ],
       "per_link": [
-        {"name": "n0.nic.up", "bytes": 4, "utilization": 0.25}
+        {"name": "n0.nic.up", "count": 1, "bytes": 4, "utilization": 0.25}
       ]
     }
   ],

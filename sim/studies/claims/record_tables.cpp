@@ -23,13 +23,7 @@ std::vector<std::string> texts(YamlMap& map, std::string_view key) {
 }
 
 std::vector<RunResult> run_all(const Experiment& experiment, std::size_t jobs) {
-  SweepOptions options;
-  options.jobs = jobs;
-  SweepOutcome outcome = run_sweep(experiment, options);
-  if (!outcome.failures.empty()) throw std::runtime_error(outcome.failures.front());
-  std::vector<RunResult> results;
-  for (RunOutput& run : outcome.runs) results.push_back(std::move(run.result));
-  return results;
+  return simulate_sweep(experiment, jobs).runs;
 }
 
 std::vector<Record> experiment_records(YamlMap& map, std::size_t jobs) {
