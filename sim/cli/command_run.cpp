@@ -125,7 +125,8 @@ Exit run_command(const RunArguments& arguments) {
   Preparer preparer(experiment);
   place->begin(
       make_subject(preparer, arguments.file, arguments.settings,
-                   to_folder ? std::optional(std::string(arguments.full ? "full" : "")) : std::nullopt));
+                   to_folder ? std::optional((arguments.full ? "full " : "") + arguments.network_model)
+                             : std::nullopt));
   bool whole = true;
   {
     Progress progress(arguments.progress, "simulating");
