@@ -64,7 +64,8 @@ struct PlanOptions {
   Trials::Progress progress = [](const std::string&, std::size_t, std::size_t) {};
 };
 
-/// The plan's answer. It does not depend on the number of jobs, and exhaustive or not differ in the counts only.
+/// The plan's answer. It does not depend on the number of jobs, and exhaustive or not differ in the counts
+/// only.
 /// @throws InputError
 PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options);
 

@@ -53,11 +53,13 @@ std::int64_t devices_of(const Order& order, const ServerTable& servers) {
 }
 
 /// Batches that all kinds of servers of the order are tried with.
-std::vector<std::int64_t> common_batches(const Order& order, Precision precision, const BatchesThatFit& batches) {
+std::vector<std::int64_t> common_batches(const Order& order, Precision precision,
+                                         const BatchesThatFit& batches) {
   std::vector<std::int64_t> common = batches(order.front().first, precision);
   for (std::size_t i = 1; i < order.size(); ++i) {
     const std::vector<std::int64_t> others = batches(order[i].first, precision);
-    std::erase_if(common, [&](std::int64_t b) { return std::find(others.begin(), others.end(), b) == others.end(); });
+    std::erase_if(common,
+                  [&](std::int64_t b) { return std::find(others.begin(), others.end(), b) == others.end(); });
   }
   return common;
 }
@@ -83,7 +85,8 @@ std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const
 
 std::string text_of(const Order& order) {
   std::string text;
-  for (const auto& [name, count] : order) text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, name);
+  for (const auto& [name, count] : order)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, name);
   return text;
 }
 
@@ -121,9 +124,10 @@ CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const
             space.candidates.back().setup = space.setups.size() - 1;
           }
           if (space.candidates.size() > PlanSpec::max_candidates)
-            throw InputError(spec.goal.pos(), fmt::format("plan: more than {} candidates; name fewer servers, nodes, "
-                                                          "batches or strategies",
-                                                          PlanSpec::max_candidates));
+            throw InputError(spec.goal.pos(),
+                             fmt::format("plan: more than {} candidates; name fewer servers, nodes, "
+                                         "batches or strategies",
+                                         PlanSpec::max_candidates));
         }
   }
   return space;

@@ -36,8 +36,8 @@ struct Candidate {
   std::vector<double> prices;  ///< USD an hour of one server of each kind of the order; empty where not known
 };
 
-/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes, precisions,
-/// batches, strategies, markets, regions; the last changes fastest.
+/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes,
+/// precisions, batches, strategies, markets, regions; the last changes fastest.
 struct CandidateSpace {
   std::vector<Setup> setups;
   std::vector<Candidate> candidates;
@@ -47,7 +47,8 @@ struct CandidateSpace {
 using ServerTable = std::map<std::string, ServerSpec>;
 
 /// Batches to try on a server: those of the plan, or what fits.
-using BatchesThatFit = std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
+using BatchesThatFit =
+    std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
 
 /// @throws InputError: nothing to choose from, or more than PlanSpec::max_candidates
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches);

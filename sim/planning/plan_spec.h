@@ -12,7 +12,8 @@
 
 namespace convoy {
 
-/// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is least.
+/// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is
+/// least.
 enum class PlanObjective : std::uint8_t { cost, time, energy, carbon, front };
 std::string_view to_string(PlanObjective objective);
 
@@ -34,11 +35,11 @@ struct PlanSpec {
   PlanObjective objective = PlanObjective::cost;
   SourcePos objective_pos;
   PlanConstraints constraints;
-  std::vector<std::string> servers;  ///< names of the catalogue, sorted
-  bool all_servers = false;          ///< none were named: those without a price are left out
-  std::vector<std::int64_t> nodes;   ///< of one kind of server
-  bool mixtures = false;             ///< two kinds of servers side by side too
-  std::vector<std::int64_t> batches; ///< images a device and step; empty: powers of two that fit
+  std::vector<std::string> servers;   ///< names of the catalogue, sorted
+  bool all_servers = false;           ///< none were named: those without a price are left out
+  std::vector<std::int64_t> nodes;    ///< of one kind of server
+  bool mixtures = false;              ///< two kinds of servers side by side too
+  std::vector<std::int64_t> batches;  ///< images a device and step; empty: powers of two that fit
   std::vector<Precision> precisions;
   std::vector<std::string> markets;  ///< "on_demand", "spot"
   std::vector<std::string> regions;  ///< empty: where the price list has the server first

@@ -111,9 +111,9 @@ Trials Trials::with(const WhatIf& change) const {
 void Trials::read_servers() {
   const std::vector<std::string>& providers = spec_.constraints.providers;
   for (const std::string& name : spec_.servers) {
-    if (!providers.empty() && std::none_of(providers.begin(), providers.end(), [&](const std::string& provider) {
-          return name.starts_with(provider + "-");
-        }))
+    if (!providers.empty() &&
+        std::none_of(providers.begin(), providers.end(),
+                     [&](const std::string& provider) { return name.starts_with(provider + "-"); }))
       continue;
     ServerSpec server = load_server(name, spec_.goal.pos());
     if (spec_.all_servers && server.host.price_usd_per_h <= 0) continue;
@@ -133,9 +133,11 @@ void Trials::fill_cost_table() {
     const auto& [name, precision] = items[i];
     std::string bytes;
     const bool given = !spec_.batches.empty();
-    for (std::size_t b = 0; given ? b < spec_.batches.size() : (std::int64_t{1} << b) <= largest_tried_batch; ++b) {
+    for (std::size_t b = 0; given ? b < spec_.batches.size() : (std::int64_t{1} << b) <= largest_tried_batch;
+         ++b) {
       const std::int64_t batch = given ? spec_.batches[b] : std::int64_t{1} << b;
-      const PreparedRun run = preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
+      const PreparedRun run =
+          preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
       const SoloNumbers numbers = solo_numbers(run, batch);
       bytes += packed(numbers, "");
       if (!given && numbers.peak_bytes > spec_.constraints.memory * numbers.device_bytes) break;
@@ -152,8 +154,8 @@ void Trials::fill_cost_table() {
     }
     for (std::size_t at = 0; at < answer.bytes.size(); at += sizeof(SoloNumbers)) {
       const SoloNumbers n = unpacked<SoloNumbers>(answer.bytes.substr(at)).first;
-      solo_[{name, precision, n.batch}] = {n.step_s,       n.update_s,   n.device_energy_j, n.host_power_w,
-                                           n.peak_bytes, n.device_bytes, true,              {}};
+      solo_[{name, precision, n.batch}] = {
+          n.step_s, n.update_s, n.device_energy_j, n.host_power_w, n.peak_bytes, n.device_bytes, true, {}};
     }
   });
 }
@@ -207,9 +209,10 @@ void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) 
       const std::string& label = run->strategy;
       const bool fits = assessment.peak_bytes <= share * assessment.fullest_size_bytes;
       if (!fits || hopeless(s, assessment.step_bound_s, assessment.energy_bound_j))
-        return packed(TrialNumbers{fits ? Trial::State::planned : Trial::State::too_large, assessment.step_bound_s,
-                                   assessment.energy_bound_j, assessment.peak_bytes, 0, 1, 1, label.size()},
-                      label);
+        return packed(
+            TrialNumbers{fits ? Trial::State::planned : Trial::State::too_large, assessment.step_bound_s,
+                         assessment.energy_bound_j, assessment.peak_bytes, 0, 1, 1, label.size()},
+            label);
       const RunResult result = simulate(*run, false).result;
       const auto [low, high] = step_interval(result);
       return packed(TrialNumbers{Trial::State::simulated, result.step_time_s, result.energy_j,

@@ -71,7 +71,8 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   json.end_object();
 }
 
-void write_or_null(JsonWriter& json, const char* name, const std::optional<CandidateResultOfPlan>& candidate) {
+void write_or_null(JsonWriter& json, const char* name,
+                   const std::optional<CandidateResultOfPlan>& candidate) {
   json.key(name);
   candidate ? write(json, *candidate) : json.null();
 }
@@ -178,10 +179,11 @@ std::string sensitivity_text(const std::vector<Change>& changes) {
   if (changes.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   for (const Change& change : changes)
-    rows.push_back({change.text + ":", change.choice ? fmt::format("{}, {}, {}", text_of(change.choice->order),
-                                                                   hours_text(change.choice->figures.time_s),
-                                                                   usd_text(change.choice->figures.cost_usd))
-                                                     : "nothing meets the constraints"});
+    rows.push_back({change.text + ":", change.choice
+                                           ? fmt::format("{}, {}, {}", text_of(change.choice->order),
+                                                         hours_text(change.choice->figures.time_s),
+                                                         usd_text(change.choice->figures.cost_usd))
+                                           : "nothing meets the constraints"});
   return "\nwhat would change it: another choice wins if\n" + aligned(rows);
 }
 
@@ -206,7 +208,8 @@ std::string order_text(const CandidateResultOfPlan& candidate) {
     text += fmt::format(": {} ({} to {} at 80 %)", usd_text(candidate.figures.cost_usd),
                         usd_text(candidate.cost_interval.first), usd_text(candidate.cost_interval.second));
   text += fmt::format(", {} kWh", number_text(candidate.figures.energy_j / joules_a_kwh));
-  if (candidate.figures.carbon_kg > 0) text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
+  if (candidate.figures.carbon_kg > 0)
+    text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
   return text;
 }
 

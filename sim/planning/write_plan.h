@@ -24,7 +24,7 @@ std::string training_text(const CandidateResultOfPlan& candidate);
 std::string question_text(const PlanAnswer& answer);
 /// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."
 std::string effort_text(const PlanAnswer& answer);
-std::string usd_text(double usd);      ///< "609 USD", "not known"
+std::string usd_text(double usd);  ///< "609 USD", "not known"
 std::string hours_text(double seconds);
 
 }  // namespace convoy
