@@ -113,6 +113,13 @@ inline constexpr auto layout_fields = [](auto& archive, auto& group) {
   archive.field("gradient_bytes", group.gradient_bytes);
 };
 
+inline constexpr auto counterfactual_fields = [](auto& archive, auto& counterfactual) {
+  archive.field("change", counterfactual.change);
+  archive.field("step_time_s", counterfactual.step_time_s);
+  archive.field("gain_s", counterfactual.gain_s);
+  archive.nullable("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
+};
+
 inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.field("id", run.id);
   archive.point("point", run.point);
@@ -147,6 +154,7 @@ inline constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.optional("partition", run.partition, partition_fields);
   archive.optional_block("auto", run.search, search_fields);
   archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
+  archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals, counterfactual_fields);
 };
 
 inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {
