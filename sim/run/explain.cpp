@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <optional>
+#include <memory>
 
 #include "sim/base/quantity.h"
 #include "sim/run/workers.h"
@@ -22,8 +23,9 @@ struct Question {
   bool one_more_server = false;
 };
 
+/// What a simulation sends back; cost below 0: not known.
 struct Reply {
-  double step_time_s = 0, images = 0, usd_per_epoch = -1;  ///< below 0: not known
+  double step_time_s, images, usd_per_epoch;
 };
 
 std::string scalar_at(const YamlNode& mapping, std::string_view key) {
@@ -91,9 +93,15 @@ std::vector<Question> questions_of(const Point& point) {
   return questions;
 }
 
-std::vector<std::optional<Reply>> ask(Preparer& preparer, const Point& point, const std::vector<Question>& questions,
-                                      std::size_t jobs) {
-  std::vector<std::optional<Reply>> replies(questions.size());
+/// Equal to the last digits: the run's own algorithm, or the one that `auto` came to.
+bool as_long(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); }
+
+}  // namespace
+
+Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t jobs)
+    : automatic_(scalar_at(point.strategy, "algorithm") == "auto") {
+  const std::vector<Question> questions = questions_of(point);
+  std::vector<std::optional<Row>> rows(questions.size());
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
     auto run = std::make_shared<const PreparedRun>(
         preparer.prepare(changed(point, questions[i]), nullptr, questions[i].machine));
@@ -104,56 +112,42 @@ std::vector<std::optional<Reply>> ask(Preparer& preparer, const Point& point, co
     };
   };
   run_in_workers(questions.size(), jobs, work, [&](std::size_t i, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done) return;  // a tree on one device, a batch that does not divide
+    if (answer.kind != WorkerAnswer::Kind::done) return;  // a batch that does not divide, a fabric that is full
     Reply reply;
     std::memcpy(&reply, answer.bytes.data(), sizeof reply);
-    replies[i] = reply;
+    rows[i] = Row{questions[i].change, questions[i].algorithm, reply.step_time_s, reply.images, {}};
+    if (reply.usd_per_epoch >= 0) rows[i]->usd_per_epoch = reply.usd_per_epoch;
   });
-  return replies;
+  for (std::optional<Row>& row : rows)
+    if (row) rows_.push_back(std::move(*row));
 }
 
-Counterfactual counterfactual(std::string change, const Reply& reply, const RunResult& result) {
-  Counterfactual row;
-  row.change = std::move(change);
-  row.step_time_s = reply.step_time_s;
-  // For as many images: with one more server a step may have more of them.
-  row.gain_s = result.step_time_s - reply.step_time_s * result.global_batch / reply.images;
-  if (result.cost_usd_per_epoch && reply.usd_per_epoch >= 0)
-    row.gain_usd_per_epoch = *result.cost_usd_per_epoch - reply.usd_per_epoch;
-  return row;
-}
-
-/// Equal to the last digits: the run's own algorithm, or the one that `auto` came to.
-bool as_long(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); }
-
-}  // namespace
-
-void explain(Preparer& preparer, const Point& point, std::size_t jobs, RunResult& result) {
-  const std::vector<Question> questions = questions_of(point);
-  const std::vector<std::optional<Reply>> replies = ask(preparer, point, questions, jobs);
-  std::optional<std::size_t> best;
+void Explanation::add_to(RunResult& result) const {
+  const Row* best = nullptr;  // of the algorithms
   std::string own;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    if (!replies[i] || questions[i].algorithm.empty()) continue;
-    if (!best || replies[i]->step_time_s < replies[*best]->step_time_s) best = i;
-    if (own.empty() && as_long(replies[i]->step_time_s, result.step_time_s)) own = questions[i].algorithm;
+  for (const Row& row : rows_) {
+    if (row.algorithm.empty()) continue;
+    if (!best || row.step_time_s < best->step_time_s) best = &row;
+    if (own.empty() && as_long(row.step_time_s, result.step_time_s)) own = row.algorithm;
   }
-  const bool chose = scalar_at(point.strategy, "algorithm") == "auto" && !own.empty();
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    if (!replies[i]) continue;
-    if (questions[i].algorithm.empty()) {
-      result.counterfactuals.push_back(counterfactual(questions[i].change, *replies[i], result));
-    } else if (i == best) {
-      const std::string text = fmt::format("best algorithm: {}{}", questions[i].algorithm,
-                                           chose ? fmt::format(" (auto chose {})", own) : "");
-      result.counterfactuals.push_back(counterfactual(text, *replies[i], result));
-    }
+  for (const Row& row : rows_) {
+    if (!row.algorithm.empty() && &row != best) continue;
+    Counterfactual counterfactual;
+    counterfactual.change = row.change;
+    if (&row == best)
+      counterfactual.change =
+          fmt::format("best algorithm: {}{}", row.algorithm,
+                      automatic_ && !own.empty() ? fmt::format(" (auto chose {})", own) : "");
+    counterfactual.step_time_s = row.step_time_s;
+    counterfactual.gain_s = result.step_time_s - row.step_time_s * result.global_batch / row.images;
+    if (result.cost_usd_per_epoch && row.usd_per_epoch)
+      counterfactual.gain_usd_per_epoch = *result.cost_usd_per_epoch - *row.usd_per_epoch;
+    result.counterfactuals.push_back(std::move(counterfactual));
   }
   if (!best || result.bottleneck.kind != "latency") return;
-  const double gain_s = result.step_time_s - replies[*best]->step_time_s;
-  if (gain_s > 0)
+  if (const double gain_s = result.step_time_s - best->step_time_s; gain_s > 0)
     result.bottleneck.text +=
-        fmt::format("; algorithm: {} would save {}", questions[*best].algorithm, format_time(gain_s));
+        fmt::format("; algorithm: {} would save {}", best->algorithm, format_time(gain_s));
 }
 
 }  // namespace convoy

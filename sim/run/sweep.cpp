@@ -9,6 +9,7 @@
 #include <set>
 
 #include "models/model.h"
+#include "sim/run/explain.h"
 #include "sim/run/search/search.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
@@ -21,6 +22,22 @@ std::string point_text(const Experiment& experiment, std::size_t index) {
   for (const auto& [path, value] : experiment.coordinates(index))
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", path, to_flow(value));
   return fmt::format("point {} ({})", point_id(index), text);
+}
+
+/// Simulates a point and what it would be with one thing changed.
+RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
+                    const std::function<RunOutput()>& simulate_point) {
+  Point point = preparer.experiment().point(index);
+  if (is_search(point.strategy)) {  // simulates in processes of its own
+    RunOutput output = simulate_point();
+    point.strategy = output.result.search->ranking.front().candidate;
+    Explanation(preparer, point, jobs).add_to(output.result);
+    return output;
+  }
+  const Explanation explanation(preparer, point, jobs);
+  RunOutput output = simulate_point();
+  explanation.add_to(output.result);
+  return output;
 }
 
 /// Reads a point and plans it; what is returned simulates it.
@@ -76,12 +93,17 @@ std::vector<std::string> model_warnings(const Experiment& experiment) {
 
 SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options) {
   Preparer preparer(experiment);
-  if (experiment.size() == 1) return {{simulation(preparer, 0, options.jobs, options.trace)()}, {}};
+  const auto output_of = [&](std::size_t index, std::size_t jobs) -> std::function<RunOutput()> {
+    std::function<RunOutput()> run = simulation(preparer, index, jobs, options.trace);
+    if (!options.explain) return run;
+    return [&preparer, index, jobs, run] { return explained(preparer, index, jobs, run); };
+  };
+  if (experiment.size() == 1) return {{output_of(0, options.jobs)()}, {}};
 
   check_sweep(experiment,
               options.jobs);  // what fails to be planned fails below again, beside the others' results
   const FirstHalf work = [&](std::size_t index) -> SecondHalf {
-    return [run = simulation(preparer, index, 1, options.trace)] { return encode(run()); };
+    return [run = output_of(index, 1)] { return encode(run()); };
   };
   std::vector<std::optional<RunOutput>> outputs(experiment.size());
   std::vector<std::string> failures(experiment.size());

@@ -14,6 +14,7 @@ namespace convoy {
 struct SweepOptions {
   std::size_t jobs = 1;  ///< processes at a time; the outcome does not depend on it
   bool trace = false;
+  bool explain = false;  ///< with counterfactuals (sim/run/explain.h)
   std::function<void(std::size_t done, std::size_t all)> progress = [](std::size_t, std::size_t) {};
 };
 
