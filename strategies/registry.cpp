@@ -110,7 +110,7 @@ const std::vector<StrategyEntry>& strategy_registry() {
       {"hypergraph",
        "model parallelism by layer nodes: channels and neurons partitioned as a hypergraph",
        {{"parts", "all devices | a number", "parts, one a device"},
-        {"epsilon", "0.10 | 0 to 1", "how far a part's work may exceed the mean"},
+        {"epsilon", "0.10 | 0 to 1000", "how far a part's work may exceed the mean"},
         {"micro_batches", "1 | a number", "parts of the batch that are under way at a time"},
         {"granularity", "auto | channel | layer | a number",
          "channels a vertex; auto: as fine as epsilon needs"},

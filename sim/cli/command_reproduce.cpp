@@ -12,7 +12,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
 #include "sim/studies/reproduce.h"
-#include "sim/studies/theses/thesis.h"
+#include "sim/studies/thesis.h"
 
 namespace convoy {
 namespace {
@@ -30,20 +30,23 @@ constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"pipelines", &reproduce_pipelines},
                              Entry{"memory", [] { return reproduce_memory(all_cores()); }}};
 
-void write_claim(const ThesisReproduction& thesis, const Claim& claim, JsonWriter& json) {
+void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
+  const auto optional = [&](const char* key, const std::optional<double>& value) {
+    json.key(key);
+    value ? json.value(*value) : json.null();
+  };
   json.begin_object(JsonWriter::Style::compact);
-  json.field("claim", claim.what);
+  json.field("claim", claim.claim);
   json.field("setup", claim.setup);
-  json.field("kind", to_string(claim.kind));
+  json.field("role", to_string(claim.role));
+  json.field("stated_in", to_string(claim.stated_in));
+  json.field("verdict", to_string(claim.verdict()));
   json.field("unit", claim.unit);
-  json.key("published");
-  claim.published ? json.value(*claim.published) : json.null();
+  optional("published", claim.published);
   json.field("ours", claim.ours);
-  if (claim.kind != Claim::Kind::shown) {
-    if (claim.kind != Claim::Kind::expected) json.field("low", claim.low);
-    json.field("high", claim.high);
-    json.field("passed", claim.passed());
-  }
+  optional("low", claim.low);
+  optional("high", claim.high);
+  if (!claim.shortfall.empty()) json.field("shortfall", claim.shortfall);
   if (!claim.source.empty()) json.field("source", thesis.source_of(claim));
   json.end_object();
 }
@@ -56,7 +59,7 @@ void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
   json.field("passed", thesis.passed());
   json.key("claims");
   json.begin_array();
-  for (const Claim& claim : thesis.claims) write_claim(thesis, claim, json);
+  for (const JudgedClaim& claim : thesis.claims) write_claim(thesis, claim, json);
   json.end_array();
   json.end_object();
 }
@@ -185,46 +188,51 @@ void write_table(const KernelReproduction& kernels, std::ostream& out) {
                      100 * kernels.worst(), 100 * kernels.tolerance, kernels.passed() ? "passed" : "FAILED");
 }
 
-/// "-93 +- 4" is told as the range that is accepted.
-std::string verdict_of(const Claim& claim) {
-  if (claim.kind == Claim::Kind::shown) return claim.published ? "no verdict" : "";
-  const std::string range = claim.kind == Claim::Kind::expected
-                                ? fmt::format("at most {:.4g}", claim.high)
-                                : fmt::format("{:.4g} to {:.4g}", claim.low, claim.high);
-  return fmt::format("{}: {}", range, claim.passed() ? "passed" : "FAILED");
+/// "0.82 to 0.98: passed", "no verdict".
+std::string verdict_of(const JudgedClaim& claim) {
+  if (claim.verdict() == Verdict::none) return "no verdict";
+  const std::string range = claim.low && claim.high ? fmt::format("{:.4g} to {:.4g}", *claim.low, *claim.high)
+                            : claim.high            ? fmt::format("at most {:.4g}", *claim.high)
+                                                    : fmt::format("at least {:.4g}", *claim.low);
+  if (claim.verdict() == Verdict::passed) return range + ": passed";
+  return range + (claim.shortfall.empty() ? ": FAILED" : ": FAILED *");
 }
 
-std::string error_of(const Claim& claim) {
-  const bool predicted = claim.kind == Claim::Kind::published || claim.kind == Claim::Kind::shown;
-  if (!claim.published || !predicted) return std::string(to_string(claim.kind));
+std::string error_of(const JudgedClaim& claim) {
+  if (!claim.published) return "-";
   if (claim.unit == "%") return fmt::format("{:+.1f} points", claim.ours - *claim.published);
   return fmt::format("{:+.1f} %", 100 * (claim.ours / *claim.published - 1));
 }
 
 void write_table(const ThesisReproduction& thesis, std::ostream& out) {
-  std::size_t what_width = 5, setup_width = 5, source_width = 6;
-  std::set<std::string> used;
-  for (const Claim& claim : thesis.claims) {
-    what_width = std::max(what_width, claim.what.size());
+  std::size_t what_width = 5, setup_width = 5;
+  std::set<std::string> used, shortfalls;
+  std::array<int, 3> count{};
+  for (const JudgedClaim& claim : thesis.claims) {
+    what_width = std::max(what_width, claim.claim.size());
     setup_width = std::max(setup_width, claim.setup.size());
-    source_width = std::max(source_width, claim.source.size());
     used.insert(claim.source);
+    ++count[static_cast<std::size_t>(claim.verdict())];
+    if (claim.verdict() == Verdict::failed && !claim.shortfall.empty())
+      shortfalls.insert(fmt::format("* {}: {}", claim.claim, claim.shortfall));
   }
   out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
-  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<{}}  {}\n", "claim", what_width, "setup",
-                     setup_width, "published", "ours", "error", "source", source_width, "accepted");
-  for (const Claim& claim : thesis.claims) {
+  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<10}  {:<8}  {}\n", "claim", what_width, "setup",
+                     setup_width, "published", "ours", "error", "role", "stated", "accepted");
+  for (const JudgedClaim& claim : thesis.claims) {
     const auto figure = [&](double value) { return fmt::format("{:.3g} {}", value, claim.unit); };
-    std::string row =
-        fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<{}}  {}", claim.what, what_width, claim.setup,
-                    setup_width, claim.published ? figure(*claim.published) : "-", figure(claim.ours),
-                    error_of(claim), claim.source, source_width, verdict_of(claim));
-    row.erase(row.find_last_not_of(' ') + 1);
-    out << row << '\n';
+    const std::string stated = claim.source.empty() || claim.source == to_string(claim.stated_in)
+                                   ? std::string(to_string(claim.stated_in))
+                                   : claim.source;
+    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<10}  {:<8}  {}\n", claim.claim, what_width,
+                       claim.setup, setup_width, claim.published ? figure(*claim.published) : "-",
+                       figure(claim.ours), error_of(claim), to_string(claim.role), stated, verdict_of(claim));
   }
-  for (const ClaimSource& source : thesis.sources)
-    if (used.contains(source.key)) out << fmt::format("{}: {}\n", source.key, source.text);
-  out << fmt::format("{}: {}\n\n", thesis.name, thesis.passed() ? "passed" : "FAILED");
+  for (const std::string& shortfall : shortfalls) out << shortfall << '\n';
+  for (const auto& [key, text] : thesis.sources)
+    if (used.contains(key)) out << fmt::format("{}: {}\n", key, text);
+  out << fmt::format("{}: {} passed, {} failed, {} without verdict: {}\n\n", thesis.name, count[0], count[1],
+                     count[2], thesis.passed() ? "as listed" : "FAILED");
 }
 
 }  // namespace
@@ -233,7 +241,7 @@ std::vector<std::string> reproduction_names() {
   std::vector<std::string> names;
   for (const Entry& entry : entries) names.emplace_back(entry.name);
   names.emplace_back(layers);
-  for (const ThesisEntry& entry : thesis_entries()) names.emplace_back(entry.name);
+  for (const std::string& thesis : thesis_names()) names.push_back(thesis);
   return names;
 }
 
@@ -248,8 +256,8 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
   std::optional<KernelReproduction> kernels;
   if (wanted(layers)) kernels = reproduce_kernels();
   std::vector<ThesisReproduction> theses;
-  for (const ThesisEntry& entry : thesis_entries())
-    if (wanted(entry.name)) theses.push_back(entry.run(all_cores()));
+  for (const std::string& thesis : thesis_names())
+    if (wanted(thesis.c_str())) theses.push_back(judge(run_thesis(thesis, all_cores())));
   write_stdout([&](std::ostream& out) {
     if (arguments.json) return write_json(reproductions, kernels, theses, out);
     for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);

@@ -15,7 +15,7 @@
 #include "sim/run/manifest.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/sweep.h"
-#include "sim/studies/theses/job_study.h"
+#include "sim/studies/job_study.h"
 
 namespace convoy {
 namespace {

@@ -17,6 +17,9 @@ struct Job {
   std::vector<double> throughput;
 
   std::uint32_t most() const { return static_cast<std::uint32_t>(throughput.size()) - 1; }
+  /// Of `gpus`, how many are best used: the fewest of those numbers up to it that train fastest. The others
+  /// would slow the job down or stand idle.
+  std::uint32_t best_of(std::uint32_t gpus) const;
 };
 
 /// What a policy sees of a job that has arrived and is not done.
@@ -26,6 +29,7 @@ struct ActiveJob {
   double served_gpu_s = 0;   ///< GPUs times seconds so far
   double fair_finish_s = 0;  ///< from arrival to end in an equal share of the cluster (Themis)
   std::uint32_t gpus = 0;    ///< now
+  double granted_s = 0;      ///< when it was given these, or its lease of them was last renewed
   double remaining_s(std::uint32_t on) const { return left_images / job->throughput[on]; }
 };
 

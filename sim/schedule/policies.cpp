@@ -14,33 +14,46 @@ class AfsL : public Policy {
 
   std::vector<std::uint32_t> allocate(const std::vector<ActiveJob>& jobs, std::uint32_t gpus,
                                       double /*now_s*/) const override {
-    std::vector<std::uint32_t> given(jobs.size(), 0);
+    std::vector<std::uint32_t> given(jobs.size(), 0), useful;
+    std::uint64_t wanted = 0;
+    for (const ActiveJob& job : jobs) wanted += useful.emplace_back(job.job->best_of(job.job->most()));
+    if (wanted <= gpus) return useful;  // enough for all: every order of giving ends there
+    std::vector<Offer> offers;
+    for (const ActiveJob& job : jobs) offers.emplace_back(job);
     for (std::uint32_t left = gpus; left > 0; --left) {
       std::size_t best = jobs.size();
       for (std::size_t j = 0; j < jobs.size(); ++j) {
-        if (given[j] == jobs[j].job->most()) continue;
-        if (best == jobs.size() || second_preferred(jobs[best], given[best], jobs[j], given[j])) best = j;
+        if (offers[j].gpus == useful[j]) continue;
+        if (best == jobs.size() || second_preferred(offers[best], offers[j])) best = j;
       }
       if (best == jobs.size()) break;
-      ++given[best];
+      ++offers[best].gpus;
     }
+    for (std::size_t j = 0; j < jobs.size(); ++j) given[j] = jobs[j].job->best_of(offers[j].gpus);
     return given;
   }
 
  private:
-  static double length_s(const ActiveJob& job, std::uint32_t gpus) {
-    return gpus == 0 ? std::numeric_limits<double>::infinity() : job.remaining_s(gpus);
-  }
+  /// GPUs given so far, and images/s of the best number of GPUs up to each.
+  struct Offer {
+    explicit Offer(const ActiveJob& of) : left_images(of.left_images), reached(of.job->throughput) {
+      for (std::size_t w = 1; w < reached.size(); ++w) reached[w] = std::max(reached[w], reached[w - 1]);
+    }
+    double left_images;
+    std::vector<double> reached;
+    std::uint32_t gpus = 0;
+    double length_s(std::uint32_t on) const {
+      return on == 0 ? std::numeric_limits<double>::infinity() : left_images / reached[on];
+    }
+  };
 
-  static bool second_preferred(const ActiveJob& first, std::uint32_t first_gpus, const ActiveJob& second,
-                               std::uint32_t second_gpus) {
-    if (first_gpus == 0 && second_gpus == 0) return second.remaining_s(1) < first.remaining_s(1);
-    const bool swapped = length_s(second, second_gpus) < length_s(first, first_gpus);
-    const ActiveJob& shorter = swapped ? second : first;
-    const ActiveJob& longer = swapped ? first : second;
-    const std::uint32_t s = swapped ? second_gpus : first_gpus, l = swapped ? first_gpus : second_gpus;
-    const std::vector<double>& ps = shorter.job->throughput;
-    const std::vector<double>& pl = longer.job->throughput;
+  static bool second_preferred(const Offer& first, const Offer& second) {
+    if (first.gpus == 0 && second.gpus == 0) return second.length_s(1) < first.length_s(1);
+    const bool swapped = second.length_s(second.gpus) < first.length_s(first.gpus);
+    const Offer& shorter = swapped ? second : first;
+    const Offer& longer = swapped ? first : second;
+    const std::vector<double>&ps = shorter.reached, &pl = longer.reached;
+    const std::uint32_t s = shorter.gpus, l = longer.gpus;
     const bool longer_preferred = (pl[l + 1] - pl[l]) / pl[l + 1] > (ps[s + 1] - ps[s]) / ps[s];
     return longer_preferred != swapped;
   }
@@ -86,7 +99,8 @@ class TiresiasL : public Policy {
           bounds_gpu_s.begin());
     });
   }
-  double interval_s() const override { return 60; }  // so that jobs sink when they cross a bound
+  // Every minute, so that jobs sink when they cross a bound.
+  double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override { return now_s + 60; }
 };
 
 class ThemisLike : public Policy {
@@ -94,12 +108,24 @@ class ThemisLike : public Policy {
   std::string name() const override { return "themis-like"; }
   std::vector<std::uint32_t> allocate(const std::vector<ActiveJob>& jobs, std::uint32_t gpus,
                                       double now_s) const override {
-    return in_order(jobs, gpus, [now_s](const ActiveJob& job) {
+    return in_order(jobs, gpus, [&](const ActiveJob& job) {
+      if (leased(job, now_s)) return -std::numeric_limits<double>::infinity();
       const double shared_s = now_s - job.job->arrival_s + job.remaining_s(job.job->asked);
       return -shared_s / job.fair_finish_s;
     });
   }
-  double interval_s() const override { return 20 * 60; }
+  double lease_s() const override { return 20 * 60; }
+  double next_decision_s(const std::vector<ActiveJob>& jobs, double now_s) const override {
+    double next_s = std::numeric_limits<double>::infinity();
+    for (const ActiveJob& job : jobs)
+      if (leased(job, now_s)) next_s = std::min(next_s, job.granted_s + lease_s());
+    return next_s;
+  }
+
+ private:
+  bool leased(const ActiveJob& job, double now_s) const {
+    return job.gpus > 0 && now_s < job.granted_s + lease_s();
+  }
 };
 
 }  // namespace

@@ -53,6 +53,8 @@ class Cluster {
   void decide() {
     const std::vector<std::uint32_t> given = policy_.allocate(active_, options_.gpus, now_s_);
     for (std::size_t j = 0; j < active_.size(); ++j) {
+      if (active_[j].gpus != given[j] || now_s_ >= active_[j].granted_s + policy_.lease_s())
+        active_[j].granted_s = now_s_;
       if (active_[j].gpus == given[j]) continue;
       if (running_[j].started) {
         running_[j].pause_left_s = given[j] > 0 ? options_.pause_s : 0;
@@ -71,7 +73,7 @@ class Cluster {
   double next_event_s() const {
     double next_s = next_ < jobs_.size() ? jobs_[next_].arrival_s : never_s;
     for (std::size_t j = 0; j < active_.size(); ++j) next_s = std::min(next_s, end_s(j));
-    if (!active_.empty() && next_s < never_s) next_s = std::min(next_s, now_s_ + policy_.interval_s());
+    if (!active_.empty() && next_s < never_s) next_s = std::min(next_s, policy_.next_decision_s(active_, now_s_));
     if (next_s == never_s)
       throw std::runtime_error("schedule: " + policy_.name() + " leaves jobs waiting for ever");
     return next_s;

@@ -280,7 +280,7 @@ std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
   HypergraphOptions options;
   if (map.find("parts")) options.parts = static_cast<std::uint32_t>(map.integer("parts", 1, 1024));
   options.parts_pos = map.pos("parts");
-  options.epsilon = map.number_or("epsilon", options.epsilon, 0, 1);
+  options.epsilon = map.number_or("epsilon", options.epsilon, 0, 1000);
   options.micro_batches = static_cast<std::uint32_t>(map.integer_or("micro_batches", 1, 1, 10'000));
   options.granularity = read_granularity(map);
   options.granularity_pos = map.pos("granularity");

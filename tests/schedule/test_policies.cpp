@@ -23,9 +23,14 @@ std::vector<ActiveJob> active(const std::vector<Job>& jobs) {
 }
 
 /// AFS-L word for word: a table of allocations, jobs with room left in a list, and the comparison with a and
-/// b as its statement has them (papers: voda-scheduler's afsl.go and two others agree).
+/// b as its statement has them (papers: voda-scheduler's afsl.go and two others agree). A job's throughput on w
+/// GPUs is that of the best number up to w, and room is left while more of them help.
 std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std::uint32_t gpus) {
-  const auto p = [&](std::size_t j, std::uint32_t w) { return w == 0 ? 0.0 : jobs[j].job->throughput.at(w); };
+  const auto p = [&](std::size_t j, std::uint32_t w) {
+    double best = 0;
+    for (std::uint32_t k = 1; k <= w; ++k) best = std::max(best, jobs[j].job->throughput.at(k));
+    return best;
+  };
   const auto length = [&](std::size_t j, std::uint32_t w) {
     return w == 0 ? std::numeric_limits<double>::infinity() : jobs[j].left_images / p(j, w);
   };
@@ -34,7 +39,7 @@ std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std
   while (used < gpus) {
     std::vector<std::size_t> open;
     for (std::size_t j = 0; j < jobs.size(); ++j)
-      if (w[j] < jobs[j].job->throughput.size() - 1) open.push_back(j);
+      if (p(j, w[j]) < p(j, static_cast<std::uint32_t>(jobs[j].job->throughput.size() - 1))) open.push_back(j);
     if (open.empty()) break;
     std::size_t star = open[0];
     for (std::size_t i = 1; i < open.size(); ++i) {
@@ -51,6 +56,8 @@ std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std
     ++w[star];
     ++used;
   }
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    while (w[j] > 0 && p(j, w[j] - 1) == p(j, w[j])) --w[j];
   return w;
 }
 
@@ -103,6 +110,15 @@ TEST_CASE("afs-l: a job alone gets all it can use and no more") {
   CHECK(afs_l()->allocate(active(jobs), 8, 0) == std::vector<std::uint32_t>{3});
 }
 
+TEST_CASE("afs-l: nobody is given GPUs that slow it down or do nothing") {
+  const std::vector<Job> slower{job(100, 1, {0, 1, 1.5, 1.2, 1.5})};
+  CHECK(afs_l()->allocate(active(slower), 8, 0) == std::vector<std::uint32_t>{2});
+  // The dip at three GPUs lies on the way to four, which help; with three in all, one stays free.
+  const std::vector<Job> dip{job(100, 1, {0, 1, 1.5, 1.2, 3})};
+  CHECK(afs_l()->allocate(active(dip), 4, 0) == std::vector<std::uint32_t>{4});
+  CHECK(afs_l()->allocate(active(dip), 3, 0) == std::vector<std::uint32_t>{2});
+}
+
 TEST_CASE("srtf: the shortest first, what does not fit waits, later ones may pass it") {
   const std::vector<Job> jobs{job(400, 2, {0, 1, 2, 3, 4}), job(30, 3, {0, 1, 2, 3}), job(100, 1, {0, 1})};
   // 200 s, 10 s, 100 s on 4 GPUs: the second takes 3, the third 1, nothing is left for the first
@@ -127,6 +143,19 @@ TEST_CASE("themis-like: the least fairly treated first") {
   now[0].fair_finish_s = 100;  // at 60 s: (60 + 100) / 100 = 1.6
   now[1].fair_finish_s = 10;   // (10 + 10) / 10 = 2
   CHECK(themis_like()->allocate(now, 1, 60) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("themis-like: who has GPUs keeps them until its lease of 20 minutes is over") {
+  const std::vector<Job> jobs{job(100000, 1, {0, 1}, 0), job(10, 1, {0, 1}, 50)};
+  std::vector<ActiveJob> now = active(jobs);
+  now[0].gpus = 1;
+  now[0].granted_s = 100;
+  now[0].fair_finish_s = 100000;
+  now[1].fair_finish_s = 10;
+  const auto policy = themis_like();
+  CHECK(policy->allocate(now, 1, 1299) == std::vector<std::uint32_t>{1, 0});
+  CHECK(policy->allocate(now, 1, 1300) == std::vector<std::uint32_t>{0, 1});
+  CHECK(policy->next_decision_s(now, 1299) == 1300);
 }
 
 TEST_CASE("policies: each is made by its name") {

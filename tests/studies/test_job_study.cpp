@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/base/input_error.h"
-#include "sim/studies/theses/job_study.h"
+#include "sim/studies/job_study.h"
 
 using namespace convoy;
 
@@ -71,5 +71,15 @@ TEST_CASE("job study: errors say what is wrong and where") {
         "5min]");
   CHECK_THROWS_WITH_AS(job_kinds({run("a", 2, 10)}, {"jobs.yaml", 9, 3}),
                        "jobs.yaml:9:3: jobs: the sweep has no run of a on one device, which takes time",
+                       InputError);
+  CHECK_THROWS_WITH_AS(job_kinds({run("a", 1, 10), run("a", 1, 11)}, {"jobs.yaml", 9, 3}),
+                       "jobs.yaml:9:3: jobs: the sweep has two runs of a on 1 devices; a queue takes one throughput "
+                       "for each model and number of devices",
+                       InputError);
+  RunResult large = run("a", 1, 10);
+  large.fits = false;
+  CHECK_THROWS_WITH_AS(job_kinds({large}, {"jobs.yaml", 9, 3}),
+                       "jobs.yaml:9:3: jobs: a on 1 devices does not fit in memory; leave that number out of the sweep, "
+                       "or give it smaller batches",
                        InputError);
 }

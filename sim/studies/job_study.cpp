@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/studies/theses/job_study.h"
+#include "sim/studies/job_study.h"
 
 #include <fmt/format.h>
 
@@ -67,7 +67,14 @@ std::vector<JobKind> job_kinds(const std::vector<RunResult>& runs, const SourceP
   std::map<std::string, std::map<std::int64_t, double>> measured;
   for (const RunResult& run : runs) {
     if (!measured.contains(run.model)) models.push_back(run.model);
-    measured[run.model][run.devices] = run.throughput_images_per_s;
+    if (!run.fits)
+      throw InputError(pos, fmt::format("jobs: {} on {} devices does not fit in memory; leave that number out of the "
+                                        "sweep, or give it smaller batches",
+                                        run.model, run.devices));
+    if (!measured[run.model].emplace(run.devices, run.throughput_images_per_s).second)
+      throw InputError(pos, fmt::format("jobs: the sweep has two runs of {} on {} devices; a queue takes one "
+                                        "throughput for each model and number of devices",
+                                        run.model, run.devices));
   }
   std::vector<JobKind> kinds;
   for (const std::string& model : models) {

@@ -25,7 +25,8 @@ struct JobStudy {
 JobStudy read_job_study(const YamlNode& node);
 
 /// Throughput by number of devices of every model among the runs; numbers between two runs are interpolated.
-/// @throws InputError (at `jobs:`): a model without a run on one device
+/// @throws InputError (at `jobs:`): a model without a run on one device, two runs of a model on as many
+/// devices, a run that does not fit in memory
 std::vector<JobKind> job_kinds(const std::vector<RunResult>& runs, const SourcePos& pos);
 
 /// Every trace under every policy, loads and policies in the order given.

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "sim/studies/claims/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/names.h"
+
+namespace convoy {
+namespace {
+
+const std::vector<std::string> roles{"test", "calibrated", "fit"};
+const std::vector<std::string> places{"abstract", "table", "ours"};
+
+/// Cells of a table: `{name: [values…], …}` stands for all combinations, the last name changing fastest;
+/// `[{name: value, …}, …]` lists them. Nothing: one cell without names.
+std::vector<Scope> read_cells(YamlMap& map, std::string_view key) {
+  std::vector<Scope> cells{{}};
+  const YamlNode* node = map.find(key);
+  if (!node) return cells;
+  if (node->kind == YamlNode::Kind::sequence) {
+    cells.clear();
+    for (const YamlNode& cell : node->items) {
+      Scope& scope = cells.emplace_back();
+      for (const auto& [name, value] : cell.entries) scope[name] = value;
+    }
+  }
+  for (const auto& [name, values] : node->entries) {
+    std::vector<Scope> wider;
+    for (const Scope& cell : cells)
+      for (const YamlNode& value : values.items) {
+        wider.push_back(cell);
+        wider.back()[name] = value;
+      }
+    cells = std::move(wider);
+  }
+  if (cells.empty()) map.fail(key, "expected lists of values, or a list of cells");
+  return cells;
+}
+
+bool matches(const Record& record, const std::string& key, const YamlNode& wanted) {
+  const std::string value = wanted.kind == YamlNode::Kind::scalar ? wanted.scalar : to_flow(wanted);
+  const auto text = record.texts.find(key);
+  const auto number = record.numbers.find(key);
+  if (value == "none") return text == record.texts.end() && number == record.numbers.end();
+  if (text != record.texts.end()) return text->second == value;
+  return number != record.numbers.end() && parse_number(value) == number->second;
+}
+
+const Record& find_record(const RecordTables& tables, const YamlNode& selection, const std::string& alias) {
+  const YamlNode* from = selection.find("from");
+  if (!from) throw InputError(selection.pos, fmt::format("{}: lacks 'from', the table of its records", alias));
+  const auto table = tables.find(from->scalar);
+  if (table == tables.end())
+    throw InputError(from->pos, fmt::format("{}: there are no records '{}'", alias, from->scalar));
+  const Record* found = nullptr;
+  std::size_t count = 0;
+  for (const Record& record : table->second) {
+    const bool wanted = std::all_of(selection.entries.begin(), selection.entries.end(), [&](const auto& entry) {
+      return entry.first == "from" || matches(record, entry.first, entry.second);
+    });
+    if (!wanted) continue;
+    found = &record;
+    ++count;
+  }
+  if (count != 1)
+    throw InputError(selection.pos, fmt::format("{}: {} of {} records are {}", alias, count, table->second.size(),
+                                                to_flow(selection)));
+  return *found;
+}
+
+}  // namespace
+
+std::string_view to_string(ClaimRole role) {
+  static constexpr std::array<std::string_view, 3> names{"fit", "calibrated", "test"};
+  return names[static_cast<std::size_t>(role)];
+}
+
+std::string_view to_string(StatedIn stated_in) {
+  static constexpr std::array<std::string_view, 3> names{"abstract", "table", "ours"};
+  return names[static_cast<std::size_t>(stated_in)];
+}
+
+std::string_view to_string(Verdict verdict) {
+  static constexpr std::array<std::string_view, 3> names{"passed", "failed", "none"};
+  return names[static_cast<std::size_t>(verdict)];
+}
+
+Verdict JudgedClaim::verdict() const {
+  if (!low && !high) return Verdict::none;
+  return (!low || *low <= ours) && (!high || ours <= *high) ? Verdict::passed : Verdict::failed;
+}
+
+ClaimSpec::ClaimSpec(const YamlNode& node,
+                     const std::vector<std::pair<std::string, std::string>>& file_sources)
+    : pos_(node.pos) {
+  YamlMap map(node, "claims");
+  claim_ = map.text("claim");
+  setup_ = map.text_or("setup", "");
+  unit_ = map.text_or("unit", "");
+  expression_ = map.text("value");
+  expression_pos_ = map.pos("value");
+  shortfall_ = map.text_or("shortfall", "");
+  role_ = std::array{ClaimRole::test, ClaimRole::calibrated, ClaimRole::fit}[map.choice_or("role", roles, 0)];
+  stated_in_ =
+      std::array{StatedIn::abstract, StatedIn::table, StatedIn::ours}[map.choice("stated_in", places)];
+  std::vector<std::string> keys;
+  for (const auto& [key, text] : file_sources) keys.push_back(key);
+  if (stated_in_ != StatedIn::ours)
+    source_ = keys.at(map.has("source") ? map.choice("source", keys) : map.choice_or("source", keys, 0));
+  cells_ = read_cells(map, "for");
+  over_ = read_cells(map, "over");
+  if (map.has("over"))
+    take_ = std::array{"max", "min", "mean"}[map.choice("take", {"max", "min", "mean"})];
+  select_ = map.node("select");
+  if (const YamlNode* published = map.find("published")) published_ = *published;
+  if (map.has("accept")) {
+    YamlMap accept = map.map("accept");
+    for (const char* key : {"at_most", "at_least", "within"})
+      if (const YamlNode* bound = accept.find(key)) accept_[key] = *bound;
+    accept.finish();
+    if (accept_.empty()) map.fail("accept", "expected at_most, at_least or within");
+    if (accept_.contains("within") && !published_) map.fail("accept", "within needs a published figure");
+  } else if (stated_in_ != StatedIn::ours) {
+    map.fail("a claim that a source states needs 'accept'");
+  }
+  if (map.has("fails_if")) {
+    YamlMap wrong = map.map("fails_if");
+    if (wrong.has("scale")) {
+      YamlMap scale = wrong.map("scale");
+      for (const std::string& name : scale.keys()) scale_[name] = scale.number(name, 0);
+    }
+    if (const YamlNode* instead = wrong.find("select")) instead_ = *instead;
+    wrong.finish();
+  } else if (!accept_.empty()) {
+    map.fail("a claim with a verdict needs 'fails_if', a wrong input under which it fails");
+  }
+  map.finish();
+}
+
+double ClaimSpec::value(const RecordTables& tables, const Scope& cell, bool perturbed) const {
+  std::map<std::string, const Record*> records;
+  const YamlNode select = substitute(select_, cell);
+  for (const auto& [alias, selection] : select.entries) {
+    YamlNode wanted = selection;
+    if (const YamlNode* instead = perturbed ? instead_.find(alias) : nullptr)
+      for (const auto& [key, value] : substitute(*instead, cell).entries) {
+        std::erase_if(wanted.entries, [&key = key](const auto& entry) { return entry.first == key; });
+        wanted.entries.emplace_back(key, value);
+      }
+    records[alias] = &find_record(tables, wanted, alias);
+  }
+  return evaluate_expression(expression_, expression_pos_, [&](const std::string& name) {
+    if (const auto variable = cell.find(name); variable != cell.end())
+      if (const auto number = parse_number(variable->second.scalar)) return *number;
+    const std::size_t dot = name.find('.');
+    const auto record = records.find(name.substr(0, dot));
+    if (record == records.end() || dot == std::string::npos)
+      throw InputError(expression_pos_, fmt::format("'{}' is neither a cell's number nor a selected record's", name));
+    const auto number = record->second->numbers.find(name.substr(dot + 1));
+    if (number == record->second->numbers.end())
+      throw InputError(expression_pos_,
+                       fmt::format("{} ({}) has no number '{}'", record->first, record->second->name(), name));
+    const auto factor = perturbed ? scale_.find(name) : scale_.end();
+    return number->second * (factor == scale_.end() ? 1 : factor->second);
+  });
+}
+
+std::string ClaimSpec::told(const std::string& text, const Scope& cell) const {
+  std::string result = text;
+  for (const auto& [name, value] : cell) {
+    const std::string wanted = "{" + name + "}";
+    const std::string written = value.kind == YamlNode::Kind::scalar ? value.scalar : to_flow(value);
+    for (std::size_t at = result.find(wanted); at != std::string::npos; at = result.find(wanted))
+      result.replace(at, wanted.size(), written);
+  }
+  return result;
+}
+
+JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell, bool perturbed) const {
+  JudgedClaim judged;
+  Scope shown = cell;
+  double sum = 0;
+  for (std::size_t i = 0; i < over_.size(); ++i) {
+    Scope inner = cell;
+    inner.insert(over_[i].begin(), over_[i].end());
+    const double one = value(tables, inner, perturbed);
+    sum += one;
+    if (i == 0 || (take_ == "max" ? one > judged.ours : one < judged.ours)) {
+      judged.ours = one;
+      shown = inner;
+    }
+  }
+  if (take_ == "mean") judged.ours = sum / static_cast<double>(over_.size());
+  judged.claim = told(claim_, shown);
+  judged.setup = told(setup_, shown);
+  judged.unit = unit_;
+  judged.source = source_;
+  judged.role = role_;
+  judged.stated_in = stated_in_;
+  judged.shortfall = shortfall_;
+  judged.perturbed = !scale_.empty() || !instead_.entries.empty();
+  const auto number = [&](const YamlNode& node) {
+    return evaluate_expression(node.scalar, node.pos, [&](const std::string& name) -> double {
+      throw InputError(node.pos, fmt::format("'{}': names are not allowed here", name));
+    });
+  };
+  if (published_) {
+    YamlNode figure = *published_;
+    if (const YamlNode* by = figure.find("by")) {
+      const YamlNode& axis = cell.at(by->scalar);
+      const YamlNode* entry = figure.find(axis.scalar);
+      if (!entry) throw InputError(published_->pos, fmt::format("published has no entry for '{}'", axis.scalar));
+      const YamlNode copy = *entry;
+      figure = copy;
+    }
+    judged.published = number(figure);
+  }
+  if (const auto bound = accept_.find("at_most"); bound != accept_.end()) judged.high = number(bound->second);
+  if (const auto bound = accept_.find("at_least"); bound != accept_.end()) judged.low = number(bound->second);
+  if (const auto bound = accept_.find("within"); bound != accept_.end()) {
+    const std::string& text = bound->second.scalar;
+    const bool relative = text.ends_with("%");
+    const auto width = parse_number(relative ? text.substr(0, text.find_last_not_of(" %") + 1) : text);
+    if (!width) throw InputError(bound->second.pos, "within: expected a number, or a share such as '15 %'");
+    const double allowed = relative ? *width / 100 * std::abs(*judged.published) : *width;
+    judged.low = *judged.published - allowed;
+    judged.high = *judged.published + allowed;
+  }
+  return judged;
+}
+
+std::vector<JudgedClaim> ClaimSpec::judge(const RecordTables& tables, bool perturbed) const {
+  std::vector<JudgedClaim> judged;
+  for (const Scope& cell : cells_) judged.push_back(judge_cell(tables, cell, perturbed));
+  return judged;
+}
+
+ClaimFile read_claims(const std::string& file) {
+  const YamlNode root = load_yaml(file);
+  YamlMap map(root, "");
+  ClaimFile claims;
+  claims.name = map.text("thesis");
+  claims.title = map.text("title");
+  claims.note = map.text("note");
+  YamlMap sources = map.map("sources");
+  for (const std::string& key : sources.keys()) claims.sources.emplace_back(key, sources.text(key));
+  YamlMap records = map.map("records");
+  for (const std::string& key : records.keys()) claims.records.emplace_back(key, records.node(key));
+  const YamlNode& list = map.node("claims");
+  if (list.kind != YamlNode::Kind::sequence) map.fail("claims", "expected a list of claims");
+  for (const YamlNode& claim : list.items) claims.claims.emplace_back(claim, claims.sources);
+  map.finish();
+  return claims;
+}
+
+}  // namespace convoy

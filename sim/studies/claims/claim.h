@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/expression.h"
+#include "sim/base/yaml_map.h"
+#include "sim/studies/claims/record.h"
+
+namespace convoy {
+
+/// What a figure was used for before it is compared.
+enum class ClaimRole : std::uint8_t {
+  fit,         ///< parameters were fitted to it among others
+  calibrated,  ///< a parameter was set by it: says nothing about the error
+  test,        ///< nothing was set by it
+};
+/// Where a claim is stated: in a thesis's abstract, in a published table, or by us, as a law of the method.
+enum class StatedIn : std::uint8_t { abstract, table, ours };
+enum class Verdict : std::uint8_t { passed, failed, none };
+std::string_view to_string(ClaimRole role);
+std::string_view to_string(StatedIn stated_in);
+std::string_view to_string(Verdict verdict);
+
+/// One line of a thesis's comparison, judged.
+struct JudgedClaim {
+  std::string claim, setup, unit;
+  std::string source;  ///< key of ClaimFile::sources
+  ClaimRole role = ClaimRole::test;
+  StatedIn stated_in = StatedIn::ours;
+  double ours = 0;
+  std::optional<double> published;
+  std::optional<double> low, high;  ///< accepted values of ours; neither: no verdict
+  std::string shortfall;            ///< why it is known to fail; "" where it should pass
+  bool perturbed = false;           ///< the claim states a wrong input under which it has to fail
+  Verdict verdict() const;
+};
+
+/// Records by the name that a file of claims gives them.
+using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
+
+/// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it.
+class ClaimSpec {
+ public:
+  /// @param file_sources keys that `source` may name. @throws InputError
+  ClaimSpec(const YamlNode& node, const std::vector<std::pair<std::string, std::string>>& file_sources);
+  /// A line a cell. @param perturbed with the wrong input of `fails_if`. @throws InputError for a selection
+  /// that is not exactly one record, and for names that the records do not have.
+  std::vector<JudgedClaim> judge(const RecordTables& tables, bool perturbed = false) const;
+
+ private:
+  double value(const RecordTables& tables, const Scope& cell, bool perturbed) const;
+  JudgedClaim judge_cell(const RecordTables& tables, const Scope& cell, bool perturbed) const;
+  std::string told(const std::string& text, const Scope& cell) const;
+
+  SourcePos pos_;
+  std::string claim_, setup_, unit_, source_, expression_, take_, shortfall_;
+  SourcePos expression_pos_;
+  ClaimRole role_ = ClaimRole::test;
+  StatedIn stated_in_ = StatedIn::ours;
+  std::vector<Scope> cells_, over_;      ///< over: of a cell, of which `take_` is taken
+  YamlNode select_;                      ///< alias -> {from, key: value}
+  std::optional<YamlNode> published_;    ///< an expression, or {by: axis, value: expression}
+  std::map<std::string, YamlNode> accept_;  ///< at_most, at_least, within
+  std::map<std::string, double> scale_;     ///< fails_if: "alias.name" -> factor
+  YamlNode instead_;                        ///< fails_if: alias -> keys of its selection
+};
+
+/// results/published/theses/NAME.yaml.
+struct ClaimFile {
+  std::string name, title, note;
+  std::vector<std::pair<std::string, std::string>> sources;  ///< key -> text
+  std::vector<std::pair<std::string, YamlNode>> records;     ///< table -> how its records come about
+  std::vector<ClaimSpec> claims;
+};
+/// @throws InputError
+ClaimFile read_claims(const std::string& file);
+
+/// Arithmetic with + - * / ^, parentheses and the functions of muParser (min, max, exp, ln, sqrt, ...).
+/// @param value_of a name's value; may throw. @throws InputError at `pos`
+double evaluate_expression(const std::string& expression, const SourcePos& pos,
+                           const std::function<double(const std::string&)>& value_of);
+
+}  // namespace convoy

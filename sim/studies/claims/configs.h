@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/run/experiment.h"
+
+namespace convoy {
+
+/// configs/NAME.yaml with `settings`. @throws InputError
+Experiment load_config(const std::string& name, const std::vector<std::string>& settings);
+
+/// What `work` answers for 0 … count - 1, in order, from forked processes. @throws std::runtime_error
+std::vector<std::string> answers_of_workers(std::size_t count, std::size_t jobs,
+                                            const std::function<std::string(std::size_t)>& work);
+
+}  // namespace convoy

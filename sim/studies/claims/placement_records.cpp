@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "sim/studies/claims/placement_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/plan/ledger.h"
+#include "sim/run/simulate.h"
+#include "sim/studies/claims/configs.h"
+#include "strategies/pardnn/operation_dag.h"
+#include "strategies/partition/report.h"
+
+namespace convoy {
+namespace {
+
+PreparedRun prepare(const std::string& config, long parts, long batch) {
+  return Preparer(load_config(config, {fmt::format("sweep={{strategy.parts: [{}]}}", parts),
+                                       fmt::format("training.global_batch={}", batch)}))
+      .prepare(0);
+}
+
+/// Peak of the fullest device over its memory.
+double fullest_share(const std::string& config, long parts, long batch) {
+  const PreparedRun run = prepare(config, parts, batch);
+  double share = 0;
+  for (const Role& role : run.plan.roles) {
+    const DeviceType& type = run.machine.device_types[run.machine.devices[role.members[0]].type];
+    share = std::max(share, peak_memory(role).bytes / type.memory_bytes);
+  }
+  return share;
+}
+
+/// The largest of `low`, ..., `high` images that fits, to a precision of `steps` halvings; 0 where `low` does
+/// not fit.
+long largest_batch(const std::string& config, long parts, long low, long high, int steps) {
+  if (fullest_share(config, parts, low) > 1) return 0;
+  for (int step = 0; step < steps && high - low > 1; ++step) {
+    const long middle = low + (high - low) / 2;
+    (fullest_share(config, parts, middle) <= 1 ? low : high) = middle;
+  }
+  return low;
+}
+
+std::vector<long> whole_numbers(YamlMap& map, std::string_view key) {
+  std::vector<long> result;
+  for (const YamlNode& item : map.node(key).items) result.push_back(read_integer(item, map.path_of(key), 1));
+  return result;
+}
+
+std::vector<std::string> names(YamlMap& map, std::string_view key) {
+  std::vector<std::string> result;
+  for (const YamlNode& item : map.node(key).items) result.push_back(read_text(item, map.path_of(key)));
+  return result;
+}
+
+Record batch_record(const std::string& config, long parts, long batch) {
+  Record record;
+  record.numbers = {{"parts", static_cast<double>(parts)}, {"batch", static_cast<double>(batch)}};
+  if (batch > 0) {
+    const RunResult result = simulate(prepare(config, parts, batch), false).result;
+    record.numbers["fullest_share"] = result.peak_memory_bytes / result.device_memory_bytes;
+    record.numbers["throughput_images_per_s"] = result.throughput_images_per_s;
+  }
+  return record;
+}
+
+}  // namespace
+
+std::vector<Record> largest_batch_records(YamlMap& map, std::size_t jobs) {
+  constexpr long most = 4096;
+  constexpr int halvings_alone = 12, halvings = 3;
+  const std::string config = map.text("largest_batches");
+  const std::vector<long> parts = whole_numbers(map, "parts");
+  const long alone = largest_batch(config, 1, 1, most, halvings_alone);
+  std::vector<Record> records{batch_record(config, 1, alone)};
+  for (const std::string& answer : answers_of_workers(parts.size(), jobs, [&](std::size_t i) {
+         const long p = parts[i];
+         return to_json({batch_record(config, p, largest_batch(config, p, p * alone, 2 * p * alone, halvings))});
+       }))
+    records.push_back(records_from_json(answer).front());
+  return records;
+}
+
+std::vector<Record> makespan_records(YamlMap& map, std::size_t jobs) {
+  const std::string config = map.text("makespans");
+  const std::vector<std::string> models = names(map, "models"), methods = names(map, "methods");
+  const std::vector<long> parts = whole_numbers(map, "parts");
+  constexpr long batch = 32;
+  const auto compare = [&](const std::string& model, long count) {
+    const PreparedRun run = Preparer(load_config(config, {fmt::format("model={}", model),
+                                                          fmt::format("training.global_batch={}", batch),
+                                                          "sweep={strategy.parts: [1]}"}))
+                                .prepare(0);
+    const OperationDag graph = operation_dag({*run.graph, run.machine, run.cost, {}}, run.plan.images, 1);
+    const auto p = static_cast<std::uint32_t>(count);
+    const PartitionTask task{graph.dag, p, part_link(run.machine, p), std::nullopt, 1, true};
+    ReadyOrder judge(task.dag, task.link, task.parts);
+    std::vector<Record> records;
+    for (const std::string& method : methods) {
+      Record& record = records.emplace_back();
+      record.texts = {{"model", model}, {"method", method}};
+      record.numbers = {{"parts", static_cast<double>(count)},
+                        {"makespan_us", judge.makespan_us(find_partition_method(method)->run(task).placement)}};
+    }
+    return records;
+  };
+  std::vector<Record> records;
+  for (const std::string& answer : answers_of_workers(models.size() * parts.size(), jobs, [&](std::size_t i) {
+         return to_json(compare(models[i / parts.size()], parts[i % parts.size()]));
+       }))
+    for (Record& record : records_from_json(answer)) records.push_back(std::move(record));
+  return records;
+}
+
+}  // namespace convoy

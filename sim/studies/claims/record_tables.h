@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+
+#include "sim/studies/claims/claim.h"
+
+namespace convoy {
+
+/// Makes the records that `records:` of a file of claims asks for. An entry is one of
+///   {experiment: papers/NAME, set: [key=value, …]}       the runs of configs/papers/NAME.yaml
+///   {points_of: published/NAME, points: [{key: value, …}, …]}  a run a point, whose settings are given
+///   {jobs_of: papers/NAME, seeds: [1, 2, …]}             the queue of its `jobs:` under every policy and seed
+///   {largest_batches: papers/NAME, parts: [2, 4, …]}     the most images that fit on so many devices
+///   {makespans: papers/NAME, models: […], parts: […], methods: […]}  of partitioners on training graphs
+/// @param jobs processes at a time
+/// @throws InputError; std::runtime_error where a run failed
+RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs);
+
+}  // namespace convoy

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "sim/studies/thesis.h"
+
+#include <algorithm>
+
+#include "sim/base/data_path.h"
+#include "sim/studies/claims/record_tables.h"
+
+namespace convoy {
+
+namespace {
+const std::string thesis_folder = "results/published/theses";
+}
+
+bool ThesisReproduction::passed() const {
+  return std::none_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
+    return claim.verdict() == Verdict::failed && claim.shortfall.empty();
+  });
+}
+
+std::string ThesisReproduction::source_of(const JudgedClaim& claim) const {
+  for (const auto& [key, text] : sources)
+    if (key == claim.source) return text;
+  return {};
+}
+
+std::vector<std::string> thesis_names() { return data_names(thesis_folder); }
+
+ThesisStudy run_thesis(const std::string& name, std::size_t jobs) {
+  ThesisStudy study{read_claims(data_path(thesis_folder) + "/" + name + ".yaml"), {}};
+  study.records = make_record_tables(study.file, jobs);
+  return study;
+}
+
+ThesisReproduction judge(const ThesisStudy& study, bool perturbed) {
+  const ClaimFile& file = study.file;
+  ThesisReproduction result{file.name, file.title, file.note, file.sources, {}};
+  for (const ClaimSpec& spec : file.claims)
+    for (JudgedClaim& claim : spec.judge(study.records, perturbed)) result.claims.push_back(std::move(claim));
+  return result;
+}
+
+}  // namespace convoy

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "sim/studies/claims/claim.h"
+#include "sim/studies/thesis.h"
+
+using namespace convoy;
+
+namespace {
+
+const std::vector<std::pair<std::string, std::string>> sources{{"abstract", "a thesis"}, {"table", "a page"}};
+
+/// Runs of two strategies on 1 to 4 devices; the first takes 8 / devices seconds, the second twice as long.
+RecordTables tables() {
+  RecordTables result;
+  for (const double devices : {1.0, 2.0, 4.0})
+    for (const double slow : {1.0, 2.0}) {
+      Record& record = result["runs"].emplace_back();
+      record.numbers = {{"devices", devices}, {"step_time_s", slow * 8 / devices}};
+      record.texts = {{"strategy", slow > 1 ? "slow" : "fast"}};
+    }
+  return result;
+}
+
+std::vector<JudgedClaim> judge(const std::string& yaml, bool perturbed = false) {
+  const YamlNode node = parse_yaml(yaml, "claims.yaml");
+  return ClaimSpec(node, sources).judge(tables(), perturbed);
+}
+
+const std::string speedup = R"(
+claim: speedup
+stated_in: table
+source: table
+for: {n: [2, 4]}
+setup: "{n} devices"
+select:
+  many: {from: runs, strategy: fast, devices: $n}
+  one: {from: runs, strategy: fast, devices: $(n - n + 1)}
+value: one.step_time_s / many.step_time_s / n
+published: {by: n, 2: 1.0, 4: 6/8}
+accept: {within: 20 %}
+fails_if: {select: {many: {strategy: slow}}}
+)";
+
+std::string error_of(const std::string& yaml) {
+  try {
+    judge(yaml);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("claims: a line a cell, with its own published figure and what is accepted about it") {
+  const std::vector<JudgedClaim> claims = judge(speedup);
+  REQUIRE(claims.size() == 2);
+  CHECK(claims[0].setup == "2 devices");
+  CHECK(claims[0].ours == 1.0);
+  CHECK(claims[0].verdict() == Verdict::passed);
+  CHECK(claims[1].published == 0.75);
+  CHECK(*claims[1].low == doctest::Approx(0.6).epsilon(1e-12));
+  CHECK(*claims[1].high == doctest::Approx(0.9).epsilon(1e-12));
+  CHECK(claims[1].ours == 1.0);
+  CHECK(claims[1].verdict() == Verdict::failed);
+}
+
+TEST_CASE("claims: another run in a run's place, and figures that are scaled, as perturbations") {
+  const std::vector<JudgedClaim> swapped = judge(speedup, true);
+  CHECK(swapped[0].ours == 0.5);
+  CHECK(swapped[0].verdict() == Verdict::failed);
+  const std::string scaled = replaced(speedup, "{select: {many: {strategy: slow}}}", "{scale: {many.step_time_s: 4}}");
+  CHECK(judge(scaled, true)[0].ours == 0.25);
+}
+
+TEST_CASE("claims: the worst of several cells names itself in the setup") {
+  const char* worst = R"(
+claim: slower, worst
+stated_in: ours
+over: {n: [1, 2, 4], strategy: [fast, slow]}
+take: max
+setup: "{n} {strategy}"
+select: {run: {from: runs, strategy: $strategy, devices: $n}}
+value: run.step_time_s
+accept: {at_most: 15}
+fails_if: {scale: {run.step_time_s: 2}}
+)";
+  const std::vector<JudgedClaim> claims = judge(worst);
+  REQUIRE(claims.size() == 1);
+  CHECK(claims[0].ours == 16);
+  CHECK(claims[0].setup == "1 slow");
+  CHECK(claims[0].verdict() == Verdict::failed);
+  CHECK(judge(replaced(worst, "take: max", "take: min"))[0].ours == 2);
+  // (8 + 16 + 4 + 8 + 2 + 4) / 6 = 7
+  CHECK(judge(replaced(worst, "take: max", "take: mean"))[0].ours == 7);
+}
+
+TEST_CASE("claims: wrong files of claims are refused with the place") {
+  CHECK(error_of(replaced(speedup, "strategy: fast, devices: $n", "strategy: fast")).find("many: 3 of 6 records are") !=
+        std::string::npos);
+  CHECK(error_of(replaced(speedup, "many.step_time_s / n", "many.steptime / n")).find("has no number 'many.steptime'") !=
+        std::string::npos);
+  CHECK(error_of(replaced(speedup, "many.step_time_s / n", "many.step_time_s / (n")).find("is no expression") !=
+        std::string::npos);
+  CHECK(error_of(replaced(speedup, "fails_if: {select: {many: {strategy: slow}}}", "")).find("needs 'fails_if'") !=
+        std::string::npos);
+  CHECK(error_of(replaced(speedup, "accept: {within: 20 %}", "")).find("needs 'accept'") != std::string::npos);
+  CHECK(error_of(replaced(speedup, "from: runs", "from: rows")).find("there are no records 'rows'") !=
+        std::string::npos);
+  CHECK(error_of(speedup).empty());
+}
+
+// Every verdict could have failed: under the wrong input that its claim states, it does.
+#define EVERY_VERDICT_CAN_FAIL(name)                                                   \
+  TEST_CASE("claims: every verdict of " name " fails under its wrong input") {        \
+    const ThesisStudy study = run_thesis(name, 2);                                     \
+    const std::vector<JudgedClaim> right = convoy::judge(study).claims;                \
+    const std::vector<JudgedClaim> wrong = convoy::judge(study, true).claims;          \
+    REQUIRE(right.size() == wrong.size());                                             \
+    CHECK(convoy::judge(study).passed());                                              \
+    for (std::size_t i = 0; i < right.size(); ++i) {                                   \
+      CAPTURE(right[i].claim);                                                         \
+      CAPTURE(right[i].setup);                                                         \
+      CAPTURE(right[i].ours);                                                          \
+      if (right[i].verdict() == Verdict::passed)                                       \
+        CHECK(wrong[i].verdict() == Verdict::failed);                                  \
+    }                                                                                  \
+  }
+
+EVERY_VERDICT_CAN_FAIL("afs")
+EVERY_VERDICT_CAN_FAIL("eserol2019")
+EVERY_VERDICT_CAN_FAIL("kaist2019")
+EVERY_VERDICT_CAN_FAIL("krizhevsky2014")
+EVERY_VERDICT_CAN_FAIL("marques2016")
+EVERY_VERDICT_CAN_FAIL("qararyah2020")
+EVERY_VERDICT_CAN_FAIL("shi2019")
