@@ -24,7 +24,24 @@ std::map<Precision, double> read_peaks(YamlMap& device) {
   return peaks;
 }
 
+void read_chip(YamlMap& map, DeviceType& device) {
+  if (map.find("generation")) {
+    const std::vector<std::string>& names = generation_names();
+    device.generation = names[map.choice("generation", names)];
+  }
+  device.sms = static_cast<int>(map.integer_or("sms", 0, 1, 100'000));
+  device.clock_hz = map.quantity_or("clock", Dimension::frequency, 0, true);
+  device.l2_bytes = map.quantity_or("l2", Dimension::bytes, 0, true);
+}
+
 }  // namespace
+
+const std::vector<std::string>& generation_names() {
+  static const std::vector<std::string> names{
+      "kepler",    "maxwell", "pascal", "volta",   "turing",  "ampere", "ada",  "hopper",
+      "blackwell", "adreno",  "mali",   "haswell", "skylake", "zen3",   "zen4", "sapphire_rapids"};
+  return names;
+}
 
 DeviceType read_device(const YamlNode& node, const std::string& name) {
   YamlMap map(node, "devices." + name);
@@ -40,6 +57,10 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
   if (device.reserved_bytes >= device.memory_bytes)
     map.fail("reserved", "must be less than the device's memory");
+  device.usable_memory_bytes = map.quantity_or("usable_memory", Dimension::bytes, device.memory_bytes, true);
+  if (device.usable_memory_bytes > device.memory_bytes || device.usable_memory_bytes <= device.reserved_bytes)
+    map.fail("usable_memory", "must be more than reserved and at most the device's memory");
+  read_chip(map, device);
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");

@@ -25,7 +25,15 @@ struct DeviceType {
   double launch_overhead_s = 0;     ///< per operation with work, before its kernel runs
   double reserved_bytes = 0;        ///< what a process has reserved of the memory before it allocates
   bool framework_reserves = false;  ///< a GPU of the catalogue without `reserved`: it is the framework's
+  /// Idle: a process holds the device and no kernel runs. Peak: what its board may draw (TDP).
   double idle_power_w = 0, peak_power_w = 0;
+  /// What the driver offers to processes of memory_bytes (nvidia-smi's total: ECC and its own part taken
+  /// off).
+  double usable_memory_bytes = 0;
+  std::string generation;                ///< one of generation_names(); "" where it is not told
+  int sms = 0;                           ///< streaming multiprocessors; a CPU's cores; 0 where not told
+  double clock_hz = 0;                   ///< at which the fp32 peak is stated (boost); 0 where not told
+  double l2_bytes = 0;                   ///< last-level cache; 0 where not told
   std::array<Efficiency, 4> efficiency;  ///< by Precision
   std::vector<std::pair<std::string, std::string>>
       sources;  ///< what a number is about (dotted key) -> where it is from
@@ -36,7 +44,7 @@ struct DeviceType {
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
 ///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
-///   sources: {key: text}
+///   usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources: {key: text}
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:
 ///   default: share of kinds that are not named (required); a KernelClass name: share of peak for
@@ -51,6 +59,9 @@ DeviceType read_device(const YamlNode& node, const std::string& name);
 
 /// A catalogue device. @throws InputError at `pos` for an unknown name, with a suggestion.
 DeviceType load_device(const std::string& name, const SourcePos& pos);
+
+/// What `generation` may be: of NVIDIA's GPUs in order of appearance, of mobile GPUs, of CPUs.
+const std::vector<std::string>& generation_names();
 
 /// Names of the catalogue's devices, sorted.
 std::vector<std::string> device_names();

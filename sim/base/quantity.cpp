@@ -30,6 +30,7 @@ std::span<const Unit> units_of(Dimension dimension) {
   static constexpr std::array power{Unit{"W", 1, true, false}, Unit{"mW", 1e-3, false, false}};
   static constexpr std::array price{Unit{"USD/h", 1, false, false}};
   static constexpr std::array fraction{Unit{"", 1, false, false}, Unit{"%", 0.01, false, false}};
+  static constexpr std::array frequency{Unit{"Hz", 1, true, false}};
   switch (dimension) {
     case Dimension::bytes:
       return bytes;
@@ -45,6 +46,8 @@ std::span<const Unit> units_of(Dimension dimension) {
       return price;
     case Dimension::fraction:
       return fraction;
+    case Dimension::frequency:
+      return frequency;
   }
   return {};
 }
@@ -101,6 +104,8 @@ std::string_view quantity_help(Dimension dimension) {
       return "a price such as 1.00USD/h";
     case Dimension::fraction:
       return "a fraction such as 0.9 or 90%";
+    case Dimension::frequency:
+      return "a clock such as 1380MHz";
   }
   return "a quantity";
 }

@@ -17,12 +17,13 @@ enum class Dimension {
   power,      ///< W          `300W`
   price,      ///< USD/h      `1.00USD/h`
   fraction,   ///< 1          `0.9` or `90%`
+  frequency,  ///< Hz         `1380MHz`
 };
 
 /// What a user may write for `dimension`, for error messages: "a size such as 25MiB or 100MB".
 std::string_view quantity_help(Dimension dimension);
 
-/// Parses a number with its unit into SI base units (bytes, bytes/s, s, FLOP/s, W, USD/h).
+/// Parses a number with its unit into SI base units (bytes, bytes/s, s, FLOP/s, W, USD/h, Hz).
 /// Negative, infinite and NaN values, missing and foreign units give nullopt and a reason in `why`.
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension, std::string& why);
 

@@ -57,6 +57,15 @@ std::string peaks_text(const DeviceType& device) {
   return fmt::format("{}", fmt::join(peaks, ", "));
 }
 
+std::string chip_text(const DeviceType& device) {
+  std::vector<std::string> parts;
+  if (!device.generation.empty()) parts.push_back(device.generation);
+  if (device.sms) parts.push_back(fmt::format("{} {}", device.sms, device.cpu ? "cores" : "SMs"));
+  if (device.clock_hz > 0) parts.push_back(fmt::format("{:.4g} MHz", device.clock_hz / 1e6));
+  if (device.l2_bytes > 0) parts.push_back("cache " + format_bytes(device.l2_bytes));
+  return parts.empty() ? "" : fmt::format("  chip              {}\n", fmt::join(parts, ", "));
+}
+
 std::string device_line(const std::string& name) {
   const DeviceType device = load_device(name, argument_pos("devices"));
   return fmt::format("{:>8}  {:>10}  {}", format_bytes(device.memory_bytes),
@@ -74,6 +83,7 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
         format_bandwidth(device.memory_bandwidth_Bps), format_time(device.launch_overhead_s),
         device.framework_reserves ? "by the framework" : format_bytes(device.reserved_bytes),
         device.idle_power_w, device.peak_power_w);
+    out << chip_text(device);
     for (const auto& [what, source] : device.sources)
       out << fmt::format("  source of {}: {}\n", what, source);
     return;
@@ -88,6 +98,11 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   json.end_object();
   json.field("memory_bytes", device.memory_bytes);
   json.field("memory_bandwidth_Bps", device.memory_bandwidth_Bps);
+  json.field("usable_memory_bytes", device.usable_memory_bytes);
+  json.field("generation", device.generation);
+  json.field("sms", static_cast<std::int64_t>(device.sms));
+  json.field("clock_hz", device.clock_hz);
+  json.field("l2_bytes", device.l2_bytes);
   json.field("launch_overhead_s", device.launch_overhead_s);
   json.key("reserved_bytes");
   device.framework_reserves ? json.null() : json.value(device.reserved_bytes);

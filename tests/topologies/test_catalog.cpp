@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <map>
 
 #include "sim/base/data_path.h"
 #include "tests/topologies/machines.h"
@@ -64,6 +66,58 @@ TEST_CASE("every number of the servers and clusters has a source, and every sour
         CHECK(citation.scalar.size() > 10);
       }
     }
+}
+
+TEST_CASE("every device of the catalogue tells its generation, and draws less when it idles") {
+  for (const std::string& name : device_names()) {
+    CAPTURE(name);
+    const DeviceType device = load_device(name, {});
+    CHECK(!device.generation.empty());
+    CHECK(device.clock_hz + device.sms > 0);
+    CHECK(device.idle_power_w > 0);
+    CHECK(device.idle_power_w < 0.5 * device.peak_power_w);
+    CHECK(device.usable_memory_bytes <= device.memory_bytes);
+    CHECK(device.usable_memory_bytes >= 0.92 * device.memory_bytes);
+  }
+}
+
+TEST_CASE("a device's fp32 peak is that of its multiprocessors at its clock") {
+  // fp32 multiply-adds a clock of a multiprocessor (of a core): CUDA C++ Programming Guide, table of
+  // arithmetic throughput by compute capability; for CPUs, vectors times units.
+  const std::map<std::string, std::vector<double>> lanes = {
+      {"kepler", {192}},        {"maxwell", {128}},    {"pascal", {64, 128}}, {"volta", {64}},
+      {"turing", {64}},         {"ampere", {64, 128}}, {"ada", {128}},        {"hopper", {128}},
+      {"blackwell", {128}},     {"haswell", {16}},     {"zen3", {16}},        {"zen4", {16}},
+      {"sapphire_rapids", {32}}};
+  int checked = 0;
+  for (const std::string& name : device_names()) {
+    CAPTURE(name);
+    const DeviceType device = load_device(name, {});
+    if (!device.sms || device.clock_hz <= 0 || !lanes.contains(device.generation)) continue;
+    const double found = device.peak_flops.at(Precision::fp32) / (2 * device.sms * device.clock_hz);
+    const std::vector<double>& allowed = lanes.at(device.generation);
+    CHECK_MESSAGE(
+        std::any_of(allowed.begin(), allowed.end(), [&](double n) { return std::abs(found / n - 1) < 0.03; }),
+        found << " multiply-adds a clock");
+    ++checked;
+  }
+  CHECK(checked > 55);
+}
+
+TEST_CASE("lower precision has no lower peak, and tensor cores of a GeForce add up in fp32 at half their rate") {
+  for (const std::string& name : device_names()) {
+    CAPTURE(name);
+    const DeviceType device = load_device(name, {});
+    const double fp32 = device.peak_flops.at(Precision::fp32);
+    for (const auto& [precision, flops] : device.peak_flops) CHECK(flops >= 0.999 * fp32);
+    if (device.runs(Precision::bf16))
+      CHECK(device.peak_flops.at(Precision::bf16) == device.peak_flops.at(Precision::fp16));
+    if (device.generation == "pascal" || device.generation == "volta") CHECK(device.runs(Precision::fp16));
+  }
+  const auto fp16 = [](const char* name) { return load_device(name, {}).peak_flops.at(Precision::fp16); };
+  // TU102 with all 72 and 68 multiprocessors: per multiprocessor and clock 512 and 1024 FLOPs (x 2 for both).
+  CHECK(fp16("rtx-2080-ti") / (68 * 1.545e9) == doctest::Approx(512).epsilon(0.01));
+  CHECK(fp16("titan-rtx") / (72 * 1.77e9) == doctest::Approx(1024).epsilon(0.01));
 }
 
 TEST_CASE("every server of the catalogue makes a machine of two nodes with a way between any two places") {

@@ -63,6 +63,22 @@ TEST_CASE("what an inline device may leave out is zero") {
   CHECK(d.peak_power_w == 0);
 }
 
+TEST_CASE("a device tells its chip and what the driver leaves of its memory") {
+  const DeviceType d =
+      device(with("generation: volta, sms: 80, clock: 1530MHz, l2: 6MiB, usable_memory: 16160MiB"));
+  CHECK(d.generation == "volta");
+  CHECK(d.sms == 80);
+  CHECK(d.clock_hz == doctest::Approx(1.53e9).epsilon(1e-15));
+  CHECK(d.l2_bytes == 6.0 * 1024 * 1024);
+  CHECK(d.usable_memory_bytes == 16160.0 * 1024 * 1024);
+  CHECK(device(with("sms: 1")).usable_memory_bytes == 16.0 * 1024 * 1024 * 1024);
+  CHECK(error_in(with("generation: vulta")).find("unknown value 'vulta'") !=
+        std::string::npos);
+  CHECK(error_in(with("clock: 1530")).find("lacks its unit; write a clock such as 1380MHz") !=
+        std::string::npos);
+  CHECK(error_in(with("usable_memory: 17GiB")).find("at most the device's memory") != std::string::npos);
+}
+
 TEST_CASE("efficiency 1.0 is the neutral one for every precision") {
   const DeviceType d =
       device("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}");
@@ -141,9 +157,10 @@ TEST_CASE("a device without efficiency is an error, not a guess") {
 
 TEST_CASE("wrong devices are refused with their place and the remedy") {
   CHECK(error_in(with("memroy: 1GiB")) ==
-        "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: efficiency, "
-        "idle_power, "
-        "kind, launch_overhead, memory, memory_bandwidth, peak, peak_power, reserved, sources, title");
+        "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: clock, "
+        "efficiency, "
+        "generation, idle_power, kind, l2, launch_overhead, memory, memory_bandwidth, peak, peak_power, "
+        "reserved, sms, sources, title, usable_memory");
   CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: [1]}") ==
         "lab.yaml:1:80: devices.mine.efficiency: expected a number such as 0.7 or a mapping of shares, found "
         "a list");
@@ -202,6 +219,39 @@ TEST_CASE("the catalogue has every device it promises") {
                            "gtx-1080-ti",
                            "rtx-2080-ti",
                            "rtx-3090",
+                           "v100-pcie-32gb",
+                           "v100-sxm3-32gb",
+                           "m60",
+                           "gtx-1060",
+                           "gtx-1070",
+                           "rtx-2080",
+                           "titan-rtx",
+                           "quadro-rtx-5000",
+                           "quadro-rtx-6000",
+                           "quadro-rtx-8000",
+                           "rtx-3070",
+                           "rtx-3080",
+                           "rtx-4090",
+                           "rtx-a4000",
+                           "rtx-a5000",
+                           "rtx-a6000",
+                           "rtx-6000-ada",
+                           "a30",
+                           "a40",
+                           "a10g",
+                           "l40",
+                           "l40s",
+                           "a100-pcie-80gb",
+                           "h100-pcie-80gb",
+                           "h100-nvl-94gb",
+                           "gh200-96gb",
+                           "b200-sxm-180gb",
+                           "jetson-tx2",
+                           "jetson-xavier",
+                           "jetson-orin",
+                           "epyc-7763",
+                           "epyc-9654",
+                           "xeon-platinum-8480",
                            "xeon-e5-2630-v3-dual"}) {
     CAPTURE(name);
     CHECK(std::binary_search(names.begin(), names.end(), name));
