@@ -24,7 +24,7 @@ TEST_CASE("convergence: the table's own points, and straight in the logarithm of
   CHECK(*table.samples == 1281167);
 }
 
-TEST_CASE("convergence: outside the table nothing, unless told to extrapolate; then continuous and growing") {
+TEST_CASE("convergence: outside the table nothing, unless told to extrapolate, then continuous and growing") {
   const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
   CHECK_FALSE(table.at(1631, false));
   CHECK_FALSE(table.at(67841, false));

@@ -75,9 +75,9 @@ PlanAnswer answer_of(const PlanSpec& spec, bool exhaustive, std::size_t jobs = 2
 
 }  // namespace
 
-TEST_CASE("planner: with bounds the same answer as with every candidate simulated, on 8 random spaces") {
+TEST_CASE("planner: with bounds the same answer as with every candidate simulated, on 6 random spaces") {
   std::int64_t with_bounds = 0, exhaustive = 0, chosen = 0;
-  for (unsigned seed = 1; seed <= 8; ++seed) {
+  for (unsigned seed = 1; seed <= 6; ++seed) {
     const std::string objective = all_objectives[seed % all_objectives.size()];
     const Space space = random_space(seed, objective);
     CAPTURE(seed);
@@ -98,7 +98,7 @@ TEST_CASE("planner: with bounds the same answer as with every candidate simulate
     chosen += quick.choice.has_value();
   }
   CHECK(with_bounds < exhaustive);
-  CHECK(chosen >= 4);
+  CHECK(chosen >= 3);
 }
 
 TEST_CASE("planner: the choice is the least of all that keep the constraints, by a loop over all of them") {
@@ -145,7 +145,7 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
   }
 }
 
-TEST_CASE("planner: cost is price x hosts x time, to the cent; no constraint is broken") {
+TEST_CASE("planner: cost is price x hosts x time to the cent, and no constraint is broken") {
   const PlanSpec spec = plans::spec_of("{epochs: 30}",
                                        "{constraints: {deadline: 900s, max_devices: 16, max_global_batch: "
                                        "2048}, servers: ['aws-p3.*', 'aws-g4dn.*'], "
