@@ -82,6 +82,7 @@ struct CommandLine {
     sub->add_flag("--json", run.json, "print results.json only; write a folder only with --out or --trace");
     add_jobs(sub, run.jobs);
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
+    sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
     sub->callback([this] { command = [this] { return run_command(run); }; });
   }

@@ -8,6 +8,7 @@
 #include "sim/cli/commands.h"
 #include "sim/planning/answer.h"
 #include "sim/results/write_csv.h"
+#include "sim/results/write_explain.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_report.h"
 #include "sim/results/write_table.h"
@@ -92,7 +93,7 @@ Exit run_command(const RunArguments& arguments) {
   if (to_folder) OutputFolder::check(path);
 
   const std::optional<JobStudy> study = study_of(experiment);
-  SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, Progress()});
+  SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, arguments.explain, Progress()});
   warn(experiment);
   if (outcome.runs.empty()) return report(outcome.failures);
   Results results{experiment.name(), {}, {}};
@@ -105,7 +106,7 @@ Exit run_command(const RunArguments& arguments) {
     if (arguments.json)
       write_json(results, out);
     else
-      out << table(results) << files_text(path, arguments.trace);
+      out << table(results) << explanation(results) << files_text(path, arguments.trace);
   });
   if (!outcome.failures.empty()) return report(outcome.failures);
   const bool fits =

@@ -18,7 +18,7 @@ struct RunArguments {
   std::string file;
   std::vector<std::string> settings;  ///< --set
   std::string out;                    ///< "": runs/EXPERIMENT
-  bool json = false, trace = false, require_fit = false;
+  bool json = false, trace = false, require_fit = false, explain = false;
   std::size_t jobs = 1;
 };
 

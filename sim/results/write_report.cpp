@@ -29,7 +29,7 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
       << escaped(results.experiment) << " - convoy</title>\n<style>" << report_style()
       << "</style>\n</head>\n<body><main>\n";
   for (const auto section :
-       {headline, scaling_section, cost_section, runs_table, time_section, memory_section, elastic_section,
+       {headline, scaling_section, cost_section, runs_table, time_section, explain_section, memory_section, elastic_section,
         pipeline_section, partition_section, search_section, layout_section, schedule_section})
     out << section(context);
   out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);

@@ -159,6 +159,13 @@ constexpr auto layout_fields = [](auto& archive, auto& group) {
     archive.number(*number);
 };
 
+constexpr auto counterfactual_fields = [](auto& archive, auto& counterfactual) {
+  archive.text(counterfactual.change);
+  archive.number(counterfactual.step_time_s);
+  archive.number(counterfactual.gain_s);
+  archive.number(counterfactual.gain_usd_per_epoch);
+};
+
 constexpr auto run_fields = [](auto& archive, auto& run) {
   for (auto* text :
        {&run.id, &run.model, &run.cluster, &run.strategy, &run.servers, &run.device_type, &run.network_model})
@@ -183,6 +190,7 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.maybe(run.partition, partition_fields);
   archive.maybe(run.search, search_fields);
   archive.list(run.layouts, layout_fields);
+  archive.list(run.counterfactuals, counterfactual_fields);
 };
 
 constexpr auto span_fields = [](auto& archive, auto& span) {
