@@ -98,6 +98,7 @@ struct CommandLine {
     sub->add_option("FILE", plan.file, "experiment with goal and plan (YAML)")->required();
     add_settings(sub, plan.settings);
     sub->add_option("--out", plan.out, "folder for the plan (default: runs/EXPERIMENT)");
+    sub->add_option("--prices", plan.prices, "price table (CSV as topologies/catalog/prices.csv, or SkyPilot's vms.csv)");
     sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
     sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
     add_jobs(sub, plan.jobs);

@@ -27,7 +27,7 @@ void show_progress(const std::string& what, std::size_t done, std::size_t all) {
 
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
-  const PlanSpec spec = read_plan(experiment);
+  const PlanSpec spec = read_plan(experiment, arguments.prices);
   const std::string path = arguments.out.empty() ? "runs/" + experiment.name() : arguments.out;
   const bool to_folder = !arguments.json || !arguments.out.empty();
   if (to_folder) OutputFolder::check(path);

@@ -31,7 +31,8 @@ struct CheckArguments {
 struct PlanArguments {
   std::string file;
   std::vector<std::string> settings;
-  std::string out;  ///< "": runs/EXPERIMENT
+  std::string out;     ///< "": runs/EXPERIMENT
+  std::string prices;  ///< a price table; "": the program's own
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
 };

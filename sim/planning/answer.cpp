@@ -193,12 +193,18 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.devices = setup.devices;
   result.market = candidate.market;
   result.region = candidate.region;
+  result.prices = candidate.prices;
+  for (const Price& price : candidate.prices)
+    if (const std::string doubt = planner.trials().spec().prices().doubt(price); !doubt.empty())
+      result.doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   result.precision = setup.precision;
   result.batch_per_device = setup.batch_per_device;
   result.global_batch = setup.global_batch;
   result.strategy = setup.strategy;
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;
+  if (candidate.market == Market::spot)
+    result.doubts.emplace_back("spot machines are taken away when others pay more: these figures count no interruption");
   result.figures = planner.figures(c, scenario);
   result.usd_per_h = planner.ledger().usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;

@@ -64,17 +64,33 @@ std::vector<std::int64_t> common_batches(const Order& order, Precision precision
   return common;
 }
 
+/// What an hour of a server costs: by the price table, else what its own description says.
+std::optional<Price> price_of(const std::string& name, const PlanSpec& spec, const ServerTable& servers, Market market,
+                              const std::string& region) {
+  if (std::optional<Price> price = spec.prices().find(name, market, region)) return price;
+  const HostType& host = servers.at(name).host;
+  const bool own = host.price_origin.empty() && host.price_usd_per_h > 0;
+  if (!own || market != Market::on_demand || !region.empty()) return std::nullopt;
+  Price price;
+  price.server = name;
+  price.usd_per_hour = host.price_usd_per_h;
+  price.source = "the server's description";
+  return price;
+}
+
 /// Markets and regions, with the prices there; for a setup that is still to be named.
 std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const ServerTable& servers) {
   std::vector<Candidate> offers;
   const std::vector<std::string> regions = spec.regions.empty() ? std::vector<std::string>{""} : spec.regions;
-  for (const std::string& market : spec.markets)
+  for (const Market market : spec.markets)
     for (const std::string& region : regions) {
       Candidate offer{0, market, region, {}};
-      for (const auto& [name, count] : order)
-        if (const double price = servers.at(name).host.price_usd_per_h;
-            price > 0 && market == "on_demand" && region.empty())
-          offer.prices.push_back(price);
+      for (const auto& [name, count] : order) {
+        const std::optional<Price> price = price_of(name, spec, servers, market, offer.region);
+        if (!price) break;
+        if (offer.region.empty()) offer.region = price->region;  // all of an order in one
+        offer.prices.push_back(*price);
+      }
       if (offer.prices.size() < order.size()) offer.prices.clear();
       offers.push_back(std::move(offer));
     }

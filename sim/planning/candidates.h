@@ -32,8 +32,9 @@ struct Setup {
 /// A setup rented somewhere. Those of one setup differ in price and, with spot, in time.
 struct Candidate {
   std::size_t setup = 0;
-  std::string market, region;  ///< region "": the price list does not say
-  std::vector<double> prices;  ///< USD an hour of one server of each kind of the order; empty where not known
+  Market market = Market::on_demand;
+  std::string region;         ///< "": the user's own price, that is of no region; or no price at all
+  std::vector<Price> prices;  ///< of a server of each kind of the order; empty where not known
 };
 
 /// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes,

@@ -48,7 +48,7 @@ double Ledger::usd_per_h(std::size_t c, const Scenario& scenario) const {
   for (std::size_t kind = 0; kind < order.size(); ++kind) {
     const auto& [name, count] = order[kind];
     const auto changed = scenario.price_factor.find(name);
-    sum += candidate.prices[kind] * static_cast<double>(count) *
+    sum += candidate.prices[kind].usd_per_hour * static_cast<double>(count) *
            (changed == scenario.price_factor.end() ? 1 : changed->second);
   }
   return sum;

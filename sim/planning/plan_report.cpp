@@ -38,14 +38,16 @@ std::string order_section(const PlanAnswer& answer) {
   }
   const CandidateResultOfPlan& choice = *answer.choice;
   std::string out = "<div class=\"cards\">\n";
-  out += html_card("machines", text_of(choice.order), "", choice.market == "spot" ? "on the spot market" : "on demand");
+  out += html_card("machines", text_of(choice.order), "", choice.market == Market::spot ? "on the spot market" : "on demand");
   out += html_card("time", hours_text(choice.figures.time_s), "",
                    fmt::format("{} to {}", hours_text(choice.time_interval.first), hours_text(choice.time_interval.second)));
   out += html_card("cost", usd_text(choice.figures.cost_usd), "", interval_text(choice));
   out += html_card("energy", kwh_text(choice), "kWh",
                    choice.figures.carbon_kg > 0 ? fmt::format("{} kg CO2", number_text(choice.figures.carbon_kg)) : "");
   out += "</div>\n";
-  return out + html_paragraph(fmt::format("{}; {}.", training_text(choice), choice.bottleneck));
+  out += html_paragraph(fmt::format("{}; {}.", training_text(choice), choice.bottleneck));
+  for (const std::string& price : price_texts(choice)) out += html_paragraph(price, "small");
+  return out;
 }
 
 /// Time over cost: a series a kind of server, the front joined behind them.

@@ -175,7 +175,7 @@ std::string_view to_string(PlanObjective objective) {
   return objectives[static_cast<std::size_t>(objective)];
 }
 
-PlanSpec read_plan(const Experiment& experiment) {
+PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");
   tree.find("experiment");
   if (experiment.swept())
@@ -185,6 +185,7 @@ PlanSpec read_plan(const Experiment& experiment) {
       tree.fail(key, fmt::format("a plan chooses it; write plan.{} instead",
                                  key == std::string_view("cluster") ? "servers" : "strategies"));
   PlanSpec spec;
+  if (!prices.empty()) spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices));
   spec.name = experiment.name();
   spec.model = tree.node("model");
   YamlMap map = tree.map("plan");
@@ -205,11 +206,11 @@ PlanSpec read_plan(const Experiment& experiment) {
     for (const std::size_t p : choices(map, "precision", precision_names))
       spec.precisions.push_back(static_cast<Precision>(p));
   }
-  spec.markets = {"on_demand"};
+  spec.markets = {Market::on_demand};
   if (map.find("market")) {
     spec.markets.clear();
-    const std::vector<std::string> markets{"on_demand", "spot"};
-    for (const std::size_t m : choices(map, "market", markets)) spec.markets.push_back(markets[m]);
+    for (const std::size_t m : choices(map, "market", {"on_demand", "spot"}))  // the enumeration's order
+      spec.markets.push_back(static_cast<Market>(m));
   }
   if (map.find("region")) spec.regions = texts(map, "region");
   if (map.find("strategies"))

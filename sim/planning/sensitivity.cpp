@@ -80,7 +80,7 @@ class Sensitivity {
         "price", server, price, at(*factor));
   }
 
-  /// Of the choice's market and region.
+  /// In the choice's market, where the server was looked at.
   double price_of(const std::string& server) const {
     const CandidateSpace& space = planner_.trials().space();
     const Candidate& chosen = space.candidates[choice_];
@@ -89,7 +89,7 @@ class Sensitivity {
         continue;
       const Order& order = space.setups[candidate.setup].order;
       for (std::size_t kind = 0; kind < order.size(); ++kind)
-        if (order[kind].first == server) return candidate.prices[kind];
+        if (order[kind].first == server) return candidate.prices[kind].usd_per_hour;
     }
     return 0;
   }

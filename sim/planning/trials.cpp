@@ -116,7 +116,8 @@ void Trials::read_servers() {
                      [&](const std::string& provider) { return name.starts_with(provider + "-"); }))
       continue;
     ServerSpec server = load_server(name, spec_.goal.pos());
-    if (spec_.all_servers && server.host.price_usd_per_h <= 0) continue;
+    const auto priced = [&](Market market) { return spec_.prices().find(name, market).has_value(); };
+    if (spec_.all_servers && std::none_of(spec_.markets.begin(), spec_.markets.end(), priced)) continue;
     servers_.emplace(name, std::move(server));
   }
   if (servers_.empty())

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,13 +16,17 @@ namespace convoy {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view mark = "\"schema\": \"convoy.results/";
+/// Files that tell a folder of results, and what they begin with.
+constexpr std::array<std::pair<const char*, std::string_view>, 2> marks{
+    {{"results.json", "\"schema\": \"convoy.results/"}, {"plan.json", "\"schema\": \"convoy.plan/"}}};
 
 bool is_result_folder(const fs::path& path) {
-  std::ifstream in(path / "results.json");
-  std::string start(200, '\0');
-  in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return start.find(mark) != std::string::npos;
+  return std::any_of(marks.begin(), marks.end(), [&](const auto& mark) {
+    std::ifstream in(path / mark.first);
+    std::string start(200, '\0');
+    in.read(start.data(), static_cast<std::streamsize>(start.size()));
+    return start.find(mark.second) != std::string::npos;
+  });
 }
 
 std::string reason() { return errno ? std::strerror(errno) : "unknown error"; }

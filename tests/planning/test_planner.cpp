@@ -122,7 +122,7 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
       const double time_s = epochs * 100000 / images_per_s + spec.goal.beside_s(epochs);
       double usd = 0;
       for (std::size_t k = 0; k < setup.order.size(); ++k)
-        usd += candidate.prices[k] * static_cast<double>(setup.order[k].second) * time_s / 3600;
+        usd += candidate.prices[k].usd_per_hour * static_cast<double>(setup.order[k].second) * time_s / 3600;
       const PlanConstraints& limits = spec.constraints;
       if (limits.deadline_s && time_s > *limits.deadline_s) continue;
       if (limits.budget_usd && usd > *limits.budget_usd) continue;
