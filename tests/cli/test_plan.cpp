@@ -67,3 +67,45 @@ TEST_CASE("plan: check counts its candidates, run says where to go, wrong files 
             "epochs for global batches of 1632 to 67840; those of all candidates, 8 to 256, lie outside") !=
         std::string::npos);
 }
+
+TEST_CASE("plan: prices of the user's own, from a table with SkyPilot's header") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  place.file("vms.csv",
+             "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n"
+             "p3.2xlarge,V100,1,8,61,,300.0,90.0,us-east-1,us-east-1a\n"
+             "p3.16xlarge,V100,8,64,488,,24.48,7.0,us-east-1,us-east-1a\n");
+  const Finished json = place.convoy({"plan", "plan.yaml", "--json", "--prices", "vms.csv"});
+  CAPTURE(json.err);
+  REQUIRE(json.exit_code == 0);
+  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  CHECK(plan["choice"]["servers"] == nlohmann::json{{"aws-p3.16xlarge", 1}});
+  CHECK(plan["choice"]["usd_per_h"] == 24.48);
+  CHECK(plan["choice"]["region"] == "us-east-1");
+  const nlohmann::json spot = nlohmann::json::parse(
+      place.convoy({"plan", "plan.yaml", "--json", "--prices", "vms.csv", "--set", "plan.market=[on_demand, spot]"}).out);
+  CHECK(spot["choice"]["market"] == "spot");
+  CHECK(spot["choice"]["usd_per_h"] == 7.0);
+  CHECK_FALSE(spot["choice"]["doubts"].empty());
+}
+
+TEST_CASE("plan: written twice into the same folder; the report has the front") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  REQUIRE(place.convoy({"plan", "plan.yaml", "--out", "o"}).exit_code == 0);
+  const std::string report = place.read("o/report.html");
+  CHECK(report.find("<svg") != std::string::npos);
+  CHECK(report.find("What would change it") != std::string::npos);
+  CHECK(place.convoy({"plan", "plan.yaml", "--out", "o"}).exit_code == 0);
+  CHECK(place.read("o/report.html") == report);
+}
+
+TEST_CASE("calibrate: a noise scale from a table of batches and epochs") {
+  const Workplace place;
+  place.file("runs.csv", "batch,epochs\n1000,40\n3000,60\n7000,100\n");  // 30 (1 + B / 3000)
+  const Finished fit = place.convoy({"calibrate", "runs.csv"});
+  CHECK(fit.exit_code == 0);
+  CHECK(fit.out == "goal: {noise_scale: 3000, epochs: 30}\n");
+  place.file("falls.csv", "batch,epochs\n1000,40\n3000,30\n");
+  CHECK(place.convoy({"calibrate", "falls.csv"}).exit_code == 2);
+}
