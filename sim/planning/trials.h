@@ -32,7 +32,8 @@ struct Trial {
 struct SoloStep {
   double step_s = 0, update_s = 0;  ///< no step is shorter; what the update alone takes
   double device_energy_j = 0, host_power_w = 0;
-  double peak_memory_bytes = 0, device_memory_bytes = 0;
+  double peak_memory_bytes = 0;
+  bool fits = false;
   bool runs = false;    ///< the device knows the precision
   std::string message;  ///< why it does not run
 };
