@@ -12,7 +12,6 @@
 #include "sim/planning/write_plan.h"
 #include "sim/results/report/html.h"
 #include "sim/results/report/style.h"
-#include "sim/results/report/svg.h"
 #include "sim/results/report/xy_chart.h"
 #include "sim/results/text.h"
 
@@ -116,11 +115,11 @@ std::string tables(const PlanAnswer& answer) {
 
 }  // namespace
 
-void write_report(const PlanAnswer& answer, std::ostream& out) {
+void write_report(const PlanAnswer& answer, std::ostream& out) {  // an experiment's name needs no escaping (experiment.cpp)
   out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
-      << escaped(answer.name) << " - convoy</title>\n<style>" << report_style() << "</style>\n</head>\n<body><main>\n<h1>"
-      << escaped(answer.name) << "</h1>\n"
+      << answer.name << " - convoy</title>\n<style>" << report_style() << "</style>\n</head>\n<body><main>\n<h1>"
+      << answer.name << "</h1>\n"
       << html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer))) << order_section(answer)
       << front_section(answer) << tables(answer) << html_paragraph(effort_text(answer), "small")
       << html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,
