@@ -27,7 +27,6 @@ void complain(const std::string& message) {
   fmt::print(stderr, "{}\n", line);
 }
 
-
 /// The sub-commands and their arguments; `command` is what the command line chose.
 struct CommandLine {
   CLI::App app{"Simulates distributed training of convolutional networks.", "convoy"};
@@ -115,6 +114,9 @@ struct CommandLine {
         ->check(CLI::Range(1, 1'000'000))
         ->needs(device);
     sub->add_option("--precision", show.precision, "fp32 (default), tf32, fp16 or bf16")->needs(device);
+    sub->add_option("--optimizer", show.optimizer,
+                    "momentum (default), sgd or adam: its update is a part of the time")
+        ->needs(device);
     sub->callback([this] { command = [this] { return show_command(show); }; });
   }
   void add_calibrate() {
@@ -136,7 +138,8 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
   }
   void add_report() {
-    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    CLI::App* sub =
+        app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
     sub->add_option("DIR", report.folder, "folder of the run")->required();
     sub->callback([this] { command = [this] { return report_command(report); }; });
   }

@@ -43,6 +43,7 @@ struct ShowArguments {
   bool json = false, dot = false;
   std::string device;  ///< of one model's times; "": none
   std::string precision = "fp32";
+  std::string optimizer = "momentum";
   std::int64_t batch = 32;
 };
 
