@@ -28,7 +28,8 @@ constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
                              Entry{"transports", [] { return reproduce_transports(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines},
-                             Entry{"memory", [] { return reproduce_memory(all_cores()); }}};
+                             Entry{"memory", [] { return reproduce_memory(all_cores()); }},
+                             Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }}};
 
 void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
   const auto optional = [&](const char* key, const std::optional<double>& value) {

@@ -90,6 +90,14 @@ struct SearchSummary {
   std::vector<CandidateResult> ranking;  ///< best first
 };
 
+/// The same run with one thing changed (`--explain`).
+struct Counterfactual {
+  std::string change;      ///< "all links twice as fast"
+  double step_time_s = 0;  ///< then
+  double gain_s = 0;       ///< of as many images as the run's step has; below 0: it would be slower
+  std::optional<double> gain_usd_per_epoch = {};  ///< where dataset and prices are known
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -122,6 +130,7 @@ struct RunResult {
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
   std::optional<SearchSummary> search;        ///< where the strategy was searched for
   std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
+  std::vector<Counterfactual> counterfactuals;  ///< where they were asked for
 };
 
 struct Manifest {

@@ -120,6 +120,13 @@ inline constexpr auto layout_fields = [](auto& archive, auto& group) {
   archive.field("gradient_bytes", group.gradient_bytes);
 };
 
+inline constexpr auto counterfactual_fields = [](auto& archive, auto& counterfactual) {
+  archive.field("change", counterfactual.change);
+  archive.field("step_time_s", counterfactual.step_time_s);
+  archive.field("gain_s", counterfactual.gain_s);
+  archive.nullable("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
+};
+
 /// A run without its place in a sweep.
 inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("model", run.model);
@@ -153,6 +160,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.optional("partition", run.partition, partition_fields);
   archive.optional_block("auto", run.search, search_fields);
   archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
+  archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals, counterfactual_fields);
 };
 
 inline constexpr auto run_fields = [](auto& archive, auto& run) {

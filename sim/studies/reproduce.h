@@ -72,4 +72,8 @@ Reproduction reproduce_pipelines();
 /// Peak memory of one device in training (results/published/memory.yaml). @param jobs processes at a time
 Reproduction reproduce_memory(std::size_t jobs);
 
+/// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as submitted and by
+/// those of the goal's table: epochs x images / predicted throughput, nothing beside training. @param jobs processes at a time
+Reproduction reproduce_mlperf(std::size_t jobs);
+
 }  // namespace convoy
