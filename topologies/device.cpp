@@ -7,6 +7,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
@@ -64,6 +65,11 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
+  if (map.find("power_limit")) {
+    const double limit_w = map.quantity("power_limit", Dimension::power, true);
+    if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
+    limit_power(device, limit_w);
+  }
   if (const YamlNode* texts = map.find("sources")) {
     YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));

@@ -24,11 +24,11 @@ struct Entry {
 
 constexpr const char* layers = "layers";
 
-
 constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines},
-                             Entry{"memory", [] { return reproduce_memory(all_cores()); }}};
+                             Entry{"memory", [] { return reproduce_memory(all_cores()); }},
+                             Entry{"energy", [] { return reproduce_energy(all_cores()); }}};
 
 void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
   const auto optional = [&](const char* key, const std::optional<double>& value) {

@@ -46,6 +46,7 @@ constexpr Column columns[] = {
     {"comm_bytes", [](const RunResult& r) { return cell(r.comm_bytes); }},
     {"load_imbalance", [](const RunResult& r) { return cell(r.load_imbalance); }},
     {"peak_memory_bytes", [](const RunResult& r) { return cell(r.peak_memory_bytes); }},
+    {"process_memory_bytes", [](const RunResult& r) { return cell(r.process_memory_bytes); }},
     {"fits", [](const RunResult& r) { return std::string(r.fits ? "true" : "false"); }},
     {"bottleneck_kind", [](const RunResult& r) { return cell(r.bottleneck.kind); }},
     {"bottleneck_name", [](const RunResult& r) { return cell(r.bottleneck.name); }},

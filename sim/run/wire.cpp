@@ -166,7 +166,7 @@ constexpr auto run_fields = [](auto& archive, auto& run) {
   archive.number(run.devices);
   for (auto* number : {&run.global_batch, &run.step_time_s, &run.throughput_images_per_s, &run.energy_j,
                        &run.compute_s, &run.exposed_comm_s, &run.idle_s, &run.comm_bytes, &run.load_imbalance,
-                       &run.peak_memory_bytes, &run.device_memory_bytes})
+                       &run.peak_memory_bytes, &run.process_memory_bytes, &run.device_memory_bytes})
     archive.number(*number);
   archive.number(run.epoch_time_s);
   archive.number(run.cost_usd_per_epoch);
@@ -220,7 +220,7 @@ constexpr auto output_fields = [](auto& archive, auto& output) {
 constexpr auto assessment_fields = [](auto& archive, auto& assessment) {
   for (auto* text : {&assessment.label, &assessment.bound_text, &assessment.fullest}) archive.text(*text);
   for (auto* number : {&assessment.images, &assessment.step_bound_s, &assessment.energy_bound_j,
-                       &assessment.peak_bytes, &assessment.fullest_size_bytes})
+                       &assessment.peak_bytes, &assessment.process_bytes, &assessment.fullest_size_bytes})
     archive.number(*number);
   archive.number(assessment.price_usd_per_h);
   archive.number(assessment.samples);

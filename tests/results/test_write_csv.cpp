@@ -21,10 +21,11 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
         "cluster.nodes,strategy,id,model,cluster,strategy,devices,global_batch,step_time_s,throughput_images_"
         "per_s,"
         "epoch_time_s,cost_usd_per_epoch,energy_j,compute_s,exposed_comm_s,idle_s,comm_bytes,load_imbalance,"
-        "peak_memory_bytes,fits,bottleneck_kind,bottleneck_name,bottleneck_utilization,scaling_efficiency\n"
+        "peak_memory_bytes,process_memory_bytes,fits,bottleneck_kind,bottleneck_name,bottleneck_utilization,"
+        "scaling_efficiency\n"
         "1,\"{kind: single, n: 1}\",1,toy,lab,ring "
-        "all-reduce,1,10,1,10,,,0.1,1,0,0,0,1,1048576,true,compute,n0,1,1\n"
+        "all-reduce,1,10,1,10,,,0.1,1,0,0,0,1,1048576,1572864,true,compute,n0,1,1\n"
         "2,\"{kind: single, n: 1}\",2,toy,\"a \"\"lab\"\"\",ring "
-        "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,1,1048576,"
+        "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,1,1048576,1572864,"
         "false,compute,n0,1,0.8\n");
 }
