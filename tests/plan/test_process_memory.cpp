@@ -115,7 +115,7 @@ TEST_CASE("process memory: collectives bring NCCL's buffers and the buckets") {
   collective.kind = Task::Kind::collective;
   role.program.push_back(collective);
   CHECK(process_memory(role, card(), with(Framework::pytorch)).bytes - alone ==
-        doctest::Approx((190 + 100) * mib));
+        doctest::Approx((200 + 100) * mib));
 }
 
 TEST_CASE("process memory: a device that names its own reserve has none but the ledger's peak") {
