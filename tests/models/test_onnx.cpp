@@ -119,7 +119,8 @@ TEST_CASE("batch normalization that an export folded into convolutions is put ba
       const OnnxWriter onnx = exported(zoo, -1, false, folding);
       const Model restored = import(onnx);
       // torchvision's VGG keeps biases before normalization, which adds them again: no export shows that.
-      CHECK((std::string_view(name) == "vgg16_bn" ? text(zoo) == text(restored) : same(zoo, restored)));
+      CHECK((std::string_view(name) == "vgg16_bn" ? text(import(exported(zoo, -1, false))) == text(restored)
+                                                  : same(zoo, restored)));
       REQUIRE(restored.warnings.size() == 1);
       CHECK(restored.warnings[0].find("folded batch normalization into") != std::string::npos);
       const Model kept = import(onnx, {.input = {}, .cross_entropy_loss = true, .restore_batch_norm = false});
