@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+#include "sim/collectives/table.h"
+#include "sim/lowering/jitter.h"
 #include "strategies/data_parallel/data_parallel.h"
 #include "strategies/elastic/elastic.h"
 #include "strategies/filter_parallel/filter_parallel.h"
@@ -37,7 +39,7 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"bucket", "25MiB | a size",
          "gradients sent as one message; without overlap all of them, unless given or with zero: 2 | 3 "
          "(not with sharding: tensor)"},
-        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all_reduce: the algorithm"},
+        {"algorithm", all_reduce_algorithm_choices(), "all_reduce: the algorithm"},
         {"rings", "mesh | in_order",
          "all_reduce: rings along NVLink cables, several where there are (NCCL 2), or "
          "one in the devices' order (NCCL 1)"},
@@ -99,7 +101,7 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"scheme", "a | b | c",
          "layers behind those split by images: all images at once, a device's at a time, or a part of each "
          "device's at a time"},
-        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduces"},
+        {"algorithm", all_reduce_algorithm_choices(), "all-reduces"},
         {"rings", "mesh | in_order", "rings along NVLink cables, or one in the devices' order"},
         {"bucket", "25MiB | a size",
          "gradients sent as one message; without overlap all of them, unless given"},
@@ -153,7 +155,9 @@ const std::vector<StrategyEntry>& strategy_registry() {
          "not for the last micro-batch, which goes back at once"},
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
-        {"algorithm", "ring | tree | halving_doubling | hierarchical | auto", "all-reduce over replicas"}},
+        {"algorithm", all_reduce_algorithm_choices(), "all-reduce over replicas"},
+        {"fidelity", "auto | chunk | fluid",
+         "all-reduces: every message, or one flow an edge; auto chooses"}},
        &read_pipeline,
        "[{schedule: [1f1b, gpipe], micro_batches: [4, 8, 16, 32], replicas: [1, 2, 4]}, "
        "{micro_batches: [8, 32], stages: [2, 4]}, "
@@ -169,6 +173,12 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"budget", "all | a number", "simulations at most; the others stay unknown"}},
        &read_auto}};
   return table;
+}
+
+Plan Strategy::plan(const StrategyInput& input) const {
+  Plan plan = steady_plan(input);
+  wait_for_the_last(plan, input.machine, input.cost);
+  return plan;
 }
 
 std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {

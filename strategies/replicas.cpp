@@ -8,8 +8,6 @@
 #include <map>
 #include <numeric>
 
-#include "sim/lowering/jitter.h"
-
 namespace convoy {
 namespace {
 
@@ -100,8 +98,7 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
   return static_cast<double>(replicas.images / micro_batches);
 }
 
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state,
-                  std::size_t replica_count) {
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state) {
   const DeviceType& type = input.machine.device_types[replicas.device_type];
   Role role;
   role.name = fmt::format("worker on {} with {} images", type.name, replicas.images);
@@ -110,7 +107,6 @@ Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool
   role.resident_bytes = input.graph.resident_bytes();
   if (!keeps_optimizer_state) role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)] = 0;
   role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
-  role.slowdown = synchronous_slowdown(input.machine.step_jitter, replica_count);
   return role;
 }
 

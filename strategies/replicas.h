@@ -37,9 +37,6 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
 /// The role of a replica class without its program: members, streams "compute" and "communication", resident
 /// memory.
 /// @param keeps_optimizer_state false where a parameter server keeps it.
-/// @param replica_count how many replicas wait for each other in a step: Machine::step_jitter slows them
-/// down.
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state,
-                  std::size_t replica_count);
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state);
 
 }  // namespace convoy

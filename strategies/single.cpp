@@ -20,7 +20,7 @@ class Single : public Strategy {
 
   std::string_view refuses_recomputation() const override { return {}; }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device;
     if (batch % micro_batches_ != 0)
       throw InputError(input.batch.pos,
@@ -38,7 +38,7 @@ class Single : public Strategy {
 Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t micro_batches) {
   Plan plan;
   plan.images = static_cast<double>(batch);
-  Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true, 1);
+  Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true);
   const ForwardBackward compute =
       add_forward_backward(role, input.graph, static_cast<double>(batch / micro_batches), micro_batches, {});
   add_update(role, input.graph, {compute.last});

@@ -53,14 +53,19 @@ class Strategy {
   virtual std::string_view refuses_recomputation() const {
     return "its devices do not run the whole training graph";
   }
+  /// The plan of a step, with what devices wait for each other by chance (sim/lowering/jitter.h).
   /// @throws InputError where the strategy cannot run on this machine or batch.
-  virtual Plan plan(const StrategyInput& input) const = 0;
+  Plan plan(const StrategyInput& input) const;
   /// The phases of a run whose devices change as it goes; plan() is then that of the last. Empty: the whole
   /// run is steps of plan(). @throws InputError as plan()
   virtual std::vector<RunPhase> phases(const StrategyInput& input) const {
     (void)input;
     return {};
   }
+
+ private:
+  /// The same of devices that take equally long for every step. @throws InputError as plan()
+  virtual Plan steady_plan(const StrategyInput& input) const = 0;
 };
 
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError

@@ -8,6 +8,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
+#include "topologies/prices.h"
 
 namespace convoy {
 namespace {
@@ -29,7 +30,13 @@ std::vector<std::string> server_names() { return data_names(server_folder); }
 std::vector<std::string> cluster_names() { return data_names(cluster_folder); }
 
 ServerSpec load_server(const std::string& name, const SourcePos& pos) {
-  return read_server(load_entry(server_folder, "server", name, pos), "", name, load_device);
+  ServerSpec server = read_server(load_entry(server_folder, "server", name, pos), "", name, load_device);
+  if (const std::optional<Price> price = PriceTable::shipped().find(name, Market::on_demand)) {
+    server.host.price_usd_per_h = price->usd_per_hour;
+    server.host.price_origin = price->origin();
+    if (server.bare_price_usd_per_h == 0) server.bare_price_usd_per_h = price->usd_per_hour;
+  }
+  return server;
 }
 
 ClusterSpec load_cluster(const std::string& name, const SourcePos& pos) {
@@ -41,6 +48,12 @@ ClusterSpec load_cluster(const std::string& name, const SourcePos& pos) {
   return cluster;
 }
 
+std::string price_text(const HostType& host) {
+  if (host.price_usd_per_h == 0) return "no price";
+  const std::string price = fmt::format("{:.2f} USD/h", host.price_usd_per_h);
+  return host.price_origin.empty() ? price : fmt::format("{} ({})", price, host.price_origin);
+}
+
 Description describe(const ServerSpec& server) {
   Description lines = {{"name", server.host.server}};
   if (!server.title.empty()) lines.emplace_back("title", server.title);
@@ -49,10 +62,13 @@ Description describe(const ServerSpec& server) {
   if (server.interior) lines.emplace_back("interconnect", server.interior->text());
   if (server.fabric) lines.emplace_back("fabric", server.fabric->text());
   if (server.host.price_usd_per_h > 0) {
-    lines.emplace_back("price", fmt::format("{:g} USD/h", server.host.price_usd_per_h));
+    lines.emplace_back("price", price_text(server.host));
     if (server.bare_price_usd_per_h != server.host.price_usd_per_h)
       lines.emplace_back("price without devices", fmt::format("{:g} USD/h", server.bare_price_usd_per_h));
   }
+  if (server.host.vcpus > 0) lines.emplace_back("vCPUs", std::to_string(server.host.vcpus));
+  if (server.host.memory_bytes > 0) lines.emplace_back("host memory", format_bytes(server.host.memory_bytes));
+  if (server.host.disk_bytes > 0) lines.emplace_back("local disk", format_bytes(server.host.disk_bytes));
   if (std::isfinite(server.host.reduce_bandwidth_Bps))
     lines.emplace_back("gradient sums on the host", format_bandwidth(server.host.reduce_bandwidth_Bps));
   if (std::isfinite(server.copy_bandwidth_Bps))

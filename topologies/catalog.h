@@ -14,9 +14,13 @@ namespace convoy {
 std::vector<std::string> server_names();
 std::vector<std::string> cluster_names();
 
-/// A server or cluster of the catalogue. @throws InputError at `pos` where the name is unknown
+/// A server or cluster of the catalogue; a server has the latest on-demand price of the price table that comes
+/// with the program (topologies/prices.h). @throws InputError at `pos` where the name is unknown
 ServerSpec load_server(const std::string& name, const SourcePos& pos);
 ClusterSpec load_cluster(const std::string& name, const SourcePos& pos);
+
+/// "24.48 USD/h (on demand, us-east-1, 2022-06-23 to 2026-07-20)", or "no price".
+std::string price_text(const HostType& host);
 
 /// What a server or cluster is, for `convoy show`: label and text, in order ("fabric", "switch, 1.18
 /// GB/s, 36.0 us").

@@ -33,10 +33,14 @@ struct Route {
 struct HostType {
   std::string server;  ///< catalogue or inline name
   double price_usd_per_h = 0;
+  std::string price_origin;  ///< "on demand, us-east-1, 2025-06-23 to 2026-07-20"; "" where the user gave it
   /// Rate at which the host's CPUs add gradients into a parameter (bytes of gradient per second); infinite
   /// where the catalogue gives none.
   double reduce_bandwidth_Bps = std::numeric_limits<double>::infinity();
   double host_power_w = 0;  ///< of the host without its devices
+  std::uint32_t vcpus = 0;  ///< hardware threads of its CPUs that the renter gets; 0 where not told
+  double memory_bytes = 0;  ///< of the host; 0 where not told
+  double disk_bytes = 0;    ///< of its local disks; 0: it has none, or they are not told
 };
 
 struct Host {

@@ -10,6 +10,16 @@ namespace {
 /// devices.
 constexpr std::uint32_t max_devices = 128;
 
+void read_host_facts(YamlMap& map, HostType& host) {
+  host.vcpus = static_cast<std::uint32_t>(map.integer_or("vcpus", 0, 1, 100'000));
+  host.memory_bytes = map.quantity_or("host_memory", Dimension::bytes, 0, true);
+  host.disk_bytes = map.quantity_or("local_disk", Dimension::bytes, 0);
+  if (!map.find("host_power")) return;
+  if (const YamlNode* own = map.find("host"); own && own->find("power"))
+    map.fail("host_power", "is given twice: as `host_power` and as `host: {power}`");
+  host.host_power_w = map.quantity("host_power", Dimension::power);
+}
+
 }  // namespace
 
 std::uint32_t ServerSpec::device_count() const {
@@ -70,12 +80,13 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
     YamlMap host = map.map("host");
     server.host.reduce_bandwidth_Bps =
         host.quantity_or("reduce_bandwidth", Dimension::bandwidth, server.host.reduce_bandwidth_Bps, true);
-    server.host.host_power_w = host.quantity_or("power", Dimension::power, 0);
+    server.host.host_power_w = host.quantity_or("power", Dimension::power, server.host.host_power_w);
     server.copy_bandwidth_Bps =
         host.quantity_or("copy_bandwidth", Dimension::bandwidth, server.copy_bandwidth_Bps, true);
     server.bare_price_usd_per_h = host.quantity_or("price", Dimension::price, server.bare_price_usd_per_h);
     host.finish();
   }
+  read_host_facts(map, server.host);
   read_sources(map);
   map.finish();
   return server;

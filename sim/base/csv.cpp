@@ -13,7 +13,7 @@
 namespace convoy {
 namespace {
 
-constexpr std::uintmax_t max_file_bytes = 8u << 20;
+constexpr std::uintmax_t max_file_bytes = 64u << 20;
 
 CsvRow split(const std::string& line, const std::string& file, int number) {
   CsvRow row;
@@ -52,7 +52,7 @@ CsvTable::CsvTable(const std::string& file, const std::vector<std::string>& know
   std::ifstream stream(file, std::ios::binary | std::ios::ate);
   if (!stream) throw InputError(whole, "cannot be read");
   const auto size = static_cast<std::uintmax_t>(stream.tellg());
-  if (size > max_file_bytes) throw InputError(whole, "is larger than 8 MiB");
+  if (size > max_file_bytes) throw InputError(whole, "is larger than 64 MiB");
   stream.seekg(0);
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
@@ -68,7 +68,7 @@ CsvTable::CsvTable(const std::string& file, const std::vector<std::string>& know
     }
     header_ = row.front().pos;
     for (const CsvCell& cell : row) {
-      if (std::find(known.begin(), known.end(), cell.text) == known.end())
+      if (!known.empty() && std::find(known.begin(), known.end(), cell.text) == known.end())
         throw InputError(cell.pos, fmt::format("unknown column '{}'{}; there are {}", cell.text,
                                                suggestion(cell.text, known), list_of(known)));
       if (has(cell.text)) throw InputError(cell.pos, fmt::format("column '{}' is there twice", cell.text));

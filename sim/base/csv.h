@@ -21,7 +21,8 @@ using CsvRow = std::vector<CsvCell>;  ///< a cell a column, at least one
 /// are left out.
 class CsvTable {
  public:
-  /// @throws InputError: the file cannot be read or is larger than 8 MiB, a column is not one of `known`,
+  /// @param known the columns that there may be; empty: any.
+  /// @throws InputError: the file cannot be read or is larger than 64 MiB, a column is not one of `known`,
   /// there twice or missing though `required`, or a row has more or fewer cells than the header.
   CsvTable(const std::string& file, const std::vector<std::string>& known,
            const std::vector<std::string>& required);

@@ -27,13 +27,13 @@ void complain(const std::string& message) {
   fmt::print(stderr, "{}\n", line);
 }
 
-
 /// The sub-commands and their arguments; `command` is what the command line chose.
 struct CommandLine {
   CLI::App app{"Simulates distributed training of convolutional networks.", "convoy"};
   std::function<Exit()> command;
   RunArguments run;
   CheckArguments check;
+  PlanArguments plan;
   ShowArguments show;
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
@@ -50,6 +50,7 @@ struct CommandLine {
         "(--require-fit), 70 a bug.");
     add_run();
     add_check();
+    add_plan();
     add_show();
     add_calibrate();
     add_reproduce();
@@ -90,6 +91,16 @@ struct CommandLine {
     add_jobs(sub, check.jobs);
     sub->callback([this] { command = [this] { return check_command(check); }; });
   }
+  void add_plan() {
+    CLI::App* sub = app.add_subcommand("plan", "what to rent: the cheapest or quickest way to a goal");
+    sub->add_option("FILE", plan.file, "experiment with goal and plan (YAML)")->required();
+    add_settings(sub, plan.settings);
+    sub->add_option("--out", plan.out, "folder for the plan (default: runs/EXPERIMENT)");
+    sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
+    sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
+    add_jobs(sub, plan.jobs);
+    sub->callback([this] { command = [this] { return plan_command(plan); }; });
+  }
   void add_show() {
     CLI::App* sub = app.add_subcommand("show", "what there is, or one thing in detail");
     sub->add_option("WHAT", show.what, "what to show")->required()->check(CLI::IsMember(show_subjects()));
@@ -101,6 +112,9 @@ struct CommandLine {
         ->check(CLI::Range(1, 1'000'000))
         ->needs(device);
     sub->add_option("--precision", show.precision, "fp32 (default), tf32, fp16 or bf16")->needs(device);
+    sub->add_option("--optimizer", show.optimizer,
+                    "momentum (default), sgd or adam: its update is a part of the time")
+        ->needs(device);
     sub->callback([this] { command = [this] { return show_command(show); }; });
   }
   void add_calibrate() {
@@ -122,7 +136,8 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
   }
   void add_report() {
-    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    CLI::App* sub =
+        app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
     sub->add_option("DIR", report.folder, "folder of the run")->required();
     sub->callback([this] { command = [this] { return report_command(report); }; });
   }

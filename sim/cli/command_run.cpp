@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "sim/cli/commands.h"
+#include "sim/planning/answer.h"
 #include "sim/results/write_csv.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_report.h"
@@ -119,6 +120,11 @@ Exit run_command(const RunArguments& arguments) {
 
 Exit check_command(const CheckArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
+  if (experiment.plan()) {
+    const std::string text = check_plan(read_plan(experiment), arguments.jobs);
+    write_stdout([&](std::ostream& out) { out << text << '\n'; });
+    return Exit::done;
+  }
   study_of(experiment);
   const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
   if (!failures.empty()) return report(failures);

@@ -16,6 +16,7 @@
 #include "sim/run/output_folder.h"
 #include "strategies/strategy.h"
 #include "topologies/catalog.h"
+#include "topologies/prices.h"
 
 namespace convoy {
 namespace {
@@ -124,14 +125,44 @@ std::string devices_text(const ServerSpec& server) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string price_text(double usd_per_h) {
-  return usd_per_h > 0 ? fmt::format("{:.2f} USD/h", usd_per_h) : "no price";
-}
-
 std::string server_line(const std::string& name) {
   const ServerSpec server = load_server(name, argument_pos("servers"));
-  return fmt::format("{:<24}  {:>12}  {}", devices_text(server), price_text(server.host.price_usd_per_h),
+  return fmt::format("{:<24}  {:<63}  {}", devices_text(server), price_text(server.host),
                      server.fabric ? server.fabric->text() : "no fabric of its own");
+}
+
+void print_prices(std::ostream& out, const std::string& server) {
+  const PriceTable& table = PriceTable::shipped();
+  bool any = false;
+  for (const Market market : {Market::on_demand, Market::spot})
+    for (const Price& price : table.regions(server, market)) {
+      any = true;
+      const std::string doubt = table.doubt(price);
+      out << fmt::format("  price     {:.4g} USD/h, {}{}{}\n", price.usd_per_hour, price.origin(),
+                         doubt.empty() ? "" : ": ", doubt);
+    }
+  if (!any) out << "  price     none\n";
+}
+
+/// The latest price of every market and region, with its date and what speaks against it.
+void write_prices(JsonWriter& json, const std::string& server) {
+  const PriceTable& table = PriceTable::shipped();
+  json.key("prices");
+  json.begin_array();
+  for (const Market market : {Market::on_demand, Market::spot})
+    for (const Price& price : table.regions(server, market)) {
+      json.begin_object(Style::compact);
+      json.field("market", to_string(market));
+      json.field("region", price.region);
+      json.field("usd_per_h", price.usd_per_hour);
+      json.field("from", price.from);
+      json.field("until", price.until);
+      json.field("source", price.source);
+      if (!price.note.empty()) json.field("note", price.note);
+      if (const std::string doubt = table.doubt(price); !doubt.empty()) json.field("doubt", doubt);
+      json.end_object();
+    }
+  json.end_array();
 }
 
 void server_fields(JsonWriter& json, const ServerSpec& server) {
@@ -147,6 +178,10 @@ void server_fields(JsonWriter& json, const ServerSpec& server) {
   }
   json.end_array();
   json.field("price_usd_per_h", server.host.price_usd_per_h);
+  write_prices(json, server.host.server);
+  json.field("vcpus", static_cast<std::int64_t>(server.host.vcpus));
+  json.field("host_memory_bytes", server.host.memory_bytes);
+  json.field("local_disk_bytes", server.host.disk_bytes);
   json.field("host_power_w", server.host.host_power_w);
   json.field("fabric", server.fabric ? server.fabric->text() : std::string{});
 }
@@ -155,9 +190,16 @@ void show_server(std::ostream& out, const ShowArguments& arguments) {
   const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
   const ServerSpec server = load_server(name, argument_pos("servers"));
   if (!as_json) {
-    out << fmt::format("{}: {}\n  devices   {}\n  price     {}\n  network   {}\n", name, server.title,
-                       devices_text(server), price_text(server.host.price_usd_per_h),
+    out << fmt::format("{}: {}\n  devices   {}\n  network   {}\n", name, server.title, devices_text(server),
                        server.fabric ? server.fabric->text() : "none of its own");
+    const HostType& host = server.host;
+    if (host.vcpus > 0)
+      out << fmt::format(
+          "  host      {} vCPUs, {}{}\n", host.vcpus, format_bytes(host.memory_bytes),
+          host.disk_bytes > 0 ? fmt::format(", local disks of {}", format_bytes(host.disk_bytes)) : "");
+    if (host.host_power_w > 0)
+      out << fmt::format("  power     {:g} W without the devices\n", host.host_power_w);
+    print_prices(out, name);
     return;
   }
   JsonWriter json(out);

@@ -28,12 +28,21 @@ struct CheckArguments {
   std::size_t jobs = 1;
 };
 
+struct PlanArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  std::string out;  ///< "": runs/EXPERIMENT
+  bool json = false, exhaustive = false;
+  std::size_t jobs = 1;
+};
+
 struct ShowArguments {
   std::string what;  ///< one of show_subjects()
   std::string name;  ///< "": list them all
   bool json = false, dot = false;
   std::string device;  ///< of one model's times; "": none
   std::string precision = "fp32";
+  std::string optimizer = "momentum";
   std::int64_t batch = 32;
 };
 
@@ -65,6 +74,7 @@ struct PartitionArguments {
 
 Exit run_command(const RunArguments& arguments);
 Exit check_command(const CheckArguments& arguments);
+Exit plan_command(const PlanArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);

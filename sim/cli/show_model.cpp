@@ -62,7 +62,12 @@ StepTimes step_times(const Model& model, const ShowArguments& arguments) {
   const DeviceType device = load_device(arguments.device, pos);
   TrainingOptions options;
   options.precision = static_cast<Precision>(precision - precisions.begin());
-  options.optimizer = Optimizer::momentum;
+  const std::vector<std::string> optimizers{"sgd", "momentum", "adam"};  // the order of the enumeration
+  const auto optimizer = std::find(optimizers.begin(), optimizers.end(), arguments.optimizer);
+  if (optimizer == optimizers.end())
+    throw InputError(pos, fmt::format("--optimizer: unknown optimizer '{}'{}; known: {}", arguments.optimizer,
+                                      suggestion(arguments.optimizer, optimizers), list_of(optimizers)));
+  options.optimizer = static_cast<Optimizer>(optimizer - optimizers.begin());
   if (device.peak_flops.count(options.precision) == 0)
     throw InputError(pos, fmt::format("--precision: {} has no {}", device.name, *precision));
   StepTimes times{device.name, *precision, arguments.batch, 0, std::vector<double>(model.layers.size())};

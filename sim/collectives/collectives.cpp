@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/collectives/collectives.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 namespace convoy {
 namespace {
@@ -113,43 +110,6 @@ std::vector<Round> halving_rounds(const std::vector<Position>& active) {
   return rounds;
 }
 
-/// A reduce-scatter of these ranks, or the all-gather that undoes it.
-std::vector<Round> scatter_rounds(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                                  const Machine& machine, RingOrder order, bool gather) {
-  const std::size_t n = ranks.size();
-  if (n < 2) return {};
-  if (algorithm == AllReduceAlgorithm::halving_doubling) {
-    const std::vector<Round> halving = halving_rounds(all_positions(n));
-    return gather ? mirrored(halving) : halving;
-  }
-  const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
-  if (algorithm == AllReduceAlgorithm::ring || flat(hosts, n)) {
-    const std::vector<std::vector<Position>> rings = find_rings(ranks, machine, order);
-    return {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), n - 1)};
-  }
-  const HierarchicalRounds rounds = hierarchical_rounds(ranks, hosts, machine, order);
-  if (gather) return {rounds.between, rounds.inside};
-  return {rounds.inside, rounds.between};
-}
-
-Pattern scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                        const Machine& machine, double bytes, RingOrder order, bool gather) {
-  if (algorithm != AllReduceAlgorithm::automatic)
-    return {{ranks}, scatter_rounds(algorithm, ranks, machine, order, gather)};
-  Pattern best;
-  double best_s = std::numeric_limits<double>::infinity();
-  for (const AllReduceAlgorithm candidate :
-       {AllReduceAlgorithm::ring, AllReduceAlgorithm::halving_doubling, AllReduceAlgorithm::hierarchical}) {
-    if (!why_no_scatter(candidate, ranks, machine).empty()) continue;
-    Pattern pattern{{ranks}, scatter_rounds(candidate, ranks, machine, order, gather)};
-    const double time_s = estimate_s(pattern, machine, bytes);
-    if (time_s >= best_s) continue;
-    best = std::move(pattern);
-    best_s = time_s;
-  }
-  return best;
-}
-
 }  // namespace
 
 Pattern ring_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
@@ -198,55 +158,30 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
   return {{ranks}, {rounds.inside, between, rounds.inside}};
 }
 
-Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes, RingOrder order) {
-  switch (algorithm) {
-    case AllReduceAlgorithm::ring:
-      return ring_all_reduce(ranks, machine, order);
-    case AllReduceAlgorithm::tree:
-      return tree_all_reduce(ranks);
-    case AllReduceAlgorithm::halving_doubling:
-      return halving_doubling_all_reduce(ranks);
-    case AllReduceAlgorithm::hierarchical:
-      return hierarchical_all_reduce(ranks, machine, order);
-    case AllReduceAlgorithm::automatic:
-      break;
-  }
-  Pattern best = ring_all_reduce(ranks, machine, order);
-  double best_s = estimate_s(best, machine, bytes);
-  for (Pattern& candidate : std::vector<Pattern>{tree_all_reduce(ranks), halving_doubling_all_reduce(ranks),
-                                                 hierarchical_all_reduce(ranks, machine, order)}) {
-    const double time_s = estimate_s(candidate, machine, bytes);
-    if (time_s >= best_s) continue;
-    best = std::move(candidate);
-    best_s = time_s;
-  }
-  return best;
+std::vector<Round> ring_half(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
+  const std::size_t n = ranks.size();
+  if (n < 2) return {};
+  const std::vector<std::vector<Position>> rings = find_rings(ranks, machine, order);
+  return {ring_round(rings, 1.0 / static_cast<double>(rings.size() * n), n - 1)};
 }
 
-Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                               const Machine& machine, double bytes, RingOrder order) {
-  return scatter_pattern(algorithm, ranks, machine, bytes, order, false);
+std::vector<Round> halving_doubling_half(const std::vector<EndpointId>& ranks, bool gather) {
+  if (ranks.size() < 2) return {};
+  const std::vector<Round> halving = halving_rounds(all_positions(ranks.size()));
+  return gather ? mirrored(halving) : halving;
 }
 
-Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes, RingOrder order) {
-  return scatter_pattern(algorithm, ranks, machine, bytes, order, true);
-}
-
-std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine) {
-  if (algorithm == AllReduceAlgorithm::tree)
-    return "a tree has no reduce-scatter or all-gather; use ring, halving_doubling, hierarchical or auto";
-  if (algorithm == AllReduceAlgorithm::halving_doubling && !std::has_single_bit(ranks.size()))
-    return fmt::format(
-        "halving_doubling scatters over a power of two of devices, found {}; use ring, hierarchical or auto",
-        ranks.size());
-  if (algorithm != AllReduceAlgorithm::hierarchical) return "";
+std::vector<Round> hierarchical_half(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                     RingOrder order, bool gather) {
   const std::vector<std::vector<Position>> hosts = positions_by_host(ranks, machine);
-  if (flat(hosts, ranks.size()) || equal_hosts(hosts)) return "";
-  return "hierarchical scatters over hosts of as many devices each, found different numbers; use ring or "
-         "auto";
+  if (flat(hosts, ranks.size())) return ring_half(ranks, machine, order);
+  const HierarchicalRounds rounds = hierarchical_rounds(ranks, hosts, machine, order);
+  if (gather) return {rounds.between, rounds.inside};
+  return {rounds.inside, rounds.between};
+}
+
+bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machine) {
+  return equal_hosts(positions_by_host(ranks, machine));
 }
 
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "sim/collectives/rings.h"
@@ -36,30 +34,32 @@ Pattern halving_doubling_all_reduce(const std::vector<EndpointId>& ranks);
 Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
                                 RingOrder order = RingOrder::mesh);
 
-enum class AllReduceAlgorithm : std::uint8_t { ring, tree, halving_doubling, hierarchical, automatic };
-inline const std::vector<std::string> all_reduce_algorithm_names{"ring", "tree", "halving_doubling",
-                                                                 "hierarchical", "auto"};
-/// @param bytes what `automatic` chooses for: the algorithm whose estimate_s is least (ties: the first
-/// named).
-Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
+/// NCCL's double binary trees: two trees over the hosts in which every host is inside at most one, half of
+/// the data down and up each, in chunks that follow one another; inside a host the ranks stand in a chain
+/// behind the one that the host's tree edges end at (the first rank for one tree, the last for the other).
+/// With L levels of edges from the farthest rank to the root, and k chunks: (k + 2 L - 1) (alpha + 2 S/(k B))
+/// where a rank's way out is B wide, so 2 S/B + 2 L alpha for large k; k is the one with the least such time,
+/// at most
+/// 64. Sources: Sanders, Speck & Traff, Parallel Computing 35(12), 2009 (two trees); Jeaugey, "Massively
+/// scale your deep learning training with NCCL 2.4", NVIDIA Developer Blog, 2019.
+Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                      double bytes);
 
-/// Half an all-reduce of S bytes, as a pattern of Communication::bytes = S: after a reduce-scatter every rank
-/// has its 1/N of the sum; after an all-gather every rank has the 1/N of all. Every rank sends and receives
-/// (N-1)/N S. ring: the first or second half of ring_all_reduce, (N-1) (alpha + S/(N B)). halving_doubling:
-/// recursive halving, or doubling, log2 N alpha + (N-1)/N S/B. hierarchical: inside the hosts first, then
-/// between them; or the other way round. automatic: of those that there are, as all_reduce_pattern.
+/// Half an all-reduce of S bytes, as rounds of Communication::bytes = S: after a reduce-scatter every rank
+/// has its 1/N of the sum; after an all-gather (`gather`) every rank has the 1/N of all. Every rank sends and
+/// receives (N-1)/N S. The first or second half of the all-reduce of that name; the ring's takes (N-1) (alpha
+/// + S/(N B)), recursive halving, or doubling, log2 N alpha + (N-1)/N S/B, hierarchical goes inside the hosts
+/// first, then between them, or the other way round.
 /// Source: Thakur, Rabenseifner & Gropp, Int. J. High Perform. Comput. Appl. 19(1), 2005, sections 4.1, 4.4.
-/// @pre why_no_scatter(algorithm, ranks, machine) is empty
-Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                               const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
-Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
+std::vector<Round> ring_half(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order);
+/// @pre a power of two of ranks
+std::vector<Round> halving_doubling_half(const std::vector<EndpointId>& ranks, bool gather);
+/// @pre has_equal_hosts(ranks, machine)
+std::vector<Round> hierarchical_half(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                     RingOrder order, bool gather);
 
-/// Why an algorithm cannot scatter the result equally over these ranks, for an error; empty where it can:
-/// a tree sums everything in one place, halving and doubling needs a power of two, hierarchical equal hosts.
-std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
-                           const Machine& machine);
+/// Whether all hosts have as many of the ranks.
+bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machine);
 
 /// Time of a pattern alone on the machine, if every round waits for the last: the sum over rounds of their
 /// repetitions times (greatest latency + greatest bytes / bandwidth of a link). A choice between algorithms,

@@ -2,22 +2,33 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
+
+#include "sim/costs/cost_model.h"
+#include "sim/plan/plan.h"
+#include "topologies/machine.h"
 
 namespace convoy {
 
-/// Expected maximum of `n` independent standard normal variables: the integral of x n phi(x) Phi(x)^(n-1).
-/// Source: David & Nagaraja, Order Statistics, 3rd ed. 2003, section 3.1. 0 for n = 1, 0.564 for 2, 1.424
-/// for 8.
-double expected_maximum(std::size_t n);
+/// Equal devices and how long a step of theirs takes in the mean.
+struct DeviceSteps {
+  double mean_s;
+  std::size_t devices;
+};
 
-/// Expected k-th smallest of `n` independent standard normal variables (k from 1; k = n is the maximum): the
-/// integral of x n!/((k-1)!(n-k)!) phi(x) Phi(x)^(k-1) (1-Phi(x))^(n-k). Source: as above, section 3.1.
-/// @pre 1 <= k <= n
-double expected_order_statistic(std::size_t n, std::size_t k);
+/// Expected time of the device that is last but `left_out`, when the time of each device's step is normal
+/// with its own mean and the standard deviation jitter x mean, each on its own: the integral of 1 - F, F the
+/// probability that all but at most `left_out` are done. Source: David & Nagaraja, Order Statistics, 3rd ed.
+/// 2003, sections 3.1 (equal ones: mean + jitter mean E[max], E = 0.564 for 2, 1.424 for 8) and 5.1 (unequal
+/// ones).
+/// @pre jitter > 0, left_out below the number of devices, all means > 0
+double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter, std::size_t left_out = 0);
 
-/// By how much a synchronous step of `devices` devices is longer than a device's mean, when the time of a
-/// device's step varies from step to step with the standard deviation `jitter` (relative), each device on its
-/// own: 1 + jitter E[max].
-double synchronous_slowdown(double jitter, std::size_t devices);
+/// Devices of synchronous plans wait in every step for the one that is last in it: sets Role::slowdown of all
+/// roles with devices to expected_last_s over what that device would take without jitter
+/// (Machine::step_jitter), so that one slow device, which decides every step, makes nobody wait for chance.
+/// Of a service: with a quorum (backup workers) the last one waited for; with a lead of s steps chance evens
+/// out over s + 1 steps, jitter / sqrt(s + 1); without either nobody waits.
+void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost);
 
 }  // namespace convoy

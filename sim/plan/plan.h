@@ -63,7 +63,9 @@ struct Role {
   std::vector<std::string> streams;  ///< stream 0 is the compute stream of a device
   std::vector<Task> program;
   std::array<double, memory_class_count> resident_bytes{};  ///< of each member, throughout the step
-  double slowdown = 1;  ///< operations take so many times as long (waiting for the slowest of many, jitter.h)
+  /// Operations last so many times as long. What is beyond once is waiting for the last of many devices
+  /// (jitter.h): it counts as idle, not as computing.
+  double slowdown = 1;
 };
 
 /// Messages that start together: from sender to receiver (positions in the group). The whole round is done
@@ -126,8 +128,16 @@ struct Service {
   /// Without quorum: a push that makes its client more than so many steps ahead of the slowest is answered
   /// when it no longer is; at least 1.
   std::uint32_t max_lead = unbounded;
+  /// Where above 0, clients begin at random moments and what they compute in a step takes a random multiple
+  /// of its mean, between 1 minus this and 1 plus this, drawn for each client and step from a fixed seed: in
+  /// the long run everybody meets everybody at every phase, and what is measured is that mean, not what one
+  /// choice of phases leads to. (Throughput hardly depends on how compute times are spread: for messages that
+  /// share links fairly and follow one another it depends on their means only, Baskett, Chandy, Muntz &
+  /// Palacios, J. ACM 22(2), 1975.)
+  double compute_spread = 0;
   /// Steps that every client does before the measurement begins, and at least those that it does in it,
-  /// whole.
+  /// whole; with a spread so many, again and again, until the mean is known to 1 %
+  /// (sim/replay/steady_state.h).
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };
 

@@ -87,6 +87,7 @@ class Executor final : private MessageListener {
           {role, folding.endpoints[c], std::vector<TaskTimes>(program.successors.size())});
     }
     step_began_s_.assign(progress_.size(), 0);
+    stretch_.assign(progress_.size(), 1);
     shown_.resize(progress_.size());
   }
 
@@ -99,7 +100,8 @@ class Executor final : private MessageListener {
     for (std::size_t c = 0; c < progress_.size(); ++c) {
       double end_s = 0;
       for (const TaskTimes& times : result_.timelines[c].tasks) end_s = std::max(end_s, times.end_s);
-      result_.usage.push_back({progress_[c].clock.compute_s(), progress_[c].clock.exposed_comm_s(), end_s});
+      result_.usage.push_back(
+          {computed_s(c, progress_[c].clock.compute_s()), progress_[c].clock.exposed_comm_s(), end_s});
       result_.end_s = std::max(result_.end_s, end_s);
     }
     result_.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
@@ -116,6 +118,11 @@ class Executor final : private MessageListener {
     for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_))
       result.push_back(adder);
     return result;
+  }
+
+  /// Of the time for which operations run, what is not waiting for the last of many.
+  double computed_s(std::uint32_t c, double busy_s) const {
+    return busy_s / plan_.roles[result_.timelines[c].role].slowdown;
   }
 
   /// Starts what a program begins with.
@@ -138,7 +145,7 @@ class Executor final : private MessageListener {
     const std::vector<double> compute_s = of_step(open.compute_s, close.compute_s);
     const std::vector<double> exposed_comm_s = of_step(open.exposed_comm_s, close.exposed_comm_s);
     for (std::size_t c = 0; c < progress_.size(); ++c)
-      result_.usage[c] = {compute_s[c], exposed_comm_s[c], result_.end_s};
+      result_.usage[c] = {computed_s(c, compute_s[c]), exposed_comm_s[c], result_.end_s};
     result_.link_busy_s = of_step(open.link_busy_s, close.link_busy_s);
     result_.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
   }
@@ -170,10 +177,12 @@ class Executor final : private MessageListener {
       double pace = 0;
       if (steady_->is_client(c)) {
         const SteadyState::Client& client = steady_->client(c);
-        const double length_s = client.end_s - client.begin_s;
-        const double share = length_s > 0 ? step_s / length_s : 0;
-        usage = {client.compute_s * share, client.exposed_comm_s * share, step_s};
-        pace = length_s > 0 ? step_s / client.mean_step_s() : 1;
+        const bool moves = client.end_s > client.begin_s;
+        pace = moves ? step_s / client.mean_step_s() : 1;
+        const double share = moves ? pace / static_cast<double>(client.steps) : 0;
+        const double compute_s = std::min(step_s, client.compute_s * share / client.mean_stretch());
+        usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
+                 step_s};
         result_.timelines[c].tasks = std::move(shown_[c]);
       } else {
         usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
@@ -196,6 +205,7 @@ class Executor final : private MessageListener {
     progress.next.assign(program.streams.size(), 0);
     progress.done_count = 0;
     step_began_s_[c] = engine_.now_s();
+    stretch_[c] = steady_->next_stretch(c);
     steady_->step_begins(c, engine_.now_s(), progress.clock, desk_->version(c));
     desk_->begin_step(c);
     begin(c);
@@ -286,7 +296,7 @@ class Executor final : private MessageListener {
         sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
       it = base_times_s_.emplace(key, sum_s).first;
     }
-    return it->second * plan_.roles[result_.timelines[c].role].slowdown / device.speed;
+    return it->second * plan_.roles[result_.timelines[c].role].slowdown * stretch_[c] / device.speed;
   }
 
   // MessageListener
@@ -361,8 +371,9 @@ class Executor final : private MessageListener {
   std::optional<ServiceDesk> desk_;
   std::optional<SteadyState> steady_;
   std::optional<StepWatch> watch_;
-  Readings open_, closed_;                     ///< when the measurement begins and ends
-  std::vector<double> step_began_s_;           ///< by endpoint class
+  Readings open_, closed_;            ///< when the measurement begins and ends
+  std::vector<double> step_began_s_;  ///< by endpoint class
+  std::vector<double> stretch_;       ///< by endpoint class: of a client's compute times in this step
   std::vector<std::vector<TaskTimes>> shown_;  ///< by endpoint class: the step that timelines show
   std::vector<Program> programs_;
   std::vector<Progress> progress_;

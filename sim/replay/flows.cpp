@@ -2,44 +2,155 @@
 #include "sim/replay/flows.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
+#include <optional>
 #include <stdexcept>
+#include <unordered_map>
 
 namespace convoy {
 namespace {
 
-constexpr std::size_t chunk_ranks_limit = 32;
+/// So many messages at most are simulated one by one where nobody has asked for it: a second of work.
+constexpr double automatic_messages_limit = 1e6;
 
-double narrowest_Bps(const Machine& machine, std::span<const LinkId> route) {
-  double narrowest = std::numeric_limits<double>::infinity();
-  for (const LinkId link : route) narrowest = std::min(narrowest, machine.links[link].bandwidth_Bps);
-  return narrowest;
-}
+/// Whether flows of one round share links so that all get equally much, and carry as much with the same
+/// latency: then they end together, and what follows them does too.
+class EqualRounds {
+ public:
+  EqualRounds(const Machine& machine, const FlowTable& table)
+      : machine_(machine), table_(table), load_(machine.links.size(), 0) {}
 
-/// Whether all flows of each round of a group have the same latency and narrowest link.
-bool is_uniform(const Machine& machine, const FlowTable& table, const FlowGroup& group) {
-  const Flow* first = nullptr;
-  for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
-    const Flow& flow = table.flows[f];
-    if (!first || first->round != flow.round) {
-      first = &flow;
-    } else if (flow.latency_s != first->latency_s ||
-               narrowest_Bps(machine, table.route(flow)) != narrowest_Bps(machine, table.route(*first))) {
-      return false;
+  /// Of all groups of a pattern together: they may share links.
+  bool operator()(const Pattern& pattern, std::uint32_t first_group, std::uint32_t last_group) {
+    std::vector<std::vector<const Flow*>> rounds(pattern.rounds.size());
+    std::vector<std::size_t> members;
+    for (std::uint32_t g = first_group; g < last_group; ++g) {
+      const FlowGroup& group = table_.groups[g];
+      for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f)
+        rounds[table_.flows[f].round].push_back(&table_.flows[f]);
     }
+    return std::all_of(pattern.rounds.begin(), pattern.rounds.end(), takes_all_members(pattern)) &&
+           std::all_of(rounds.begin(), rounds.end(), [&](const auto& flows) { return are_equal(flows); });
   }
-  return true;
+
+ private:
+  /// Whether every member of a group sends and gets as many messages of a round as any other.
+  static std::function<bool(const Round&)> takes_all_members(const Pattern& pattern) {
+    const std::size_t members = pattern.groups.front().size();
+    const bool same_size = std::all_of(pattern.groups.begin(), pattern.groups.end(),
+                                       [&](const auto& group) { return group.size() == members; });
+    return [members, same_size](const Round& round) {
+      std::vector<std::uint32_t> sent(members, 0), got(members, 0);
+      for (const auto& [from, to] : round.pairs) ++sent[from], ++got[to];
+      const auto even = [](const std::vector<std::uint32_t>& counts) {
+        return std::all_of(counts.begin(), counts.end(),
+                           [&](std::uint32_t count) { return count == counts.front(); });
+      };
+      return same_size && even(sent) && even(got);
+    };
+  }
+
+  bool are_equal(const std::vector<const Flow*>& flows) {
+    for (const Flow* flow : flows)
+      for (const LinkId link : table_.route(*flow)) ++load_[link];
+    std::optional<double> share_Bps;
+    const bool equal = std::all_of(flows.begin(), flows.end(), [&](const Flow* flow) {
+      double mine_Bps = std::numeric_limits<double>::infinity();
+      for (const LinkId link : table_.route(*flow))
+        mine_Bps = std::min(mine_Bps, machine_.links[link].bandwidth_Bps / load_[link]);
+      if (!share_Bps) share_Bps = mine_Bps;
+      return mine_Bps == *share_Bps && flow->latency_s == flows.front()->latency_s &&
+             flow->fraction == flows.front()->fraction;
+    });
+    for (const Flow* flow : flows)
+      for (const LinkId link : table_.route(*flow)) load_[link] = 0;
+    return equal;
+  }
+
+  const Machine& machine_;
+  const FlowTable& table_;
+  std::vector<std::uint32_t> load_;  ///< flows by link; all 0 between calls
+};
+
+/// By pattern: whether something else may be on its links while one of its communications is under way.
+/// Communications that the same endpoints have on one stream follow one another.
+class Company {
+ public:
+  Company(const Plan& plan, const FlowTable& table)
+      : stream_(plan.patterns.size(), unused), meets_(plan.patterns.size(), false) {
+    std::vector<std::uint32_t> uses(plan.patterns.size(), 0);
+    for (const Communication& comm : plan.communications) ++uses[comm.pattern];
+    for (const Role& role : plan.roles)
+      for (const Task& task : role.program)
+        if (task.kind != Task::Kind::compute) add(plan.communications[task.comm].pattern, task);
+    for (std::size_t p = 0; p < plan.patterns.size(); ++p) meets_[p] = stream_[p] == no_order && uses[p] > 1;
+    meet_on_links(plan, table);
+  }
+  bool operator()(std::size_t pattern) const { return meets_[pattern]; }
+
+ private:
+  static constexpr int unused = -2, no_order = Task::no_stream;
+
+  void add(std::uint32_t pattern, const Task& task) {
+    const int stream = task.kind == Task::Kind::collective ? task.stream : no_order;
+    stream_[pattern] = stream_[pattern] == unused || stream_[pattern] == stream ? stream : no_order;
+  }
+
+  /// Groups that cross one link: every one is compared with the first.
+  void meet_on_links(const Plan& plan, const FlowTable& table) {
+    std::map<std::vector<EndpointId>, std::uint32_t> known;
+    std::vector<std::uint32_t> members;  // by group of the table: equal where the members are
+    for (const FlowGroup& group : table.groups)
+      members.push_back(known
+                            .emplace(plan.patterns[group.pattern].groups[group.index],
+                                     static_cast<std::uint32_t>(known.size()))
+                            .first->second);
+    std::unordered_map<LinkId, std::uint32_t> first;  // a group
+    for (const Flow& flow : table.flows)
+      for (const LinkId link : table.route(flow)) {
+        const std::uint32_t other = first.emplace(link, flow.group).first->second;
+        if (other == flow.group) continue;
+        const std::uint32_t a = table.groups[flow.group].pattern, b = table.groups[other].pattern;
+        const bool follow =
+            stream_[a] >= 0 && stream_[a] == stream_[b] && members[flow.group] == members[other];
+        if (!follow) meets_[a] = meets_[b] = true;
+      }
+  }
+
+  std::vector<int> stream_;  ///< by pattern
+  std::vector<bool> meets_;
+};
+
+/// Messages that the collectives of a plan have, pattern by pattern.
+std::vector<double> message_counts(const Plan& plan) {
+  std::vector<double> result(plan.patterns.size(), 0);
+  for (const Communication& comm : plan.communications) {
+    const Pattern& pattern = plan.patterns[comm.pattern];
+    double messages = 0;
+    for (const Round& round : pattern.rounds)
+      messages += static_cast<double>(round.pairs.size()) * round.repeat;
+    result[comm.pattern] += messages * static_cast<double>(pattern.groups.size());
+  }
+  return result;
 }
 
-bool automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table,
-                        std::size_t pattern) {
-  for (std::uint32_t g = table.first_group[pattern]; g < table.first_group[pattern + 1]; ++g) {
-    const FlowGroup& group = table.groups[g];
-    if (plan.patterns[pattern].groups[group.index].size() <= chunk_ranks_limit &&
-        !is_uniform(machine, table, group))
-      return true;
+/// By pattern: what `automatic` means.
+std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table) {
+  EqualRounds equal_rounds(machine, table);
+  const Company in_company(plan, table);
+  const std::vector<double> messages = message_counts(plan);
+  std::vector<bool> result(plan.patterns.size(), false);
+  double total = 0;
+  for (std::size_t p = 0; p < plan.patterns.size(); ++p) {
+    if (plan.patterns[p].groups.empty()) continue;
+    result[p] =
+        in_company(p) || !equal_rounds(plan.patterns[p], table.first_group[p], table.first_group[p + 1]);
+    if (result[p]) total += messages[p];
   }
-  return false;
+  if (total > automatic_messages_limit) result.assign(plan.patterns.size(), false);
+  return result;
 }
 
 }  // namespace
@@ -76,6 +187,7 @@ FlowTable expand_flows(const Plan& plan, const Machine& machine) {
 std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, const FlowTable& table) {
   enum : char { unused, in_step, one_by_one };
   std::vector<char> mode(plan.patterns.size(), unused);
+  const std::vector<bool> automatic = automatic_is_chunk(plan, machine, table);
   const auto set = [&](std::size_t pattern, char wanted) {
     if (mode[pattern] != unused && mode[pattern] != wanted)
       throw std::logic_error("communications of one pattern are to be replayed in different fidelities");
@@ -90,7 +202,7 @@ std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, 
       else if (comm.fidelity == Fidelity::fluid)
         set(comm.pattern, in_step);
       else if (mode[comm.pattern] == unused)
-        set(comm.pattern, automatic_is_chunk(plan, machine, table, comm.pattern) ? one_by_one : in_step);
+        set(comm.pattern, automatic[comm.pattern] ? one_by_one : in_step);
     }
   }
   std::vector<bool> result(mode.size());

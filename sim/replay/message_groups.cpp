@@ -29,8 +29,9 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
     for (const EndpointId e : plan.patterns[representative.pattern].groups[representative.index]) {
       const std::uint32_t c = folding.endpoint_class[e];
       if (!group.member_of.emplace(c, static_cast<std::uint32_t>(group.members.size())).second) continue;
-      group.members.push_back({c, std::vector<std::vector<std::uint32_t>>(round_count),
-                               std::vector<std::uint32_t>(round_count, 0), 0});
+      group.members.emplace_back().endpoint_class = c;
+      group.members.back().sends.resize(round_count);
+      group.members.back().receives.resize(round_count);
       group_of_[representative.pattern].emplace(c, g);
     }
     std::set<std::uint32_t> seen;  // a flow class belongs to one round
@@ -41,12 +42,11 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
       const Flow& flow = table.flows[f];
       group.flows[flow.round].push_back(flow_class);
       if (!one_by_one[representative.pattern]) continue;
-      Group::Member& from = group.members[group.member_of.at(folding.endpoint_class[flow.from])];
-      from.sends[flow.round].push_back(flow_class);
-      ++from.messages[flow.round];
-      Group::Member& to = group.members[group.member_of.at(folding.endpoint_class[flow.to])];
-      ++to.messages[flow.round];
-      ++to.receives;
+      const std::uint32_t from = group.member_of.at(folding.endpoint_class[flow.from]),
+                          to = group.member_of.at(folding.endpoint_class[flow.to]);
+      group.members[from].sends[flow.round].push_back({flow_class, to});
+      group.members[to].receives[flow.round].push_back({flow_class, from});
+      ++group.members[to].receive_count;
     }
   }
 }
@@ -66,14 +66,12 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
     run.group = &group;
     if (one_by_one_[pattern]) {
       run.ranks.resize(group.members.size());
-      std::size_t steps = 0;
-      for (const Round& round : plan_.patterns[pattern].rounds) steps += round.repeat;
+      for (const Round& round : plan_.patterns[pattern].rounds) run.steps += round.repeat;
       for (std::size_t m = 0; m < group.members.size(); ++m) {
-        run.ranks[m].missing.assign(steps, 0);
         // Read for sends, whose pattern has one round; a collective may have none.
         if (!group.flows.empty())
           run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
-        run.ranks[m].to_receive = group.members[m].receives;
+        run.ranks[m].to_receive = group.members[m].receive_count;
       }
     }
   }
@@ -187,24 +185,32 @@ std::uint32_t MessageGroups::round_of(const Run& run, std::uint32_t step) const 
 void MessageGroups::begin_step(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
-  for (; rank.step < rank.missing.size(); ++rank.step) {
+  for (; rank.step < run.steps; ++rank.step) {
     const std::uint32_t round = round_of(run, rank.step);
-    rank.missing[rank.step] += self.messages[round];
+    rank.missing = self.sends[round].size() + self.receives[round].size();
+    if (rank.missing == 0) continue;
     rank.step_begun = true;
-    for (const std::uint32_t flow_class : self.sends[round])
-      launch_for_ends(run, flow_class, [this, &run, step = rank.step](std::uint32_t from, std::uint32_t to) {
-        message_there(run, from, step);
-        message_there(run, to, step);
-      });
-    if (rank.missing[rank.step] > 0) return;
-    rank.step_begun = false;
+    for (const Group::Member::Message& message : self.sends[round]) launch_if_met(run, message, rank.step);
+    for (const Group::Member::Message& message : self.receives[round])
+      if (message.peer != member) launch_if_met(run, message, rank.step);
+    return;
   }
   listener_.task_done(self.endpoint_class, rank.task);
 }
 
-void MessageGroups::message_there(Run& run, std::uint32_t member, std::uint32_t step) {
+/// The other end cannot be past the step: it needs this message for it.
+void MessageGroups::launch_if_met(Run& run, const Group::Member::Message& message, std::uint32_t step) {
+  const Run::Rank& peer = run.ranks[message.peer];
+  if (peer.step != step || !peer.step_begun) return;
+  launch_for_ends(run, message.flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {
+    message_there(run, from);
+    message_there(run, to);
+  });
+}
+
+void MessageGroups::message_there(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
-  if (--rank.missing[step] > 0 || step != rank.step || !rank.step_begun) return;
+  if (--rank.missing > 0) return;
   rank.step_begun = false;
   ++rank.step;
   begin_step(run, member);
@@ -214,8 +220,8 @@ void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
   if (rank.to_deliver == 0) listener_.task_done(self.endpoint_class, rank.task);
-  for (const std::uint32_t flow_class : self.sends[0])
-    launch_for_ends(run, flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {
+  for (const Group::Member::Message& message : self.sends[0])
+    launch_for_ends(run, message.flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {
       Run::Rank& sender = run.ranks[from];
       if (--sender.to_deliver == 0) listener_.task_done(run.group->members[from].endpoint_class, sender.task);
       Run::Rank& receiver = run.ranks[to];

@@ -15,7 +15,8 @@
 namespace convoy {
 
 /// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one
-/// (chunk), and sends and receives.
+/// (chunk), and sends and receives. A message of a collective whose ranks go one by one begins when both its
+/// ends have come to its round (rendezvous), as those of NCCL and MPI for large messages do.
 class MessageGroups {
  public:
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
@@ -28,10 +29,12 @@ class MessageGroups {
   /// A class of equal groups: who is in it, and the flow classes of each round.
   struct Group {
     struct Member {
+      struct Message {
+        std::uint32_t flow_class, peer;  ///< the member at the other end
+      };
       std::uint32_t endpoint_class;
-      std::vector<std::vector<std::uint32_t>> sends;  ///< flow classes by round
-      std::vector<std::uint32_t> messages;            ///< flow classes sent or received, by round
-      std::uint32_t receives = 0;                     ///< flow classes received in all
+      std::vector<std::vector<Message>> sends, receives;  ///< by round
+      std::uint32_t receive_count = 0;                    ///< messages received in all
     };
     std::vector<Member> members;
     std::vector<std::vector<std::uint32_t>> flows;               ///< flow classes by round
@@ -47,11 +50,11 @@ class MessageGroups {
       bool started = false, receive_started = false;
       std::uint32_t step = 0;  ///< repetition under way, over all rounds
       bool step_begun = false;
-      std::vector<std::int64_t>
-          missing;  ///< messages not there yet, by step; below 0: came before the step began
+      std::size_t missing = 0;                       ///< messages of this step that are not there yet
       std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
+    std::uint32_t steps = 0;  ///< of all rounds with their repetitions
     std::uint32_t arrived = 0;
     std::size_t round = 0;
     std::size_t under_way = 0;
@@ -71,7 +74,8 @@ class MessageGroups {
   void next_round_in_step(Run& run);
   void end_in_step(Run& run);
   void begin_step(Run& run, std::uint32_t member);
-  void message_there(Run& run, std::uint32_t member, std::uint32_t step);
+  void launch_if_met(Run& run, const Group::Member::Message& message, std::uint32_t step);
+  void message_there(Run& run, std::uint32_t member);
   void send(Run& run, std::uint32_t member);
 
   const Plan& plan_;

@@ -33,7 +33,7 @@ struct Timeline {
 
 /// What one endpoint did in the step.
 struct EndpointUsage {
-  double compute_s = 0;  ///< computing
+  double compute_s = 0;  ///< computing, without what is waiting for the last of many (Role::slowdown)
   double exposed_comm_s =
       0;  ///< not computing while a message to or from it, or its collective's overhead, was under way
   double end_s = 0;  ///< end of its last task

@@ -2,11 +2,61 @@
 #include "sim/replay/steady_state.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace convoy {
+namespace {
+
+constexpr std::size_t batches = 8, most_blocks = 512;
+constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
+constexpr double wanted_precision = 0.01;
+
+/// splitmix64 (Steele, Lea & Flood, OOPSLA 2014) of a seed and a counter.
+double uniform(std::uint64_t seed, std::uint64_t counter) {
+  std::uint64_t z = seed + (counter + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return static_cast<double>(z >> 11) * 0x1.0p-53;
+}
+
+/// Mean steps of a client's batches, each with what its compute time accounts for taken out.
+struct Batches {
+  std::vector<double> step_s;
+  double mean_s = 0;
+};
+
+Batches batch_means(const SteadyState::Client& client, std::size_t blocks, double steps_a_block) {
+  const std::size_t size = blocks / batches;
+  const double steps = steps_a_block * static_cast<double>(size);
+  Batches result;
+  std::vector<double> stretch;
+  double last_s = client.begin_s, last_stretch = 0, mean_s = 0, mean_stretch = 0;
+  for (std::size_t b = 0; b < batches; ++b) {
+    const std::size_t end = (b + 1) * size - 1;
+    result.step_s.push_back((client.block_end_s[end] - last_s) / steps);
+    stretch.push_back((client.block_stretch[end] - last_stretch) / steps - 1);
+    last_s = client.block_end_s[end];
+    last_stretch = client.block_stretch[end];
+    mean_s += result.step_s.back() / batches;
+    mean_stretch += stretch.back() / batches;
+  }
+  double covariance = 0, variance = 0;
+  for (std::size_t b = 0; b < batches; ++b) {
+    covariance += (stretch[b] - mean_stretch) * (result.step_s[b] - mean_s);
+    variance += (stretch[b] - mean_stretch) * (stretch[b] - mean_stretch);
+  }
+  const double slope_s = variance > 0 ? covariance / variance : 0;
+  for (std::size_t b = 0; b < batches; ++b) result.step_s[b] -= slope_s * stretch[b];
+  result.mean_s = mean_s - slope_s * mean_stretch;
+  return result;
+}
+
+}  // namespace
 
 SteadyState::SteadyState(const Service& service, const Folding& folding)
-    : service_(service), client_(folding.endpoints.size(), none) {
+    : service_(service), client_(folding.endpoints.size(), none), blocks_wanted_(batches) {
   for (const Service::Client& member : service.clients) {
     std::uint32_t& index = client_[folding.endpoint_class[member.device]];
     if (index == none) {
@@ -14,12 +64,20 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
       Client client;
       client.images = member.images;
       clients_.push_back(client);
+      // Clients of one class begin at one moment: it tells the classes apart, folded or not.
+      seeds_.push_back(std::bit_cast<std::uint64_t>(member.start_s));
     }
     ++clients_[index].members;
   }
   starts_.resize(clients_.size());
   measuring_left_ = clients_.size();
   warm_left_ = service.warm_up_steps == 0 ? 0 : clients_.size();
+}
+
+double SteadyState::next_stretch(std::uint32_t c) const {
+  if (service_.compute_spread == 0) return 1;
+  const double draw = uniform(seeds_[client_[c]], clients_[client_[c]].steps_done);
+  return 1 + service_.compute_spread * (2 * draw - 1);
 }
 
 void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t version) {
@@ -34,6 +92,7 @@ void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock,
 
 void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t next_version) {
   Client& client = clients_[client_[c]];
+  const double stretch = next_stretch(c);
   if (++client.steps_done == service_.warm_up_steps) --warm_left_;
   if (!client.measured) return;
   clock.advance(now_s);
@@ -41,8 +100,41 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
   client.end_s = now_s;
   client.compute_s = clock.compute_s() - start.compute_s;
   client.exposed_comm_s = clock.exposed_comm_s() - start.exposed_comm_s;
+  client.stretch += stretch;
   client.last_version = next_version;
-  if (++client.steps == service_.measured_steps) --measuring_left_;
+  if (++client.steps % service_.measured_steps == 0) end_block(client);
+}
+
+void SteadyState::end_block(Client& client) {
+  if (service_.compute_spread == 0) {
+    if (client.steps == service_.measured_steps) --measuring_left_;
+    return;
+  }
+  client.block_end_s.push_back(client.end_s);
+  client.block_stretch.push_back(client.stretch);
+  if (client.block_end_s.size() != blocks_wanted_ || --measuring_left_ > 0 || is_known()) return;
+  while (measuring_left_ == 0) {
+    blocks_wanted_ *= 2;
+    for (const Client& other : clients_) measuring_left_ += other.block_end_s.size() < blocks_wanted_ ? 1 : 0;
+    if (measuring_left_ == 0 && is_known()) return;
+  }
+}
+
+bool SteadyState::is_known() {
+  double images_per_s = 0;
+  std::vector<double> of_batch(batches, 0.0);
+  for (Client& client : clients_) {
+    const Batches steps = batch_means(client, blocks_wanted_, service_.measured_steps);
+    client.corrected_step_s = steps.mean_s;
+    if (steps.mean_s <= 0) return true;
+    images_per_s += client.members * client.images / steps.mean_s;
+    for (std::size_t b = 0; b < batches; ++b) of_batch[b] += client.members * client.images / steps.step_s[b];
+  }
+  double variance = 0;
+  for (const double rate : of_batch)
+    variance += (rate - images_per_s) * (rate - images_per_s) / (batches - 2);
+  const double half_width = student_t * std::sqrt(variance / batches);
+  return half_width <= wanted_precision * images_per_s || blocks_wanted_ >= most_blocks;
 }
 
 double SteadyState::step_time_s(double images) const {

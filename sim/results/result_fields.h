@@ -3,8 +3,10 @@
 
 #include "sim/results/result.h"
 
-// The names of results.json in their order, once for both directions: `archive` is the writer's, with const
-// values, or the reader's. What it understands:
+// The fields of results in their order, once for all that writes or reads them: `archive` is results.json's
+// writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what passes
+// between processes is results.json's writing too (sim/run/wire.h). A member of RunResult that is not here is
+// in none of them, which tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
 //   nullable(name, optional)          always there; null where there is no value
@@ -15,6 +17,8 @@
 //   list(name, values, fields)        objects, one a line
 //   list_where(there, name, values, fields)   the name itself only where `there`; the reader goes by the file
 //   blocks(name, values, fields)      objects, a name a line
+//   count(name, values)               how many there are: tables only, JSON has the list itself
+//   range(name, bounds)               [lowest, highest]
 //   texts(name, texts)                in one line
 //   map(name, pairs)                  text -> text, a line each
 //   point(name, pairs)                dotted path -> YAML value, in one line
@@ -102,6 +106,7 @@ inline constexpr auto search_fields = [](auto& archive, auto& search) {
   archive.field("objective", search.objective);
   archive.field("simulated", search.simulated);
   archive.field("proven", search.proven);
+  archive.count("candidates", search.ranking);
   archive.list("ranking", search.ranking, candidate_fields);
 };
 

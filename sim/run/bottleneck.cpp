@@ -90,16 +90,18 @@ Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
   return port;
 }
 
-/// A port that is busy: with bytes, or with messages that are on their way without holding it up. Both
-/// directions' bytes, even if they never crossed at a time, must leave it more than half of that time.
+/// A port that is busy: with bytes, or with messages that are on their way without holding it up. Bytes must
+/// leave its directions, each by itself, more than half of the time in which they are busy.
 Bottleneck port_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& port) {
-  double bytes_share = 0;
+  double bytes_s = 0, busy_s = 0;
   std::string name;
   for (std::size_t l = 0; l < machine.links.size(); ++l) {
     if (machine.links[l].port != port.first) continue;
     name = port_name(machine.links[l]);
-    bytes_share += replayed.links[l].bytes / machine.links[l].bandwidth_Bps / replayed.step_time_s;
+    bytes_s += replayed.links[l].bytes / machine.links[l].bandwidth_Bps;
+    busy_s += replayed.links[l].busy_s;
   }
+  const double bytes_share = busy_s > 0 ? port.share * std::min(1.0, bytes_s / busy_s) : 0;
   const std::string whose =
       fmt::format("{}{}", port_text(machine, name),
                   port.count > 1 ? fmt::format(" (and {} like it)", port.count - 1) : "");

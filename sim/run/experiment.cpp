@@ -242,8 +242,15 @@ std::vector<std::pair<std::string, YamlNode>> Experiment::coordinates(std::size_
 }
 
 Point Experiment::point(std::size_t index) const {
+  if (const YamlNode* plan = this->plan())
+    throw InputError(plan->key_pos,
+                     "plan: this file asks what to rent, and names no one cluster: use `convoy plan FILE`");
   YamlNode tree = tree_;
   for (auto& [path, value] : coordinates(index)) set_path(tree, path, std::move(value));
+  return read_point(tree);
+}
+
+Point read_point(const YamlNode& tree) {
   YamlMap map(tree, "");
   map.find("experiment");
   map.find("sweep");

@@ -66,6 +66,9 @@ class Experiment {
   std::vector<std::pair<std::string, YamlNode>> coordinates(std::size_t index) const;
   /// `jobs:`, where there is one: a queue of jobs for which the runs are throughput (job_study.h).
   const YamlNode* jobs() const { return tree_.find("jobs"); }
+  /// What `convoy plan` reads (sim/planning): nullptr where the file is no plan.
+  const YamlNode* plan() const { return tree_.find("plan"); }
+  const YamlNode& tree() const { return tree_; }
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
 
@@ -78,6 +81,9 @@ class Experiment {
   std::vector<Axis> axes_;
   std::size_t size_ = 1;
 };
+
+/// Reads a file's tree without `sweep` as a point: its training, and where its other parts are. @throws InputError
+Point read_point(const YamlNode& tree);
 
 /// "1", "2", ...: what results call a point.
 std::string point_id(std::size_t index);

@@ -114,12 +114,19 @@ const ClusterSpec& Preparer::cluster(const YamlNode& node) {
 }
 
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
-  const Point point = experiment_.point(index);
+  PreparedRun run = prepare(experiment_->point(index), instead);
+  run.id = point_id(index);
+  run.coordinates = experiment_->coordinates(index);
+  return run;
+}
+
+PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change) {
   const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));
+  apply(change, machine);
   check_precision(point.training, machine);
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves)
@@ -135,10 +142,14 @@ PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
     phased = std::make_shared<PhasedRun>(PhasedRun{machine, std::move(phases)});
     machine = first_devices(machine, phased->phases.back().devices);
   }
-  return {point_id(index),   experiment_.coordinates(index),
-          std::move(graph),  std::move(machine),
-          std::move(cost),   std::move(plan),
-          strategy->label(), point.training.samples,
+  return {{},
+          {},
+          std::move(graph),
+          std::move(machine),
+          std::move(cost),
+          std::move(plan),
+          strategy->label(),
+          point.training.samples,
           std::move(phased)};
 }
 

@@ -13,6 +13,7 @@
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
 #include "sim/run/experiment.h"
+#include "sim/run/what_if.h"
 #include "topologies/cluster.h"
 #include "topologies/machine.h"
 
@@ -41,18 +42,21 @@ struct PreparedRun {
 /// Reads points of one experiment. Models and clusters that several points share are read once.
 class Preparer {
  public:
-  explicit Preparer(const Experiment& experiment) : experiment_(experiment) {}
+  explicit Preparer(const Experiment& experiment) : experiment_(&experiment) {}
+  Preparer() = default;  ///< of points that stand in no experiment
   /// @param instead strategy in place of the point's own
   /// @throws InputError: whatever is wrong with the point, its plan included.
   PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
+  /// @param change what to make of the cluster's machine before anything is decided
+  PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
   const ClusterSpec& cluster(const YamlNode& node);
-  const Experiment& experiment() const { return experiment_; }
+  const Experiment& experiment() const { return *experiment_; }
 
  private:
   const Model& model(const YamlNode& node);
   std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);
 
-  const Experiment& experiment_;
+  const Experiment* experiment_ = nullptr;
   std::map<std::string, Model> models_;
   std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
   std::map<std::string, ClusterSpec> clusters_;

@@ -135,18 +135,18 @@ class RunTimeline {
     return before.start_s + static_cast<double>(steps) * times_[i - 1].step_time_s;
   }
 
-  /// Hosts are paid for from the pause before their phase to the next one's; newcomers while they get ready
-  /// too. Nothing where a price is unknown.
+  /// Hosts are paid for from the pause before their phase to the next one's; newcomers from when they are
+  /// asked for, also where the time ends before they are ready. Nothing where a price is unknown.
   std::optional<double> cost_usd(double until_s) const {
     double cost = 0, price_before = 0;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
-      const double begins_s = i > 0 ? pause_begins_s(i) : 0;
-      if (begins_s >= until_s) break;
+      const double begins_s = i > 0 ? pause_begins_s(i) : 0, comes_s = i > 0 ? asked_s(i) : 0;
+      if (comes_s >= until_s) break;
       const std::optional<double> price = price_usd_per_h(steps_.at(phases_[i].devices).machine);
       if (!price) return std::nullopt;
       const double ends_s = i + 1 < phases_.size() ? std::min(until_s, pause_begins_s(i + 1)) : until_s;
       const double newcomers = i > 0 ? std::max(0.0, *price - price_before) : 0;
-      cost += *price * (ends_s - begins_s) + newcomers * times_[i].preparation_s;
+      cost += *price * std::max(0.0, ends_s - begins_s) + newcomers * (std::min(begins_s, until_s) - comes_s);
       price_before = *price;
     }
     constexpr double seconds_per_h = 3600;

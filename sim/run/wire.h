@@ -8,8 +8,9 @@
 
 namespace convoy {
 
-/// A run's output as bytes between processes of this program: exact, and not for files. The sweep's
-/// coordinates stay behind; who decodes has them.
+/// A run's output as JSON between processes of this program, with results.json's fields (result_fields.h):
+/// exact, but for its point, whose numbers come back as JSON has them.
+/// @throws std::runtime_error: it cannot be read
 std::string encode(const RunOutput& output);
 RunOutput decode_output(const std::string& bytes);
 

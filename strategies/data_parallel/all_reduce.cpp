@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "sim/collectives/collectives.h"
+#include "sim/collectives/table.h"
 #include "sim/lowering/buckets.h"
 #include "sim/lowering/compression.h"
 #include "sim/lowering/worker_program.h"
@@ -24,15 +24,14 @@ class AllReduce : public Strategy {
   explicit AllReduce(const AllReduceOptions& options) : options_(options) {}
 
   std::string label() const override {
-    return fmt::format("{} all-reduce{}{}{}",
-                       all_reduce_algorithm_names[static_cast<std::size_t>(options_.algorithm)],
+    return fmt::format("{} all-reduce{}{}{}", collective(options_.algorithm).name,
                        options_.zero > 0 ? fmt::format(", ZeRO-{}", options_.zero) : "",
                        label_of(options_.compression), options_.overlap ? "" : ", no overlap");
   }
 
   std::string_view refuses_recomputation() const override { return {}; }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const bool alone = input.machine.devices.size() == 1;
     if (options_.zero > 0 && !alone && !input.graph.parameters.empty()) return plan_sharded(options_, input);
     Plan plan;
@@ -62,9 +61,7 @@ class AllReduce : public Strategy {
                        fmt::format("strategy.algorithm: with compression: top_k, {}", reason));
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       const double bytes = compressor.sent_bytes(buckets[b].bytes) * (gathers ? ranks.size() : 1.0);
-      // Only `auto` may choose another algorithm for another size.
-      if (b == 0 ||
-          (options_.algorithm == AllReduceAlgorithm::automatic && bytes != plan.communications[b - 1].bytes))
+      if (b == 0 || (collective(options_.algorithm).by_bytes && bytes != plan.communications[b - 1].bytes))
         plan.patterns.push_back((gathers ? all_gather_pattern : all_reduce_pattern)(
             options_.algorithm, ranks, input.machine, bytes, options_.rings));
       plan.communications.push_back({fmt::format("{} bucket {}", gathers ? "all-gather" : "all-reduce", b),
@@ -77,7 +74,7 @@ class AllReduce : public Strategy {
               const Compressor& compressor) const {
     const bool dealt = input.batch.dealt.has_value();
     const double images = dealt ? 0 : micro_batch_images(input, replica, options_.micro_batches);
-    Role role = replica_role(input, replica, true, input.machine.devices.size());
+    Role role = replica_role(input, replica, true);
     std::vector<OpId> cuts;
     if (options_.overlap)
       for (const Bucket& bucket : buckets) cuts.push_back(bucket.ready);
@@ -115,7 +112,7 @@ class AllReduce : public Strategy {
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   AllReduceOptions options;
   options.algorithm =
-      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
   options.algorithm_pos = map.pos("algorithm");
   options.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
   options.overlap = map.flag_or("overlap", true);

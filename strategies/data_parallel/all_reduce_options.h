@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sim/base/input_error.h"
-#include "sim/collectives/collectives.h"
+#include "sim/collectives/table.h"
 #include "sim/lowering/compression.h"
 #include "sim/plan/plan.h"
 #include "strategies/replicas.h"

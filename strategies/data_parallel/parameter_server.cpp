@@ -26,7 +26,9 @@ class ParameterServer : public Strategy {
     return options_.dedicated ? options_.servers : 0;
   }
   std::string_view refuses_recomputation() const override { return {}; }
-  Plan plan(const StrategyInput& input) const override { return plan_parameter_server(options_, input); }
+  Plan steady_plan(const StrategyInput& input) const override {
+    return plan_parameter_server(options_, input);
+  }
 
  private:
   std::string mode_label() const {

@@ -164,7 +164,7 @@ class Builder {
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
-    Role role = replica_role(input_, replica, false, machine_.devices.size());
+    Role role = replica_role(input_, replica, false);
     std::vector<OpId> cuts;
     std::vector<TaskId> sent;
     if (options_.overlap)

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/lowering/jitter.h"
-
 namespace convoy {
 namespace {
 
-constexpr std::uint32_t groups_at_start = 8;
+constexpr std::uint32_t groups_at_start = 8;  ///< of ssp
+constexpr std::uint32_t most_phases = 64;     ///< of async
+/// Of async: compute times are drawn evenly from 50 to 150 %, so that who meets whom on the network changes
+/// from step to step.
+constexpr double compute_spread = 0.5;
 
 /// Of a step's operations on a device, without jitter.
 double compute_time_s(const Role& role, const Device& device, const StrategyInput& input) {
@@ -20,24 +22,16 @@ double compute_time_s(const Role& role, const Device& device, const StrategyInpu
   return sum_s / device.speed;
 }
 
+/// In [0, 1), different for each worker: the Weyl sequence of the golden ratio from 0.5 on.
+double random_phase(std::uint32_t worker) {
+  const double turns = 0.5 + worker * 0.6180339887498949;
+  return turns - std::floor(turns);
+}
+
 double images_of(const Role& role) {
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops) return op.images;
   return 0;
-}
-
-double slowdown(const ServerOptions& options, const StrategyInput& input) {
-  const double jitter = input.machine.step_jitter;
-  const std::size_t workers = input.machine.devices.size();
-  switch (options.mode) {
-    case ServerMode::async:
-      return 1;
-    case ServerMode::ssp:
-      return 1 + jitter * expected_maximum(workers) / std::sqrt(options.staleness + 1.0);
-    case ServerMode::sync:
-      break;
-  }
-  return 1 + jitter * expected_order_statistic(workers, workers - options.backup_workers);
 }
 
 }  // namespace
@@ -50,7 +44,6 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   std::vector<double> step_s;
   for (Role& role : plan.roles) {
     if (role.members[0] >= input.machine.devices.size()) continue;
-    role.slowdown = slowdown(options, input);
     for (const EndpointId device : role.members) {
       service.clients.push_back({device, images_of(role), 0, 0});
       step_s.push_back(compute_time_s(role, input.machine.devices[device], input));
@@ -60,17 +53,21 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   if (sync) {
     service.quorum = workers - options.backup_workers;
     plan.images *= static_cast<double>(service.quorum) / workers;
+  } else if (options.mode == ServerMode::async) {
+    if (workers > 1) service.compute_spread = compute_spread;
+    service.measured_steps = 4;
+    for (std::uint32_t w = 0; w < workers; ++w)
+      service.clients[w].start_s = step_s[w] * random_phase(w % most_phases);
   } else {
     const std::uint32_t groups = std::min(workers, groups_at_start);
     const double slowest_s = *std::max_element(step_s.begin(), step_s.end());
     for (std::uint32_t w = 0; w < workers; ++w) {
       Service::Client& client = service.clients[w];
       client.start_s = step_s[w] * (client.device % groups) / groups;
-      if (options.mode == ServerMode::ssp && step_s[w] < slowest_s * (1 - 1e-9))
-        client.head_start = options.staleness;
+      if (step_s[w] < slowest_s * (1 - 1e-9)) client.head_start = options.staleness;
     }
+    service.max_lead = options.staleness;
   }
-  if (options.mode == ServerMode::ssp) service.max_lead = options.staleness;
   plan.service = std::move(service);
 }
 

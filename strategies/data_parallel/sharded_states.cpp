@@ -83,9 +83,8 @@ class Messages {
 
  private:
   std::uint32_t pattern(double bytes, bool gather) {
-    // Around a ring both go the same way, and only `auto` may choose another algorithm for another size.
-    const std::pair key{gather && options_.algorithm != AllReduceAlgorithm::ring,
-                        options_.algorithm == AllReduceAlgorithm::automatic ? bytes : 0};
+    const CollectiveAlgorithm& algorithm = collective(options_.algorithm);
+    const std::pair key{gather && !algorithm.same_half, algorithm.by_bytes ? bytes : 0};
     const auto [it, fresh] = patterns_.emplace(key, static_cast<std::uint32_t>(plan_.patterns.size()));
     if (fresh)
       plan_.patterns.push_back((gather ? all_gather_pattern : reduce_scatter_pattern)(
@@ -253,15 +252,15 @@ void write_stage_1(const AllReduceOptions& options, const TrainingGraph& graph,
 
 Plan plan_sharded(const AllReduceOptions& options, const StrategyInput& input) {
   const auto devices = static_cast<double>(input.machine.devices.size());
-  const std::vector<Bucket> buckets =
-      options.zero == 1 ? fill_buckets(input.graph, options.bucket_bytes)
-                        : fill_buckets_by_layer(input.graph, options.bucket_bytes);
+  const std::vector<Bucket> buckets = options.zero == 1
+                                          ? fill_buckets(input.graph, options.bucket_bytes)
+                                          : fill_buckets_by_layer(input.graph, options.bucket_bytes);
   const BucketUses uses = find_uses(input.graph, buckets);
   Plan plan;
   Messages messages(options, input.machine, plan);
   for (const ReplicaClass& replica : share_batch(input, options.shares)) {
     plan.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
-    Role role = replica_role(input, replica, true, input.machine.devices.size());
+    Role role = replica_role(input, replica, true);
     const double reserved = role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)];
     role.resident_bytes = sharded_resident_bytes(input.graph, options.zero, devices);
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] = reserved;

@@ -44,7 +44,7 @@ class Elastic : public Strategy {
 
   std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
 
-  Plan plan(const StrategyInput& input) const override { return std::move(phases(input).back().plan); }
+  Plan steady_plan(const StrategyInput& input) const override { return std::move(phases(input).back().plan); }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
     if (!input.batch.global)
@@ -116,8 +116,7 @@ std::unique_ptr<Strategy> read_inner(YamlMap map) {
   for (const char* key : {"micro_batches", "shares"})
     if (map.has(key))
       map.fail(key, "elastic shares the batch out itself; see strategy.balance and strategy.micro_batch");
-  if (map.has("zero"))
-    map.fail("zero", "elastic moves whole states when devices come and go; leave it out");
+  if (map.has("zero")) map.fail("zero", "elastic moves whole states when devices come and go; leave it out");
   std::unique_ptr<Strategy> inner = read_all_reduce(map);
   map.finish();
   return inner;

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
-#include "sim/lowering/jitter.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/worker_program.h"
 #include "strategies/filter_parallel/filter_shares.h"
@@ -136,20 +134,13 @@ class Builder {
             {}};
   }
 
-  /// Devices that wait for each other: the master and everyone with filters.
-  std::size_t participants() const {
-    std::set<EndpointId> all{options_.master};
-    for (const Exchange& e : exchanges_) all.insert(e.workers.begin(), e.workers.end());
-    return all.size();
-  }
-
   // The master runs the graph in order and waits for its workers at every convolution.
 
   Role master() {
     Role role = replica_role(
         input_,
         {input_.machine.devices[options_.master].type, static_cast<std::int64_t>(images_), {options_.master}},
-        true, participants());
+        true);
     role.name = "master";
     role.streams = {"compute"};
     const PlanOps plan_op(graph_);
@@ -238,7 +229,6 @@ class Builder {
     role.members = std::move(members);
     role.streams = {"compute"};
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] = type.reserved_bytes;
-    role.slowdown = synchronous_slowdown(input_.machine.step_jitter, participants());
 
     std::optional<PlanOp> release;  // buffers of the last message, free once it has been sent
     std::vector<TaskId> sent;
@@ -344,7 +334,7 @@ class FilterParallel : public Strategy {
                        options_.overlap ? ", overlap" : "");
   }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const std::size_t devices = input.machine.devices.size();
     if (options_.master >= devices)
       throw InputError(options_.master_pos,

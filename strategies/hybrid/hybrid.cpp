@@ -44,7 +44,7 @@ class Hybrid : public Strategy {
     return text;
   }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const Model& model = input.graph.model;
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
     if (all % options_.replicas != 0)
@@ -126,7 +126,8 @@ std::unique_ptr<Strategy> read_hybrid(YamlMap& map) {
   options.scheme = static_cast<Scheme>(map.choice_or("scheme", scheme_names, 0));
   options.scheme_pos = map.pos("scheme");
   HybridCommunication& how = options.communication;
-  how.algorithm = static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+  how.algorithm =
+      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
   how.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
   how.overlap = map.flag_or("overlap", true);
   how.bucket_bytes =

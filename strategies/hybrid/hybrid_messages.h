@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/collectives.h"
+#include "sim/collectives/table.h"
 #include "strategies/hybrid/hybrid_schedule.h"
 #include "strategies/strategy.h"
 

@@ -91,7 +91,7 @@ class Builder {
 
   Role role(std::size_t device, const std::vector<EndpointId>& members) {
     const Device& first = input_.machine.devices[members.front()];
-    Role role = replica_role(input_, {first.type, 0, members}, true, input_.machine.devices.size());
+    Role role = replica_role(input_, {first.type, 0, members}, true);
     role.name = fmt::format("like {}", first.name);
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     double parameters = 0;

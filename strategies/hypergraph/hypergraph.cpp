@@ -8,7 +8,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "sim/lowering/jitter.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/worker_program.h"
 #include "strategies/hypergraph/micro_batch_order.h"
@@ -160,7 +159,6 @@ class Builder {
     role.resident_bytes = input_.graph.resident_bytes();
     for (double& bytes : role.resident_bytes) bytes *= programs_.parameter_share[p];
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
-    role.slowdown = synchronous_slowdown(input_.machine.step_jitter, programs_.steps.size());
     for (const ScheduledStep& scheduled : order) add_step(role, p, scheduled);
     add_compute(role, "update", programs_.updates[p], {});
     return role;
@@ -213,7 +211,7 @@ class HypergraphStrategy : public Strategy {
     return text;
   }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const std::uint32_t parts = options_.parts.value_or(devices);
     if (parts > devices)
@@ -255,7 +253,7 @@ class HypergraphStrategy : public Strategy {
   Plan on_one_device(const StrategyInput& input, std::int64_t batch) const {
     Plan plan;
     plan.images = static_cast<double>(batch);
-    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true, 1);
+    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true);
     const ForwardBackward compute = add_forward_backward(
         role, input.graph, static_cast<double>(batch / options_.micro_batches), options_.micro_batches, {});
     add_update(role, input.graph, {compute.last});
@@ -285,6 +283,10 @@ std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
   options.granularity = read_granularity(map);
   options.granularity_pos = map.pos("granularity");
   options.method = static_cast<Method>(map.choice_or("method", method_names, 0));
+  if (options.method == Method::even && options.granularity.kind == Granularity::Kind::layer)
+    map.fail("granularity",
+             "layer leaves one vertex a layer, and method: even shares out the vertices of each layer: the "
+             "first part would get everything; use auto, channel or a number, or method: layerwise");
   if (options.method == Method::hypergraph)
     options.zoltan = map.choice_or("partitioner", {"own", "zoltan"}, 0) == 1;
   if (options.zoltan && !have_zoltan())

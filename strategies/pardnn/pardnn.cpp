@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "sim/lowering/jitter.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/report.h"
@@ -68,7 +67,6 @@ class Planner {
     role.name = fmt::format("part {} on {}", part, device.name);
     role.members = {part};
     role.streams = {"compute"};
-    role.slowdown = synchronous_slowdown(input_.machine.step_jitter, task_.parts);
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] =
         input_.machine.device_types[device.type].reserved_bytes;
     const std::vector<NodeId>& sequence = memory_.sequence[part];
@@ -163,7 +161,7 @@ class Pardnn : public Strategy {
                        options_.refine ? "" : ", not refined");
   }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const std::uint32_t parts = options_.parts.value_or(devices);
     if (parts > devices)

@@ -34,6 +34,7 @@ struct PipelineOptions {
   Recompute recompute;
   Neighbours neighbours;
   AllReduceAlgorithm algorithm;
+  Fidelity fidelity;
   SourcePos stages_pos, replicas_pos, weights_pos;
 };
 
@@ -65,13 +66,13 @@ class Pipeline : public Strategy {
     return "a pipeline's segments are its stages: write strategy.recompute";
   }
 
-  Plan plan(const StrategyInput& input) const override {
+  Plan steady_plan(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
     const Candidate best = choose(input, units);
     std::vector<std::uint32_t> first_units;
     for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
     return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
-                         options_.algorithm);
+                         options_.algorithm, options_.fidelity);
   }
 
  private:
@@ -90,9 +91,9 @@ class Pipeline : public Strategy {
     Counts counts{0, options_.replicas.value_or(1), false};
     counts.stages = options_.stages.value_or(devices / counts.replicas);
     if (!options_.stage_replicas.empty()) check_stage_replicas(devices);
-    counts.spread = !options_.stage_replicas.empty() ||
-                    (!options_.replicas && options_.partition == StageCut::optimal &&
-                     options_.begins.empty() && counts.stages < devices);
+    counts.spread =
+        !options_.stage_replicas.empty() || (!options_.replicas && options_.partition == StageCut::optimal &&
+                                             options_.begins.empty() && counts.stages < devices);
     if (!counts.spread && counts.stages * counts.replicas != devices)
       throw InputError(
           options_.stages_pos,
@@ -291,7 +292,8 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
         "always or never");
   options.neighbours = static_cast<Neighbours>(map.choice_or("neighbours", neighbour_names, 0));
   options.algorithm =
-      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names, 0));
+      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
+  options.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
   return std::make_unique<Pipeline>(std::move(options));
 }
 

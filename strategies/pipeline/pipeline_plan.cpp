@@ -8,8 +8,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "sim/lowering/jitter.h"
-
 namespace convoy {
 namespace {
 
@@ -61,12 +59,13 @@ struct Stretch {
 class Builder {
  public:
   Builder(const StrategyInput& input, const PipelineShape& shape, const std::vector<StageChoice>& choices,
-          const Stages& stages, AllReduceAlgorithm algorithm)
+          const Stages& stages, AllReduceAlgorithm algorithm, Fidelity fidelity)
       : input_(input),
         shape_(shape),
         choices_(choices),
         stages_(stages),
         algorithm_(algorithm),
+        fidelity_(fidelity),
         edges_(stages.edges),
         stretch_(shape, choices),
         micro_batches_(shape.endless() ? stretch_.all : shape.micro_batches) {
@@ -172,7 +171,7 @@ class Builder {
 
   CommId add_communication(std::string name, std::size_t pattern, double bytes, double overhead_s) {
     plan_.communications.push_back(
-        {std::move(name), static_cast<std::uint32_t>(pattern), bytes, Fidelity::automatic, overhead_s});
+        {std::move(name), static_cast<std::uint32_t>(pattern), bytes, fidelity_, overhead_s});
     return static_cast<CommId>(plan_.communications.size() - 1);
   }
 
@@ -335,8 +334,6 @@ class Builder {
           input_.machine.device_types[type].reserved_bytes;
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
           (plan_.stages[s].weight_versions - 1) * sum_bytes(s);
-      role.slowdown =
-          synchronous_slowdown(input_.machine.step_jitter, shape_.slots.size() * shape_.slots.front().size());
       plan_.roles.push_back(std::move(role));
       for (const auto& [micro_batch, task] : ends_)
         if ((micro_batch + 1) % shape_.micro_batches == 0)
@@ -351,6 +348,7 @@ class Builder {
   const std::vector<StageChoice>& choices_;
   const Stages& stages_;
   AllReduceAlgorithm algorithm_;
+  Fidelity fidelity_;
   std::vector<StageEdge> edges_;
   Stretch stretch_;
   std::int64_t micro_batches_;             ///< that are simulated
@@ -369,8 +367,8 @@ class Builder {
 
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                    const std::vector<StageChoice>& choices, const Stages& stages,
-                   AllReduceAlgorithm algorithm) {
-  return Builder(input, shape, choices, stages, algorithm).build();
+                   AllReduceAlgorithm algorithm, Fidelity fidelity) {
+  return Builder(input, shape, choices, stages, algorithm, fidelity).build();
 }
 
 }  // namespace convoy

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/collectives/collectives.h"
+#include "sim/collectives/table.h"
 #include "strategies/pipeline/pipeline_costs.h"
 #include "strategies/pipeline/stages.h"
 
@@ -24,6 +24,6 @@ namespace convoy {
 /// (share_of_update), between the passes of other micro-batches.
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                    const std::vector<StageChoice>& choices, const Stages& stages,
-                   AllReduceAlgorithm algorithm);
+                   AllReduceAlgorithm algorithm, Fidelity fidelity);
 
 }  // namespace convoy

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "sim/collectives/collectives.h"
+#include "sim/collectives/table.h"
 #include "tests/support/hand.h"
 
 using namespace convoy;
@@ -329,7 +330,8 @@ TEST_CASE("what cannot scatter says why, and auto chooses among what can") {
   CHECK(why(AllReduceAlgorithm::hierarchical, {2, 2}).empty());
   CHECK(
       why(AllReduceAlgorithm::hierarchical, {1, 2}) ==
-      "hierarchical scatters over hosts of as many devices each, found different numbers; use ring or auto");
+      "hierarchical scatters over hosts of as many devices each, found different numbers; use ring, nccl or "
+      "auto");
   CHECK(why(AllReduceAlgorithm::halving_doubling, {4, 4}).empty());
   const Machine machine = hand::star(8, 1e9, 1e-6);
   const auto chosen = [&](double bytes) {

@@ -128,7 +128,8 @@ inline RandomCluster random_cluster(Dice& dice, const std::string& fabric) {
 inline std::string random_all_reduce(Dice& dice, const std::string& fidelity) {
   return fmt::format(
       "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, fidelity: {}}}",
-      dice.one_of<std::string>({"ring", "tree", "halving_doubling", "hierarchical", "auto"}),
+      dice.one_of<std::string>(
+          {"ring", "tree", "halving_doubling", "hierarchical", "double_binary_tree", "nccl", "auto"}),
       dice.one_of<int>({10, 300, 2000, 100000}), dice.coin(), fidelity);
 }
 

@@ -217,9 +217,8 @@ TEST_CASE("compression: labels and errors") {
   };
   CHECK(strategy("{kind: data_parallel, sync: all_reduce, algorithm: tree, compression: {kind: top_k, ratio: "
                  "0.1}}") ==
-        "strategy:1:52: strategy.algorithm: with compression: top_k, a tree has no reduce-scatter or "
-        "all-gather; "
-        "use ring, halving_doubling, hierarchical or auto");
+        "strategy:1:52: strategy.algorithm: with compression: top_k, tree has no reduce-scatter or "
+        "all-gather; use ring, hierarchical, nccl or auto");
   CHECK(strategy("{kind: data_parallel, sync: parameter_server, local_aggregation: true, compression: {kind: "
                  "top_k, ratio: 0.1}}") ==
         "strategy:1:85: strategy.compression: top_k with local_aggregation: how many of a node's gradients "

@@ -17,15 +17,36 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
   two.fits = false;
   std::ostringstream out;
   write_csv({"demo", {one, two}, {}}, out);
-  CHECK(out.str() ==
-        "cluster.nodes,strategy,id,model,cluster,strategy,devices,global_batch,step_time_s,throughput_images_"
-        "per_s,"
-        "epoch_time_s,cost_usd_per_epoch,energy_j,compute_s,exposed_comm_s,idle_s,comm_bytes,load_imbalance,"
-        "peak_memory_bytes,process_memory_bytes,fits,bottleneck_kind,bottleneck_name,bottleneck_utilization,"
-        "scaling_efficiency\n"
-        "1,\"{kind: single, n: 1}\",1,toy,lab,ring "
-        "all-reduce,1,10,1,10,,,0.1,1,0,0,0,1,1048576,1572864,true,compute,n0,1,1\n"
-        "2,\"{kind: single, n: 1}\",2,toy,\"a \"\"lab\"\"\",ring "
-        "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,1,1048576,1572864,"
-        "false,compute,n0,1,0.8\n");
+  CHECK(
+      out.str() ==
+      "cluster.nodes,point.strategy,id,model,cluster,servers,device_type,strategy,devices,global_batch,step_"
+      "time_s,"
+      "throughput_images_per_s,epoch_time_s,cost_usd_per_epoch,energy_j,compute_s,exposed_comm_s,idle_s,comm_"
+      "bytes,"
+      "load_imbalance,peak_memory_bytes,process_memory_bytes,device_memory_bytes,fits,bottleneck_kind,"
+      "bottleneck_name,"
+      "bottleneck_utilization,bottleneck_text,scaling_efficiency\n"
+      "1,\"{kind: single, n: 1}\",1,toy,lab,box,k80,ring "
+      "all-reduce,1,10,1,10,,,0.1,1,0,0,0,1,1048576,1572864,2097152,true,compute,n0,1,the k80 computes 100 % "
+      "of the "
+      "step,1\n"
+      "2,\"{kind: single, n: 1}\",2,toy,\"a \"\"lab\"\"\",box,k80,ring "
+      "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,1,1048576,1572864,2097152,"
+      "false,compute,n0,1,the k80 computes 100 % of the step,0.8\n");
+}
+
+TEST_CASE("csv: what only some runs have is a column for all of them, empty for the others") {
+  RunResult one = run_of("1", 1, 10), two = run_of("2", 2, 16);
+  two.staleness = Staleness{1.5, 3};
+  two.search = SearchSummary{"cost", 2, true, {{}, {}, {}}};
+  std::ostringstream out;
+  write_csv({"demo", {one, two}, {}}, out);
+  std::istringstream lines(out.str());
+  std::string header, first, second;
+  std::getline(lines, header), std::getline(lines, first), std::getline(lines, second);
+  CHECK(
+      header.ends_with(",staleness_mean,staleness_max,auto_objective,auto_simulated,auto_proven,auto_"
+                       "candidates,scaling_efficiency"));
+  CHECK(first.ends_with("of the step,,,,,,,1"));
+  CHECK(second.ends_with("of the step,1.5,3,cost,2,true,3,0.8"));
 }

@@ -30,6 +30,13 @@ struct Case {
     replayed.links.resize(6);
     replayed.port_busy_s.resize(3);
   }
+  /// Links that carry so many bytes at 1 GB/s each, in so many seconds.
+  void busy(const std::vector<std::size_t>& links, double bytes, double busy_s) {
+    for (const std::size_t link : links) {
+      replayed.links[link].bytes = bytes;
+      replayed.links[link].busy_s = busy_s;
+    }
+  }
   Bottleneck found() const { return find_bottleneck(machine, replayed); }
   void check(const std::string& kind, const std::string& name, double utilization,
              const std::string& text) const {
@@ -59,35 +66,34 @@ TEST_CASE("bottleneck: the parameter server's NIC, not those that wait for it") 
   Case c;
   c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 1;
   c.replayed.port_busy_s = {9.4, 9.4, 9.4};
-  for (const std::size_t worker_link : {0, 1, 2, 3}) c.replayed.links[worker_link].bytes = 2.35e9;
-  c.replayed.links[4].bytes = c.replayed.links[5].bytes = 4.7e9;
+  c.busy({0, 1, 2, 3}, 2.35e9, 4.7);
+  c.busy({4, 5}, 4.7e9, 4.7);
   c.check("link", "ps0.nic", 0.94, "parameter server ps0's NIC is busy 94 % of the step");
 }
 
 TEST_CASE("bottleneck: equal ports are counted") {
   Case c;
   c.replayed.port_busy_s = {7, 7, 0};
-  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 7e9;
+  c.busy({0, 1, 2, 3}, 7e9, 7);
   c.check("link", "n0.nic", 0.7, "n0's NIC (and 1 like it) is busy 70 % of the step");
 }
 
 TEST_CASE("bottleneck: messages whose bytes need less than half of the time wait for latency") {
   Case c;
   c.replayed.port_busy_s = {8, 8, 0};
-  // 1.9 GB/s of 8 s each way: 3.8 s of 8, if they never crossed at a time.
-  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 1.9e9;
-  c.check(
-      "latency", "n0.nic", 0.42,
-      "n0's NIC (and 1 like it) has messages under way 80 % of the step, 42 % of it for latency: their bytes "
-      "need 38 %");
-  for (const std::size_t link : {0, 1, 2, 3}) c.replayed.links[link].bytes = 2e9;
+  // 3 GB each way in the same 8 s: 3 s of bytes in either direction, although the sum is 6.
+  c.busy({0, 1, 2, 3}, 3e9, 8);
+  c.check("latency", "n0.nic", 0.5,
+          "n0's NIC (and 1 like it) has messages under way 80 % of the step, 50 % of it for latency: their "
+          "bytes need 30 %");
+  c.busy({0, 1, 2, 3}, 4.1e9, 8);
   c.check("link", "n0.nic", 0.8, "n0's NIC (and 1 like it) is busy 80 % of the step");
 }
 
 TEST_CASE("bottleneck: pushes and then pulls that fill a NIC one way at a time are no latency") {
   Case c;
   c.replayed.port_busy_s = {0, 0, 9};
-  c.replayed.links[4].bytes = c.replayed.links[5].bytes = 4.5e9;
+  c.busy({4, 5}, 4.5e9, 4.5);
   c.check("link", "ps0.nic", 0.9, "parameter server ps0's NIC is busy 90 % of the step");
 }
 

@@ -3,8 +3,10 @@
 
 #include <sstream>
 
+#include "sim/results/result_fields.h"
 #include "sim/results/write_json.h"
 #include "sim/run/wire.h"
+#include "tests/results/filler.h"
 #include "tests/results/results_fixture.h"
 
 using namespace convoy;
@@ -18,6 +20,18 @@ std::string as_json(const RunResult& run) {
 }
 
 }  // namespace
+
+TEST_CASE("wire: every field of a run survives, and every member of a run is a field") {
+  RunResult run;
+  FieldFiller filler;
+  run_fields(filler, run);
+  run.network_model = "max-min";  // in results.json part of the manifest
+  REQUIRE(is_set(run));
+  const RunResult back = decode_output(encode({run, {}})).result;
+  CHECK(is_set(back));
+  CHECK(as_json(back) == as_json(run));
+  CHECK(back.network_model == "max-min");
+}
 
 TEST_CASE("wire: a run comes out as it went in") {
   RunResult run = run_of("7", 3, 0.1);
@@ -82,5 +96,6 @@ TEST_CASE("wire: an assessment comes out as it went in") {
 TEST_CASE("wire: bytes that end too early are refused, wherever they end") {
   const std::string bytes = encode({run_of("1", 1, 10), {{"n0", {{"gpu0", {{"op", 0, 1}}}}}}});
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    CHECK_THROWS_WITH(decode_output(bytes.substr(0, size)), "a worker's answer is cut short");
+    CHECK_THROWS_WITH(decode_output(bytes.substr(0, size)),
+                      "a worker's answer cannot be read: ends too early: it is no whole JSON document");
 }

@@ -50,7 +50,7 @@ TEST_CASE("unknown keys and values name what is allowed") {
   CHECK(error_of("{kind: data_parallel}") == "s.yaml:1:1: strategy: key 'sync' is missing");
   CHECK(error_of("{kind: data_parallel, sync: all_reduce, algorithm: rings}") ==
         "s.yaml:1:52: strategy.algorithm: unknown value 'rings' (did you mean 'ring'?); allowed: ring, tree, "
-        "halving_doubling, hierarchical, auto");
+        "halving_doubling, hierarchical, double_binary_tree, nccl, auto");
   CHECK(error_of("{kind: data_parallel, sync: all_reduce, fidelity: exact}") ==
         "s.yaml:1:51: strategy.fidelity: unknown value 'exact'; allowed: auto, chunk, fluid");
   CHECK(error_of("{kind: data_parallel, sync: all_reduce, shares: probed}") ==

@@ -269,13 +269,16 @@ TEST_CASE("zero: what cannot be is an error that says what can") {
   const std::string three = lab::star(3, "1GB/s", "20us");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 4}") ==
         "strategy:1:47: strategy.zero: 4 is out of range: between 0 and 3 is allowed");
-  CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 1, algorithm: tree}") ==
-        "strategy:1:61: strategy.algorithm: with zero: 1, a tree has no reduce-scatter or all-gather; use "
-        "ring, "
-        "halving_doubling, hierarchical or auto");
+  CHECK(
+      error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 1, algorithm: tree}") ==
+      "strategy:1:61: strategy.algorithm: with zero: 1, tree has no reduce-scatter or all-gather; use ring, "
+      "hierarchical, nccl or auto");
+  CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 2, algorithm: double_binary_tree}") ==
+        "strategy:1:61: strategy.algorithm: with zero: 2, double_binary_tree has no reduce-scatter or "
+        "all-gather; use ring, hierarchical, nccl or auto");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 2, algorithm: halving_doubling}") ==
         "strategy:1:61: strategy.algorithm: with zero: 2, halving_doubling scatters over a power of two of "
-        "devices, found 3; use ring, hierarchical or auto");
+        "devices, found 3; use ring, hierarchical, nccl or auto");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 3, micro_batches: 3}") ==
         "test:1:1: training: 4 images a device do not divide into 3 micro-batches");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 2, compression: fp16}") ==

@@ -88,8 +88,8 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), with);
 }
 
-/// The registry's candidates of all kinds.
-std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster) {
+/// The registry's candidates of all kinds; lists of values not yet multiplied out.
+std::vector<YamlNode> usual_mappings(const ClusterSpec& cluster) {
   std::vector<YamlNode> mappings;
   for (const StrategyEntry& entry : strategy_registry()) {
     if (entry.candidates.empty()) continue;
@@ -137,6 +137,12 @@ std::vector<YamlNode> multiplied_out(const YamlNode& mapping) {
   return result;
 }
 
+std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster) {
+  SearchSpec spec;
+  for (const YamlNode& mapping : usual_mappings(cluster)) add_readable(mapping, spec);
+  return std::move(spec.candidates);
+}
+
 SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster) {
   YamlMap map(strategy, "strategy");
   map.find("kind");
@@ -152,7 +158,7 @@ SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster) {
                                          is_sequence(*list) ? "an empty list" : describe(*list)));
     mappings = list->items;
   } else {
-    mappings = usual_candidates(cluster);
+    mappings = usual_mappings(cluster);
   }
   map.finish();
   for (const YamlNode& mapping : mappings) {

@@ -35,6 +35,9 @@ bool is_search(const YamlNode& strategy);
 /// it
 SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster);
 
+/// What read_search takes without `candidates`: those of the registry for this cluster, multiplied out.
+std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster);
+
 /// The mappings that one with lists of values stands for; the last key changes fastest. A key whose value is
 /// a list by itself (the registry says so) takes a list of lists. @throws InputError: more than
 /// max_candidates

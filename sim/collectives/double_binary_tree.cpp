@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "sim/collectives/collectives.h"
+#include "sim/collectives/rings.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::uint32_t root = std::numeric_limits<std::uint32_t>::max();
+constexpr double most_chunks = 64;
+
+/// Parent of node i of n in the in-order binary tree that has node 0 above it: odd nodes are leaves, and the
+/// parent of a node is where its lowest set bit is cleared and the next one set, if there is such a node.
+std::uint32_t in_order_parent(std::uint32_t i, std::uint32_t n) {
+  if (i == 0) return root;
+  const std::uint32_t bit = i & (~i + 1), above = (i ^ bit) | (bit << 1);
+  return above < n ? above : i ^ bit;
+}
+
+/// The second tree is the first with the nodes mirrored (n even) or turned by one (n odd), so that a node
+/// that is inside one of them is a leaf of the other.
+std::uint32_t tree_parent(std::uint32_t i, std::uint32_t n, bool second) {
+  if (!second) return in_order_parent(i, n);
+  const std::uint32_t other = n % 2 == 0 ? n - 1 - i : (i + n - 1) % n;
+  const std::uint32_t parent = in_order_parent(other, n);
+  if (parent == root) return root;
+  return n % 2 == 0 ? n - 1 - parent : (parent + 1) % n;
+}
+
+/// Parents by position of ranks: chains inside the hosts, whose first (of the second tree: last) ranks are
+/// nodes of a tree.
+std::vector<std::uint32_t> parents(const std::vector<std::vector<std::uint32_t>>& chains, std::size_t ranks,
+                                   bool second) {
+  const auto n = static_cast<std::uint32_t>(chains.size());
+  std::vector<std::uint32_t> result(ranks, root);
+  const auto head = [&](std::uint32_t host) { return second ? chains[host].back() : chains[host].front(); };
+  for (std::uint32_t host = 0; host < n; ++host) {
+    const std::vector<std::uint32_t>& chain = chains[host];
+    for (std::size_t i = 1; i < chain.size(); ++i)
+      result[second ? chain[i - 1] : chain[i]] = second ? chain[i] : chain[i - 1];
+    const std::uint32_t parent = tree_parent(host, n, second);
+    if (parent != root) result[head(host)] = head(parent);
+  }
+  return result;
+}
+
+std::vector<std::uint32_t> depths(const std::vector<std::uint32_t>& parent) {
+  std::vector<std::uint32_t> result(parent.size(), 0);
+  for (std::uint32_t i = 0; i < parent.size(); ++i)
+    for (std::uint32_t at = parent[i]; at != root; at = parent[at]) ++result[i];
+  return result;
+}
+
+/// A way of the chunks, which goes on from the round `first` for as many rounds as there are chunks.
+struct Way {
+  std::uint32_t from, to, first;
+};
+
+/// k of the pattern's description.
+std::uint32_t chunk_count(const std::vector<Way>& ways, const std::vector<EndpointId>& ranks,
+                          std::uint32_t levels, const Machine& machine, double bytes) {
+  double latency_s = 0, narrowest_Bps = std::numeric_limits<double>::infinity();
+  Route route;
+  for (const Way& way : ways) {
+    machine.router->route(ranks[way.from], ranks[way.to], route);
+    latency_s = std::max(latency_s, route.latency_s);
+    for (const LinkId link : route.links)
+      narrowest_Bps = std::min(narrowest_Bps, machine.links[link].bandwidth_Bps);
+  }
+  const double transfer_s = 2 * bytes / narrowest_Bps;
+  if (transfer_s == 0) return 1;
+  if (latency_s == 0) return static_cast<std::uint32_t>(most_chunks);
+  const double best = std::sqrt((2.0 * levels - 1) * transfer_s / latency_s);
+  return static_cast<std::uint32_t>(std::clamp(std::round(best), 1.0, most_chunks));
+}
+
+}  // namespace
+
+Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                      double bytes) {
+  Pattern pattern{{ranks}, {}};
+  if (ranks.size() < 2) return pattern;
+  std::vector<std::vector<std::uint32_t>> chains;
+  for (const auto& rings : rings_by_host(ranks, machine)) chains.push_back(rings.front());
+  std::vector<Way> ways;
+  std::uint32_t most_levels = 0;
+  for (const bool second : {false, true}) {
+    const std::vector<std::uint32_t> parent = parents(chains, ranks.size(), second), depth = depths(parent);
+    const std::uint32_t levels = *std::max_element(depth.begin(), depth.end());
+    most_levels = std::max(most_levels, levels);
+    for (std::uint32_t i = 0; i < ranks.size(); ++i) {
+      if (parent[i] == root) continue;
+      ways.push_back({i, parent[i], levels - depth[i]});
+      ways.push_back({parent[i], i, levels + depth[i] - 1});
+    }
+  }
+  const std::uint32_t chunks = chunk_count(ways, ranks, most_levels, machine, bytes);
+  std::set<std::uint32_t> changes;
+  for (const Way& way : ways) changes.insert({way.first, way.first + chunks});
+  for (auto begin = changes.begin(); std::next(begin) != changes.end(); ++begin) {
+    Round round{{}, {0.5 / chunks}, *std::next(begin) - *begin};
+    for (const Way& way : ways)
+      if (way.first <= *begin && *begin < way.first + chunks) round.pairs.emplace_back(way.from, way.to);
+    if (!round.pairs.empty()) pattern.rounds.push_back(std::move(round));
+  }
+  return pattern;
+}
+
+}  // namespace convoy

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "sim/collectives/table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <unordered_set>
+
+#include "sim/collectives/collectives.h"
+#include "sim/collectives/nccl_tuning.h"
+
+namespace convoy {
+namespace {
+
+using Call = CollectiveCall;
+constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
+/// A double binary tree has some 8 N messages of 50 rounds to weigh.
+constexpr std::size_t tree_auto_ranks = 256;
+
+std::string nothing(const Call&) { return {}; }
+
+std::string power_of_two(const Call& call) {
+  if (std::has_single_bit(call.ranks.size())) return {};
+  return fmt::format("scatters over a power of two of devices, found {}", call.ranks.size());
+}
+
+std::string equal_hosts_or_one(const Call& call) {
+  const std::size_t hosts = positions_by_host(call.ranks, call.machine).size();
+  if (hosts < 2 || has_equal_hosts(call.ranks, call.machine)) return {};
+  return "scatters over hosts of as many devices each, found different numbers";
+}
+
+Pattern ring_half_pattern(const Call& c, bool) { return {{c.ranks}, ring_half(c.ranks, c.machine, c.order)}; }
+
+template <class Make>
+Pattern least_estimate(const Call& call, Make make) {
+  Pattern best{{call.ranks}, {}};
+  double best_s = std::numeric_limits<double>::infinity();
+  for (const CollectiveAlgorithm& row : collective_table()) {
+    if (call.ranks.size() > row.auto_ranks) continue;
+    std::optional<Pattern> pattern = make(row);
+    if (!pattern) continue;
+    const double time_s = estimate_s(*pattern, call.machine, call.bytes);
+    if (time_s >= best_s) continue;
+    best = std::move(*pattern);
+    best_s = time_s;
+  }
+  return best;
+}
+
+Pattern best_all_reduce(const Call& call) {
+  return least_estimate(
+      call, [&](const CollectiveAlgorithm& row) { return std::optional<Pattern>{row.all_reduce(call)}; });
+}
+
+Pattern best_half(const Call& call, bool gather) {
+  return least_estimate(call, [&](const CollectiveAlgorithm& row) -> std::optional<Pattern> {
+    if (!row.half || !row.scatter_needs(call).empty()) return std::nullopt;
+    return row.half(call, gather);
+  });
+}
+
+/// Whether the way between two devices of a host is a cable or switch of their own rather than PCIe.
+bool has_nvlink(const Call& call) {
+  Route route;
+  for (const std::vector<std::uint32_t>& host : positions_by_host(call.ranks, call.machine)) {
+    if (host.size() < 2) continue;
+    call.machine.router->route(call.ranks[host[0]], call.ranks[host[1]], route);
+    for (const LinkId link : route.links)
+      if (call.machine.links[link].name.find("pcie") != std::string::npos) return false;
+    return !route.links.empty();
+  }
+  return false;
+}
+
+Pattern nccl_all_reduce(const Call& call) {
+  Pattern ring = ring_all_reduce(call.ranks, call.machine, call.order);
+  if (call.ranks.size() < 2) return ring;
+  NcclSituation situation;
+  situation.ranks = static_cast<std::uint32_t>(call.ranks.size());
+  situation.hosts = static_cast<std::uint32_t>(positions_by_host(call.ranks, call.machine).size());
+  situation.nvlink = has_nvlink(call);
+  // Without the latency: what a large message takes longer than none.
+  constexpr double large_bytes = 1e9;
+  const double n = situation.ranks,
+               transfer_s = estimate_s(ring, call.machine, large_bytes) - estimate_s(ring, call.machine, 0);
+  if (transfer_s <= 0) return ring;
+  situation.bus_bandwidth_Bps = 2 * (n - 1) / n * large_bytes / transfer_s;
+  if (nccl_ring_s(situation, call.bytes) <= nccl_tree_s(situation, call.bytes)) return ring;
+  return double_binary_tree_all_reduce(call.ranks, call.machine, call.bytes);
+}
+
+std::vector<CollectiveAlgorithm> make_table() {
+  using enum AllReduceAlgorithm;
+  return {
+      {ring, "ring", [](const Call& c) { return ring_all_reduce(c.ranks, c.machine, c.order); },
+       ring_half_pattern, nothing, false, true, any_number},
+      {tree, "tree", [](const Call& c) { return tree_all_reduce(c.ranks); }, nullptr, nothing, false, false,
+       any_number},
+      {halving_doubling, "halving_doubling",
+       [](const Call& c) { return halving_doubling_all_reduce(c.ranks); },
+       [](const Call& c, bool gather) {
+         return Pattern{{c.ranks}, halving_doubling_half(c.ranks, gather)};
+       },
+       power_of_two, false, false, any_number},
+      {hierarchical, "hierarchical",
+       [](const Call& c) { return hierarchical_all_reduce(c.ranks, c.machine, c.order); },
+       [](const Call& c, bool gather) {
+         return Pattern{{c.ranks}, hierarchical_half(c.ranks, c.machine, c.order, gather)};
+       },
+       equal_hosts_or_one, false, false, any_number},
+      {double_binary_tree, "double_binary_tree",
+       [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes); }, nullptr,
+       nothing, true, false, tree_auto_ranks},
+      // NCCL scatters and gathers around rings only.
+      {nccl, "nccl", nccl_all_reduce, ring_half_pattern, nothing, true, true, 0},
+      {automatic, "auto", best_all_reduce, best_half, nothing, true, false, 0},
+  };
+}
+
+Pattern half_pattern(AllReduceAlgorithm algorithm, const Call& call, bool gather) {
+  return collective(algorithm).half(call, gather);
+}
+
+}  // namespace
+
+const std::vector<CollectiveAlgorithm>& collective_table() {
+  static const std::vector<CollectiveAlgorithm> table = make_table();
+  return table;
+}
+
+const CollectiveAlgorithm& collective(AllReduceAlgorithm algorithm) {
+  return collective_table()[static_cast<std::size_t>(algorithm)];
+}
+
+const std::vector<std::string>& all_reduce_algorithm_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const CollectiveAlgorithm& row : collective_table()) result.emplace_back(row.name);
+    return result;
+  }();
+  return names;
+}
+
+const std::string& all_reduce_algorithm_choices() {
+  static const std::string choices = fmt::format("{}", fmt::join(all_reduce_algorithm_names(), " | "));
+  return choices;
+}
+
+Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order) {
+  return collective(algorithm).all_reduce({ranks, machine, bytes, order});
+}
+
+Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                               const Machine& machine, double bytes, RingOrder order) {
+  return half_pattern(algorithm, {ranks, machine, bytes, order}, false);
+}
+
+Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine, double bytes, RingOrder order) {
+  return half_pattern(algorithm, {ranks, machine, bytes, order}, true);
+}
+
+std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
+                           const Machine& machine) {
+  const CollectiveCall call{ranks, machine, 0};
+  const CollectiveAlgorithm& asked = collective(algorithm);
+  const std::string needs = asked.half ? asked.scatter_needs(call) : "has no reduce-scatter or all-gather";
+  if (needs.empty()) return {};
+  std::vector<std::string_view> others;
+  for (const CollectiveAlgorithm& row : collective_table())
+    if (row.half && row.scatter_needs(call).empty() && row.id != AllReduceAlgorithm::automatic)
+      others.push_back(row.name);
+  return fmt::format("{} {}; use {} or auto", asked.name, needs, fmt::join(others, ", "));
+}
+
+}  // namespace convoy

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "sim/planning/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/quantity.h"
+#include "sim/results/text.h"
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t most_runners_up = 5;
+
+std::pair<double, double> around(double value, double low, double high) { return {value * low, value * high}; }
+
+/// The best of the kinds of servers that the choice does not use, each kind once, best first.
+std::vector<std::size_t> runners_up_of(Planner& planner, const Scenario& scenario, std::size_t choice) {
+  const auto kinds = [&](std::size_t c) {
+    return kinds_of(planner.trials().setup(planner.trials().space().candidates[c].setup).order);
+  };
+  Scenario others = scenario;
+  others.without.insert(kinds(choice));
+  std::vector<std::size_t> found;
+  while (found.size() < most_runners_up) {
+    const std::optional<std::size_t> next = planner.best(others);
+    if (!next) break;
+    found.push_back(*next);
+    others.without.insert(kinds(*next));
+  }
+  return found;
+}
+
+std::string more_text(double ratio) {
+  if (std::abs(ratio - 1) < 5e-4) return "as much";
+  return ratio > 1 ? fmt::format("{:.3g} % more", 100 * (ratio - 1)) : fmt::format("{:.3g} % less", 100 * (1 - ratio));
+}
+
+std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser, const CandidateResultOfPlan& choice) {
+  const double ratio = value_of(objective, loser.figures) / value_of(objective, choice.figures);
+  const std::string time = format_time(loser.figures.time_s), chosen_time = format_time(choice.figures.time_s);
+  std::string text;
+  switch (objective) {
+    case PlanObjective::cost:
+      text = fmt::format("costs {}: {:.2f} USD/h for {} instead of {:.2f} USD/h for {}", more_text(ratio),
+                         loser.usd_per_h, time, choice.usd_per_h, chosen_time);
+      break;
+    case PlanObjective::time:
+      text = fmt::format("takes {}: {} instead of {}", more_text(ratio), time, chosen_time);
+      break;
+    case PlanObjective::energy:
+      text = fmt::format("takes {} energy", more_text(ratio));
+      break;
+    case PlanObjective::carbon:
+      text = fmt::format("emits {}", more_text(ratio));
+      break;
+    case PlanObjective::front:
+      text = fmt::format("time x cost is {}", more_text(ratio));
+      break;
+  }
+  if (!loser.bottleneck.empty()) text += "; " + loser.bottleneck;
+  if (loser.tie) text += "; within the interval of the choice: a tie";
+  return text;
+}
+
+bool overlap(const std::pair<double, double>& a, const std::pair<double, double>& b) {
+  return a.first <= b.second && b.first <= a.second;
+}
+
+/// Without one of the constraints: how far the best candidate then is from keeping it, as a ratio above 1.
+struct Relaxed {
+  std::string name;
+  double ratio = 0;
+  std::size_t candidate = 0;
+  std::string text;
+};
+
+template <class Limit>
+std::optional<Relaxed> without(Planner& planner, const Scenario& scenario, const char* name,
+                               std::optional<Limit> PlanConstraints::*limit, PlanObjective least, auto amount,
+                               auto text) {
+  if (!(scenario.constraints.*limit)) return std::nullopt;
+  Scenario relaxed = scenario;
+  relaxed.constraints.*limit = std::nullopt;
+  relaxed.objective = least;
+  const std::optional<std::size_t> found = planner.best(relaxed);
+  if (!found) return std::nullopt;
+  const double needs = amount(*found), allowed = static_cast<double>(*(scenario.constraints.*limit));
+  return Relaxed{name, needs / allowed, *found, text(needs, allowed)};
+}
+
+std::optional<NearestConstraint> nearest_constraint(Planner& planner, const Scenario& scenario) {
+  const auto figures = [&](std::size_t c) { return planner.figures(c, scenario); };
+  const auto setup = [&](std::size_t c) { return planner.trials().setup(planner.trials().space().candidates[c].setup); };
+  std::vector<Relaxed> found;
+  const auto take = [&](std::optional<Relaxed> relaxed) {
+    if (relaxed) found.push_back(std::move(*relaxed));
+  };
+  take(without(planner, scenario, "deadline", &PlanConstraints::deadline_s, PlanObjective::time,
+               [&](std::size_t c) { return figures(c).time_s; },
+               [](double needs, double allowed) {
+                 return fmt::format("the quickest that keeps the others takes {}, the deadline is {}",
+                                    format_time(needs), format_time(allowed));
+               }));
+  take(without(planner, scenario, "budget", &PlanConstraints::budget_usd, PlanObjective::cost,
+               [&](std::size_t c) { return figures(c).cost_usd; },
+               [](double needs, double allowed) {
+                 return fmt::format("the cheapest that keeps the others costs {:.2f} USD, the budget is {:.2f} USD",
+                                    needs, allowed);
+               }));
+  take(without(planner, scenario, "max_devices", &PlanConstraints::max_devices, scenario.objective,
+               [&](std::size_t c) { return static_cast<double>(setup(c).devices); },
+               [](double needs, double allowed) {
+                 return fmt::format("one that keeps the others has {:.0f} devices, max_devices is {:.0f}", needs, allowed);
+               }));
+  take(without(planner, scenario, "max_global_batch", &PlanConstraints::max_global_batch, scenario.objective,
+               [&](std::size_t c) { return static_cast<double>(setup(c).global_batch); },
+               [](double needs, double allowed) {
+                 return fmt::format("one that keeps the others has a global batch of {:.0f}, max_global_batch is {:.0f}",
+                                    needs, allowed);
+               }));
+  if (found.empty()) return std::nullopt;
+  const auto nearest =
+      std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
+  return NearestConstraint{nearest->name, nearest->text, result_of(planner, nearest->candidate, scenario)};
+}
+
+/// Where no single constraint is to blame.
+NearestConstraint several_constraints(Planner& planner, const Scenario& scenario) {
+  Scenario free = scenario;
+  free.constraints.deadline_s.reset();
+  free.constraints.budget_usd.reset();
+  if (const std::optional<std::size_t> found = planner.best(free))
+    return {"deadline and budget", "no candidate keeps either of the two with the other", result_of(planner, *found, free)};
+  const std::map<std::string, std::int64_t> pruned = planner.pruned(scenario);
+  std::string text = "no candidate can be rented at all:";
+  for (const auto& [reason, count] : pruned) text += fmt::format(" {} out for {},", count, reason);
+  text.pop_back();
+  const auto most = std::max_element(pruned.begin(), pruned.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return {most == pruned.end() ? "candidates" : most->first, text, std::nullopt};
+}
+
+/// @throws InputError: no batch of any candidate lies inside the goal's table
+void check_range(const Planner& planner) {
+  const Goal& goal = planner.trials().spec().goal;
+  const std::vector<Setup>& setups = planner.trials().space().setups;
+  const auto range = goal.range();
+  if (!range || setups.empty()) return;
+  for (std::size_t s = 0; s < setups.size(); ++s)
+    if (planner.ledger().epochs(s)) return;
+  const auto [least, most] = std::minmax_element(
+      setups.begin(), setups.end(), [](const Setup& a, const Setup& b) { return a.global_batch < b.global_batch; });
+  throw InputError(goal.pos(),
+                   fmt::format("goal: the table has epochs for global batches of {:.0f} to {:.0f}; those of all "
+                               "candidates, {} to {}, lie outside (`extrapolate: true` goes beyond it)",
+                               range->first, range->second, least->global_batch, most->global_batch));
+}
+
+}  // namespace
+
+Scenario scenario_of(const PlanSpec& spec) {
+  Scenario scenario;
+  scenario.objective = scenario.value_of = spec.objective;
+  scenario.constraints = spec.constraints;
+  return scenario;
+}
+
+CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Scenario& scenario) {
+  const Candidate& candidate = planner.trials().space().candidates[c];
+  const Setup& setup = planner.trials().setup(candidate.setup);
+  const Trial& trial = planner.trials().trial(candidate.setup);
+  CandidateResultOfPlan result;
+  result.order = setup.order;
+  result.devices = setup.devices;
+  result.market = candidate.market;
+  result.region = candidate.region;
+  result.precision = setup.precision;
+  result.batch_per_device = setup.batch_per_device;
+  result.global_batch = setup.global_batch;
+  result.strategy = setup.strategy;
+  result.label = trial.label;
+  result.bottleneck = trial.bottleneck;
+  result.figures = planner.figures(c, scenario);
+  result.usd_per_h = planner.ledger().usd_per_h(c, scenario);
+  result.step_time_s = trial.step_s;
+  result.peak_memory_bytes = trial.peak_memory_bytes;
+  // Of the step and of the epochs, which err independently.
+  const EpochsNeeded& epochs = *planner.ledger().epochs(candidate.setup);
+  const double low = 1 - std::hypot(1 - trial.step_low, 1 - epochs.least / epochs.epochs);
+  const double high = 1 + std::hypot(trial.step_high - 1, epochs.most / epochs.epochs - 1);
+  result.time_interval = around(result.figures.time_s, std::max(0.0, low), high);
+  result.cost_interval = around(result.figures.cost_usd, std::max(0.0, low), high);
+  return result;
+}
+
+PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
+  Trials trials(spec, options.jobs, options.progress);
+  Planner planner(trials);
+  const Scenario scenario = scenario_of(spec);
+  check_range(planner);
+  if (options.exhaustive) planner.simulate_all(scenario);
+  PlanAnswer answer;
+  answer.name = spec.name;
+  answer.goal = spec.goal.text();
+  answer.objective = spec.objective;
+  answer.constraints = spec.constraints;
+  answer.candidates = static_cast<std::int64_t>(trials.space().candidates.size());
+  const std::optional<std::size_t> choice = planner.best(scenario);
+  if (choice) {
+    for (const std::size_t c : planner.front(scenario)) answer.front.push_back(result_of(planner, c, scenario));
+    const std::vector<std::size_t> others = runners_up_of(planner, scenario, *choice);
+    answer.choice = result_of(planner, *choice, scenario);
+    for (const std::size_t c : others) {
+      CandidateResultOfPlan runner = result_of(planner, c, scenario);
+      runner.tie = spec.objective == PlanObjective::time ? overlap(runner.time_interval, answer.choice->time_interval)
+                                                         : overlap(runner.cost_interval, answer.choice->cost_interval);
+      runner.reason = why_not(spec.objective, runner, *answer.choice);
+      answer.runners_up.push_back(std::move(runner));
+    }
+    answer.sensitivity = sensitivity_of(planner, scenario, *choice, others);
+  } else {
+    answer.nearest = nearest_constraint(planner, scenario);
+    if (!answer.nearest) answer.nearest = several_constraints(planner, scenario);
+  }
+  answer.pruned = planner.pruned(scenario);
+  answer.simulated = planner.simulated_count();
+  return answer;
+}
+
+std::string check_plan(const PlanSpec& spec, std::size_t jobs) {
+  Trials trials(spec, jobs, [](const std::string&, std::size_t, std::size_t) {});
+  const Planner planner(trials);
+  check_range(planner);
+  return fmt::format("{}: {} candidates of {} kinds of servers", spec.name, trials.space().candidates.size(),
+                     trials.servers().size());
+}
+
+}  // namespace convoy

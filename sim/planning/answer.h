@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/planning/planner.h"
+#include "sim/results/result.h"
+
+namespace convoy {
+
+/// A candidate with its figures, as results show it.
+struct CandidateResultOfPlan {
+  Order order;
+  std::int64_t devices = 0;
+  std::string market, region;
+  Precision precision = Precision::fp32;
+  std::int64_t batch_per_device = 0, global_batch = 0;
+  YamlNode strategy;
+  std::string label, bottleneck;
+  Figures figures;
+  double usd_per_h = 0;  ///< of all servers; infinite where not known
+  double step_time_s = 0, peak_memory_bytes = 0;
+  std::pair<double, double> time_interval, cost_interval;
+  std::string reason;  ///< of a runner-up: why it is not the choice
+  bool tie = false;    ///< its interval and the choice's overlap
+};
+
+/// What would change the choice.
+struct Change {
+  std::string text;    ///< "the price of aws-p3.16xlarge rises by 27 % or more, to 31.1 USD/h"
+  std::string kind;    ///< "price" | "deadline" | "budget" | "global_batch" | "bandwidth"
+  std::string server;  ///< whose price, or ""
+  double value = 0;    ///< at which the choice changes: USD/h, s, USD, images, factor
+  std::optional<CandidateResultOfPlan> choice;  ///< then; nothing: no candidate is left
+};
+
+/// The constraint that is nearest to letting a candidate through, where none passes.
+struct NearestConstraint {
+  std::string name, text;
+  std::optional<CandidateResultOfPlan> candidate;  ///< that only this constraint keeps out
+};
+
+struct PlanAnswer {
+  std::string name, goal;
+  PlanObjective objective = PlanObjective::cost;
+  PlanConstraints constraints;
+  std::optional<CandidateResultOfPlan> choice;
+  std::vector<CandidateResultOfPlan> front, runners_up;
+  std::int64_t candidates = 0, simulated = 0;
+  std::map<std::string, std::int64_t> pruned;
+  std::vector<Change> sensitivity;
+  std::optional<NearestConstraint> nearest;
+  Manifest manifest;
+};
+
+struct PlanOptions {
+  std::size_t jobs = 1;
+  bool exhaustive = false;
+  Trials::Progress progress = [](const std::string&, std::size_t, std::size_t) {};
+};
+
+/// The plan's answer. It does not depend on the number of jobs, and exhaustive or not differ in the counts only.
+/// @throws InputError
+PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options);
+
+/// What `convoy check` says of a plan, without simulating: "3456 candidates". @throws InputError
+std::string check_plan(const PlanSpec& spec, std::size_t jobs);
+
+/// The plan's own question.
+Scenario scenario_of(const PlanSpec& spec);
+
+/// @pre the candidate was simulated
+CandidateResultOfPlan result_of(const Planner& planner, std::size_t candidate, const Scenario& scenario);
+
+/// Prices, deadline, budget, batch and bandwidth at which another choice than `choice` is the best.
+std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, std::size_t choice,
+                                   const std::vector<std::size_t>& runners_up);
+
+}  // namespace convoy

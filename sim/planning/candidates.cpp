@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "sim/planning/candidates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/run/search/search_spec.h"
+
+namespace convoy {
+namespace {
+
+YamlNode scalar(std::string text) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.scalar = std::move(text);
+  return node;
+}
+
+YamlNode number(std::int64_t value) { return scalar(std::to_string(value)); }
+
+YamlNode mapping(std::vector<std::pair<std::string, YamlNode>> entries) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::mapping;
+  node.entries = std::move(entries);
+  return node;
+}
+
+std::vector<Order> orders_of(const PlanSpec& spec, const ServerTable& servers) {
+  std::vector<Order> orders;
+  std::vector<std::string> names;
+  for (const auto& [name, server] : servers) names.push_back(name);
+  const auto alone = [&](const std::string& name) { return !servers.at(name).fabric; };
+  for (const std::string& name : names)
+    for (const std::int64_t n : spec.nodes)
+      if (n == 1 || !alone(name)) orders.push_back({{name, n}});
+  if (!spec.mixtures) return orders;
+  for (std::size_t a = 0; a < names.size(); ++a)
+    for (std::size_t b = a + 1; b < names.size(); ++b) {
+      const Fabric *one = servers.at(names[a]).fabric.get(), *other = servers.at(names[b]).fabric.get();
+      if (!one || !other || !one->mixes() || !other->mixes()) continue;
+      if (names[a].substr(0, names[a].find('-')) != names[b].substr(0, names[b].find('-'))) continue;
+      for (const std::int64_t m : spec.nodes)
+        for (const std::int64_t n : spec.nodes) orders.push_back({{names[a], m}, {names[b], n}});
+    }
+  return orders;
+}
+
+std::int64_t devices_of(const Order& order, const ServerTable& servers) {
+  std::int64_t devices = 0;
+  for (const auto& [name, count] : order) devices += count * servers.at(name).device_count();
+  return devices;
+}
+
+/// Batches that all kinds of servers of the order are tried with.
+std::vector<std::int64_t> common_batches(const Order& order, Precision precision, const BatchesThatFit& batches) {
+  std::vector<std::int64_t> common = batches(order.front().first, precision);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const std::vector<std::int64_t> others = batches(order[i].first, precision);
+    std::erase_if(common, [&](std::int64_t b) { return std::find(others.begin(), others.end(), b) == others.end(); });
+  }
+  return common;
+}
+
+/// Markets and regions, with the prices there; for a setup that is still to be named.
+std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const ServerTable& servers) {
+  std::vector<Candidate> offers;
+  const std::vector<std::string> regions = spec.regions.empty() ? std::vector<std::string>{""} : spec.regions;
+  for (const std::string& market : spec.markets)
+    for (const std::string& region : regions) {
+      Candidate offer{0, market, region, {}};
+      for (const auto& [name, count] : order)
+        if (const double price = servers.at(name).host.price_usd_per_h;
+            price > 0 && market == "on_demand" && region.empty())
+          offer.prices.push_back(price);
+      if (offer.prices.size() < order.size()) offer.prices.clear();
+      offers.push_back(std::move(offer));
+    }
+  return offers;
+}
+
+}  // namespace
+
+std::string text_of(const Order& order) {
+  std::string text;
+  for (const auto& [name, count] : order) text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, name);
+  return text;
+}
+
+std::string kinds_of(const Order& order) {
+  std::string text;
+  for (const auto& [name, count] : order) text += (text.empty() ? "" : " + ") + name;
+  return text;
+}
+
+YamlNode cluster_node(const Order& order) {
+  if (order.size() == 1)
+    return mapping({{"server", scalar(order.front().first)}, {"nodes", number(order.front().second)}});
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
+  char name = 'a';
+  for (const auto& [server, count] : order)
+    list.items.push_back(mapping(
+        {{"name", scalar(std::string(1, name++))}, {"count", number(count)}, {"server", scalar(server)}}));
+  return mapping({{"name", scalar(text_of(order))}, {"nodes", std::move(list)}});
+}
+
+CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches) {
+  CandidateSpace space;
+  for (const Order& order : orders_of(spec, servers)) {
+    const std::int64_t devices = devices_of(order, servers);
+    const std::vector<Candidate> offers = offers_of(order, spec, servers);
+    const std::vector<YamlNode> strategies =
+        spec.strategies.empty() ? usual_candidates(read_cluster(cluster_node(order))) : spec.strategies;
+    for (const Precision precision : spec.precisions)
+      for (const std::int64_t batch : common_batches(order, precision, batches))
+        for (const YamlNode& strategy : strategies) {
+          space.setups.push_back({order, precision, batch, devices, batch * devices, strategy});
+          for (const Candidate& offer : offers) {
+            space.candidates.push_back(offer);
+            space.candidates.back().setup = space.setups.size() - 1;
+          }
+          if (space.candidates.size() > PlanSpec::max_candidates)
+            throw InputError(spec.goal.pos(), fmt::format("plan: more than {} candidates; name fewer servers, nodes, "
+                                                          "batches or strategies",
+                                                          PlanSpec::max_candidates));
+        }
+  }
+  return space;
+}
+
+Point point_of(const PlanSpec& spec, const Setup& setup) {
+  YamlNode training = spec.training;
+  training.entries.emplace_back("precision", scalar(std::string(to_string(setup.precision))));
+  training.entries.emplace_back("batch_per_device", number(setup.batch_per_device));
+  return read_point(mapping({{"model", spec.model},
+                             {"training", std::move(training)},
+                             {"cluster", cluster_node(setup.order)},
+                             {"strategy", setup.strategy}}));
+}
+
+}  // namespace convoy

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/planning/plan_spec.h"
+#include "topologies/catalog.h"
+
+namespace convoy {
+
+/// Kinds of servers and how many of each.
+using Order = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// "8 aws-p3.16xlarge", "4 aws-p3.2xlarge + 4 aws-p3.8xlarge".
+std::string text_of(const Order& order);
+/// Its kinds only: "aws-p3.2xlarge + aws-p3.8xlarge".
+std::string kinds_of(const Order& order);
+
+/// What one training step runs on and how: everything that its simulation depends on.
+struct Setup {
+  Order order;
+  Precision precision = Precision::fp32;
+  std::int64_t batch_per_device = 0, devices = 0, global_batch = 0;
+  YamlNode strategy;
+};
+
+/// A setup rented somewhere. Those of one setup differ in price and, with spot, in time.
+struct Candidate {
+  std::size_t setup = 0;
+  std::string market, region;  ///< region "": the price list does not say
+  std::vector<double> prices;  ///< USD an hour of one server of each kind of the order; empty where not known
+};
+
+/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes, precisions,
+/// batches, strategies, markets, regions; the last changes fastest.
+struct CandidateSpace {
+  std::vector<Setup> setups;
+  std::vector<Candidate> candidates;
+};
+
+/// The catalogue's servers that a plan names, each read once.
+using ServerTable = std::map<std::string, ServerSpec>;
+
+/// Batches to try on a server: those of the plan, or what fits.
+using BatchesThatFit = std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
+
+/// @throws InputError: nothing to choose from, or more than PlanSpec::max_candidates
+CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches);
+
+/// `cluster:` of an order, as an experiment would write it.
+YamlNode cluster_node(const Order& order);
+
+/// The point of an experiment that simulates a setup. @throws InputError
+Point point_of(const PlanSpec& spec, const Setup& setup);
+
+}  // namespace convoy

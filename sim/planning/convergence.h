@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace convoy {
+
+/// Epochs of training to a target, with the least and the most that runs of it took.
+struct EpochsNeeded {
+  double epochs = 0, least = 0, most = 0;
+};
+
+/// Runs to a target with one global batch.
+struct ConvergencePoint {
+  double batch = 0;  ///< images an update
+  EpochsNeeded needed;
+  double runs = 1;  ///< that the mean is of
+  std::string source;
+};
+
+/// Epochs(B) = epochs (1 + B / noise_scale_images): McCandlish, Kaplan, Amodei et al., "An Empirical Model of
+/// Large-Batch Training" (arXiv:1812.06162), section 2: steps S and samples E obey (S / S_min - 1)(E / E_min -
+/// 1) = 1, and with E = B S and B_crit = E_min / S_min that is E = E_min (1 + B / B_crit); B_crit is about the
+/// gradient noise scale.
+struct NoiseScale {
+  double epochs = 0;  ///< E_min in epochs: with the smallest batches
+  double noise_scale_images = 0;
+  double at(double batch) const { return epochs * (1 + batch / noise_scale_images); }
+};
+
+/// Epochs by global batch, smallest batch first, each batch once.
+struct ConvergenceTable {
+  std::string name;  ///< "resnet50-imagenet-75.9"
+  std::string text;  ///< "ResNet-50 v1.5 on ImageNet to 75.9 % top-1"
+  std::optional<double> samples;  ///< of an epoch, where the table knows them
+  std::vector<ConvergencePoint> points;
+
+  double smallest() const { return points.front().batch; }
+  double largest() const { return points.back().batch; }
+  /// Between two points straight in the logarithm of the batch. Beyond them nothing, or, to be asked for, along
+  /// the noise scale that fits the table, scaled so that it meets the last point.
+  std::optional<EpochsNeeded> at(double batch, bool extrapolate) const;
+};
+
+/// Names of the tables that come with the program (results/published/convergence.csv), sorted.
+std::vector<std::string> goal_names();
+/// @throws InputError at `pos`: no table of that name
+ConvergenceTable load_goal(const std::string& name, const SourcePos& pos);
+/// A user's table: CSV with columns batch, epochs and, optional, least, most, runs, source. Rows of one batch
+/// become one, their mean by runs. @throws InputError
+ConvergenceTable read_convergence(const std::string& file);
+
+/// Least squares of the relative errors: minimises the sum of ((a + b B) / E - 1)^2, epochs = a, noise scale =
+/// a / b. Nothing where fewer than two batches are given, or epochs do not grow with the batch.
+std::optional<NoiseScale> fit_noise_scale(const std::vector<ConvergencePoint>& points);
+
+}  // namespace convoy

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "sim/planning/trials.h"
+
+namespace convoy {
+
+/// What training to the goal takes.
+struct Figures {
+  double epochs = 0, time_s = 0;
+  double cost_usd = std::numeric_limits<double>::infinity();  ///< infinite where a price is not known
+  double energy_j = 0, carbon_kg = 0;
+};
+
+/// A question put to the candidates: the plan's own, or one that differs from it.
+struct Scenario {
+  PlanObjective objective = PlanObjective::cost;
+  PlanConstraints constraints;
+  std::map<std::string, double> price_factor;  ///< by server
+  std::set<std::string> without;               ///< kinds of servers (kinds_of) that are left out
+  /// Only candidates whose value of the plan's objective is below this.
+  std::optional<double> value_below;
+  PlanObjective value_of = PlanObjective::cost;
+};
+
+/// Candidates' figures. A candidate whose setup was not simulated has those that no simulation goes below.
+class Ledger {
+ public:
+  explicit Ledger(const Trials& trials);
+
+  /// Why a candidate is out whatever its step takes: "max_devices", "max_global_batch", "goal", "price",
+  /// "precision", "memory", "cannot_run"; "" otherwise.
+  std::string out(std::size_t candidate, const Scenario& scenario) const;
+  Figures figures(std::size_t candidate, const Scenario& scenario) const;
+  /// As above with another step.
+  Figures figures(std::size_t candidate, const Scenario& scenario, double step_s, double energy_j) const;
+  /// "deadline" or "budget" where the figures do not keep it, or ""
+  static std::string broken(const Figures& figures, const Scenario& scenario);
+
+  const std::optional<EpochsNeeded>& epochs(std::size_t setup) const { return epochs_[setup]; }
+  double usd_per_h(std::size_t candidate, const Scenario& scenario) const;  ///< infinite where not known
+
+ private:
+  const Trials& trials_;
+  std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
+  std::vector<double> idle_w_;                       ///< of its machines when nothing computes
+};
+
+/// The objective's value; `front`: time x cost.
+double value_of(PlanObjective objective, const Figures& figures);
+
+}  // namespace convoy

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "sim/planning/goal.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/base/named_file.h"
+#include "sim/base/yaml_map.h"
+
+namespace convoy {
+namespace {
+
+constexpr double most_epochs = 1e9, most_samples = 1e15;
+
+std::string kind_of_goal(const YamlMap& map) {
+  std::string found;
+  for (const char* key : {"target", "table", "noise_scale", "samples", "epochs"}) {
+    if (!map.has(key)) continue;
+    if (found == "noise_scale" && std::string_view(key) == "epochs") continue;
+    if (!found.empty()) map.fail(key, fmt::format("'{}' is given too; give one of the two", found));
+    found = key;
+  }
+  if (found.empty())
+    map.fail("says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale with epochs");
+  return found;
+}
+
+}  // namespace
+
+Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
+  YamlMap map(node, "goal");
+  Goal goal;
+  goal.pos_ = map.pos();
+  const std::string kind = kind_of_goal(map);
+  if (kind == "target" || kind == "table") {
+    ConvergenceTable table = kind == "target" ? load_goal(map.text("target"), map.pos("target"))
+                                              : read_convergence(named_file(map, "table"));
+    if (!samples) samples = table.samples;
+    goal.text_ = table.text;
+    goal.length_ = std::move(table);
+    goal.extrapolate_ = map.flag_or("extrapolate", false);
+  }
+  if (!samples)
+    map.fail("an epoch's number of images is not known: give training.dataset: {samples: N}");
+  goal.samples_ = *samples;
+  if (kind == "epochs") {
+    goal.length_ = map.number("epochs", 1e-9, most_epochs);
+    goal.text_ = fmt::format("{:g} epochs", std::get<double>(goal.length_));
+  } else if (kind == "samples") {
+    const double all = map.number("samples", 1, most_samples);
+    goal.length_ = all / *samples;
+    goal.text_ = fmt::format("{:g} images", all);
+  } else if (kind == "noise_scale") {
+    const double images = map.number("noise_scale", 1e-3, most_samples);
+    const double epochs = map.number("epochs", 1e-9, most_epochs);
+    goal.length_ = NoiseScale{epochs, images};
+    goal.text_ = fmt::format("{:g} epochs at small batches, noise scale of {:g} images", epochs, images);
+  }
+  goal.start_up_s_ = map.quantity_or("start_up", Dimension::time, 0);
+  for (const auto& [key, pause] : {std::pair{"evaluation", &goal.evaluation_}, {"checkpoint", &goal.checkpoint_}}) {
+    if (!map.find(key)) continue;
+    YamlMap inner = map.map(key);
+    pause->time_s = inner.quantity("time", Dimension::time);
+    pause->every_epochs = inner.number_or("every", 1, 1e-6, most_epochs);
+    inner.finish();
+  }
+  map.finish();
+  return goal;
+}
+
+std::optional<EpochsNeeded> Goal::epochs(double global_batch) const {
+  if (const double* fixed = std::get_if<double>(&length_)) return EpochsNeeded{*fixed, *fixed, *fixed};
+  if (const NoiseScale* noise = std::get_if<NoiseScale>(&length_)) {
+    const double epochs = noise->at(global_batch);
+    return EpochsNeeded{epochs, epochs, epochs};
+  }
+  return std::get<ConvergenceTable>(length_).at(global_batch, extrapolate_);
+}
+
+double Goal::beside_s(double epochs) const {
+  const auto all = [&](const Pause& pause) { return pause.time_s * std::ceil(epochs / pause.every_epochs - 1e-9); };
+  return start_up_s_ + all(evaluation_) + all(checkpoint_);
+}
+
+std::optional<std::pair<double, double>> Goal::range() const {
+  const ConvergenceTable* table = std::get_if<ConvergenceTable>(&length_);
+  if (!table || extrapolate_) return std::nullopt;
+  return std::pair{table->smallest(), table->largest()};
+}
+
+}  // namespace convoy

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "sim/base/yaml_node.h"
+#include "sim/planning/convergence.h"
+
+namespace convoy {
+
+/// `goal:` of a plan: how long to train, and what is done beside training.
+///   {target: NAME}             a table of epochs by global batch (results/published/convergence.csv)
+///   {table: file.csv}          a table of the user's
+///   {epochs: 90}               whatever the batch
+///   {samples: 1.15e8}          likewise
+///   {noise_scale: 8000, epochs: 30}    images; the epochs are those of the smallest batches
+/// and beside them `extrapolate` (of tables, false), `start_up` (0s), `evaluation` and `checkpoint`:
+/// {time, every: epochs (1)}.
+class Goal {
+ public:
+  /// @param samples of `training.dataset`, where given; a table may know them too. @throws InputError
+  static Goal read(const YamlNode& node, std::optional<double> samples);
+
+  /// Nothing where the batch lies outside the goal's table.
+  std::optional<EpochsNeeded> epochs(double global_batch) const;
+  /// Seconds beside training: start-up, evaluations and checkpoints, each of them after so many epochs.
+  double beside_s(double epochs) const;
+  double samples() const { return samples_; }  ///< of an epoch
+  const std::string& text() const { return text_; }
+  const SourcePos& pos() const { return pos_; }
+  /// The batches that the goal's table spans; nothing where any will do.
+  std::optional<std::pair<double, double>> range() const;
+
+ private:
+  struct Pause {
+    double time_s = 0, every_epochs = 1;
+  };
+  std::variant<double, NoiseScale, ConvergenceTable> length_;  ///< a number: epochs
+  bool extrapolate_ = false;
+  double samples_ = 0, start_up_s_ = 0;
+  Pause evaluation_, checkpoint_;
+  std::string text_;
+  SourcePos pos_;
+};
+
+}  // namespace convoy

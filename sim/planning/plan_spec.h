@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/precision.h"
+#include "sim/planning/goal.h"
+#include "sim/run/experiment.h"
+
+namespace convoy {
+
+/// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is least.
+enum class PlanObjective : std::uint8_t { cost, time, energy, carbon, front };
+std::string_view to_string(PlanObjective objective);
+
+/// `constraints:` of a plan.
+struct PlanConstraints {
+  std::optional<double> deadline_s, budget_usd;
+  std::optional<std::int64_t> max_devices, max_global_batch;
+  double memory = 1;                   ///< share of a device's memory that may be used
+  std::vector<std::string> providers;  ///< "aws": what the server's name begins with; empty: any
+};
+
+/// `convoy plan FILE` as it was read (docs/planning.md).
+struct PlanSpec {
+  static constexpr std::size_t max_candidates = 200'000;
+
+  std::string name;
+  YamlNode model, training;  ///< training without batch and precision
+  Goal goal;
+  PlanObjective objective = PlanObjective::cost;
+  SourcePos objective_pos;
+  PlanConstraints constraints;
+  std::vector<std::string> servers;  ///< names of the catalogue, sorted
+  bool all_servers = false;          ///< none were named: those without a price are left out
+  std::vector<std::int64_t> nodes;   ///< of one kind of server
+  bool mixtures = false;             ///< two kinds of servers side by side too
+  std::vector<std::int64_t> batches; ///< images a device and step; empty: powers of two that fit
+  std::vector<Precision> precisions;
+  std::vector<std::string> markets;  ///< "on_demand", "spot"
+  std::vector<std::string> regions;  ///< empty: where the price list has the server first
+  /// `strategy:` mappings, lists of values multiplied out; empty: the registry's candidates for each cluster.
+  std::vector<YamlNode> strategies;
+};
+
+/// @throws InputError
+PlanSpec read_plan(const Experiment& experiment);
+
+}  // namespace convoy

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "sim/base/quantity.h"
+#include "sim/planning/answer.h"
+
+namespace convoy {
+namespace {
+
+constexpr double price_reach = 16;      ///< prices are followed up and down by this factor
+constexpr double bandwidth_reach = 8;
+constexpr double fine = 1e-7, coarse = 0.02;  ///< relative precision of what bisection finds
+
+/// The factor nearest to 1 at which `stays` becomes false, on the way from 1 to `reach` (above or below 1);
+/// nothing where it stays all the way. @pre stays(1); the factor returned is the first known one that does not stay
+std::optional<double> turning_point(double reach, double precision, const std::function<bool(double)>& stays) {
+  double kept = 1, lost = 1;
+  const double stride = reach > 1 ? 2 : 0.5;
+  do {
+    kept = lost;
+    lost *= stride;
+    if (reach > 1 ? kept >= reach : kept <= reach) return std::nullopt;
+  } while (stays(lost));
+  while (std::abs(lost / kept - 1) > precision) {
+    const double middle = std::sqrt(kept * lost);
+    (stays(middle) ? kept : lost) = middle;
+  }
+  return lost;
+}
+
+class Sensitivity {
+ public:
+  Sensitivity(Planner& planner, const Scenario& scenario, std::size_t choice)
+      : planner_(planner), scenario_(scenario), choice_(choice), now_(planner.figures(choice, scenario)) {}
+
+  std::vector<Change> run(const std::vector<std::size_t>& runners_up) {
+    for (const auto& [server, count] : order(choice_)) price(server, price_reach);
+    for (std::size_t i = 0; i < std::min<std::size_t>(2, runners_up.size()); ++i)
+      for (const auto& [server, count] : order(runners_up[i])) price(server, 1 / price_reach);
+    deadline();
+    budget();
+    global_batch();
+    bandwidth(bandwidth_reach);
+    bandwidth(1 / bandwidth_reach);
+    return std::move(changes_);
+  }
+
+ private:
+  const Order& order(std::size_t c) const {
+    return planner_.trials().setup(planner_.trials().space().candidates[c].setup).order;
+  }
+
+  void add(std::string text, std::string kind, std::string server, double value, const Scenario& then) {
+    Change change{std::move(text), std::move(kind), std::move(server), value, std::nullopt};
+    if (const std::optional<std::size_t> next = planner_.best(then)) change.choice = result_of(planner_, *next, then);
+    changes_.push_back(std::move(change));
+  }
+
+  void price(const std::string& server, double reach) {
+    const Candidate& any = planner_.trials().space().candidates[choice_];
+    if (any.prices.empty()) return;
+    const auto at = [&](double factor) {
+      Scenario scenario = scenario_;
+      scenario.price_factor[server] = factor;
+      return scenario;
+    };
+    const std::optional<double> factor =
+        turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
+    if (!factor) return;
+    const double price = price_of(server) * *factor;
+    add(fmt::format("the price of {} {} by {:.3g} %, to {:.3f} USD/h", server, reach > 1 ? "rises" : "falls",
+                    100 * std::abs(*factor - 1), price),
+        "price", server, price, at(*factor));
+  }
+
+  /// Of the choice's market and region.
+  double price_of(const std::string& server) const {
+    const CandidateSpace& space = planner_.trials().space();
+    const Candidate& chosen = space.candidates[choice_];
+    for (const Candidate& candidate : space.candidates) {
+      if (candidate.market != chosen.market || candidate.region != chosen.region || candidate.prices.empty()) continue;
+      const Order& order = space.setups[candidate.setup].order;
+      for (std::size_t kind = 0; kind < order.size(); ++kind)
+        if (order[kind].first == server) return candidate.prices[kind];
+    }
+    return 0;
+  }
+
+  /// A shorter deadline than the choice takes; and the first longer one with which another is better.
+  void deadline() {
+    Scenario shorter = scenario_;
+    shorter.constraints.deadline_s = now_.time_s * (1 - fine);
+    if (scenario_.objective != PlanObjective::time && planner_.best(shorter))
+      add(fmt::format("the deadline is below {}", format_time(now_.time_s)), "deadline", "", now_.time_s, shorter);
+    if (!scenario_.constraints.deadline_s) return;
+    Scenario better = scenario_;
+    better.constraints.deadline_s.reset();
+    better.value_below = value_of(scenario_.objective, now_);
+    better.objective = PlanObjective::time;
+    const std::optional<std::size_t> next = planner_.best(better);
+    if (!next) return;
+    Scenario longer = scenario_;
+    longer.constraints.deadline_s = planner_.figures(*next, scenario_).time_s;
+    add(fmt::format("the deadline is {} or more", format_time(*longer.constraints.deadline_s)), "deadline", "",
+        *longer.constraints.deadline_s, longer);
+  }
+
+  void budget() {
+    if (!std::isfinite(now_.cost_usd)) return;
+    Scenario less = scenario_;
+    less.constraints.budget_usd = now_.cost_usd * (1 - fine);
+    if (scenario_.objective != PlanObjective::cost && planner_.best(less))
+      add(fmt::format("the budget is below {:.2f} USD", now_.cost_usd), "budget", "", now_.cost_usd, less);
+    if (!scenario_.constraints.budget_usd) return;
+    Scenario better = scenario_;
+    better.constraints.budget_usd.reset();
+    better.value_below = value_of(scenario_.objective, now_);
+    better.objective = PlanObjective::cost;
+    const std::optional<std::size_t> next = planner_.best(better);
+    if (!next) return;
+    Scenario more = scenario_;
+    more.constraints.budget_usd = planner_.figures(*next, scenario_).cost_usd;
+    add(fmt::format("the budget is {:.2f} USD or more", *more.constraints.budget_usd), "budget", "",
+        *more.constraints.budget_usd, more);
+  }
+
+  void global_batch() {
+    const std::int64_t batch =
+        planner_.trials().setup(planner_.trials().space().candidates[choice_].setup).global_batch;
+    Scenario smaller = scenario_;
+    smaller.constraints.max_global_batch = batch - 1;
+    if (planner_.best(smaller))
+      add(fmt::format("the global batch has to be below {}", batch), "global_batch", "", static_cast<double>(batch),
+          smaller);
+    if (!scenario_.constraints.max_global_batch) return;
+    Scenario larger = scenario_;
+    larger.constraints.max_global_batch.reset();
+    const std::optional<std::size_t> next = planner_.best(larger);
+    if (!next || *next == choice_) return;
+    const std::int64_t needed =
+        planner_.trials().setup(planner_.trials().space().candidates[*next].setup).global_batch;
+    add(fmt::format("a global batch of {} is allowed", needed), "global_batch", "", static_cast<double>(needed), larger);
+  }
+
+  /// Every link of every machine, faster or slower.
+  void bandwidth(double reach) {
+    std::optional<CandidateResultOfPlan> then;
+    const auto stays = [&](double factor) {
+      Trials changed = planner_.trials().with({factor, 1, false});
+      Planner planner(changed);
+      const std::optional<std::size_t> best = planner.best(scenario_);
+      if (best == choice_) return true;
+      then = best ? std::optional(result_of(planner, *best, scenario_)) : std::nullopt;
+      return false;
+    };
+    const std::optional<double> factor = turning_point(reach, coarse, stays);
+    if (!factor) return;
+    changes_.push_back({fmt::format("all links are {:.3g} times as fast", *factor), "bandwidth", "", *factor, then});
+  }
+
+  Planner& planner_;
+  const Scenario& scenario_;
+  std::size_t choice_;
+  Figures now_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, std::size_t choice,
+                                   const std::vector<std::size_t>& runners_up) {
+  return Sensitivity(planner, scenario, choice).run(runners_up);
+}
+
+}  // namespace convoy

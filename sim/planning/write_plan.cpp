@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+#include "sim/planning/write_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "sim/base/quantity.h"
+#include "sim/planning/interval.h"
+#include "sim/results/json_writer.h"
+#include "sim/results/text.h"
+
+namespace convoy {
+namespace {
+
+using Style = JsonWriter::Style;
+
+constexpr double joules_a_kwh = 3.6e6;
+
+void number_or_null(JsonWriter& json, const char* name, double value) {
+  json.key(name);
+  std::isfinite(value) ? json.value(value) : json.null();
+}
+
+void pair_or_null(JsonWriter& json, const char* name, const std::pair<double, double>& pair) {
+  json.key(name);
+  if (!std::isfinite(pair.first) || !std::isfinite(pair.second)) return json.null();
+  json.begin_array(Style::compact);
+  json.value(pair.first);
+  json.value(pair.second);
+  json.end_array();
+}
+
+void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
+  json.begin_object();
+  json.key("servers");
+  json.begin_object(Style::compact);
+  for (const auto& [name, count] : candidate.order) json.field(name, count);
+  json.end_object();
+  json.field("devices", candidate.devices);
+  json.field("market", candidate.market);
+  json.key("region");
+  candidate.region.empty() ? json.null() : json.value(std::string_view(candidate.region));
+  json.field("precision", to_string(candidate.precision));
+  json.field("batch_per_device", candidate.batch_per_device);
+  json.field("global_batch", candidate.global_batch);
+  json.field("strategy", candidate.strategy);
+  json.field("strategy_text", candidate.label);
+  json.field("epochs", candidate.figures.epochs);
+  json.field("step_time_s", candidate.step_time_s);
+  json.field("time_to_train_s", candidate.figures.time_s);
+  number_or_null(json, "usd_per_h", candidate.usd_per_h);
+  number_or_null(json, "cost_usd", candidate.figures.cost_usd);
+  json.field("energy_kwh", candidate.figures.energy_j / joules_a_kwh);
+  json.key("carbon_kg");
+  candidate.figures.carbon_kg > 0 ? json.value(candidate.figures.carbon_kg) : json.null();
+  json.field("peak_memory_bytes", candidate.peak_memory_bytes);
+  json.field("bottleneck", candidate.bottleneck);
+  json.key("interval");
+  json.begin_object(Style::compact);
+  json.field("level", interval_level);
+  pair_or_null(json, "time_to_train_s", candidate.time_interval);
+  pair_or_null(json, "cost_usd", candidate.cost_interval);
+  json.end_object();
+  if (!candidate.reason.empty()) {
+    json.field("reason", candidate.reason);
+    json.field("tie", candidate.tie);
+  }
+  json.end_object();
+}
+
+void write_or_null(JsonWriter& json, const char* name, const std::optional<CandidateResultOfPlan>& candidate) {
+  json.key(name);
+  candidate ? write(json, *candidate) : json.null();
+}
+
+void write_list(JsonWriter& json, const char* name, const std::vector<CandidateResultOfPlan>& candidates) {
+  json.key(name);
+  json.begin_array();
+  for (const CandidateResultOfPlan& candidate : candidates) write(json, candidate);
+  json.end_array();
+}
+
+void write_sensitivity(JsonWriter& json, const std::vector<Change>& changes) {
+  json.key("sensitivity");
+  json.begin_array();
+  for (const Change& change : changes) {
+    json.begin_object();
+    json.field("change", change.text);
+    json.field("kind", change.kind);
+    if (!change.server.empty()) json.field("server", change.server);
+    json.field("value", change.value);
+    write_or_null(json, "choice", change.choice);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_manifest(JsonWriter& json, const Manifest& manifest) {
+  json.key("manifest");
+  json.begin_object();
+  json.field("version", manifest.version);
+  json.field("simgrid", manifest.simgrid);
+  json.field("config_sha256", manifest.config_sha256);
+  json.key("set");
+  json.begin_array(Style::compact);
+  for (const std::string& setting : manifest.set) json.value(std::string_view(setting));
+  json.end_array();
+  json.key("inputs");
+  json.begin_object();
+  for (const auto& [file, digest] : manifest.inputs) json.field(file, digest);
+  json.end_object();
+  json.end_object();
+}
+
+const char* meaning_of(const std::string& reason) {
+  if (reason == "bound") return "cannot be better even at their bounds";
+  if (reason == "memory") return "do not fit in memory";
+  if (reason == "goal") return "have a global batch outside the goal's table";
+  if (reason == "price") return "have no price";
+  if (reason == "deadline") return "miss the deadline even at their bounds";
+  if (reason == "budget") return "exceed the budget even at their bounds";
+  if (reason == "max_devices") return "have too many devices";
+  if (reason == "max_global_batch") return "have too large a global batch";
+  if (reason == "cannot_run") return "cannot run";
+  return "failed";
+}
+
+/// Columns as wide as they need; numbers are text here.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += fmt::format("{}{}{}", c ? "  " : "", row[c], std::string(widths[c] - width_of(row[c]), ' '));
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::vector<std::string> cells(const CandidateResultOfPlan& candidate) {
+  return {text_of(candidate.order),
+          candidate.market == "spot" ? "spot" : "on demand",
+          std::string(to_string(candidate.precision)),
+          std::to_string(candidate.global_batch),
+          candidate.label,
+          fmt::format("{:.4g}", candidate.figures.epochs),
+          hours_text(candidate.figures.time_s),
+          usd_text(candidate.figures.cost_usd),
+          fmt::format("{} kWh", number_text(candidate.figures.energy_j / joules_a_kwh))};
+}
+
+std::string candidates_table(const std::vector<CandidateResultOfPlan>& candidates) {
+  std::vector<std::vector<std::string>> rows{
+      {"machines", "market", "precision", "global batch", "strategy", "epochs", "time", "cost", "energy"}};
+  for (const CandidateResultOfPlan& candidate : candidates) rows.push_back(cells(candidate));
+  return aligned(rows);
+}
+
+std::string no_choice_text(const PlanAnswer& answer) {
+  std::string text = "no candidate meets the constraints\n";
+  if (answer.nearest) {
+    text += fmt::format("nearest: {}: {}\n", answer.nearest->name, answer.nearest->text);
+    if (answer.nearest->candidate)
+      text += fmt::format("  {}\n  {}\n", order_text(*answer.nearest->candidate),
+                          training_text(*answer.nearest->candidate));
+  }
+  return text;
+}
+
+std::string sensitivity_text(const std::vector<Change>& changes) {
+  if (changes.empty()) return {};
+  std::vector<std::vector<std::string>> rows;
+  for (const Change& change : changes)
+    rows.push_back({change.text + ":", change.choice ? fmt::format("{}, {}, {}", text_of(change.choice->order),
+                                                                   hours_text(change.choice->figures.time_s),
+                                                                   usd_text(change.choice->figures.cost_usd))
+                                                     : "nothing meets the constraints"});
+  return "\nwhat would change it: another choice wins if\n" + aligned(rows);
+}
+
+}  // namespace
+
+std::string usd_text(double usd) {
+  if (!std::isfinite(usd)) return "price not known";
+  return fmt::format("{:.{}f} USD", usd, usd < 9.995 ? 2 : usd < 99.95 ? 1 : 0);
+}
+
+std::string hours_text(double seconds) {
+  const double hours = seconds / 3600;
+  return hours < 1 ? format_time(seconds) : fmt::format("{} h", number_text(hours));
+}
+
+std::string order_text(const CandidateResultOfPlan& candidate) {
+  std::string text = fmt::format("rent {} {} for {}", text_of(candidate.order),
+                                 candidate.market == "spot" ? "on the spot market" : "on demand",
+                                 hours_text(candidate.figures.time_s));
+  if (!candidate.region.empty()) text += fmt::format(" in {}", candidate.region);
+  if (std::isfinite(candidate.figures.cost_usd))
+    text += fmt::format(": {} ({} to {} at 80 %)", usd_text(candidate.figures.cost_usd),
+                        usd_text(candidate.cost_interval.first), usd_text(candidate.cost_interval.second));
+  text += fmt::format(", {} kWh", number_text(candidate.figures.energy_j / joules_a_kwh));
+  if (candidate.figures.carbon_kg > 0) text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
+  return text;
+}
+
+std::string training_text(const CandidateResultOfPlan& candidate) {
+  return fmt::format("{}, {}, {} images a device, {} a step of {}, {:.4g} epochs", candidate.label,
+                     to_string(candidate.precision), candidate.batch_per_device, candidate.global_batch,
+                     format_time(candidate.step_time_s), candidate.figures.epochs);
+}
+
+std::string question_text(const PlanAnswer& answer) {
+  static const std::map<PlanObjective, const char*> words{{PlanObjective::cost, "at the least cost"},
+                                                          {PlanObjective::time, "in the least time"},
+                                                          {PlanObjective::energy, "with the least energy"},
+                                                          {PlanObjective::carbon, "with the least carbon"},
+                                                          {PlanObjective::front, "at the least time x cost"}};
+  std::string text = words.at(answer.objective);
+  const PlanConstraints& limits = answer.constraints;
+  if (limits.deadline_s) text += fmt::format(", within {}", hours_text(*limits.deadline_s));
+  if (limits.budget_usd) text += fmt::format(", for at most {}", usd_text(*limits.budget_usd));
+  if (limits.max_devices) text += fmt::format(", on at most {} devices", *limits.max_devices);
+  if (limits.max_global_batch) text += fmt::format(", global batch at most {}", *limits.max_global_batch);
+  return text;
+}
+
+std::string effort_text(const PlanAnswer& answer) {
+  std::string text = fmt::format("{} candidates, {} simulated", answer.candidates, answer.simulated);
+  for (const auto& [reason, count] : answer.pruned) text += fmt::format("; {} {}", count, meaning_of(reason));
+  return text;
+}
+
+std::string table(const PlanAnswer& answer) {
+  std::string text = fmt::format("{}: {}, {}\n\n", answer.name, answer.goal, question_text(answer));
+  if (!answer.choice) return text + no_choice_text(answer) + "\n" + effort_text(answer) + "\n";
+  text += fmt::format("{}\n  {}\n  {}\n", order_text(*answer.choice), training_text(*answer.choice),
+                      answer.choice->bottleneck);
+  text += "\nwhat time costs (nothing is both quicker and cheaper)\n" + candidates_table(answer.front);
+  if (!answer.runners_up.empty()) {
+    text += "\nthe best of other servers\n" + candidates_table(answer.runners_up);
+    for (const CandidateResultOfPlan& runner : answer.runners_up)
+      text += fmt::format("  {}: {}\n", text_of(runner.order), runner.reason);
+  }
+  return text + sensitivity_text(answer.sensitivity) + "\n" + effort_text(answer) + "\n";
+}
+
+void write_json(const PlanAnswer& answer, std::ostream& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("schema", "convoy.plan/1");
+  json.field("experiment", answer.name);
+  json.field("goal", answer.goal);
+  json.field("objective", to_string(answer.objective));
+  write_or_null(json, "choice", answer.choice);
+  write_list(json, "front", answer.front);
+  write_list(json, "runners_up", answer.runners_up);
+  json.field("candidates", answer.candidates);
+  json.field("simulated", answer.simulated);
+  json.key("pruned");
+  json.begin_object();
+  for (const auto& [reason, count] : answer.pruned) json.field(reason, count);
+  json.end_object();
+  write_sensitivity(json, answer.sensitivity);
+  if (answer.nearest) {
+    json.key("nearest_constraint");
+    json.begin_object();
+    json.field("name", answer.nearest->name);
+    json.field("text", answer.nearest->text);
+    write_or_null(json, "candidate", answer.nearest->candidate);
+    json.end_object();
+  }
+  write_manifest(json, answer.manifest);
+  json.end_object();
+  out << '\n';
+}
+
+}  // namespace convoy

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "sim/planning/answer.h"
+
+namespace convoy {
+
+/// plan.json: schema convoy.plan/1 (docs/planning.md). What is not known is null.
+void write_json(const PlanAnswer& answer, std::ostream& out);
+
+/// The answer in words, with its tables.
+std::string table(const PlanAnswer& answer);
+
+// What table and report share.
+
+/// "rent 8 aws-p3.16xlarge on demand for 3.1 h: 609 USD (488 to 731), 41.2 kWh"
+std::string order_text(const CandidateResultOfPlan& candidate);
+/// "ring all-reduce, fp16, 64 images a device, 4096 a step, 40 epochs"
+std::string training_text(const CandidateResultOfPlan& candidate);
+/// "cheapest within 24 h and 500 USD"
+std::string question_text(const PlanAnswer& answer);
+/// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."
+std::string effort_text(const PlanAnswer& answer);
+std::string usd_text(double usd);      ///< "609 USD", "not known"
+std::string hours_text(double seconds);
+
+}  // namespace convoy

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "sim/results/columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/results/json_writer.h"
+#include "sim/results/result_fields.h"
+
+namespace convoy {
+namespace {
+
+/// The archive of result_fields.h that makes columns: numbers, truths and texts, and those of single objects
+/// as "object_name". Lists are results.json's.
+class ColumnWriter {
+ public:
+  struct Column {
+    std::string name;
+    const char* sql_type;
+    std::optional<std::string> cell;
+    bool always = true;  ///< there even where no run has a value
+  };
+  std::vector<Column> columns;
+
+  void field(std::string_view name, const std::string& text) { add(name, "TEXT", text); }
+  void field(std::string_view name, double number) { add(name, "REAL", shortest(number)); }
+  void field(std::string_view name, bool truth) { add(name, "BOOLEAN", truth ? "true" : "false"); }
+  void field(std::string_view name, std::int64_t number) { add(name, "INTEGER", std::to_string(number)); }
+  void nullable(std::string_view name, const std::optional<double>& number) {
+    add(name, "REAL", number ? std::optional(shortest(*number)) : std::nullopt);
+  }
+  void optional(std::string_view name, const std::optional<double>& number) {
+    within("", number.has_value(), false, [&] { field(name, number.value_or(0)); });
+  }
+  template <class T, class Fields>
+  void optional(std::string_view name, const std::optional<T>& value, Fields fields) {
+    within(name, value.has_value(), false, [&] { fields(*this, value ? *value : T{}); });
+  }
+  template <class T, class Fields>
+  void optional_block(std::string_view name, const std::optional<T>& value, Fields fields) {
+    optional(name, value, fields);
+  }
+  template <class T, class Fields>
+  void object(std::string_view name, const T& value, Fields fields) {
+    within(name, there_, always_, [&] { fields(*this, value); });
+  }
+  template <class T>
+  void count(std::string_view name, const std::vector<T>& values) {
+    add(name, "INTEGER", std::to_string(values.size()));
+  }
+  void range(std::string_view name, const std::array<double, 2>& bounds) {
+    field(fmt::format("{}_low", name), bounds[0]);
+    field(fmt::format("{}_high", name), bounds[1]);
+  }
+  template <class... Rest>
+  void list(const Rest&...) {}
+  template <class... Rest>
+  void list_where(const Rest&...) {}
+  template <class... Rest>
+  void texts(const Rest&...) {}
+  template <class... Rest>
+  void memory(const Rest&...) {}
+  void point(std::string_view, const std::vector<std::pair<std::string, YamlNode>>&) {
+  }  // columns of their own
+  void null(std::string_view) {}
+
+ private:
+  void add(std::string_view name, const char* sql_type, std::optional<std::string> text) {
+    if (!there_) text.reset();
+    columns.push_back({prefix_ + std::string(name), sql_type, std::move(text), always_});
+  }
+  template <class Inside>
+  void within(std::string_view name, bool there, bool always, Inside inside) {
+    const std::string prefix = prefix_;
+    const bool was_there = std::exchange(there_, there), was_always = std::exchange(always_, always);
+    if (!name.empty()) prefix_ += std::string(name) + '_';
+    inside();
+    prefix_ = prefix;
+    there_ = was_there, always_ = was_always;
+  }
+
+  std::string prefix_;
+  bool there_ = true, always_ = true;
+};
+
+std::vector<ColumnWriter::Column> columns_of(const RunResult& run) {
+  ColumnWriter archive;
+  run_fields(archive, run);
+  return std::move(archive.columns);
+}
+
+}  // namespace
+
+RunTable::RunTable(const Results& results)
+    : results_(results), efficiency_(scaling_efficiency(results.runs)) {
+  const std::vector<ColumnWriter::Column> fields = columns_of(RunResult{});
+  for (const ColumnWriter::Column& field : fields) shown_.push_back(field.always);
+  for (const RunResult& run : results.runs) {
+    const std::vector<ColumnWriter::Column> columns = columns_of(run);
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (columns[c].cell) shown_[c] = true;
+  }
+  if (!results.runs.empty())
+    for (const auto& [path, value] : results.runs.front().point) {
+      const bool taken =
+          std::any_of(fields.begin(), fields.end(), [&](const auto& f) { return f.name == path; });
+      header_.push_back({taken ? "point." + path : path, "NUMERIC"});
+    }
+  for (std::size_t c = 0; c < fields.size(); ++c)
+    if (shown_[c]) header_.push_back({fields[c].name, fields[c].sql_type});
+  header_.push_back({"scaling_efficiency", "REAL"});
+}
+
+std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
+  const RunResult& result = results_.runs[run];
+  std::vector<Cell> cells;
+  for (const auto& [path, value] : result.point)
+    cells.emplace_back(value.kind == YamlNode::Kind::scalar ? value.scalar : to_flow(value));
+  std::vector<ColumnWriter::Column> columns = columns_of(result);
+  for (std::size_t c = 0; c < columns.size(); ++c)
+    if (shown_[c]) cells.push_back(std::move(columns[c].cell));
+  cells.push_back(efficiency_.empty() ? Cell{} : shortest(efficiency_[run]));
+  return cells;
+}
+
+}  // namespace convoy

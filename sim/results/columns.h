@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/results/result.h"
+
+namespace convoy {
+
+/// The runs of results as a table with a row a run: the sweep's coordinates, the fields of result_fields.h
+/// that are single values (those of single objects as "object_name"), and the scaling efficiency. results.csv
+/// and results.sqlite have these columns. What only some runs have is a column where one of them has it.
+class RunTable {
+ public:
+  struct Header {
+    std::string name;      ///< no two are equal
+    const char* sql_type;  ///< "TEXT" | "REAL" | "INTEGER" | "BOOLEAN" | "NUMERIC"
+  };
+  using Cell = std::optional<std::string>;  ///< nothing: the run has no such value
+
+  explicit RunTable(const Results& results);
+  const std::vector<Header>& header() const { return header_; }
+  std::vector<Cell> row(std::size_t run) const;
+
+ private:
+  const Results& results_;
+  std::vector<Header> header_;
+  std::vector<bool> shown_;  ///< of the columns of result_fields.h
+  std::vector<double> efficiency_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/base/yaml_node.h"
+#include "sim/results/json_reader.h"
+
+namespace convoy {
+
+// Values of results: numbers from 0 to 1e100 (which keeps sums and axes finite), whole ones where the field's
+// type is, truths and texts. @throws JsonError at `place` for another kind
+void read_value(const Json& value, const JsonPlace& place, double& number);
+void read_value(const Json& value, const JsonPlace& place, std::int64_t& number);
+void read_value(const Json& value, const JsonPlace& place, std::uint64_t& number);
+void read_value(const Json& value, const JsonPlace& place, bool& truth);
+void read_value(const Json& value, const JsonPlace& place, std::string& text);
+
+/// The inverse of JsonWriter::value(YamlNode).
+YamlNode yaml_of_json(const Json& value);
+
+/// The reading archive of result_fields.h.
+class FieldReader {
+ public:
+  FieldReader(const Json& value, const JsonPlace& place) : object_(value, place) {}
+
+  template <class T>
+  void field(std::string_view name, T& value) {
+    read_value(object_.get(name), at(name), value);
+  }
+  void nullable(std::string_view name, std::optional<double>& number) {
+    const Json& value = object_.get(name);
+    if (!value.is_null()) read_value(value, at(name), number.emplace());
+  }
+  void optional(std::string_view name, std::optional<double>& number) {
+    if (const Json* value = object_.find(name)) read_value(*value, at(name), number.emplace());
+  }
+  template <class T, class Fields>
+  void optional(std::string_view name, std::optional<T>& value, Fields fields) {
+    if (const Json* there = object_.find(name)) whole(*there, at(name), value.emplace(), fields);
+  }
+  template <class T, class Fields>
+  void optional_block(std::string_view name, std::optional<T>& value, Fields fields) {
+    optional(name, value, fields);
+  }
+  template <class T, class Fields>
+  void object(std::string_view name, T& value, Fields fields) {
+    whole(object_.get(name), at(name), value, fields);
+  }
+  template <class T, class Fields>
+  void list(std::string_view name, std::vector<T>& values, Fields fields) {
+    items(name, object_.get(name), [&](const Json& item, const JsonPlace& place) {
+      whole(item, place, values.emplace_back(), fields);
+    });
+  }
+  template <class T, class Fields>
+  void list_where(bool, std::string_view name, std::vector<T>& values, Fields fields) {
+    const Json* value = object_.find(name);
+    if (!value) return;
+    items(name, *value, [&](const Json& item, const JsonPlace& place) {
+      whole(item, place, values.emplace_back(), fields);
+    });
+  }
+  template <class T>
+  void count(std::string_view, const std::vector<T>&) {}
+  void range(std::string_view name, std::array<double, 2>& bounds) {
+    const JsonPlace place = at(name);
+    const Json& list = object_.get(name);
+    if (!list.is_array() || list.size() != bounds.size())
+      throw JsonError(place, fmt::format("expected a list of {} numbers", bounds.size()));
+    for (std::size_t i = 0; i < bounds.size(); ++i) read_value(list[i], JsonPlace{&place, {}, i}, bounds[i]);
+  }
+  void texts(std::string_view name, std::vector<std::string>& texts) {
+    items(name, object_.get(name),
+          [&](const Json& item, const JsonPlace& place) { read_value(item, place, texts.emplace_back()); });
+  }
+  void map(std::string_view name, std::vector<std::pair<std::string, std::string>>& pairs) {
+    const JsonPlace place = at(name);
+    const Json& value = object_.get(name);
+    JsonObject(value, place);
+    for (const auto& [key, text] : value.items()) {
+      pairs.emplace_back(key, std::string{});
+      read_value(text, JsonPlace{&place, key}, pairs.back().second);
+    }
+  }
+  void point(std::string_view name, std::vector<std::pair<std::string, YamlNode>>& point) {
+    const Json& value = object_.get(name);
+    JsonObject(value, at(name));
+    for (const auto& [path, coordinate] : value.items()) point.emplace_back(path, yaml_of_json(coordinate));
+  }
+  void yaml(std::string_view name, YamlNode& node) { node = yaml_of_json(object_.get(name)); }
+  void memory(std::string_view name, std::array<double, memory_class_count>& bytes) {
+    const JsonPlace place = at(name);
+    FieldReader classes(object_.get(name), place);
+    for (std::size_t c = 0; c < memory_class_count; ++c) classes.field(memory_class_names[c], bytes[c]);
+    classes.finish();
+  }
+  void null(std::string_view name) {
+    if (!object_.get(name).is_null()) throw JsonError(at(name), "expected null");
+  }
+  void finish() const { object_.finish(); }
+
+  template <class T, class Fields>
+  static void whole(const Json& value, const JsonPlace& place, T& result, Fields fields) {
+    FieldReader reader(value, place);
+    fields(reader, result);
+    reader.finish();
+  }
+
+ private:
+  JsonPlace at(std::string_view name) const { return {&object_.place(), name}; }
+
+  template <class Read>
+  void items(std::string_view name, const Json& list, Read read_item) {
+    const JsonPlace place = at(name);
+    if (!list.is_array()) throw JsonError(place, fmt::format("expected a list, not {}", kind_of(list)));
+    std::size_t index = 0;
+    for (const Json& item : list) read_item(item, JsonPlace{&place, {}, index++});
+  }
+
+  JsonObject object_;
+};
+
+}  // namespace convoy

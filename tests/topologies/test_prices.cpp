@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/support/working_file.h"
+#include "topologies/catalog.h"
+#include "topologies/prices.h"
+
+using namespace convoy;
+
+namespace {
+
+const PriceTable& table() { return PriceTable::shipped(); }
+
+std::string refusal(const std::string& text) {
+  const WorkingFile file("prices.csv", text);
+  try {
+    PriceTable::read(file.name);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the latest price is used, and an earlier day has that day's") {
+  // AWS cut the price of P4 and P5 in June 2025 (results of two lists of the provider).
+  CHECK(table().find("aws-p4d.24xlarge", Market::on_demand)->usd_per_hour == 21.957642);
+  CHECK(table().find("aws-p4d.24xlarge", Market::on_demand, "", "2024-01-01")->usd_per_hour == 32.7726);
+  CHECK_FALSE(table().find("aws-p4d.24xlarge", Market::on_demand, "us-east-1", "2021-01-01"));
+  CHECK(table().find("aws-p3.16xlarge", Market::on_demand)->usd_per_hour == 24.48);
+  CHECK(table().find("azure-nc24rs-v3", Market::on_demand)->region == "eastus");
+  CHECK(table().find("azure-nc24rs-v3", Market::on_demand, "westeurope")->usd_per_hour == 16.821);
+  CHECK_FALSE(table().find("aws-p3.16xlarge", Market::on_demand, "mars-1"));
+  CHECK_FALSE(table().find("aws-p3", Market::on_demand));
+  // One K80 (0.45) in an n1-standard-8 (0.38).
+  CHECK(table().find("gcp-n1-standard-8-k80", Market::on_demand)->usd_per_hour == doctest::Approx(0.83));
+}
+
+TEST_CASE("every region is told once, with its latest price, and the provider's home first") {
+  std::set<std::string> servers;
+  for (const Price& price : table().prices()) servers.insert(price.server);
+  for (const std::string& server : servers)
+    for (const Market market : {Market::on_demand, Market::spot}) {
+      CAPTURE(server);
+      std::set<std::string> regions;
+      for (const Price& price : table().regions(server, market)) {
+        CHECK(regions.insert(price.region).second);
+        for (const Price& other : table().prices())
+          if (other.server == server && other.market == market && other.region == price.region)
+            CHECK(other.from <= price.from);
+      }
+      if (const auto first = table().find(server, market))
+        CHECK(first->region == table().regions(server, market).front().region);
+    }
+}
+
+TEST_CASE("every price has a date, a region and a source, and spot costs no more than on demand") {
+  CHECK(table().prices().size() > 300);
+  for (const Price& price : table().prices()) {
+    CAPTURE(price.server);
+    CAPTURE(price.from);
+    CHECK(price.from >= "2022");
+    CHECK(price.source.size() > 10);
+    CHECK(price.source.find("recalled") == std::string::npos);
+    if (price.market == Market::spot)
+      if (const auto listed = table().find(price.server, Market::on_demand, price.region))
+        CHECK(price.usd_per_hour <= listed->usd_per_hour);
+  }
+}
+
+TEST_CASE("a price of a type that the provider lists no longer says so") {
+  const auto doubt = [](const std::string& server) {
+    return table().doubt(*table().find(server, Market::on_demand));
+  };
+  CHECK(doubt("azure-nc6") ==
+        "no longer offered: last listed on 2024-12-13, and not in the provider's list of 2026-06-18");
+  CHECK(doubt("aws-p2.xlarge") == "still listed, but new ones may no longer launch");
+  CHECK(doubt("azure-nc24s-v3").starts_with("still listed, but retired on 2025-09-30"));
+  CHECK(doubt("azure-nc24rs-v3") == "");
+  CHECK(doubt("aws-p5.48xlarge") == "");
+  CHECK(table().doubt(*table().find("aws-p3.8xlarge", Market::spot)) ==
+        "still listed, but new ones may no longer launch");
+}
+
+TEST_CASE("servers of the catalogue have the table's price and say its region and date") {
+  const ServerSpec server = load_server("aws-p4d.24xlarge", {});
+  CHECK(server.host.price_usd_per_h == 21.957642);
+  CHECK(price_text(server.host) == "21.96 USD/h (on demand, us-east-1, 2025-06-23 to 2026-07-20)");
+  CHECK(server.bare_price_usd_per_h == 21.957642);
+  CHECK(load_server("gcp-n1-standard-8-k80", {}).bare_price_usd_per_h == 0.38);
+  CHECK(price_text(load_server("dgx1-v100", {}).host) == "no price");
+}
+
+TEST_CASE("SkyPilot's vms.csv is read as prices") {
+  const WorkingFile file(
+      "vms.csv",
+      "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,SpotPrice,Region,GpuInfo,"
+      "AvailabilityZone,Arch\n"
+      "p3.16xlarge,V100,8.0,64.0,488.0,24.48,9.5,us-west-2,\"{'Gpus': [{'Name': 'V100', 'Count': 8}]}\","
+      "us-west-2a,x86_64\n"
+      "p3.16xlarge,V100,8.0,64.0,488.0,24.48,7.25,us-west-2,,us-west-2b,x86_64\n"
+      "p3.16xlarge,V100,8.0,64.0,488.0,25.00,,us-east-1,,us-east-1a,x86_64\n"
+      "m5.large,,,2.0,8.0,0.096,0.03,us-east-1,,us-east-1a,x86_64\n"
+      "Standard_NC24rs_v3,V100,4,24,448,13.5,,eastus,,,\n"
+      "n1-standard-8,,,8,30,0.38,0.08,us-central1,,us-central1-a,\n"
+      ",K80,2,,,0.9,0.075,us-central1,,us-central1-a,\n"
+      ",K80,4,,,1.8,,us-central1,,us-central1-a,\n");
+  const PriceTable prices = PriceTable::read(file.name);
+  CHECK(prices.find("aws-p3.16xlarge", Market::on_demand)->usd_per_hour == 25.00);  // at home
+  CHECK(prices.find("aws-p3.16xlarge", Market::on_demand, "us-west-2")->usd_per_hour == 24.48);
+  CHECK(prices.find("aws-p3.16xlarge", Market::spot)->usd_per_hour == 7.25);  // the cheapest zone
+  CHECK(prices.find("azure-nc24rs-v3", Market::on_demand)->usd_per_hour == 13.5);
+  CHECK(prices.find("gcp-n1-standard-8-k80x2", Market::on_demand)->usd_per_hour == doctest::Approx(1.28));
+  CHECK(prices.find("gcp-n1-standard-8-k80x2", Market::spot)->usd_per_hour == doctest::Approx(0.155));
+  CHECK_FALSE(prices.find("gcp-n1-standard-8-k80", Market::on_demand));  // no row of one K80
+  CHECK_FALSE(prices.find("aws-p3.2xlarge", Market::on_demand));
+  CHECK(prices.find("aws-p3.16xlarge", Market::spot)->from.size() == 10);
+  CHECK(prices.doubt(*prices.find("aws-p3.16xlarge", Market::spot)) == "");
+}
+
+TEST_CASE("a wrong price table is refused with its place") {
+  const std::string header = "server,provider,region,market,usd_per_hour,from,until\n";
+  CHECK(refusal(header + "a,b,c,spot,1.5,2025-01-01,\n") == "");
+  CHECK(refusal(header + "a,b,c,cheap,1.5,2025-01-01,\n") ==
+        "prices.csv:2:1: market: expected on_demand or spot, found 'cheap'");
+  CHECK(refusal(header + "a,b,c,spot,free,2025-01-01,\n") ==
+        "prices.csv:2:12: usd_per_hour: expected a number above zero, found 'free'");
+  CHECK(refusal(header + "a,b,c,spot,1,01.02.2025,\n") ==
+        "prices.csv:2:14: from: expected a day such as 2025-06-23 (or 2025-06, or 2025), found '01.02.2025'");
+  CHECK(refusal(header + "a,b,c,spot,1,2025-01-01,2024-01-01\n") ==
+        "prices.csv:2:1: until: 2024-01-01 is before from: 2025-01-01");
+  CHECK(refusal(header + "a,,c,spot,1,2025,\n") == "prices.csv:2:1: provider is empty");
+  CHECK(refusal("server,market\n") == "prices.csv:1:1: column 'provider' is missing");
+  CHECK(refusal("name,cost\n").starts_with("prices.csv:1:1: expected the header of a price table (server, "));
+  CHECK(refusal("InstanceType,Price,Region\nm5.large,1,us-east-1\n") ==
+        "prices.csv:1:1: no row is of a machine that the catalogue has (`convoy show servers` lists them)");
+  CHECK(refusal("InstanceType,Price\n") == "prices.csv:1:1: column 'Region' is missing");
+  CHECK(refusal("InstanceType,Price,Region\np3.2xlarge,x,us-east-1\n") ==
+        "prices.csv:2:12: Price: expected a number above zero, found 'x'");
+}
