@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "topologies/catalogue_files.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
@@ -60,6 +61,11 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
   device.peer_to_peer = map.flag_or("peer_to_peer", true);
+  if (map.find("power_limit")) {
+    const double limit_w = map.quantity("power_limit", Dimension::power, true);
+    if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
+    limit_power(device, limit_w);
+  }
   if (const YamlNode* texts = map.find("sources")) {
     YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));

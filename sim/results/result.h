@@ -114,12 +114,13 @@ struct RunResult {
          idle_s = 0;  ///< of the critical device; they add up to step_time_s
   double comm_bytes = 0, load_imbalance = 1;
   double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak, and its memory
-  bool fits = true;
+  double process_memory_bytes = 0;  ///< of the fullest process: what nvidia-smi would show
+  bool fits = true;                 ///< every process fits in what the driver leaves of its device
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
   /// Where the devices change during the run: its phases and what lies between them. All above is then of the
-  /// last phase, but peak_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
+  /// last phase, but peak_memory_bytes, process_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
   std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates

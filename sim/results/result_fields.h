@@ -147,6 +147,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("comm_bytes", run.comm_bytes);
   archive.field("load_imbalance", run.load_imbalance);
   archive.field("peak_memory_bytes", run.peak_memory_bytes);
+  archive.field("process_memory_bytes", run.process_memory_bytes);
   archive.field("device_memory_bytes", run.device_memory_bytes);
   archive.field("fits", run.fits);
   archive.object("bottleneck", run.bottleneck, bottleneck_fields);

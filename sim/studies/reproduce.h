@@ -29,7 +29,7 @@ struct Reproduction {
   std::string name, title;
   double mean_tolerance = 0, worst_tolerance = 0;  ///< of |error|
   std::vector<ReproducedRow> rows;
-  std::string unit = "images_per_s";  ///< of the figures; or "mib"
+  std::string unit = "images_per_s";  ///< of the figures; or "mib", "j"
 
   double mean_error() const;    ///< of |error| over rows that are neither anchors nor fitted
   double fitted_error() const;  ///< of |error| over fitted rows, on average
@@ -69,11 +69,15 @@ Reproduction reproduce_transports(std::size_t jobs);
 /// of several from that of one.
 Reproduction reproduce_pipelines();
 
-/// Peak memory of one device in training (results/published/memory.yaml). @param jobs processes at a time
+/// Peak memory of training, of a device's tensors or of its process (results/published/memory.yaml). @param jobs processes at a time
 Reproduction reproduce_memory(std::size_t jobs);
 
 /// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as submitted and by
 /// those of the goal's table: epochs x images / predicted throughput, nothing beside training. @param jobs processes at a time
 Reproduction reproduce_mlperf(std::size_t jobs);
+
+/// Energy of an image in training on one device under power limits (results/published/energy.csv), J, from the
+/// throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
+Reproduction reproduce_energy(std::size_t jobs);
 
 }  // namespace convoy

@@ -66,6 +66,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "comm_bytes": 0,
       "load_imbalance": 1,
       "peak_memory_bytes": 1048576,
+      "process_memory_bytes": 1572864,
       "device_memory_bytes": 2097152,
       "fits": true,
       "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
