@@ -39,6 +39,12 @@ const std::vector<std::string>& generation_names() {
   return names;
 }
 
+bool DeviceType::has_tensor_cores() const {
+  for (const char* const known : {"volta", "turing", "ampere", "ada", "hopper", "blackwell"})
+    if (generation == known) return true;
+  return false;
+}
+
 DeviceType read_device(const YamlNode& node, const std::string& name) {
   YamlMap map(node, "devices." + name);
   DeviceType device;
@@ -50,6 +56,13 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.memory_bandwidth_Bps = map.quantity("memory_bandwidth", Dimension::bandwidth, true);
   device.efficiency = read_efficiency(map);
   device.launch_overhead_s = map.quantity_or("launch_overhead", Dimension::time, 0);
+  device.issue_factor = map.number_or("issue_factor", 0, 0, 100);
+  if (map.find("evidence")) {
+    YamlMap evidence = map.map("evidence");
+    device.evidence_rows = static_cast<int>(evidence.integer("rows", 0, 1'000'000));
+    device.evidence_spread = evidence.number("spread", 0, 10);
+    evidence.finish();
+  }
   device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
   if (device.reserved_bytes >= device.memory_bytes)
     map.fail("reserved", "must be less than the device's memory");

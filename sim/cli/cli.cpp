@@ -165,7 +165,11 @@ struct CommandLine {
            "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
            "nccl-tests' all_reduce_perf")
         ->required();
-    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
+    CLI::Option* device = sub->add_option("--device", calibrate.device,
+                                          "device of the catalogue; none for a log of nccl-tests");
+    sub->add_option("--catalogue", calibrate.catalogue,
+                    "fit all devices and frameworks together, and write their files' parts into this folder")
+        ->excludes(device);
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {

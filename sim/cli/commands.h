@@ -64,6 +64,7 @@ struct ShowArguments {
 struct CalibrateArguments {
   std::vector<std::string> profiles;
   std::string device;
+  std::string catalogue;  ///< folder that the fit of the whole catalogue is written to; "" for one device
 };
 
 struct ReproduceArguments {

@@ -98,6 +98,22 @@ struct Counterfactual {
   std::optional<double> gain_usd_per_epoch = {};  ///< where dataset and prices are known
 };
 
+/// What the run was predicted for, defaults included.
+struct SoftwareResult {
+  std::string framework, execution, layout, precision;
+  std::string transport;  ///< "ideal": latency + bytes/bandwidth
+  std::string input;      ///< "synthetic": images are there when they are needed
+  bool operator==(const SoftwareResult&) const = default;
+};
+
+/// Where the true values lie with probability `level` (docs/cost_model.md).
+struct IntervalResult {
+  using Range = std::array<double, 2>;  ///< the least and the most
+  double level = 0.8;
+  Range step_time_s{}, throughput_images_per_s{}, peak_memory_bytes{}, energy_j{};
+  bool operator==(const IntervalResult&) const = default;
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -116,6 +132,10 @@ struct RunResult {
   double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak, and its memory
   double process_memory_bytes = 0;  ///< of the fullest process: what nvidia-smi would show
   bool fits = true;                 ///< every process fits in what the driver leaves of its device
+  SoftwareResult software;
+  std::vector<std::string> warnings;  ///< a line each: what of the prediction rests on little
+  std::optional<IntervalResult>
+      interval;  ///< where devices have parameters with a spread: not for exact ones
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;

@@ -4,16 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
 #include "sim/base/quantity.h"
+#include "sim/costs/residuals.h"
 #include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
 
 namespace convoy {
 namespace {
+
+/// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
+/// measurements of one set-up differ by as much (median of the repeated rows of
+/// results/published/single_device.csv).
+constexpr double anchored_spread = 0.03;
+/// Of the peak, at 80 %: the tensors' part is exact; errors of results/published/memory.yaml
+/// (docs/accuracy.md).
+constexpr double memory_spread = 0.06;
 
 /// The device that finishes last; of those the busiest, of those the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
@@ -119,6 +129,15 @@ std::string device_types(const Machine& machine) {
   return joined(names);
 }
 
+SoftwareResult software_of(const TrainingOptions& options) {
+  return {std::string(to_string(options.framework)),
+          std::string(to_string(options.execution)),
+          std::string(to_string(options.layout)),
+          std::string(to_string(options.precision)),
+          "ideal",
+          "synthetic"};
+}
+
 std::string server_types(const Machine& machine) {
   std::vector<bool> used(machine.host_types.size());
   for (const Host& host : machine.hosts)
@@ -141,6 +160,54 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
   return price;
 }
 
+namespace {
+
+/// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
+/// like this. 0 where every device is exact, or scaled to a measurement.
+double compute_spread(const PreparedRun& run) {
+  double of_parameters = 0;
+  for (const DeviceType& type : run.machine.device_types)
+    of_parameters = std::max(of_parameters, type.evidence_spread);
+  if (of_parameters == 0) return 0;
+  if (run.cost.is_anchored()) return anchored_spread;
+  std::vector<Work> works;
+  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
+  const double images =
+      run.plan.images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
+  return std::hypot(of_parameters,
+                    residual_spread(residual_kind(works, images, run.graph->options.precision)));
+}
+
+/// Computing takes longer or shorter by the spread; what the step waits for otherwise stays.
+std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result) {
+  const double spread = compute_spread(run);
+  if (spread == 0 || result.step_time_s <= 0) return std::nullopt;
+  const double share = std::min(1.0, result.compute_s / result.step_time_s);
+  const double shorter = 1 + share * std::expm1(-quantile_80 * spread);
+  const double longer = 1 + share * std::expm1(quantile_80 * spread);
+  IntervalResult interval;
+  interval.step_time_s = {result.step_time_s * shorter, result.step_time_s * longer};
+  interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
+                                      result.throughput_images_per_s / shorter};
+  // Tensors are counted; what allocators and libraries take beside them is not known better than this.
+  interval.peak_memory_bytes = {result.peak_memory_bytes * (1 - memory_spread),
+                                result.peak_memory_bytes * (1 + memory_spread)};
+  interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};
+  return interval;
+}
+
+std::vector<std::string> warnings_of(const PreparedRun& run) {
+  std::vector<std::string> warnings;
+  for (const DeviceType& type : run.machine.device_types)
+    if (type.evidence_spread > 0 && type.evidence_rows == 0 && !run.cost.is_anchored())
+      warnings.push_back(fmt::format(
+          "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
+          type.name, type.generation));
+  return warnings;
+}
+
+}  // namespace
+
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;
   RunResult result;
@@ -151,6 +218,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.strategy = run.strategy;
   result.servers = server_types(machine);
   result.device_type = device_types(machine);
+  result.software = software_of(run.graph->options);
   result.network_model = machine.network_model;
   result.devices = static_cast<std::int64_t>(machine.devices.size());
   result.global_batch = run.plan.images;
@@ -175,6 +243,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.layouts = run.plan.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   fill_process(run, replayed, result);
+  result.warnings = warnings_of(run);
+  result.interval = interval_of(run, result);
   return result;
 }
 

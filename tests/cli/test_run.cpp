@@ -123,6 +123,8 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
                                     "process_memory_bytes",
                                     "device_memory_bytes",
                                     "fits",
+                                    "software",
+                                    "warnings",
                                     "bottleneck",
                                     "per_device",
                                     "per_link"};
