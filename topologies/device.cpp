@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "sim/base/data_path.h"
-#include "sim/base/names.h"
+#include "topologies/catalogue_files.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
-
-const std::string folder = "topologies/catalog/devices";
 
 std::map<Precision, double> read_peaks(YamlMap& device) {
   YamlMap map = device.map("peak");
@@ -77,6 +73,12 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
+  device.peer_to_peer = map.flag_or("peer_to_peer", true);
+  if (map.find("power_limit")) {
+    const double limit_w = map.quantity("power_limit", Dimension::power, true);
+    if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
+    limit_power(device, limit_w);
+  }
   if (const YamlNode* texts = map.find("sources")) {
     YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));
@@ -86,16 +88,12 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
 }
 
 DeviceType load_device(const std::string& name, const SourcePos& pos) {
-  const std::vector<std::string> known = device_names();
-  if (!std::binary_search(known.begin(), known.end(), name))
-    throw InputError(pos, fmt::format("unknown device '{}'{}; the catalogue has {}", name,
-                                      suggestion(name, known), list_of(known, known.size())));
-  const YamlNode file = load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
-  DeviceType device = read_device(file, name);
-  device.framework_reserves = !file.find("reserved");
+  const CatalogueEntry entry = load_catalogue_entry(CatalogueKind::device, name, pos);
+  DeviceType device = read_device(entry.node, name);
+  device.framework_reserves = !entry.node.find("reserved");
   return device;
 }
 
-std::vector<std::string> device_names() { return data_names(folder); }
+std::vector<std::string> device_names() { return catalogue_names(CatalogueKind::device); }
 
 }  // namespace convoy

@@ -30,10 +30,11 @@ struct DeviceType {
   /// What the driver offers to processes of memory_bytes (nvidia-smi's total: ECC and its own part taken
   /// off).
   double usable_memory_bytes = 0;
-  std::string generation;                ///< one of generation_names(); "" where it is not told
-  int sms = 0;                           ///< streaming multiprocessors; a CPU's cores; 0 where not told
-  double clock_hz = 0;                   ///< at which the fp32 peak is stated (boost); 0 where not told
-  double l2_bytes = 0;                   ///< last-level cache; 0 where not told
+  std::string generation;    ///< one of generation_names(); "" where it is not told
+  int sms = 0;               ///< streaming multiprocessors; a CPU's cores; 0 where not told
+  double clock_hz = 0;       ///< at which the fp32 peak is stated (boost); 0 where not told
+  double l2_bytes = 0;       ///< last-level cache; 0 where not told
+  bool peer_to_peer = true;  ///< over PCIe, without the host's memory; GeForce cards from Turing on cannot
   std::array<Efficiency, 4> efficiency;  ///< by Precision
   /// Where above 0, the device is a GPU whose kernels a host issues (sim/costs/software.h): time a kernel's
   /// issue takes on the hosts that it was measured in, relative to the typical host. 0: it costs nothing.
@@ -53,7 +54,8 @@ struct DeviceType {
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
 ///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
-///   usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources: {key: text}
+///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources:
+///   {key: text}
 /// issue_factor (0), evidence: {rows, spread}: what a catalogue's fit writes beside its efficiencies.
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +13,7 @@
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/nccl_log.h"
 #include "sim/cli/commands.h"
+#include "sim/planning/convergence.h"
 #include "sim/run/output_folder.h"
 
 namespace convoy {
@@ -72,6 +74,36 @@ Exit calibrate_link(const std::string& file) {
   return Exit::done;
 }
 
+/// Whether the first line of a CSV file names the columns of a table of epochs by batch.
+bool looks_like_convergence(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  while (std::getline(stream, line) && (line.empty() || line[0] == '#')) {
+  }
+  const std::string columns = "," + line.substr(0, line.find('\r')) + ",";
+  return columns.find(",batch,") != std::string::npos && columns.find(",epochs,") != std::string::npos;
+}
+
+/// Epochs by global batch become a gradient noise scale.
+Exit calibrate_noise_scale(const std::string& file) {
+  const ConvergenceTable table = read_convergence(file);
+  const std::optional<NoiseScale> fit = fit_noise_scale(table.points);
+  if (!fit)
+    throw InputError({file, 0, 0}, "no noise scale fits: epochs have to grow with the batch, over at least two batches");
+  write_stdout([&](std::ostream& out) {
+    out << fmt::format("goal: {{noise_scale: {:.6g}, epochs: {:.6g}}}\n", fit->noise_scale_images, fit->epochs);
+  });
+  double sum = 0;
+  for (const ConvergencePoint& point : table.points) {
+    const double error = fit->at(point.batch) / point.needed.epochs - 1;
+    sum += std::abs(error);
+    fmt::print(stderr, "batch {:<8g} {:>8.2f} epochs, {:>8.2f} fitted, {:+.1f} %\n", point.batch, point.needed.epochs,
+               fit->at(point.batch), 100 * error);
+  }
+  fmt::print(stderr, "mean error of the fit {:.1f} %\n", 100 * sum / static_cast<double>(table.points.size()));
+  return Exit::done;
+}
+
 void write_part(const std::filesystem::path& file, const std::string& text) {
   std::ofstream stream(file);
   stream << text;
@@ -104,8 +136,9 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   const std::string& first = arguments.profiles.front();
   if (arguments.device.empty()) {
     if (arguments.profiles.size() == 1 && looks_like_nccl_log(first)) return calibrate_link(first);
+    if (arguments.profiles.size() == 1 && looks_like_convergence(first)) return calibrate_noise_scale(first);
     throw InputError({first, 0, 0},
-                     "is no log of nccl-tests; say with --device what device a profile or trace is of");
+                     "is no log of nccl-tests and no table of batch and epochs; say with --device what device a profile or trace is of");
   }
   std::vector<Measurement> measurements;
   double launch_s = 0;

@@ -26,8 +26,11 @@ constexpr const char* layers = "layers";
 
 constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
+                             Entry{"transports", [] { return reproduce_transports(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines},
-                             Entry{"memory", [] { return reproduce_memory(all_cores()); }}};
+                             Entry{"memory", [] { return reproduce_memory(all_cores()); }},
+                             Entry{"energy", [] { return reproduce_energy(all_cores()); }},
+                             Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }}};
 
 void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
   const auto optional = [&](const char* key, const std::optional<double>& value) {
@@ -167,12 +170,14 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
     model_width = std::max(model_width, row.model.size());
     setup_width = std::max(setup_width, row.setup.size());
   }
+  const int digits = reproduction.unit == "j" ? 3 : 1;
   out << fmt::format("{} ({})\n", reproduction.title, reproduction.name);
   out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {:>8}\n", "table", table_width, "model",
                      model_width, "setup", setup_width, "published", "predicted", "error");
   for (const ReproducedRow& row : reproduction.rows)
-    out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.1f}  {:>9.1f}  {:>8}\n", row.table, table_width,
-                       row.model, model_width, row.setup, setup_width, row.published, row.predicted,
+    out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.{}f}  {:>9.{}f}  {:>8}\n", row.table,
+                       table_width, row.model, model_width, row.setup, setup_width, row.published, digits,
+                       row.predicted, digits,
                        row.anchor ? "anchor"
                                   : fmt::format("{:+.1f} %{}", 100 * row.error,
                                                 row.fitted             ? " f"

@@ -14,7 +14,9 @@
 #include "sim/costs/issue_queue.h"
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/courier.h"
+#include "sim/replay/input_queue.h"
 #include "sim/replay/message_groups.h"
+#include "sim/replay/paced_compute.h"
 #include "sim/replay/service_desk.h"
 #include "sim/replay/steady_state.h"
 #include "sim/replay/step_watch.h"
@@ -60,14 +62,16 @@ struct Progress {
 class Executor final : private MessageListener {
  public:
   Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-           const std::vector<bool>& one_by_one, const Folding& folding, Contention contention)
+           const std::vector<bool>& one_by_one, const Folding& folding, Contention contention,
+           NetworkModel network_model)
       : plan_(plan),
         machine_(machine),
         cost_(cost),
         folding_(folding),
-        engine_(capacities(), largest_flow_bytes(), contention),
+        engine_(capacities(table), largest_flow_bytes(), contention, network_model),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
+        compute_(engine_, processors_taken()),
         messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
     if (plan.service) {
       desk_.emplace(plan, machine, table, folding, engine_, courier_, static_cast<MessageListener&>(*this));
@@ -89,6 +93,7 @@ class Executor final : private MessageListener {
     }
     step_began_s_.assign(progress_.size(), 0);
     stretch_.assign(progress_.size(), 1);
+    input_wait_s_.assign(progress_.size(), 0);
     shown_.resize(progress_.size());
   }
 
@@ -113,11 +118,21 @@ class Executor final : private MessageListener {
   }
 
  private:
-  std::vector<double> capacities() const {
+  std::vector<double> capacities(const FlowTable& table) const {
     std::vector<double> result;
-    for (const LinkId link : folding_.links) result.push_back(machine_.links[link].bandwidth_Bps);
+    for (const LinkId link : folding_.links) result.push_back(bandwidth_Bps(machine_, table, link));
     for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_))
       result.push_back(adder);
+    return result;
+  }
+
+  /// By endpoint class: of the device's processors by a collective.
+  std::vector<double> processors_taken() const {
+    std::vector<double> result;
+    for (const EndpointId endpoint : folding_.endpoints)
+      result.push_back(endpoint < machine_.devices.size()
+                           ? machine_.processors_taken(machine_.device_types[machine_.devices[endpoint].type])
+                           : 0);
     return result;
   }
 
@@ -184,6 +199,8 @@ class Executor final : private MessageListener {
         const double compute_s = std::min(step_s, client.compute_s * share / client.mean_stretch());
         usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
                  step_s};
+        result_.input_wait_s =
+            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps_done));
         result_.timelines[c].tasks = std::move(shown_[c]);
       } else {
         usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
@@ -209,7 +226,24 @@ class Executor final : private MessageListener {
     stretch_[c] = steady_->next_stretch(c);
     steady_->step_begins(c, engine_.now_s(), progress.clock, desk_->version(c));
     desk_->begin_step(c);
-    begin(c);
+    const double wait_s = images_at_s(c) - engine_.now_s();
+    if (wait_s <= 0) {
+      begin(c);
+      return;
+    }
+    input_wait_s_[c] += wait_s;
+    engine_.after(wait_s, [this, c] {
+      begin(c);
+      drain();
+    });
+  }
+
+  /// When the client's next batch is ready, at the earliest now.
+  double images_at_s(std::uint32_t c) {
+    const EndpointId endpoint = folding_.endpoints[c];
+    if (!plan_.input || endpoint >= machine_.devices.size()) return engine_.now_s();
+    const double interval_s = plan_.input->interval_s[machine_.devices[endpoint].host];
+    return inputs_.try_emplace(c, interval_s, plan_.input->prefetch).first->second.take(engine_.now_s());
   }
 
   void end_step(std::uint32_t c) {
@@ -269,6 +303,7 @@ class Executor final : private MessageListener {
     const Task& it = task(c, t);
     result_.timelines[c].tasks[t].start_s = engine_.now_s();
     if (it.kind != Task::Kind::compute) {
+      if (it.kind == Task::Kind::collective) compute_.collective_begins(c);
       desk_ ? desk_->start(c, t, it) : messages_.start(c, t, it);
       return;
     }
@@ -278,7 +313,7 @@ class Executor final : private MessageListener {
       return;
     }
     progress_[c].clock.compute_begins(engine_.now_s());
-    engine_.after(duration_s, [this, c, t] {
+    compute_.start(c, duration_s, [this, c, t] {
       progress_[c].clock.compute_ends(engine_.now_s());
       finished_.push_back({c, t});
       drain();
@@ -339,6 +374,7 @@ class Executor final : private MessageListener {
   void finish(std::uint32_t c, TaskId t) {
     Progress& progress = progress_[c];
     result_.timelines[c].tasks[t].end_s = engine_.now_s();
+    if (task(c, t).kind == Task::Kind::collective) compute_.collective_ends(c);
     progress.done[t] = 1;
     ++progress.done_count;
     const int stream = task(c, t).stream;
@@ -385,6 +421,7 @@ class Executor final : private MessageListener {
   Engine engine_;
   LinkClock link_clock_;
   Courier courier_;
+  PacedCompute compute_;
   MessageGroups messages_;
   std::optional<ServiceDesk> desk_;
   std::optional<SteadyState> steady_;
@@ -392,7 +429,9 @@ class Executor final : private MessageListener {
   Readings open_, closed_;            ///< when the measurement begins and ends
   std::vector<double> step_began_s_;  ///< by endpoint class
   std::vector<double> stretch_;       ///< by endpoint class: of a client's compute times in this step
-  std::vector<std::vector<TaskTimes>> shown_;  ///< by endpoint class: the step that timelines show
+  std::vector<std::vector<TaskTimes>> shown_;   ///< by endpoint class: the step that timelines show
+  std::map<std::uint32_t, InputQueue> inputs_;  ///< by client class
+  std::vector<double> input_wait_s_;            ///< by endpoint class, since the beginning
   std::vector<Program> programs_;
   std::vector<Progress> progress_;
   /// By role, device type and devices of the host: what each task of the program asks of them.
@@ -404,8 +443,9 @@ class Executor final : private MessageListener {
 }  // namespace
 
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-                  const std::vector<bool>& one_by_one, const Folding& folding, Contention contention) {
-  return Executor(plan, machine, cost, table, one_by_one, folding, contention).run();
+                  const std::vector<bool>& one_by_one, const Folding& folding, Contention contention,
+                  NetworkModel network_model) {
+  return Executor(plan, machine, cost, table, one_by_one, folding, contention, network_model).run();
 }
 
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

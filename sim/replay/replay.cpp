@@ -8,6 +8,7 @@
 #include "sim/replay/executor.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/input_queue.h"
 
 namespace convoy {
 namespace {
@@ -37,8 +38,32 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
     result.comm_bytes += bytes;
-    for (const LinkId link : table.route(flow)) result.links[link].bytes += bytes;
+    for (const LinkId link : table.route(flow))
+      if (link < machine.links.size()) result.links[link].bytes += bytes;
   }
+}
+
+/// Steps of a synchronous plan one after the other, each begun when every host has its devices' images ready:
+/// in the long run the step is as long as it takes or as the slowest host needs, whichever is longer.
+void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, ReplayResult& result) {
+  constexpr int settling = 32, measured = 32;
+  std::vector<InputQueue> queues;
+  for (const double interval_s : feed.interval_s) queues.emplace_back(interval_s, feed.prefetch);
+  double now_s = 0, from_s = 0;
+  for (int step = 0; step < settling + measured; ++step) {
+    if (step == settling) from_s = now_s;
+    double begin_s = now_s;
+    for (InputQueue& queue : queues) begin_s = std::max(begin_s, queue.take(now_s));
+    now_s = begin_s + execution.end_s;
+  }
+  const double wait_s = std::max(0.0, (now_s - from_s) / measured - execution.end_s);
+  if (wait_s <= 1e-9 * execution.end_s) return;
+  result.input_wait_s = wait_s;
+  execution.end_s += wait_s;
+  for (Execution::Usage& usage : execution.usage) usage.end_s += wait_s;
+  if (endless) return;
+  for (Timeline& timeline : execution.timelines)
+    for (TaskTimes& times : timeline.tasks) times.start_s += wait_s, times.end_s += wait_s;
 }
 
 }  // namespace
@@ -49,9 +74,17 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   const FlowTable table = expand_flows(plan, machine);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
   const Folding folding = fold(plan, machine, table, one_by_one, options.fold);
-  Execution execution = execute(plan, machine, cost, table, one_by_one, folding);
+  Execution execution =
+      execute(plan, machine, cost, table, one_by_one, folding, Contention::shared, options.network_model);
 
   ReplayResult result;
+  if (plan.input) {
+    const std::vector<double>& interval_s = plan.input->interval_s;
+    result.input_host = static_cast<std::uint32_t>(std::max_element(interval_s.begin(), interval_s.end()) -
+                                                   interval_s.begin());
+    result.input_wait_s = execution.input_wait_s;
+    if (!plan.service) wait_for_input(*plan.input, plan.endless.has_value(), execution, result);
+  }
   result.step_time_s = execution.end_s;
   result.endpoints.resize(machine.endpoint_count());
   result.links.resize(machine.links.size());

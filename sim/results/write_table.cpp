@@ -37,7 +37,7 @@ std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
     if (std::all_of(runs.begin(), runs.end(), says_devices)) continue;
     const std::size_t dot = path.rfind('.');
     Column column{dot == std::string::npos ? path : path.substr(dot + 1), true, {}};
-    for (const RunResult& run : runs) column.cells.push_back(shortened(to_flow(run.point[i].second)));
+    for (const RunResult& run : runs) column.cells.push_back(shortened(clean(to_flow(run.point[i].second))));
     columns.push_back(std::move(column));
   }
   return columns;
@@ -46,7 +46,7 @@ std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
 template <class Text>
 Column column(const std::vector<RunResult>& runs, const char* title, bool left, Text text) {
   Column result{title, left, {}};
-  for (const RunResult& run : runs) result.cells.push_back(text(run));
+  for (const RunResult& run : runs) result.cells.push_back(clean(text(run)));
   return result;
 }
 
@@ -155,7 +155,7 @@ std::string table(const Results& results) {
     if (std::find(models.begin(), models.end(), run.model) == models.end()) models.push_back(run.model);
   std::string text;
   for (const std::string& model : models) {
-    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", model, place(runs), header);
+    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", clean(model), clean(place(runs)), header);
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (runs[i].model == model)
         text += line_of(columns, widths, [&](const Column& c) { return c.cells[i]; });

@@ -8,8 +8,11 @@
 #include <numeric>
 #include <set>
 
+#include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
+#include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
+#include "sim/run/energy.h"
 
 namespace convoy {
 namespace {
@@ -33,18 +36,35 @@ std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   return critical;
 }
 
-double device_energy_j(const DeviceType& type, double busy_s, double step_s) {
-  return type.idle_power_w * step_s + (type.peak_power_w - type.idle_power_w) * busy_s;
+/// A process that is too large is what ends a run, whatever else holds it up.
+void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
+  const std::vector<ProcessMemory> memories =
+      process_memories(run.plan, run.machine, run.graph->options,
+                       [&](std::size_t d) { return replayed.endpoints[d].peak_memory_bytes; });
+  const auto fullest =
+      std::max_element(memories.begin(), memories.end(),
+                       [](const ProcessMemory& a, const ProcessMemory& b) { return a.share() < b.share(); });
+  if (fullest == memories.end()) return;
+  result.process_memory_bytes = fullest->bytes;
+  result.fits = fullest->fits();
+  if (result.fits || result.bottleneck.kind == "memory") return;
+  const std::string& name = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())].name;
+  result.bottleneck = {"memory", name, fullest->share(),
+                       fmt::format("the process on {} needs {} and the driver leaves it {}", name,
+                                   format_bytes(fullest->bytes), format_bytes(fullest->of_bytes))};
 }
 
 void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const Machine& machine = run.machine;
+  const std::vector<double> power_w = busy_power_w(run.plan, machine, run.cost);
+  result.energy_j = step_energy_j(machine, replayed.step_time_s, power_w,
+                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
   double total_s = 0, longest_s = 0, fullest_share = -1;
   result.per_device.reserve(machine.devices.size());
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const EndpointUsage& usage = replayed.endpoints[d];
     const DeviceType& type = machine.device_types[machine.devices[d].type];
-    const double energy_j = device_energy_j(type, usage.compute_s, replayed.step_time_s);
+    const double energy_j = device_energy_j(type, power_w[d], usage.compute_s, replayed.step_time_s);
     result.per_device.push_back({machine.devices[d].name, usage.compute_s, usage.sent_bytes,
                                  usage.received_bytes, usage.peak_memory_bytes, energy_j,
                                  usage.memory_at_peak});
@@ -56,7 +76,6 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
     result.peak_memory_bytes = usage.peak_memory_bytes;
     result.device_memory_bytes = type.memory_bytes;
   }
-  result.fits = fullest_share <= 1;
   if (total_s > 0)
     result.load_imbalance = longest_s / (total_s / static_cast<double>(machine.devices.size()));
 }
@@ -110,13 +129,14 @@ std::string device_types(const Machine& machine) {
   return joined(names);
 }
 
-SoftwareResult software_of(const TrainingOptions& options) {
+SoftwareResult software_of(const PreparedRun& run) {
+  const TrainingOptions& options = run.graph->options;
   return {std::string(to_string(options.framework)),
           std::string(to_string(options.execution)),
           std::string(to_string(options.layout)),
           std::string(to_string(options.precision)),
-          "ideal",
-          "synthetic"};
+          run.transport,
+          run.input};
 }
 
 std::string server_types(const Machine& machine) {
@@ -139,15 +159,6 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
     price += of_host;
   }
   return price;
-}
-
-double step_energy_j(const Machine& machine, double step_s,
-                     const std::function<double(std::size_t)>& busy_s) {
-  double energy_j = 0;
-  for (std::size_t d = 0; d < machine.devices.size(); ++d)
-    energy_j += device_energy_j(machine.device_types[machine.devices[d].type], busy_s(d), step_s);
-  for (const Host& host : machine.hosts) energy_j += machine.host_types[host.type].host_power_w * step_s;
-  return energy_j;
 }
 
 namespace {
@@ -208,7 +219,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.strategy = run.strategy;
   result.servers = server_types(machine);
   result.device_type = device_types(machine);
-  result.software = software_of(run.graph->options);
+  result.software = software_of(run);
   result.network_model = machine.network_model;
   result.devices = static_cast<std::int64_t>(machine.devices.size());
   result.global_batch = run.plan.images;
@@ -225,15 +236,14 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.idle_s = std::max(0.0, result.step_time_s - result.compute_s - result.exposed_comm_s);
   result.comm_bytes = replayed.comm_bytes;
   fill_devices(run, replayed, result);
-  result.energy_j = step_energy_j(machine, replayed.step_time_s,
-                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
   fill_links(machine, replayed, result);
   if (replayed.staleness) result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
   if (run.plan.staleness) result.staleness = run.plan.staleness;
   fill_stages(run.plan.stages, machine, replayed, result);
   result.partition = run.plan.partition;
   result.layouts = run.plan.layouts;
-  result.bottleneck = find_bottleneck(machine, replayed);
+  result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
+  fill_process(run, replayed, result);
   result.warnings = warnings_of(run);
   result.interval = interval_of(run, result);
   return result;

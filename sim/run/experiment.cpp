@@ -149,6 +149,7 @@ Training read_training(YamlMap map) {
   }
   if (map.find("anchor")) training.anchor = read_anchor(map.map("anchor"));
   if (map.find("profile")) training.profile = read_profile(map);
+  if (const YamlNode* input = map.find("input")) training.input = read_input(*input, map.path_of("input"));
   map.finish();
   return training;
 }
@@ -187,6 +188,7 @@ void append_fingerprint(const YamlNode& node, std::string& text) {
 }  // namespace
 
 std::string point_id(std::size_t index) { return std::to_string(index + 1); }
+std::size_t point_index(const std::string& id) { return std::stoull(id) - 1; }
 
 std::string fingerprint(const YamlNode& node) {
   std::string text;
@@ -253,14 +255,16 @@ std::vector<std::pair<std::string, YamlNode>> Experiment::coordinates(std::size_
   return result;
 }
 
-Point Experiment::point(std::size_t index) const {
+YamlNode Experiment::resolved(std::size_t index) const {
   if (const YamlNode* plan = this->plan())
     throw InputError(plan->key_pos,
                      "plan: this file asks what to rent, and names no one cluster: use `convoy plan FILE`");
   YamlNode tree = tree_;
   for (auto& [path, value] : coordinates(index)) set_path(tree, path, std::move(value));
-  return read_point(tree);
+  return tree;
 }
+
+Point Experiment::point(std::size_t index) const { return read_point(resolved(index)); }
 
 Point read_point(const YamlNode& tree) {
   YamlMap map(tree, "");

@@ -9,8 +9,10 @@
 #include "models/layer_profile.h"
 #include "models/model.h"
 #include "sim/base/names.h"
+#include "sim/lowering/input_feed.h"
 #include "sim/replay/replay.h"
 #include "sim/run/evaluate.h"
+#include "sim/run/search/search_spec.h"
 #include "sim/run/timeline.h"
 #include "sim/run/trace.h"
 #include "strategies/strategy.h"
@@ -92,6 +94,16 @@ void add_profile(const ProfileSpec& spec, const TrainingGraph& graph, const Mach
   }
 }
 
+/// What the strategy's messages cost in software on this cluster.
+Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, const Training& training) {
+  bool cpu = false;
+  for (const ServerSpec& server : cluster.servers)
+    for (const auto& [type, count] : server.devices) cpu = cpu || type.cpu;
+  const Library library =
+      strategy.library.value_or(default_library(strategy, training.options.framework, cpu));
+  return load_transport(library, cluster.protocol(), cluster.pos);
+}
+
 CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
   CostModel cost{Software(graph.options)};
   if (training.profile) add_profile(*training.profile, graph, machine, cost);
@@ -122,6 +134,16 @@ const ClusterSpec& Preparer::cluster(const YamlNode& node) {
   return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
 }
 
+void Preparer::read_parts(const Point& point) {
+  constexpr std::size_t most_parts = 1000;
+  const auto first_seen = [&](const char* part, const YamlNode& node) {
+    return parts_read_.size() < most_parts && parts_read_.insert(part + fingerprint(node)).second;
+  };
+  if (first_seen("model", point.model)) model(point.model);
+  if (first_seen("cluster", point.cluster)) cluster(point.cluster);
+  if (!is_search(point.strategy) && first_seen("strategy", point.strategy)) read_strategy(point.strategy);
+}
+
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
   PreparedRun run = prepare(experiment_->point(index), instead);
   run.id = point_id(index);
@@ -133,19 +155,25 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   const ClusterSpec& cluster = this->cluster(point.cluster);
-  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()));
+  const Transport transport = transport_of(*strategy, cluster, point.training);
+  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()), transport);
   apply(change, machine);
   const TrainingOptions options = resolve_software(point.training, machine);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
+  const NetworkModel network_model = experiment_ ? experiment_->network_model() : NetworkModel::convoy;
+  if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};
   std::shared_ptr<PhasedRun> phased;
   Plan plan;
   if (std::vector<RunPhase> phases = strategy->phases(input); phases.empty()) {
     plan = strategy->plan(input);
+    add_input(plan, *graph, machine, point.training.input);
   } else {
+    for (RunPhase& phase : phases)
+      add_input(phase.plan, *graph, first_devices(machine, phase.devices), point.training.input);
     plan = phases.back().plan;
     phased = std::make_shared<PhasedRun>(PhasedRun{machine, std::move(phases)});
     machine = first_devices(machine, phased->phases.back().devices);
@@ -158,11 +186,14 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
           std::move(plan),
           strategy->label(),
           point.training.samples,
-          std::move(phased)};
+          std::move(phased),
+          network_model,
+          transport.name,
+          point.training.input.label()};
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
-  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {});
+  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
   RunOutput output{evaluate(run, replayed), {}};
   if (run.phased)
     add_timeline(run, replayed, with_trace, output);

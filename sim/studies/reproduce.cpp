@@ -19,15 +19,22 @@
 namespace convoy {
 namespace {
 
-/// A measured point of results/published/scaling.yaml.
+/// A measured point of results/published/scaling.yaml or scaling_transports.yaml.
 struct ScalingRow {
   std::string table, experiment, model, source;
+  std::vector<std::string> settings;  ///< of the series, on top of the experiment's
+  bool fitted = false;
   std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
   std::optional<std::int64_t> servers;
   double images_per_s = 0;
 
   std::int64_t devices() const { return nodes * devices_per_node; }
   std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
+  std::string setup() const {
+    return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
+                       variant.empty() ? "" : ", " + variant);
+  }
+  std::string variant;  ///< what tells a series from the others of its table
 };
 
 /// "4x8": 4 nodes of 8 devices.
@@ -40,9 +47,17 @@ std::int64_t part_of_setup(const YamlMap& map, const std::string& setup, bool de
   return static_cast<std::int64_t>(*number);
 }
 
-std::vector<ScalingRow> read_scaling() {
+/// {"cluster.fabric.bandwidth": 10Gbps} as settings.
+void read_settings(YamlMap& map, std::vector<std::string>& settings) {
+  if (!map.find("settings")) return;
+  YamlMap values = map.map("settings");
+  for (const std::string& path : values.keys())
+    settings.push_back(fmt::format("{}={}", path, values.text(path)));
+}
+
+std::vector<ScalingRow> read_scaling(const char* name) {
   std::vector<ScalingRow> rows;
-  const YamlNode file = load_yaml(data_path("results/published") + "/scaling.yaml");
+  const YamlNode file = load_yaml(fmt::format("{}/{}", data_path("results/published"), name));
   YamlMap root(file, "");
   for (YamlMap& table : root.maps("tables")) {
     ScalingRow row;
@@ -50,9 +65,15 @@ std::vector<ScalingRow> read_scaling() {
     row.experiment = table.text("experiment");
     row.source = table.text("source");
     table.text("note");
+    row.fitted = table.choice_or("role", {"test", "fit"}, 0) == 1;
+    std::vector<std::string> of_table;
+    read_settings(table, of_table);
     for (YamlMap& series : table.maps("series")) {
       row.model = series.text("model");
       row.batch = series.integer("batch", 1);
+      row.variant = series.text_or("variant", "");
+      row.settings = of_table;
+      read_settings(series, row.settings);
       YamlMap points = series.map("images_per_s");
       for (const std::string& setup : points.keys()) {
         row.nodes = part_of_setup(points, setup, false);
@@ -79,6 +100,7 @@ double predict(const ScalingRow& row, double images_per_s_of_one) {
       fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
       fmt::format("cluster.nodes={}", row.nodes),
       fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
+  settings.insert(settings.end(), row.settings.begin(), row.settings.end());
   if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
   const Experiment experiment =
       Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
@@ -165,24 +187,42 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
   if (!failure.empty()) throw std::runtime_error(failure);
 }
 
-Reproduction reproduce_scaling(std::size_t jobs) {
-  Reproduction result{"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}};
-  const std::vector<ScalingRow> rows = read_scaling();
+namespace {
+
+/// Rows of a file of results/published, each from the row of one device of its series, or of its table and
+/// model where the series has none.
+Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
+  const std::vector<ScalingRow> rows = read_scaling(file);
   std::map<std::string, double> of_one;
   for (const ScalingRow& row : rows)
     if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
   for (const ScalingRow& row : rows)
     result.rows.push_back({row.table,
                            row.model,
-                           fmt::format("{} x {}, batch {}", row.nodes, row.devices_per_node, row.batch),
+                           row.setup(),
                            row.images_per_s,
                            0,
                            0,
                            row.devices() == 1,
                            row.source,
-                           {}});
+                           {},
+                           row.fitted && row.devices() > 1});
   predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
   return result;
+}
+
+}  // namespace
+
+Reproduction reproduce_scaling(std::size_t jobs) {
+  return predict_scaling(
+      {"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}}, "scaling.yaml",
+      jobs);
+}
+
+Reproduction reproduce_transports(std::size_t jobs) {
+  return predict_scaling(
+      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.085, 0.85, {}},
+      "scaling_transports.yaml", jobs);
 }
 
 }  // namespace convoy

@@ -41,7 +41,7 @@ struct Reproduction {
   double mean_tolerance = 0;  ///< of |error|
   std::optional<double> worst_tolerance;
   std::vector<ReproducedRow> rows;
-  std::string unit = "images_per_s";  ///< of the figures; or "mib"
+  std::string unit = "images_per_s";  ///< of the figures; or "mib", "j"
   std::optional<double> median_tolerance{};
   std::vector<ErrorSummary> summaries{};
   std::optional<double> coverage{};  ///< share of the test rows inside their 80 % interval
@@ -79,11 +79,23 @@ Reproduction reproduce_single_device();
 /// the same experiment, model and batch. @param jobs processes at a time
 Reproduction reproduce_scaling(std::size_t jobs);
 
+/// The same over the transports and links that lie between devices (results/published/scaling_transports.yaml):
+/// rows with `role: fit` set constants of topologies/catalog/transports, the others test them.
+Reproduction reproduce_transports(std::size_t jobs);
+
 /// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
 /// of several from that of one.
 Reproduction reproduce_pipelines();
 
-/// Peak memory of one device in training (results/published/memory.yaml). @param jobs processes at a time
+/// Peak memory of training, of a device's tensors or of its process (results/published/memory.yaml). @param jobs processes at a time
 Reproduction reproduce_memory(std::size_t jobs);
+
+/// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as submitted and by
+/// those of the goal's table: epochs x images / predicted throughput, nothing beside training. @param jobs processes at a time
+Reproduction reproduce_mlperf(std::size_t jobs);
+
+/// Energy of an image in training on one device under power limits (results/published/energy.csv), J, from the
+/// throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
+Reproduction reproduce_energy(std::size_t jobs);
 
 }  // namespace convoy
