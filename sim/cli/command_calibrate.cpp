@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <ostream>
 
 #include "sim/calibration/calibration.h"
+#include "sim/calibration/catalogue_fit.h"
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/nccl_log.h"
 #include "sim/cli/commands.h"
@@ -102,9 +104,35 @@ Exit calibrate_noise_scale(const std::string& file) {
   return Exit::done;
 }
 
+void write_part(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file);
+  stream << text;
+  if (!stream.flush()) throw InputError({file.string(), 0, 0}, "cannot be written");
+}
+
+/// Parts of files in topologies/catalog, as scripts/calibrate puts them there.
+Exit calibrate_catalogue(const CalibrateArguments& arguments) {
+  std::vector<Measurement> measurements;
+  for (const std::string& file : arguments.profiles) {
+    std::vector<Measurement> more = read_measurements(file);
+    std::move(more.begin(), more.end(), std::back_inserter(measurements));
+  }
+  const CatalogueFit fit = fit_catalogue(measurements);
+  const std::filesystem::path folder = arguments.catalogue;
+  std::filesystem::create_directories(folder / "devices");
+  std::filesystem::create_directories(folder / "software");
+  for (const auto& [name, text] : fit.devices) write_part(folder / "devices" / name, text);
+  for (const auto& [name, text] : fit.software) write_part(folder / "software" / name, text);
+  write_part(folder / "software" / "residuals.yaml", fit.residuals);
+  fmt::print(stderr, "{} rows, {} unknowns: sum of squares from {:.0f} to {:.0f}\n", fit.rows, fit.unknowns,
+             fit.cost_before, fit.cost_after);
+  return Exit::done;
+}
+
 }  // namespace
 
 Exit calibrate_command(const CalibrateArguments& arguments) {
+  if (!arguments.catalogue.empty()) return calibrate_catalogue(arguments);
   const std::string& first = arguments.profiles.front();
   if (arguments.device.empty()) {
     if (arguments.profiles.size() == 1 && looks_like_nccl_log(first)) return calibrate_link(first);

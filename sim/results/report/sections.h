@@ -24,6 +24,7 @@ struct ReportContext {
 // The sections, as HTML; empty where the results have nothing for them.
 
 std::string headline(const ReportContext& context);    ///< what was asked, best runs
+std::string failures_section(const ReportContext& context);  ///< points without results, and why
 std::string runs_table(const ReportContext& context);  ///< a row a run
 std::string scaling_section(
     const ReportContext& context);                         ///< throughput over devices and over swept numbers
