@@ -18,8 +18,6 @@
 namespace convoy {
 namespace {
 
-constexpr double joules_a_kwh = 3.6e6;
-
 std::string kwh_text(const CandidateResultOfPlan& candidate) {
   return number_text(candidate.figures.energy_j / joules_a_kwh);
 }

@@ -17,8 +17,6 @@ namespace {
 
 using Style = JsonWriter::Style;
 
-constexpr double joules_a_kwh = 3.6e6;
-
 void number_or_null(JsonWriter& json, const char* name, double value) {
   json.key(name);
   std::isfinite(value) ? json.value(value) : json.null();
