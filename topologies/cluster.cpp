@@ -9,11 +9,12 @@
 
 #include "sim/base/names.h"
 #include "topologies/catalog.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
 
-constexpr std::int64_t max_hosts = 100'000;
+constexpr std::int64_t max_hosts = 2'000'000;
 constexpr std::size_t max_entries = 10'000;  // each is compared with each, for double names
 
 /// The servers and devices that a cluster may name: its own ones before the catalogue's.
@@ -118,6 +119,8 @@ class ClusterReader {
     if (const YamlNode* fabric = map_.find("fabric"))
       cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
     read_devices_per_node();
+    read_dedicated();
+    read_power_limit();
     if (map_.find("step_jitter")) cluster_.step_jitter = read_step_jitter(map_);
     if (map_.find("communication")) {
       YamlMap communication = map_.map("communication");
@@ -140,7 +143,9 @@ class ClusterReader {
 
   static double read_spread(YamlMap& map, std::string_view key, double fallback) {
     const double spread = map.quantity_or(key, Dimension::fraction, fallback);
-    if (spread >= 1) map.fail(key, "must be below 100%: a device's speed cannot be zero");
+    if (spread >= 1)
+      map.fail(key, fmt::format("must be below 100%: a {} cannot be zero",
+                                key == "nic_spread" ? "NIC's rate" : "device's speed"));
     return spread;
   }
 
@@ -154,6 +159,7 @@ class ClusterReader {
     group.count = static_cast<std::uint32_t>(map_.integer_or("nodes", 1, 1, max_hosts));
     group.server = add_server(server, map_.path_of("server"));
     group.speed_spread = spread_;
+    group.nic_spread = read_spread(map_, "nic_spread", 0);
     cluster_.groups.push_back(group);
     cluster_.name =
         map_.text_or("name", fmt::format("{} x {}", group.count, cluster_.servers[group.server].host.server));
@@ -177,6 +183,7 @@ class ClusterReader {
       group.speed_spread = read_spread(entry, "speed_spread", spread_);
       if (entry.find("nic_bandwidth"))
         group.nic_bandwidth_Bps = entry.quantity("nic_bandwidth", Dimension::bandwidth, true);
+      group.nic_spread = read_spread(entry, "nic_spread", 0);
       group.server = add_server(entry.node("server"), entry.path_of("server"));
       entry.finish();
       for (const NodeGroup& other : cluster_.groups)
@@ -229,13 +236,41 @@ class ClusterReader {
                               server.host.server, server.device_count()));
   }
 
+  void read_dedicated() {
+    if (!map_.find("dedicated")) return;
+    YamlMap dedicated = map_.map("dedicated");
+    DedicatedHosts& hosts = cluster_.dedicated;
+    if (dedicated.find("server"))
+      hosts.server = std::make_shared<ServerSpec>(
+          inventory_.find_server(dedicated.text("server"), dedicated.pos("server")));
+    if (dedicated.find("nic_bandwidth")) {
+      hosts.nic_bandwidth_Bps = dedicated.quantity("nic_bandwidth", Dimension::bandwidth, true);
+      if (cluster_.fabric && !cluster_.fabric->has_nics())
+        dedicated.fail("nic_bandwidth", "this kind of fabric has no use for it");
+    }
+    if (dedicated.find("price")) hosts.price_usd_per_h = dedicated.quantity("price", Dimension::price);
+    dedicated.finish();
+  }
+
+  void read_power_limit() {
+    if (!map_.find("power_limit")) return;
+    const double limit_w = map_.quantity("power_limit", Dimension::power, true);
+    for (ServerSpec& server : cluster_.servers)
+      for (auto& [type, count] : server.devices) {
+        if (limit_w <= type.idle_power_w)
+          map_.fail("power_limit",
+                    fmt::format("must be above the idle power of '{}', {} W", type.name, type.idle_power_w));
+        limit_power(type, limit_w);
+      }
+  }
+
   void check_fabric() const {
     if (cluster_.fabric) {
       for (const NodeGroup& group : cluster_.groups)
-        if (group.nic_bandwidth_Bps && !cluster_.fabric->has_nics())
+        if ((group.nic_bandwidth_Bps || group.nic_spread > 0) && !cluster_.fabric->has_nics())
           map_.fail("fabric",
-                    fmt::format("node '{}' has a `nic_bandwidth`, which this kind of fabric has no use for",
-                                group.name));
+                    fmt::format("node '{}' has a `{}`, which this kind of fabric has no use for", group.name,
+                                group.nic_bandwidth_Bps ? "nic_bandwidth" : "nic_spread"));
       return;
     }
     if (cluster_.node_count() == 1) return;
@@ -273,6 +308,17 @@ std::uint32_t ClusterSpec::device_count() const {
   std::uint32_t count = 0;
   for (const NodeGroup& group : groups) count += group.count * devices_of(group);
   return count;
+}
+
+Protocol ClusterSpec::protocol() const {
+  if (fabric) return fabric->nic().protocol;
+  std::optional<Protocol> common;
+  for (const ServerSpec& server : servers) {
+    const Protocol own = server.fabric ? server.fabric->nic().protocol : Protocol::ideal;
+    if (common && *common != own) return Protocol::tcp;
+    common = own;
+  }
+  return common.value_or(Protocol::ideal);
 }
 
 ClusterSpec read_cluster(const YamlNode& node) {

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "sim/base/clean_text.h"
+
 namespace convoy {
 namespace {
 
@@ -188,8 +190,7 @@ std::string describe(const YamlNode& node) {
     case YamlNode::Kind::scalar:
       break;
   }
-  return node.scalar.size() > 60 ? fmt::format("'{}...'", node.scalar.substr(0, 60))
-                                 : fmt::format("'{}'", node.scalar);
+  return fmt::format("'{}'", excerpt(node.scalar));
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& file) {

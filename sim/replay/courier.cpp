@@ -1,40 +1,59 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/courier.h"
 
-#include <utility>
-
 namespace convoy {
 
-void Courier::launch(std::uint32_t flow_class, double bytes, double repeat, std::function<void()> delivered) {
-  const double latency_s = table_.flows[folding_.flows[flow_class]].latency_s * repeat;
-  link_clock_.flow_begins(flow_class, engine_.now_s());
-  auto end = [this, flow_class, delivered = std::move(delivered)] {
-    link_clock_.flow_ends(flow_class, engine_.now_s());
-    delivered();
-    listener_.after_event();
-  };
-  if (bytes == 0 || folding_.flow_route[flow_class].empty())
-    engine_.after(latency_s, std::move(end));
-  else if (latency_s == 0)
-    engine_.start_flow(bytes * repeat, folding_.flow_route[flow_class], std::move(end));
-  else
-    engine_.after(latency_s, [this, bytes, repeat, flow_class, end = std::move(end)] {
-      engine_.start_flow(bytes * repeat, folding_.flow_route[flow_class], end);
-    });
+Courier::Courier(const FlowTable& table, const Folding& folding, Engine& engine, LinkClock& link_clock,
+                 MessageListener& listener)
+    : engine_(engine), link_clock_(link_clock), listener_(listener) {
+  lanes_.reserve(folding.flows.size());
+  for (std::size_t c = 0; c < folding.flows.size(); ++c) {
+    const Flow& flow = table.flows[folding.flows[c]];
+    const std::vector<LinkUse>& route = folding.flow_route[c];
+    lanes_.push_back({folding.endpoint_class[flow.from], folding.endpoint_class[flow.to],
+                      route.empty() ? no_route : engine.add_route(route), flow.latency_s});
+  }
 }
 
-void Courier::launch_for_ends(std::uint32_t flow_class, double bytes,
-                              std::function<void(std::uint32_t, std::uint32_t)> delivered) {
-  const Flow& flow = table_.flows[folding_.flows[flow_class]];
-  const std::uint32_t from_class = folding_.endpoint_class[flow.from],
-                      to_class = folding_.endpoint_class[flow.to];
-  listener_.message_begins(from_class);
-  listener_.message_begins(to_class);
-  launch(flow_class, bytes, 1, [this, from_class, to_class, delivered = std::move(delivered)] {
-    listener_.message_ends(from_class);
-    listener_.message_ends(to_class);
-    delivered(from_class, to_class);
-  });
+void Courier::launch(std::uint32_t flow_class, double bytes, double repeat, Callback delivered) {
+  send(flow_class, bytes, repeat, false, delivered);
+}
+
+void Courier::launch_for_ends(std::uint32_t flow_class, double bytes, Callback delivered) {
+  listener_.message_begins(lanes_[flow_class].from);
+  listener_.message_begins(lanes_[flow_class].to);
+  send(flow_class, bytes, 1, true, delivered);
+}
+
+void Courier::send(std::uint32_t flow_class, double bytes, double repeat, bool for_ends, Callback delivered) {
+  std::uint32_t slot = 0;
+  if (free_.empty()) {
+    slot = static_cast<std::uint32_t>(messages_.size());
+    messages_.push_back({flow_class, for_ends, delivered});
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+    messages_[slot] = {flow_class, for_ends, delivered};
+  }
+  const Lane& lane = lanes_[flow_class];
+  link_clock_.flow_begins(flow_class, engine_.now_s());
+  const auto end = [this, slot] { deliver(slot); };
+  if (bytes == 0 || lane.route == no_route)
+    engine_.after(lane.latency_s * repeat, end);
+  else
+    engine_.start_message(lane.latency_s * repeat, bytes * repeat, lane.route, end);
+}
+
+void Courier::deliver(std::uint32_t slot) {
+  Message message = messages_[slot];
+  free_.push_back(slot);
+  link_clock_.flow_ends(message.flow_class, engine_.now_s());
+  if (message.for_ends) {
+    listener_.message_ends(lanes_[message.flow_class].from);
+    listener_.message_ends(lanes_[message.flow_class].to);
+  }
+  message.delivered();
+  listener_.after_event();
 }
 
 }  // namespace convoy

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <vector>
 
 #include "sim/replay/busy_clock.h"
+#include "sim/replay/callback.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
@@ -25,26 +26,46 @@ class MessageListener {
   ~MessageListener() = default;
 };
 
-/// Takes messages of flow classes from end to end: latency, then a share of the links.
+/// Takes messages of flow classes from end to end: latency, then a share of the links. What it keeps grows
+/// with the messages that are under way at a time.
 class Courier {
  public:
   Courier(const FlowTable& table, const Folding& folding, Engine& engine, LinkClock& link_clock,
-          MessageListener& listener)
-      : table_(table), folding_(folding), engine_(engine), link_clock_(link_clock), listener_(listener) {}
+          MessageListener& listener);
 
   /// One message a flow, or `repeat` of them one after the other as one.
-  void launch(std::uint32_t flow_class, double bytes, double repeat, std::function<void()> delivered);
+  void launch(std::uint32_t flow_class, double bytes, double repeat, Callback delivered);
 
-  /// The message counts as under way at both its ends until it is delivered; `delivered` gets their classes.
-  void launch_for_ends(std::uint32_t flow_class, double bytes,
-                       std::function<void(std::uint32_t, std::uint32_t)> delivered);
+  /// The message counts as under way at both its ends until it is delivered.
+  void launch_for_ends(std::uint32_t flow_class, double bytes, Callback delivered);
+
+  /// Endpoint classes at the ends of a flow class.
+  std::uint32_t sender(std::uint32_t flow_class) const { return lanes_[flow_class].from; }
+  std::uint32_t receiver(std::uint32_t flow_class) const { return lanes_[flow_class].to; }
 
  private:
-  const FlowTable& table_;
-  const Folding& folding_;
+  static constexpr std::uint32_t no_route = Folding::none;
+  /// What messages of one flow class have in common.
+  struct Lane {
+    std::uint32_t from, to;
+    std::uint32_t route;  ///< no_route: both ends are in one place
+    double latency_s;
+  };
+  struct Message {
+    std::uint32_t flow_class;
+    bool for_ends;
+    Callback delivered;
+  };
+
+  void send(std::uint32_t flow_class, double bytes, double repeat, bool for_ends, Callback delivered);
+  void deliver(std::uint32_t slot);
+
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;
+  std::vector<Lane> lanes_;  ///< by flow class
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_;  ///< places in messages_
 };
 
 }  // namespace convoy

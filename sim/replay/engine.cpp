@@ -7,8 +7,12 @@
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <limits>
+#include <stdexcept>
 #include <unordered_map>
+
+#include "sim/replay/flow_model.h"
 
 // s4u.hpp comes first: the others do not stand alone in SimGrid 3.32.
 // clang-format off
@@ -59,35 +63,96 @@ void configure_simgrid() {
   (void)once;
 }
 
+/// A flow model as one of SimGrid's: its engine asks when something happens next, and says when it is then.
+class FlowModelInEngine final : public kernel::resource::Model {
+ public:
+  explicit FlowModelInEngine(FlowModel& flows) : Model("convoy"), flows_(flows) {}
+
+  double next_occurring_event(double /*now*/) override {
+    if (failure) return -1;
+    const double next_s = flows_.next_event_s();
+    return next_s < std::numeric_limits<double>::infinity() ? std::max(0.0, next_s - flows_.now_s()) : -1;
+  }
+  /// @param delta what next_occurring_event said, since nothing else happens in this engine
+  void update_actions_state(double /*now*/, double /*delta*/) override {
+    try {
+      flows_.advance();
+    } catch (...) {  // not through SimGrid
+      failure = std::current_exception();
+    }
+  }
+
+  std::exception_ptr failure;
+
+ private:
+  FlowModel& flows_;
+};
+
+/// SimGrid's engine, with its own models unused or as configure_simgrid makes them.
+std::unique_ptr<sg4::Engine> make_simgrid_engine() {
+  assert(!sg4::Engine::is_initialized() && "one engine at a time");
+  static int argc = 1;
+  static char name[] = "convoy";
+  static char* argv[] = {name, nullptr};
+  auto engine = std::make_unique<sg4::Engine>(&argc, argv);
+  configure_simgrid();
+  return engine;
+}
+
 }  // namespace
 
 struct Engine::Impl {
   virtual ~Impl() = default;
   virtual double now_s() const = 0;
   virtual void after(double delay_s, Callback done) = 0;
-  virtual void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) = 0;
+  virtual std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) = 0;
+  virtual void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) = 0;
+  virtual void set_bandwidth(std::uint32_t, double) {
+    throw std::logic_error("links keep their bandwidth in this engine");
+  }
   virtual void run() = 0;
 };
 
-struct Engine::SharedLinks final : Engine::Impl {
+struct Engine::OwnLinks final : Engine::Impl {
+  FlowModel flows;
+
+  explicit OwnLinks(const std::vector<double>& link_bandwidth_Bps) : flows(link_bandwidth_Bps) {}
+
+  double now_s() const override { return flows.now_s(); }
+  void after(double delay_s, Callback done) override { flows.after(delay_s, done); }
+  std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
+    return flows.add_route(uses, flow_limit_Bps);
+  }
+  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) override {
+    flows.start_message(latency_s, bytes, route, done);
+  }
+  void set_bandwidth(std::uint32_t link, double bandwidth_Bps) override {
+    flows.set_bandwidth(link, bandwidth_Bps);
+  }
+  void run() override {
+    const std::unique_ptr<sg4::Engine> engine = make_simgrid_engine();
+    (new ScriptedZone("convoy"))->seal();  // SimGrid has no engine without a zone, and owns it
+    const auto model = std::make_shared<FlowModelInEngine>(flows);
+    engine->add_model(model);
+    engine->run();
+    if (model->failure) std::rethrow_exception(model->failure);
+  }
+};
+
+struct Engine::SimgridLinks final : Engine::Impl {
   std::unique_ptr<sg4::Engine> engine;
   ScriptedZone* zone = nullptr;
   sg4::Host* from = nullptr;
   sg4::Host* to = nullptr;
   std::vector<kernel::resource::StandardLinkImpl*> links;
+  std::vector<std::vector<kernel::resource::StandardLinkImpl*>> routes;
   double scale = 1;    ///< SimGrid's "bytes" per byte
   double start_s = 0;  ///< SimGrid's clock when this engine was made
   std::unordered_map<const sg4::Activity*, std::pair<sg4::CommPtr, Callback>> flows;
   std::vector<sg4::CommPtr> ended;  ///< SimGrid still touches a Comm after its completion callback
 
-  SharedLinks(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes) {
-    assert(current() == nullptr && "one engine at a time");
-    static int argc = 1;
-    static char name[] = "convoy";
-    static char* argv[] = {name, nullptr};
-    engine = std::make_unique<sg4::Engine>(&argc, argv);
-    configure_simgrid();
-
+  SimgridLinks(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes)
+      : engine(make_simgrid_engine()) {
     int bits = 20;
     while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 9e18) --bits;  // what llround can give
     scale = std::ldexp(1.0, bits);
@@ -113,7 +178,7 @@ struct Engine::SharedLinks final : Engine::Impl {
     current() = this;
     start_s = sg4::Engine::get_clock();
   }
-  ~SharedLinks() override { current() = nullptr; }
+  ~SimgridLinks() override { current() = nullptr; }
 
   double now_s() const override { return sg4::Engine::get_clock() - start_s; }
 
@@ -121,13 +186,26 @@ struct Engine::SharedLinks final : Engine::Impl {
     kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s, std::move(done));
   }
 
-  void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) override {
-    zone->next_route.clear();
-    for (const LinkUse& use : route)
-      zone->next_route.insert(zone->next_route.end(), use.multiplicity, links[use.link]);
+  std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
+    if (flow_limit_Bps < no_limit) throw std::logic_error("flows have no limit of their own in this engine");
+    auto& way = routes.emplace_back();
+    for (const LinkUse& use : uses) way.insert(way.end(), use.multiplicity, links[use.link]);
+    return static_cast<std::uint32_t>(routes.size() - 1);
+  }
+
+  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) override {
+    if (latency_s == 0)
+      start_now(bytes, route, done);
+    else
+      kernel::timer::Timer::set(sg4::Engine::get_clock() + latency_s,
+                                [this, bytes, route, done] { start_now(bytes, route, done); });
+  }
+
+  void start_now(double bytes, std::uint32_t route, Callback done) {
+    zone->next_route = routes[route];
     const auto payload = static_cast<std::uint64_t>(std::llround(std::max(1.0, bytes * scale)));
     sg4::CommPtr comm = sg4::Comm::sendto_init(from, to)->set_payload_size(payload);
-    flows.emplace(comm.get(), std::pair{comm, std::move(done)});
+    flows.emplace(comm.get(), std::pair{comm, done});
     comm->start();
   }
 
@@ -146,72 +224,66 @@ struct Engine::SharedLinks final : Engine::Impl {
     done();
   }
 
-  static SharedLinks*& current() {
-    static SharedLinks* engine = nullptr;
+  static SimgridLinks*& current() {
+    static SimgridLinks* engine = nullptr;
     return engine;
   }
 };
 
-/// Events of one moment come in the order in which they were asked for.
+/// A flow model that is asked for nothing but delays, without SimGrid.
 struct Engine::FreeLinks final : Engine::Impl {
-  struct Event {
-    double at_s;
-    std::uint64_t number;
-    Callback done;
-  };
-  struct Later {
-    bool operator()(const Event& a, const Event& b) const {
-      return a.at_s != b.at_s ? a.at_s > b.at_s : a.number > b.number;
-    }
-  };
   std::vector<double> bandwidth_Bps;
-  std::vector<Event> events;  ///< a heap, the next in front
-  std::uint64_t asked = 0;
-  double clock_s = 0;
+  std::vector<double> route_Bps;
+  FlowModel delays{{}};
 
   explicit FreeLinks(const std::vector<double>& link_bandwidth_Bps) : bandwidth_Bps(link_bandwidth_Bps) {}
 
-  double now_s() const override { return clock_s; }
-
-  void after(double delay_s, Callback done) override {
-    events.push_back({clock_s + delay_s, asked++, std::move(done)});
-    std::push_heap(events.begin(), events.end(), Later{});
+  double now_s() const override { return delays.now_s(); }
+  void after(double delay_s, Callback done) override { delays.after(delay_s, done); }
+  std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
+    double rate_Bps = flow_limit_Bps;
+    for (const LinkUse& use : uses) rate_Bps = std::min(rate_Bps, bandwidth_Bps[use.link] / use.multiplicity);
+    route_Bps.push_back(rate_Bps);
+    return static_cast<std::uint32_t>(route_Bps.size() - 1);
   }
-
-  void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) override {
-    double rate_Bps = std::numeric_limits<double>::infinity();
-    for (const LinkUse& use : route)
-      rate_Bps = std::min(rate_Bps, bandwidth_Bps[use.link] / use.multiplicity);
-    after(bytes / rate_Bps, std::move(done));
+  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) override {
+    delays.after(latency_s + bytes / route_Bps[route], done);
   }
-
   void run() override {
-    while (!events.empty()) {
-      std::pop_heap(events.begin(), events.end(), Later{});
-      Event event = std::move(events.back());
-      events.pop_back();
-      clock_s = event.at_s;
-      event.done();
-    }
+    while (delays.next_event_s() < std::numeric_limits<double>::infinity()) delays.advance();
   }
 };
 
 Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes,
-               Contention contention) {
-  if (contention == Contention::shared)
-    impl_ = std::make_unique<SharedLinks>(link_bandwidth_Bps, largest_flow_bytes);
-  else
+               Contention contention, NetworkModel model) {
+  if (contention == Contention::none)
     impl_ = std::make_unique<FreeLinks>(link_bandwidth_Bps);
+  else if (model == NetworkModel::convoy)
+    impl_ = std::make_unique<OwnLinks>(link_bandwidth_Bps);
+  else
+    impl_ = std::make_unique<SimgridLinks>(link_bandwidth_Bps, largest_flow_bytes);
 }
 
 Engine::~Engine() = default;
 
 double Engine::now_s() const { return impl_->now_s(); }
 
-void Engine::after(double delay_s, Callback done) { impl_->after(delay_s, std::move(done)); }
+void Engine::after(double delay_s, Callback done) { impl_->after(delay_s, done); }
 
-void Engine::start_flow(double bytes, const std::vector<LinkUse>& route, Callback done) {
-  impl_->start_flow(bytes, route, std::move(done));
+std::uint32_t Engine::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
+  return impl_->add_route(uses, flow_limit_Bps);
+}
+
+void Engine::start_flow(double bytes, std::uint32_t route, Callback done) {
+  impl_->start_message(0, bytes, route, done);
+}
+
+void Engine::start_message(double latency_s, double bytes, std::uint32_t route, Callback done) {
+  impl_->start_message(latency_s, bytes, route, done);
+}
+
+void Engine::set_bandwidth(std::uint32_t link, double bandwidth_Bps) {
+  impl_->set_bandwidth(link, bandwidth_Bps);
 }
 
 void Engine::run() { impl_->run(); }

@@ -2,47 +2,60 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "sim/replay/callback.h"
+#include "sim/replay/max_min.h"
+
 namespace convoy {
 
-/// A flow's claim on one link: it takes `multiplicity` times its rate of the link's capacity, because the
-/// flow stands for equal ones of which so many cross each link that this link stands for (1 where nothing is
-/// folded).
-struct LinkUse {
-  std::uint32_t link;
-  std::uint32_t multiplicity;
-};
+/// Who shares out the links: a flow model of convoy's own in SimGrid's engine, or SimGrid's network model, as
+/// the reference.
+enum class NetworkModel : std::uint8_t { convoy, simgrid };
 
 /// Whether flows share the links they cross (max-min), or each has all of them for itself.
 enum class Contention : std::uint8_t { shared, none };
 
-/// The only door to SimGrid: a clock, timers, and flows over links that share max-min fairly. Links have
-/// capacity only; latency is the caller's timer, since SimGrid 3.32 would turn it into a weight in the
-/// sharing (CM02). One engine at a time in a process. SimGrid's clock goes on from one engine to the next, so
-/// that results are the same to the last bit only for the first engine of a process. Without contention
-/// SimGrid is not asked: a flow takes its bytes over the narrowest of its links, and any number of engines
-/// may be used.
+/// The only door to SimGrid: a clock, delays, and flows over links that share max-min fairly. Links have
+/// capacity only; the latency of a message is a delay before its flow.
+///
+/// With NetworkModel::convoy all of this happens in a model of our own (FlowModel) that SimGrid's engine asks
+/// for its next event and tells to go there; its clock begins at 0, so that results are the same to the last
+/// bit in whatever order and number replays run in a process. With NetworkModel::simgrid flows are activities
+/// over SimGrid's links, and the clock goes on from one engine to the next. One engine at a time in a process
+/// either way. Without contention SimGrid is not asked, a flow takes its bytes over the narrowest of its
+/// links, and any number of engines may be used.
 class Engine {
  public:
-  using Callback = std::function<void()>;
+  static constexpr double no_limit = std::numeric_limits<double>::infinity();
 
   /// @param link_bandwidth_Bps capacity of each link, all > 0.
-  /// @param largest_flow_bytes no flow will be larger; sets the resolution sizes are rounded to (2^-20 bytes
-  ///        up to 8 TB, coarser above), since SimGrid counts payloads in whole numbers.
+  /// @param largest_flow_bytes no flow will be larger; NetworkModel::simgrid counts payloads in whole numbers
+  ///        of 2^-20 bytes (up to 8 TB, coarser above).
   Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes,
-         Contention contention = Contention::shared);
+         Contention contention = Contention::shared, NetworkModel model = NetworkModel::convoy);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   double now_s() const;
   void after(double delay_s, Callback done);
-  /// @pre bytes > 0 and at least one link
-  void start_flow(double bytes, const std::vector<LinkUse>& route, Callback done);
+
+  /// @param uses at least one link, each at most once
+  /// @param flow_limit_Bps no flow of this route is faster than it
+  /// @return the route's number
+  std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps = no_limit);
+  /// @pre bytes > 0
+  void start_flow(double bytes, std::uint32_t route, Callback done);
+  /// A flow that begins after a delay.
+  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done);
+  /// From now on; 0 stops what crosses the link. @pre NetworkModel::convoy
+  void set_bandwidth(std::uint32_t link, double bandwidth_Bps);
+
   /// Until nothing is under way.
   void run();
 
@@ -50,7 +63,8 @@ class Engine {
 
  private:
   struct Impl;
-  struct SharedLinks;
+  struct OwnLinks;
+  struct SimgridLinks;
   struct FreeLinks;
   std::unique_ptr<Impl> impl_;
 };

@@ -27,13 +27,15 @@ struct Execution {
   std::vector<double> port_busy_s;  ///< by Link::port of the machine
   std::vector<double> pace;         ///< by endpoint class: how often its program is run in a step
   std::optional<StalenessResult> staleness;
+  double input_wait_s = 0;  ///< of a service: longest mean wait for images of a client, a step
 };
 
 /// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot
 /// finish.
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
                   const std::vector<bool>& one_by_one, const Folding& folding,
-                  Contention contention = Contention::shared);
+                  Contention contention = Contention::shared,
+                  NetworkModel network_model = NetworkModel::convoy);
 
 /// Time of each operation of a compute task on `endpoint` (a host's task is one stretch of Task::seconds).
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_map>
 
 namespace convoy {
 namespace {
@@ -26,14 +25,43 @@ struct Colours {
   std::vector<Colour> endpoints, flows, groups, links;
 };
 
-std::size_t distinct(const std::vector<Colour>& colours) {
-  std::vector<Colour> sorted = colours;
-  std::sort(sorted.begin(), sorted.end());
-  return static_cast<std::size_t>(std::unique(sorted.begin(), sorted.end()) - sorted.begin());
-}
-std::size_t distinct(const Colours& c) {
-  return distinct(c.endpoints) + distinct(c.flows) + distinct(c.groups) + distinct(c.links);
-}
+/// Numbers colours in the order in which they are first asked for. Open addressing: a colour is a hash
+/// already.
+class ColourTable {
+ public:
+  std::size_t size() const { return size_; }
+  void clear() {
+    std::fill(slots_.begin(), slots_.end(), Slot{});
+    size_ = 0;
+  }
+  std::uint32_t number(Colour colour) {
+    if (2 * size_ >= slots_.size()) widen();
+    Slot& slot = find(colour);
+    if (slot.number == Folding::none) slot = {colour, static_cast<std::uint32_t>(size_++)};
+    return slot.number;
+  }
+
+ private:
+  struct Slot {
+    Colour colour = 0;
+    std::uint32_t number = Folding::none;
+  };
+  Slot& find(Colour colour) {
+    std::size_t at = colour & (slots_.size() - 1);
+    while (slots_[at].number != Folding::none && slots_[at].colour != colour)
+      at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+  void widen() {
+    std::vector<Slot> narrow(std::max<std::size_t>(64, 4 * slots_.size()));
+    narrow.swap(slots_);
+    for (const Slot& slot : narrow)
+      if (slot.number != Folding::none) find(slot.colour) = slot;
+  }
+
+  std::vector<Slot> slots_;  ///< a power of two
+  std::size_t size_ = 0;
+};
 
 class Refiner {
  public:
@@ -46,6 +74,9 @@ class Refiner {
         const bool device = e < machine.devices.size();
         const Colour place = device ? mix(machine.devices[e].type, bits(machine.devices[e].speed)) : 1;
         colour_.endpoints[e] = mix(r + 1, place);
+        if (device && plan.input)
+          colour_.endpoints[e] =
+              mix(colour_.endpoints[e], bits(plan.input->interval_s[machine.devices[e].host]));
       }
     if (plan.service) {
       for (const Service::Client& client : plan.service->clients)
@@ -62,42 +93,46 @@ class Refiner {
       colour_.groups.push_back(mix(group.pattern, plan.patterns[group.pattern].groups[group.index].size()));
     colour_.links.reserve(machine.links.size());
     for (const Link& link : machine.links) colour_.links.push_back(bits(link.bandwidth_Bps));
+    for (const double connection_Bps : table.connections_Bps) colour_.links.push_back(bits(connection_Bps));
   }
 
   Colours refine() {
-    for (std::size_t count = 0, next = distinct(colour_); next != count;) {
+    for (std::size_t count = 0, next = distinct(); next != count && next < things();) {
       count = next;
       step();
-      next = distinct(colour_);
+      next = distinct();
     }
     return std::move(colour_);
   }
 
  private:
+  std::size_t things() const {
+    return colour_.endpoints.size() + colour_.flows.size() + colour_.groups.size() + colour_.links.size();
+  }
+  std::size_t distinct() {
+    std::size_t count = 0;
+    for (const auto* colours : {&colour_.endpoints, &colour_.flows, &colour_.groups, &colour_.links}) {
+      known_.clear();
+      for (const Colour colour : *colours) known_.number(colour);
+      count += known_.size();
+    }
+    return count;
+  }
+
   /// One round: every colour becomes a hash of itself and its neighbours' colours.
   void step() {
-    const Colours old = colour_;
-    for (std::size_t f = 0; f < table_.flows.size(); ++f) {
-      const Flow& flow = table_.flows[f];
-      const bool ranks = one_by_one_[table_.groups[flow.group].pattern];
-      Colour crossed = 0;
-      for (const LinkId link : table_.route(flow)) crossed += mix(old.links[link]);
-      colour_.flows[f] = mix(mix(old.flows[f], crossed), old.groups[flow.group]);
-      if (ranks)
-        colour_.flows[f] = mix(colour_.flows[f], mix(old.endpoints[flow.from], old.endpoints[flow.to]));
-      if (!way_back_.empty()) colour_.flows[f] = mix(colour_.flows[f], old.flows[way_back_[f]]);
-      for (const LinkId link : table_.route(flow)) colour_.links[link] += mix(old.flows[f]);
-      colour_.groups[flow.group] += mix(old.flows[f]);
-      if (ranks) {
-        colour_.endpoints[flow.from] += mix(old.flows[f], 1);
-        colour_.endpoints[flow.to] += mix(old.flows[f], 2);
-      }
-    }
+    old_ = colour_;
+    for (Colour& link : old_.links) link = mix(link);
+    for (std::size_t g = 0; g < table_.groups.size(); ++g) step_flows(g);
+    if (!way_back_.empty())
+      for (std::size_t f = 0; f < table_.flows.size(); ++f)
+        colour_.flows[f] = mix(colour_.flows[f], old_.flows[way_back_[f]]);
     for (std::size_t g = 0; g < table_.groups.size(); ++g) {
       const FlowGroup& group = table_.groups[g];
+      const Colour to_members = mix(old_.groups[g], 4);
       for (const EndpointId e : plan_.patterns[group.pattern].groups[group.index]) {
-        colour_.groups[g] += mix(old.endpoints[e], 3);
-        colour_.endpoints[e] += mix(old.groups[g], 4);
+        colour_.groups[g] += mix(old_.endpoints[e], 3);
+        colour_.endpoints[e] += to_members;
       }
     }
     // A sum of neighbours must not be mistaken for the old colour plus other neighbours.
@@ -105,10 +140,33 @@ class Refiner {
       for (Colour& c : *colours) c = mix(c);
   }
 
+  /// Of a group's flows: their new colours, and what they are to their links, ends and group.
+  void step_flows(std::size_t g) {
+    const FlowGroup& group = table_.groups[g];
+    const bool ranks = one_by_one_[group.pattern];
+    for (std::size_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
+      const Flow& flow = table_.flows[f];
+      const Colour own = mix(old_.flows[f]);
+      Colour crossed = 0;
+      for (const LinkId link : table_.route(flow)) {
+        crossed += old_.links[link];
+        colour_.links[link] += own;
+      }
+      Colour& colour = colour_.flows[f];
+      colour = mix(mix(colour, crossed), old_.groups[g]);
+      colour_.groups[g] += own;
+      if (!ranks) continue;
+      colour = mix(colour, mix(old_.endpoints[flow.from], old_.endpoints[flow.to]));
+      colour_.endpoints[flow.from] += mix(own, 1);
+      colour_.endpoints[flow.to] += mix(own, 2);
+    }
+  }
+
   const Plan& plan_;
   const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
-  Colours colour_;
+  Colours colour_, old_;
+  ColourTable known_;
   std::vector<std::uint32_t>
       way_back_;  ///< plans with a service: by flow, the flow that answers it or is answered
 };
@@ -117,34 +175,35 @@ class Refiner {
 template <class InUse>
 void number(const std::vector<Colour>& colours, InUse in_use, std::vector<std::uint32_t>& class_of,
             std::vector<std::uint32_t>& representatives) {
-  std::unordered_map<Colour, std::uint32_t> known;
+  ColourTable known;
   class_of.assign(colours.size(), Folding::none);
   for (std::uint32_t i = 0; i < colours.size(); ++i) {
     if (!in_use(i)) continue;
-    const auto [it, fresh] = known.emplace(colours[i], static_cast<std::uint32_t>(representatives.size()));
-    if (fresh) representatives.push_back(i);
-    class_of[i] = it->second;
+    class_of[i] = known.number(colours[i]);
+    if (class_of[i] == representatives.size()) representatives.push_back(i);
   }
 }
 
 /// How often each flow class crosses the representative of each link class.
 void find_routes(const FlowTable& table, Folding& folding) {
-  const auto is_representative = [&](LinkId link) { return folding.links[folding.link_class[link]] == link; };
-  std::unordered_map<std::uint64_t, std::uint32_t> multiplicity;
-  for (std::uint32_t f = 0; f < table.flows.size(); ++f)
-    for (const LinkId link : table.route(table.flows[f]))
-      if (is_representative(link))
-        ++multiplicity[(std::uint64_t{folding.flow_class[f]} << 32) | folding.link_class[link]];
+  const auto use_of = [&](std::uint32_t flow_class, std::uint32_t link_class) {
+    std::vector<LinkUse>& route = folding.flow_route[flow_class];
+    return std::find_if(route.begin(), route.end(),
+                        [&](const LinkUse& use) { return use.link == link_class; });
+  };
   folding.flow_route.resize(folding.flows.size());
-  for (std::size_t c = 0; c < folding.flows.size(); ++c) {
-    std::vector<LinkUse>& route = folding.flow_route[c];
-    for (const LinkId link : table.route(table.flows[folding.flows[c]])) {
-      const std::uint32_t link_class = folding.link_class[link];
-      if (std::none_of(route.begin(), route.end(),
-                       [&](const LinkUse& use) { return use.link == link_class; }))
-        route.push_back({link_class, multiplicity.at((std::uint64_t{c} << 32) | link_class)});
-    }
+  for (std::uint32_t c = 0; c < folding.flows.size(); ++c) {
+    const std::span<const LinkId> links = table.route(table.flows[folding.flows[c]]);
+    folding.flow_route[c].reserve(links.size());
+    for (const LinkId link : links)
+      if (use_of(c, folding.link_class[link]) == folding.flow_route[c].end())
+        folding.flow_route[c].push_back({folding.link_class[link], 0});
   }
+  for (std::uint32_t f = 0; f < table.flows.size(); ++f)
+    for (const LinkId link : table.route(table.flows[f])) {
+      const std::uint32_t link_class = folding.link_class[link];
+      if (folding.links[link_class] == link) ++use_of(folding.flow_class[f], link_class)->multiplicity;
+    }
 }
 
 }  // namespace
@@ -174,17 +233,18 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
   } else {
     const auto own_colours = [](std::size_t n) {
       std::vector<Colour> result(n);
-      for (std::size_t i = 0; i < n; ++i) result[i] = i;
+      for (std::size_t i = 0; i < n; ++i) result[i] = mix(i);
       return result;
     };
     colours = {own_colours(machine.endpoint_count()), own_colours(table.flows.size()),
-               own_colours(table.groups.size()), own_colours(machine.links.size())};
+               own_colours(table.groups.size()),
+               own_colours(machine.links.size() + table.connections_Bps.size())};
   }
 
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), Folding::none);
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) role_of[e] = r;
-  std::vector<bool> crossed(machine.links.size(), false);
+  std::vector<bool> crossed(colours.links.size(), false);
   for (const LinkId link : table.links) crossed[link] = true;
 
   Folding folding;

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <stdexcept>
 
 namespace convoy {
@@ -20,60 +18,67 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
       courier_(courier),
       listener_(listener),
       groups_(folding.groups.size()),
-      group_of_(plan.patterns.size()) {
-  for (std::uint32_t g = 0; g < groups_.size(); ++g) {
-    Group& group = groups_[g];
-    const FlowGroup& representative = table.groups[folding.groups[g]];
-    const std::size_t round_count = plan.patterns[representative.pattern].rounds.size();
-    group.flows.resize(round_count);
-    for (const EndpointId e : plan.patterns[representative.pattern].groups[representative.index]) {
-      const std::uint32_t c = folding.endpoint_class[e];
-      if (!group.member_of.emplace(c, static_cast<std::uint32_t>(group.members.size())).second) continue;
-      group.members.emplace_back().endpoint_class = c;
-      group.members.back().sends.resize(round_count);
-      group.members.back().receives.resize(round_count);
-      group_of_[representative.pattern].emplace(c, g);
-    }
-    std::set<std::uint32_t> seen;  // a flow class belongs to one round
-    for (std::uint32_t f = representative.first_flow;
-         f < representative.first_flow + representative.flow_count; ++f) {
-      const std::uint32_t flow_class = folding.flow_class[f];
-      if (!seen.insert(flow_class).second) continue;
-      const Flow& flow = table.flows[f];
-      group.flows[flow.round].push_back(flow_class);
-      if (!one_by_one[representative.pattern]) continue;
-      const std::uint32_t from = group.member_of.at(folding.endpoint_class[flow.from]),
-                          to = group.member_of.at(folding.endpoint_class[flow.to]);
-      group.members[from].sends[flow.round].push_back({flow_class, to});
-      group.members[to].receives[flow.round].push_back({flow_class, from});
-      ++group.members[to].receive_count;
-    }
+      member_of_(plan.patterns.size()) {
+  std::vector<bool> seen(folding.flows.size(), false);
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) build_group(g, seen);
+}
+
+/// @param seen by flow class, which belongs to one round of one class of groups
+void MessageGroups::build_group(std::uint32_t g, std::vector<bool>& seen) {
+  Group& group = groups_[g];
+  const FlowGroup& representative = table_.groups[folding_.groups[g]];
+  const std::uint32_t pattern = representative.pattern;
+  const std::size_t round_count = plan_.patterns[pattern].rounds.size();
+  const bool ranks = one_by_one_[pattern];
+  std::unordered_map<std::uint32_t, Membership>& member_of = member_of_[pattern];
+  group.flows.resize(round_count);
+  for (const EndpointId e : plan_.patterns[pattern].groups[representative.index]) {
+    const std::uint32_t c = folding_.endpoint_class[e];
+    const auto position = static_cast<std::uint32_t>(group.members.size());
+    if (!member_of.emplace(c, Membership{g, position}).second) continue;
+    Group::Member& member = group.members.emplace_back();
+    member.endpoint_class = c;
+    if (!ranks) continue;
+    member.sends.resize(round_count);
+    member.receives.resize(round_count);
+  }
+  for (std::uint32_t f = representative.first_flow; f < representative.first_flow + representative.flow_count;
+       ++f) {
+    const std::uint32_t flow_class = folding_.flow_class[f];
+    if (seen[flow_class]) continue;
+    seen[flow_class] = true;
+    const Flow& flow = table_.flows[f];
+    group.flows[flow.round].push_back(flow_class);
+    if (!ranks) continue;
+    const std::uint32_t from = member_of.at(folding_.endpoint_class[flow.from]).member,
+                        to = member_of.at(folding_.endpoint_class[flow.to]).member;
+    group.members[from].sends[flow.round].push_back({flow_class, to});
+    group.members[to].receives[flow.round].push_back({flow_class, from});
+    ++group.members[to].receive_count;
   }
 }
 
 MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member) {
   const std::uint32_t pattern = plan_.communications[comm].pattern;
-  const auto found = group_of_[pattern].find(endpoint_class);
-  if (found == group_of_[pattern].end())
+  const auto found = member_of_[pattern].find(endpoint_class);
+  if (found == member_of_[pattern].end())
     throw std::logic_error(
         fmt::format("'{}' is used by an endpoint outside its groups", plan_.communications[comm].name));
-  const Group& group = groups_[found->second];
-  member = group.member_of.at(endpoint_class);
-  const auto [it, fresh] = runs_.try_emplace((std::uint64_t{comm} << 32) | found->second);
+  const Group& group = groups_[found->second.group];
+  member = found->second.member;
+  const auto [it, fresh] = runs_.try_emplace((std::uint64_t{comm} << 32) | found->second.group);
   Run& run = it->second;
   if (fresh) {
     run.comm = comm;
     run.group = &group;
-    if (one_by_one_[pattern]) {
-      run.ranks.resize(group.members.size());
-      for (const Round& round : plan_.patterns[pattern].rounds) run.steps += round.repeat;
+    run.ranks.resize(group.members.size());
+    if (one_by_one_[pattern])
       for (std::size_t m = 0; m < group.members.size(); ++m) {
         // Read for sends, whose pattern has one round; a collective may have none.
         if (!group.flows.empty())
           run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
         run.ranks[m].to_receive = group.members[m].receive_count;
       }
-    }
   }
   return run;
 }
@@ -81,19 +86,23 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
 void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, const Task& task) {
   std::uint32_t member = 0;
   Run& run = run_of(task.comm, endpoint_class, member);
-  if (!one_by_one_[comm_of(run).pattern]) {
-    if (run.ranks.empty()) run.ranks.resize(run.group->members.size());
-    run.ranks[member].task = id;
-    if (++run.arrived < run.group->members.size()) return;
-    for (std::size_t m = 0; m < run.ranks.size(); ++m) {
-      listener_.messages_begin(run.group->members[m].endpoint_class, run.ranks[m].task);
-      listener_.message_begins(run.group->members[m].endpoint_class);
-    }
-    after_overhead(run, [this, &run] { next_round_in_step(run); });
+  if (one_by_one_[comm_of(run).pattern]) {
+    start_one_by_one(run, member, id, task.kind);
     return;
   }
+  run.ranks[member].task = id;
+  if (++run.arrived < run.group->members.size()) return;
+  for (std::size_t m = 0; m < run.ranks.size(); ++m) {
+    listener_.messages_begin(run.group->members[m].endpoint_class, run.ranks[m].task);
+    listener_.message_begins(run.group->members[m].endpoint_class);
+  }
+  after_overhead(run, [this, &run] { next_round_in_step(run); });
+}
+
+void MessageGroups::start_one_by_one(Run& run, std::uint32_t member, TaskId id, Task::Kind kind) {
   Run::Rank& rank = run.ranks[member];
-  switch (task.kind) {
+  const std::uint32_t endpoint_class = run.group->members[member].endpoint_class;
+  switch (kind) {
     case Task::Kind::collective:
       rank.task = id;
       rank.started = true;
@@ -122,13 +131,14 @@ void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, const Task& t
   }
 }
 
-void MessageGroups::after_overhead(const Run& run, std::function<void()> next) {
+template <class Closure>
+void MessageGroups::after_overhead(const Run& run, Closure next) {
   const double overhead_s = comm_of(run).overhead_s;
   if (overhead_s == 0) {
     next();
     return;
   }
-  engine_.after(overhead_s, [this, next = std::move(next)] {
+  engine_.after(overhead_s, [this, next] {
     next();
     listener_.after_event();
   });
@@ -166,43 +176,31 @@ void MessageGroups::end_in_step(Run& run) {
 
 // --- ranks one by one (chunk, send and receive) ---
 
-/// `delivered` gets the members at the flow's ends.
-void MessageGroups::launch_for_ends(Run& run, std::uint32_t flow_class,
-                                    std::function<void(std::uint32_t, std::uint32_t)> delivered) {
-  courier_.launch_for_ends(flow_class, bytes_of(run, flow_class),
-                           [&run, delivered = std::move(delivered)](std::uint32_t from, std::uint32_t to) {
-                             delivered(run.group->member_of.at(from), run.group->member_of.at(to));
-                           });
-}
-
-std::uint32_t MessageGroups::round_of(const Run& run, std::uint32_t step) const {
-  std::uint32_t round = 0;
-  for (const std::vector<Round>& rounds = rounds_of(run); step >= rounds[round].repeat; ++round)
-    step -= rounds[round].repeat;
-  return round;
-}
-
 void MessageGroups::begin_step(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
-  for (; rank.step < run.steps; ++rank.step) {
-    const std::uint32_t round = round_of(run, rank.step);
-    rank.missing = self.sends[round].size() + self.receives[round].size();
+  const std::vector<Round>& rounds = rounds_of(run);
+  for (; rank.round < rounds.size(); ++rank.step, ++rank.repetition) {
+    while (rank.round < rounds.size() && rank.repetition >= rounds[rank.round].repeat)
+      ++rank.round, rank.repetition = 0;
+    if (rank.round == rounds.size()) break;
+    rank.missing = self.sends[rank.round].size() + self.receives[rank.round].size();
     if (rank.missing == 0) continue;
     rank.step_begun = true;
-    for (const Group::Member::Message& message : self.sends[round]) launch_if_met(run, message, rank.step);
-    for (const Group::Member::Message& message : self.receives[round])
-      if (message.peer != member) launch_if_met(run, message, rank.step);
+    for (const Group::Message& message : self.sends[rank.round]) launch_if_met(run, member, message, true);
+    for (const Group::Message& message : self.receives[rank.round])
+      if (message.peer != member) launch_if_met(run, member, message, false);
     return;
   }
   listener_.task_done(self.endpoint_class, rank.task);
 }
 
 /// The other end cannot be past the step: it needs this message for it.
-void MessageGroups::launch_if_met(Run& run, const Group::Member::Message& message, std::uint32_t step) {
+void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends) {
   const Run::Rank& peer = run.ranks[message.peer];
-  if (peer.step != step || !peer.step_begun) return;
-  launch_for_ends(run, message.flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {
+  if (peer.step != run.ranks[member].step || !peer.step_begun) return;
+  const std::uint32_t from = sends ? member : message.peer, to = sends ? message.peer : member;
+  courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [this, &run, from, to] {
     message_there(run, from);
     message_there(run, to);
   });
@@ -213,6 +211,7 @@ void MessageGroups::message_there(Run& run, std::uint32_t member) {
   if (--rank.missing > 0) return;
   rank.step_begun = false;
   ++rank.step;
+  ++rank.repetition;
   begin_step(run, member);
 }
 
@@ -220,14 +219,17 @@ void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   const Group::Member& self = run.group->members[member];
   if (rank.to_deliver == 0) listener_.task_done(self.endpoint_class, rank.task);
-  for (const Group::Member::Message& message : self.sends[0])
-    launch_for_ends(run, message.flow_class, [this, &run](std::uint32_t from, std::uint32_t to) {
-      Run::Rank& sender = run.ranks[from];
-      if (--sender.to_deliver == 0) listener_.task_done(run.group->members[from].endpoint_class, sender.task);
-      Run::Rank& receiver = run.ranks[to];
-      if (--receiver.to_receive == 0 && receiver.receive_started)
-        listener_.task_done(run.group->members[to].endpoint_class, receiver.receive_task);
-    });
+  for (const Group::Message& message : self.sends[0])
+    courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
+                             [this, &run, member, to = message.peer] { sent(run, member, to); });
+}
+
+void MessageGroups::sent(Run& run, std::uint32_t from, std::uint32_t to) {
+  Run::Rank& sender = run.ranks[from];
+  if (--sender.to_deliver == 0) listener_.task_done(run.group->members[from].endpoint_class, sender.task);
+  Run::Rank& receiver = run.ranks[to];
+  if (--receiver.to_receive == 0 && receiver.receive_started)
+    listener_.task_done(run.group->members[to].endpoint_class, receiver.receive_task);
 }
 
 }  // namespace convoy

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -28,17 +27,19 @@ class MessageGroups {
  private:
   /// A class of equal groups: who is in it, and the flow classes of each round.
   struct Group {
+    struct Message {
+      std::uint32_t flow_class, peer;  ///< the member at the other end
+    };
     struct Member {
-      struct Message {
-        std::uint32_t flow_class, peer;  ///< the member at the other end
-      };
       std::uint32_t endpoint_class;
       std::vector<std::vector<Message>> sends, receives;  ///< by round
       std::uint32_t receive_count = 0;                    ///< messages received in all
     };
     std::vector<Member> members;
-    std::vector<std::vector<std::uint32_t>> flows;               ///< flow classes by round
-    std::unordered_map<std::uint32_t, std::uint32_t> member_of;  ///< by endpoint class
+    std::vector<std::vector<std::uint32_t>> flows;  ///< flow classes by round
+  };
+  struct Membership {
+    std::uint32_t group, member;  ///< group class, and position in its members
   };
 
   /// One communication in one class of groups.
@@ -49,34 +50,36 @@ class MessageGroups {
       TaskId task = 0, receive_task = 0;
       bool started = false, receive_started = false;
       std::uint32_t step = 0;  ///< repetition under way, over all rounds
+      std::uint32_t round = 0, repetition = 0;
       bool step_begun = false;
       std::size_t missing = 0;                       ///< messages of this step that are not there yet
       std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
-    std::uint32_t steps = 0;  ///< of all rounds with their repetitions
     std::uint32_t arrived = 0;
     std::size_t round = 0;
     std::size_t under_way = 0;
   };
 
+  void build_group(std::uint32_t group_class, std::vector<bool>& seen);
   Run& run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member);
+  void start_one_by_one(Run& run, std::uint32_t member, TaskId id, Task::Kind kind);
   const Communication& comm_of(const Run& run) const { return plan_.communications[run.comm]; }
   const std::vector<Round>& rounds_of(const Run& run) const {
     return plan_.patterns[comm_of(run).pattern].rounds;
   }
-  std::uint32_t round_of(const Run& run, std::uint32_t step) const;
-  void after_overhead(const Run& run, std::function<void()> next);
-  void launch_for_ends(Run& run, std::uint32_t flow_class,
-                       std::function<void(std::uint32_t, std::uint32_t)> delivered);
+  /// @param next a closure small enough for a Callback beside a pointer
+  template <class Closure>
+  void after_overhead(const Run& run, Closure next);
   double bytes_of(const Run& run, std::uint32_t flow_class) const;
 
   void next_round_in_step(Run& run);
   void end_in_step(Run& run);
   void begin_step(Run& run, std::uint32_t member);
-  void launch_if_met(Run& run, const Group::Member::Message& message, std::uint32_t step);
+  void launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends);
   void message_there(Run& run, std::uint32_t member);
   void send(Run& run, std::uint32_t member);
+  void sent(Run& run, std::uint32_t from, std::uint32_t to);
 
   const Plan& plan_;
   const FlowTable& table_;
@@ -85,10 +88,9 @@ class MessageGroups {
   Engine& engine_;
   Courier& courier_;
   MessageListener& listener_;
-  std::vector<Group> groups_;  ///< by group class
-  std::vector<std::unordered_map<std::uint32_t, std::uint32_t>>
-      group_of_;                                 ///< by pattern: endpoint class -> group class
-  std::unordered_map<std::uint64_t, Run> runs_;  ///< by (communication, group class)
+  std::vector<Group> groups_;                                             ///< by group class
+  std::vector<std::unordered_map<std::uint32_t, Membership>> member_of_;  ///< by pattern: of endpoint classes
+  std::unordered_map<std::uint64_t, Run> runs_;                           ///< by (communication, group class)
 };
 
 }  // namespace convoy

@@ -9,6 +9,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
+#include "sim/replay/engine.h"
 #include "topologies/machine.h"
 
 namespace convoy {
@@ -16,6 +17,7 @@ namespace convoy {
 struct ReplayOptions {
   bool fold =
       true;  ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
+  NetworkModel network_model = NetworkModel::convoy;
 };
 
 /// When a task of a program ran. A collective starts when its messages do, not when its rank is ready for it.
@@ -69,10 +71,14 @@ struct ReplayResult {
   static constexpr std::uint32_t no_timeline = 0xffffffff;
   std::size_t simulated_flows = 0;           ///< flow classes
   std::optional<StalenessResult> staleness;  ///< where the plan tells it
+  /// Of the step, in which devices have nothing to do but wait for images; the host that they wait for.
+  double input_wait_s = 0;
+  std::uint32_t input_host = 0;
 };
 
 /// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time;
-/// several may follow one another. Exact alpha-beta links with max-min sharing.
+/// several may follow one another, in any order with the same bits. Exact alpha-beta links with max-min
+/// sharing.
 /// @throws std::runtime_error naming blocked tasks, when the plan cannot finish.
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
                     const ReplayOptions& options);

@@ -51,7 +51,7 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
   for (const std::uint32_t c : folding.endpoint_class)
     if (c != Folding::none) ++members_[c];
   auto adder_link = static_cast<std::uint32_t>(folding.links.size());
-  for (const auto& [server, rate] : adders(plan, machine, folding)) adder_[server] = {{adder_link++, 1}};
+  for (const auto& [server, rate] : adders(plan, machine, folding)) adder_[server] = adder_link++;
 
   const std::vector<std::uint32_t> way_back = answers(plan, table);
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> by_pattern;  // server -> lanes
@@ -69,12 +69,15 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
             lane_of.emplace(folding.flow_class[f], static_cast<std::uint32_t>(lanes_.size()));
         if (first) {
           lanes_.push_back({folding.endpoint_class[flow.from], server, folding.flow_class[f],
-                            folding.flow_class[way_back[f]], 0});
+                            folding.flow_class[way_back[f]], 0, Folding::none});
           known->second[server].push_back(it->second);
         }
         if (flow.to == folding.endpoints[server]) ++lanes_[it->second].arrivals;
       }
   }
+  for (Lane& lane : lanes_)
+    if (const auto adder = adder_.find(lane.server); adder != adder_.end())
+      lane.adding = engine.add_route(std::vector<LinkUse>{{adder->second, lane.arrivals}});
   for (const Service::Client& client : service_.clients) {
     const std::uint32_t c = folding.endpoint_class[client.device];
     turns_.try_emplace(c, service_.exchanges.size());
@@ -151,7 +154,8 @@ void ServiceDesk::send(std::uint32_t client_class, std::size_t exchange) {
     if (service_.quorum > 0) desks_[desk].accounts[position].steps = versions_[client_class];
     const double bytes = desks_[desk].push_bytes * table_.flows[folding_.flows[lane.push]].fraction;
     courier_.launch_for_ends(lane.push, bytes,
-                             [this, desk, position, client_class, exchange](std::uint32_t, std::uint32_t) {
+                             [this, desk = desk, position = position, client_class,
+                              exchange = static_cast<std::uint32_t>(exchange)] {
                                Turn& turn = this->turn(client_class, exchange);
                                if (--turn.to_deliver == 0) listener_.task_done(client_class, turn.send);
                                arrive(desk, position);
@@ -165,16 +169,13 @@ void ServiceDesk::arrive(std::uint32_t desk, std::uint32_t position) {
     answer(desk, position);
     return;
   }
-  const auto adder = adder_.find(lane.server);
   const double bytes = desks_[desk].added_bytes * table_.flows[folding_.flows[lane.push]].fraction;
-  if (adder == adder_.end() || bytes == 0) {
+  if (lane.adding == Folding::none || bytes == 0) {
     apply(desk, position);
     return;
   }
-  std::vector<LinkUse> use = adder->second;
-  use[0].multiplicity = lane.arrivals;
   adding_[lane.server].enter(engine_.now_s());
-  engine_.start_flow(bytes, use, [this, desk, position, server = lane.server] {
+  engine_.start_flow(bytes, lane.adding, [this, desk, position, server = lane.server] {
     adding_[server].leave(engine_.now_s());
     apply(desk, position);
     listener_.after_event();
@@ -232,11 +233,10 @@ void ServiceDesk::answer(std::uint32_t desk_id, std::uint32_t position) {
   // The oldest of what a client gets is what its next step counts as made from.
   next_version_[client] = std::min(next_version_[client], desk.version);
   const double bytes = desk.pull_bytes * table_.flows[folding_.flows[lane.pull]].fraction;
-  courier_.launch_for_ends(
-      lane.pull, bytes, [this, client, exchange = exchange_of_desk_[desk_id]](std::uint32_t, std::uint32_t) {
-        Turn& turn = this->turn(client, exchange);
-        if (--turn.to_receive == 0 && turn.receive_started) listener_.task_done(client, turn.receive);
-      });
+  courier_.launch_for_ends(lane.pull, bytes, [this, client, exchange = exchange_of_desk_[desk_id]] {
+    Turn& turn = this->turn(client, exchange);
+    if (--turn.to_receive == 0 && turn.receive_started) listener_.task_done(client, turn.receive);
+  });
 }
 
 StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {

@@ -44,9 +44,10 @@ class ServiceDesk {
  private:
   /// Equal messages from clients to a server, and back.
   struct Lane {
-    std::uint32_t client, server;  ///< endpoint classes
-    std::uint32_t push, pull;      ///< flow classes
-    std::uint32_t arrivals;        ///< how many reach one server
+    std::uint32_t client, server;          ///< endpoint classes
+    std::uint32_t push, pull;              ///< flow classes
+    std::uint32_t arrivals;                ///< how many reach one server
+    std::uint32_t adding = Folding::none;  ///< route of their addition; none: takes no time
   };
   /// What a server knows of a lane.
   struct Account {
@@ -110,9 +111,9 @@ class ServiceDesk {
   std::uint64_t max_lead_ = 0;
   std::unordered_map<std::uint32_t, std::uint64_t> versions_;      ///< by client class
   std::unordered_map<std::uint32_t, std::uint64_t> next_version_;  ///< of the answers so far in this step
-  std::unordered_map<std::uint32_t, std::vector<LinkUse>> adder_;  ///< by server class; absent: takes no time
-  std::unordered_map<std::uint32_t, BusyTime> adding_;             ///< by server class
-  std::vector<std::uint32_t> members_;                             ///< by endpoint class
+  std::unordered_map<std::uint32_t, std::uint32_t> adder_;  ///< link by server class; absent: takes no time
+  std::unordered_map<std::uint32_t, BusyTime> adding_;      ///< by server class
+  std::vector<std::uint32_t> members_;                      ///< by endpoint class
 };
 
 }  // namespace convoy

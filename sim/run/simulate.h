@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "sim/costs/cost_model.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
+#include "sim/replay/engine.h"
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
 #include "sim/run/experiment.h"
@@ -37,6 +39,8 @@ struct PreparedRun {
   std::optional<std::int64_t> samples;  ///< of the dataset
   /// Where the run has several phases; machine and plan above are those of the last.
   std::shared_ptr<const PhasedRun> phased = nullptr;
+  NetworkModel network_model = NetworkModel::convoy;
+  std::string transport = "ideal", input = "synthetic";  ///< their names
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.
@@ -49,6 +53,10 @@ class Preparer {
   PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
   /// @param change what to make of the cluster's machine before anything is decided
   PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
+  /// Reads the parts of a point that no point before it had, so that what is wrong with one of them is said
+  /// before anything is simulated, and so that processes forked afterwards have them. Reads no more than a
+  /// few hundred of each. @throws InputError
+  void read_parts(const Point& point);
   const ClusterSpec& cluster(const YamlNode& node);
   const Experiment& experiment() const { return *experiment_; }
 
@@ -60,6 +68,7 @@ class Preparer {
   std::map<std::string, Model> models_;
   std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
   std::map<std::string, ClusterSpec> clusters_;
+  std::set<std::string> parts_read_;
 };
 
 /// What one run gives.
@@ -68,8 +77,8 @@ struct RunOutput {
   std::vector<TraceProcess> trace;  ///< where asked for
 };
 
-/// Replays a prepared point. Only the first call of a process gives results that are the same to the last bit
-/// (sim/replay/engine.h), so every point of a sweep has a process of its own.
+/// Replays a prepared point. The result is the same to the last bit whatever the process has replayed before,
+/// but with NetworkModel::simgrid, whose clock goes on (sim/replay/engine.h).
 RunOutput simulate(const PreparedRun& run, bool with_trace);
 
 }  // namespace convoy

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/plan/process_memory.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/trace.h"
 #include "topologies/first_devices.h"
@@ -36,9 +37,9 @@ struct Replayed {
   ReplayResult result;
 };
 
-Replayed replay_on(const Plan& plan, const Machine& machine, std::uint32_t devices, const CostModel& cost) {
-  Machine part = first_devices(machine, devices);
-  ReplayResult result = replay(plan, part, cost, {});
+Replayed replay_on(const Plan& plan, const PreparedRun& run, std::uint32_t devices) {
+  Machine part = first_devices(run.phased->machine, devices);
+  ReplayResult result = replay(plan, part, run.cost, {true, run.network_model});
   return {std::move(part), std::move(result)};
 }
 
@@ -51,11 +52,11 @@ class RunTimeline {
     steps_.emplace(phases_.back().devices, Replayed{run.machine, last});
     for (const RunPhase& phase : phases_) {
       if (!steps_.contains(phase.devices))
-        steps_.emplace(phase.devices, replay_on(phase.plan, machine_, phase.devices, run.cost));
+        steps_.emplace(phase.devices, replay_on(phase.plan, run, phase.devices));
       changes_.emplace_back();
       double pause_s = phase.change.pause_s;
       if (!phase.change.traffic.roles.empty()) {
-        changes_.back() = replay_on(phase.change.traffic, machine_, phase.change.traffic_devices, run.cost);
+        changes_.back() = replay_on(phase.change.traffic, run, phase.change.traffic_devices);
         pause_s += changes_.back()->result.step_time_s;
       }
       times_.push_back(
@@ -66,6 +67,7 @@ class RunTimeline {
 
   void fill(RunResult& result) const {
     Fullness fullest;
+    ProcessMemory process;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const RunPhase& phase = phases_[i];
       const Replayed& step = steps_.at(phase.devices);
@@ -78,9 +80,14 @@ class RunTimeline {
         result.reconfigurations.push_back(
             {phase.at_step, phases_[i - 1].devices, phase.devices, times_[i].pause_s, starts_[i].step});
       if (of_phase.share > fullest.share) fullest = of_phase;
+      for (const ProcessMemory& memory :
+           process_memories(phase.plan, step.machine, run_.graph->options,
+                            [&](std::size_t d) { return step.result.endpoints[d].peak_memory_bytes; }))
+        if (memory.share() > process.share()) process = memory;
     }
     result.peak_memory_bytes = fullest.bytes;
-    result.fits = fullest.share <= 1;
+    result.process_memory_bytes = process.bytes;
+    result.fits = process.fits();
     if (!result.epoch_time_s) return;
     result.epoch_time_s =
         time_of_steps(times_, starts_, static_cast<double>(*run_.samples) / run_.plan.images);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -165,4 +166,62 @@ TEST_CASE("ports are dense, and a port has one medium or both directions of one 
     REQUIRE(links.size() == 2);
     CHECK(port_name({links[0], 0, 0, 0}) == port_name({links[1], 0, 0, 0}));
   }
+}
+
+TEST_CASE("dedicated hosts: like the first node, or what the cluster says, whatever the order of its nodes") {
+  const auto cluster = [](bool fast_first, const std::string& dedicated) {
+    const std::string fast = "{name: f, server: fast, nic_bandwidth: 25Gbps}", slow = "{name: s, server: slow}";
+    return fmt::format(
+        "nodes: [{}, {}]\nfabric: {{kind: switch, bandwidth: 10Gbps, latency: 1us}}\nservers: {{fast: {{devices: "
+        "[{{device: ideal}}], price: 3USD/h, host: {{reduce_bandwidth: 2GB/s, price: 1USD/h}}}}, slow: {{devices: "
+        "[{{device: ideal}}], price: 2USD/h}}}}\ndevices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, "
+        "memory_bandwidth: 1GB/s, efficiency: 1.0}}}}\n{}",
+        fast_first ? fast : slow, fast_first ? slow : fast, dedicated);
+  };
+  const auto facts = [](const std::string& text) {
+    const Machine machine = machine_of(text, 1);
+    const HostType& type = machine.host_types[machine.hosts.back().type];
+    double nic_Bps = 0;
+    for (const Link& link : machine.links)
+      if (link.name == "ps0.nic.up") nic_Bps = link.bandwidth_Bps;
+    return std::tuple{type.server, type.price_usd_per_h, nic_Bps};
+  };
+  CHECK(facts(cluster(true, "")) == std::tuple{std::string("fast"), 1.0, 25e9 / 8});
+  CHECK(facts(cluster(false, "")) == std::tuple{std::string("slow"), 2.0, 10e9 / 8});
+  for (const bool fast_first : {true, false}) {
+    CHECK(facts(cluster(fast_first, "dedicated: {server: fast}\n")) ==
+          std::tuple{std::string("fast"), 1.0, 10e9 / 8});
+    CHECK(facts(cluster(fast_first, "dedicated: {server: slow, nic_bandwidth: 40Gbps, price: 0.5USD/h}\n")) ==
+          std::tuple{std::string("slow"), 0.5, 40e9 / 8});
+  }
+}
+
+TEST_CASE("NIC rates are spread evenly around their bandwidth and depend on the seed only") {
+  const auto rates_of = [](int nodes, int seed) {
+    const Machine machine = machine_of(
+        fmt::format("nodes: [{{name: n, count: {}, server: box, nic_bandwidth: 10Gbps, nic_spread: 10%}}]\n"
+                    "speed_variation: {{spread: 5%, seed: {}}}\n{}{}",
+                    nodes, seed, gigabit, box));
+    std::vector<double> rates;
+    Route route;
+    for (std::uint32_t host = 0; host < machine.hosts.size(); ++host) {
+      machine.router->route(machine.host_endpoint(host),
+                            machine.host_endpoint((host + 1) % static_cast<std::uint32_t>(nodes)), route);
+      rates.push_back(machine.links[route.links.front()].bandwidth_Bps);
+    }
+    return rates;
+  };
+  const std::vector<double> rates = rates_of(2000, 1);
+  double mean = 0, least = rates[0], most = rates[0];
+  for (const double rate : rates)
+    mean += rate / 2000, least = std::min(least, rate), most = std::max(most, rate);
+  CHECK(least >= 0.9 * 1.25e9);
+  CHECK(most <= 1.1 * 1.25e9);
+  CHECK(least < 0.901 * 1.25e9);
+  CHECK(most > 1.099 * 1.25e9);
+  // An even spread of 10% has a standard deviation of 5.8%: the mean of 2,000 is within 0.5% of it (4 sigma).
+  CHECK(mean == doctest::Approx(1.25e9).epsilon(0.005));
+  const std::vector<double> fewer = rates_of(3, 1);
+  for (std::size_t i = 0; i < fewer.size(); ++i) CHECK(fewer[i] == rates[i]);
+  CHECK(rates_of(3, 2) != fewer);
 }

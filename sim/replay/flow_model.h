@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/replay/callback.h"
+#include "sim/replay/max_min.h"
+
+namespace convoy {
+
+/// A clock with delays, and flows whose rates MaxMin finds. Its time begins at 0 and is its own: whatever
+/// else a process simulates, the same calls give the same bits.
+///
+/// Events less than 1e-12 s apart are of one moment; those of a moment come in the order in which they were
+/// asked for.
+class FlowModel {
+ public:
+  explicit FlowModel(const std::vector<double>& link_bandwidth_Bps) : rates_(link_bandwidth_Bps) {}
+
+  double now_s() const { return now_s_; }
+  std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
+    return rates_.add_route(uses, flow_limit_Bps);
+  }
+  void after(double delay_s, Callback done);
+  void start_flow(double bytes, std::uint32_t route, Callback done);
+  void start_message(double latency_s, double bytes, std::uint32_t route, Callback done);
+  void set_bandwidth(std::uint32_t link, double bandwidth_Bps) {
+    rates_.set_bandwidth(link, bandwidth_Bps, now_s_);
+  }
+
+  /// When something happens next; infinite: never.
+  double next_event_s();
+  /// Goes to that time and carries out all that happens then.
+  void advance();
+
+ private:
+  static constexpr double one_moment_s = 1e-12;
+  static constexpr std::uint32_t no_route = std::numeric_limits<std::uint32_t>::max();
+  /// What happens at the end of a delay or a flow.
+  struct Event {
+    Callback done;
+    std::uint64_t number = 0;  ///< events of one moment come in this order
+    double bytes = 0;          ///< with a route: of the flow that begins at the end of the delay
+    std::uint32_t route = no_route;
+  };
+  struct Delay {
+    double at_s;
+    std::uint64_t number;
+    std::uint32_t event;
+    bool operator<(const Delay& other) const {  // std's heaps have the largest in front
+      return at_s != other.at_s ? at_s > other.at_s : number > other.number;
+    }
+  };
+
+  std::uint32_t keep(Event event);
+
+  MaxMin rates_;
+  double now_s_ = 0;
+  std::uint64_t asked_ = 0;
+  std::vector<Delay> delays_;  ///< a heap, the next in front
+  std::vector<Event> events_;
+  std::vector<std::uint32_t> free_events_, moment_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/replay/heap.h"
+
+namespace convoy {
+
+/// A flow's claim on one link: it takes `multiplicity` times its rate of the link's capacity, because the
+/// flow stands for equal ones of which so many cross each link that this link stands for (1 where nothing is
+/// folded).
+struct LinkUse {
+  std::uint32_t link;
+  std::uint32_t multiplicity;
+};
+
+/// Flows over links that share max-min fairly, and when they end.
+///
+/// Rates are the max-min solution (Bertsekas & Gallager, Data Networks, 1992, 6.5.2): no link carries more
+/// than its capacity, and every flow crosses a full link, its bottleneck, on which none is faster. So all
+/// flows with one bottleneck have one rate, and a link keeps one virtual clock for them all (the bytes that
+/// each has got since the clock began: Parekh & Gallager's virtual time, ToN 1, 1993), by which they end in
+/// an order that does not change when the rate does. Flows of one route are a bundle, which moves from clock
+/// to clock as a whole.
+///
+/// A start or end changes the shares of the bundle's links only. Where a bottleneck has all flows that cross
+/// it, and every other link they cross offers each flow a larger fair share (capacity / flows), its own fair
+/// share is their rate and nothing else changes: O(log flows). That the others do offer more is known without
+/// asking each time: a clock promises not to go faster than `limit_Bps`, a link not to offer less than
+/// `floor_Bps`. Where this fails, the bundles of those links are solved anew, the others' rates taken as they
+/// are, and bundles added until every one again has its bottleneck.
+class MaxMin {
+ public:
+  explicit MaxMin(const std::vector<double>& link_bandwidth_Bps);
+
+  /// @param uses each link at most once
+  /// @param flow_limit_Bps no flow of the route is faster; infinite: its links alone decide
+  /// @return its number; of equal routes the same
+  std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps);
+  /// @param flow its name in take_ended
+  void start(std::uint32_t route, double bytes, std::uint32_t flow, double now_s);
+  void set_bandwidth(std::uint32_t link, double bandwidth_Bps, double now_s);
+
+  /// Finds the rates, then when the next flow ends; infinite: none does.
+  double next_end_s(double now_s);
+  /// Ends the flows that have less than `within_s` left at their rate, and adds their names.
+  void take_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended);
+
+  double rate_Bps(std::uint32_t route) const;
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  static constexpr double infinite = std::numeric_limits<double>::infinity();
+  /// Of the place of one link in one route: where the route's bundle stands among the link's.
+  struct Use {
+    std::uint32_t link, multiplicity, place;
+  };
+  struct FlowEnd {
+    double at_bytes;  ///< by the bundle's count
+    std::uint32_t flow;
+    bool operator<(const FlowEnd& other) const {  // std's heaps have the largest in front
+      return at_bytes != other.at_bytes ? at_bytes > other.at_bytes : flow > other.flow;
+    }
+  };
+  /// Flows of one route that are under way.
+  struct Bundle {
+    std::uint32_t first_use = 0, use_count = 0;
+    std::uint32_t flow_count = 0;
+    std::uint32_t bottleneck = none;
+    std::uint32_t clock_place = none;
+    /// Bytes that each of its flows would have got since it began, less those of the bottleneck's clock;
+    /// without bottleneck these bytes themselves.
+    double bytes = 0;
+    bool active = false, changed = false;
+    std::uint32_t solve_place = none;
+    std::vector<FlowEnd> ends;  ///< a heap, the next in front
+  };
+  struct Crossing {
+    std::uint32_t bundle, use;
+  };
+  struct ClockPlace {
+    std::vector<Bundle>& bundles;
+    std::uint32_t& operator()(std::uint32_t bundle) const { return bundles[bundle].clock_place; }
+  };
+  struct Link {
+    double bandwidth_Bps = 0;  ///< of a route's limit: of one flow
+    bool of_each_flow = false;
+    double weight = 0;                ///< flows with their multiplicities
+    std::vector<Crossing> crossings;  ///< bundles under way over it
+    double floor_Bps = 0;
+    // as a bottleneck
+    IndexedHeap<ClockPlace> clock;  ///< bundles by the clock's count at their next end
+    double rate_Bps = 0, bytes = 0, at_s = 0;
+    double limit_Bps = infinite;
+    bool alone = true;  ///< its bundles cross no other bottleneck and all that cross it are its own
+    bool changed = false;
+    std::uint32_t end_place = none;
+    std::uint32_t solve_place = none;
+    double capacity_Bps() const { return of_each_flow ? bandwidth_Bps * weight : bandwidth_Bps; }
+    double share_Bps() const { return of_each_flow ? bandwidth_Bps : bandwidth_Bps / weight; }
+  };
+  struct EndPlace {
+    std::vector<Link>& links;
+    std::uint32_t& operator()(std::uint32_t link) const { return links[link].end_place; }
+  };
+  // A solution for a part of the flows (max_min_solve.cpp).
+  struct SolvedBundle {
+    std::uint32_t bundle;
+    double rate_Bps;
+    std::uint32_t bottleneck;  ///< none: not known yet
+  };
+  struct SolvedLink {
+    std::uint32_t link;
+    double left_Bps, open_weight;   ///< for bundles whose rate is not known yet
+    double share_Bps, fastest_Bps;  ///< of the bundles that it is the bottleneck of; of all that are solved
+  };
+  struct LinkShare {
+    double share_Bps;
+    std::uint32_t place;                            ///< in solved_links_
+    bool operator<(const LinkShare& other) const {  // std's heaps have the largest in front
+      return share_Bps != other.share_Bps ? share_Bps > other.share_Bps : place > other.place;
+    }
+  };
+
+  std::span<Use> uses_of(const Bundle& bundle) { return {uses_.data() + bundle.first_use, bundle.use_count}; }
+  void change(Bundle& bundle, std::uint32_t id);
+  void touch(std::uint32_t link);
+  void advance(Link& link, double now_s);
+  void set_rate(std::uint32_t link, double rate_Bps, double now_s);
+  void schedule(std::uint32_t link);
+  void reschedule(std::uint32_t bundle);
+  void attach(std::uint32_t bundle, std::uint32_t link, double now_s);
+  void detach(std::uint32_t bundle, double now_s);
+  void enter_links(std::uint32_t bundle);
+  void leave_links(std::uint32_t bundle, double now_s);
+  void attach_to_least_share(std::uint32_t bundle, double now_s);
+  void settle(double now_s);
+  bool stays_simple(std::uint32_t link, double now_s);
+  bool raise_limit(std::uint32_t link);
+  bool lower_floor(std::uint32_t link);
+  double least_other_share_Bps(std::uint32_t link);
+  void promise(std::uint32_t link, double limit_Bps);
+  void solve_anew(double now_s);
+  bool add_to_solve(std::uint32_t link);
+  void open_links();
+  void fill();
+  void fix(SolvedLink& link, double share_Bps);
+  bool add_who_disagrees();
+  bool disagrees(const SolvedLink& solved, const Bundle& other) const;
+  void take_solution(double now_s);
+  void find_alone(std::uint32_t link);
+  void promise_rate_unless_alone(std::uint32_t link);
+  bool keeps_floor(std::uint32_t link);
+  void make_not_alone(std::uint32_t link);
+  void make_simple(std::uint32_t link);
+
+  std::vector<Link> links_;
+  std::vector<Bundle> bundles_;
+  std::vector<Use> uses_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known_routes_;  ///< by hash
+  IndexedHeap<EndPlace> ends_;  ///< links by the time of their next end
+  std::vector<std::uint32_t> changed_bundles_, changed_links_, failed_;
+  std::vector<SolvedBundle> solved_bundles_;
+  std::vector<SolvedLink> solved_links_;
+  std::vector<LinkShare> shares_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+
+#include "sim/replay/max_min.h"
+
+namespace convoy {
+namespace {
+
+/// Rates that differ by rounding only.
+constexpr double rounding = 1e-12;
+/// After so many rounds of adding only who disagrees, all neighbours are added in each.
+constexpr int careful_rounds = 4;
+
+}  // namespace
+
+void MaxMin::solve_anew(double now_s) {
+  for (const std::uint32_t l : failed_) add_to_solve(l);
+  for (int round = 0;; ++round) {
+    open_links();
+    fill();
+    if (!add_who_disagrees()) break;
+    if (round >= careful_rounds)
+      for (std::size_t i = 0, count = solved_links_.size(); i < count; ++i)
+        add_to_solve(solved_links_[i].link);
+  }
+  take_solution(now_s);
+}
+
+/// All bundles of a link. Returns whether there were new ones.
+bool MaxMin::add_to_solve(std::uint32_t l) {
+  const std::size_t before = solved_bundles_.size();
+  for (const Crossing& crossing : links_[l].crossings) {
+    Bundle& bundle = bundles_[crossing.bundle];
+    if (bundle.solve_place != none) continue;
+    bundle.solve_place = static_cast<std::uint32_t>(solved_bundles_.size());
+    solved_bundles_.push_back({crossing.bundle, 0, none});
+  }
+  return solved_bundles_.size() > before;
+}
+
+/// What the bundles that are to be solved find on their links.
+void MaxMin::open_links() {
+  for (SolvedBundle& solved : solved_bundles_) {
+    solved.bottleneck = none;
+    for (const Use& use : uses_of(bundles_[solved.bundle])) {
+      Link& link = links_[use.link];
+      if (link.solve_place != none) continue;
+      link.solve_place = static_cast<std::uint32_t>(solved_links_.size());
+      solved_links_.push_back({use.link, 0, 0, 0, 0});
+    }
+  }
+  for (SolvedLink& solved : solved_links_) {
+    const Link& link = links_[solved.link];
+    solved = {solved.link, link.capacity_Bps(), 0, 0, 0};
+    for (const Crossing& crossing : link.crossings) {
+      const Bundle& bundle = bundles_[crossing.bundle];
+      const double weight = static_cast<double>(bundle.flow_count) * uses_[crossing.use].multiplicity;
+      if (bundle.solve_place != none)
+        solved.open_weight += weight;
+      else
+        solved.left_Bps -= weight * links_[bundle.bottleneck].rate_Bps;
+    }
+  }
+}
+
+/// Progressive filling: the link that offers least decides for its bundles, then the next.
+void MaxMin::fill() {
+  const auto share_of = [](const SolvedLink& link) {
+    return std::max(0.0, link.left_Bps) / link.open_weight;
+  };
+  shares_.clear();
+  for (std::uint32_t i = 0; i < solved_links_.size(); ++i) shares_.push_back({share_of(solved_links_[i]), i});
+  std::make_heap(shares_.begin(), shares_.end());
+  while (!shares_.empty()) {
+    std::pop_heap(shares_.begin(), shares_.end());
+    const LinkShare least = shares_.back();
+    shares_.pop_back();
+    SolvedLink& link = solved_links_[least.place];
+    if (link.open_weight <= 0) continue;
+    const double share_Bps = share_of(link);
+    if (share_Bps > least.share_Bps) {  // others took less than their part since
+      shares_.push_back({share_Bps, least.place});
+      std::push_heap(shares_.begin(), shares_.end());
+      continue;
+    }
+    fix(link, share_Bps);
+  }
+}
+
+void MaxMin::fix(SolvedLink& link, double share_Bps) {
+  link.share_Bps = share_Bps;
+  for (const Crossing& crossing : links_[link.link].crossings) {
+    const Bundle& bundle = bundles_[crossing.bundle];
+    if (bundle.solve_place == none) continue;
+    SolvedBundle& solved = solved_bundles_[bundle.solve_place];
+    if (solved.bottleneck != none) continue;
+    solved.bottleneck = link.link;
+    solved.rate_Bps = share_Bps;
+    for (const Use& use : uses_of(bundle)) {
+      SolvedLink& crossed = solved_links_[links_[use.link].solve_place];
+      const double weight = static_cast<double>(bundle.flow_count) * use.multiplicity;
+      crossed.left_Bps -= weight * share_Bps;
+      crossed.open_weight -= weight;
+      crossed.fastest_Bps = std::max(crossed.fastest_Bps, share_Bps);
+    }
+  }
+  link.left_Bps = 0;
+}
+
+/// Whether a bundle that was taken as it is cannot stay so on a link beside those that were solved: it has
+/// its bottleneck here, and the link is no longer full or has faster ones; or it is faster than those that
+/// have it here.
+bool MaxMin::disagrees(const SolvedLink& solved, const Bundle& other) const {
+  const double rate_Bps = links_[other.bottleneck].rate_Bps;
+  if (solved.share_Bps > 0 && rate_Bps > solved.share_Bps * (1 + rounding)) return true;
+  if (other.bottleneck != solved.link)
+    return solved.left_Bps < -rounding * links_[solved.link].capacity_Bps();
+  return solved.left_Bps > rounding * links_[solved.link].capacity_Bps() ||
+         solved.fastest_Bps > rate_Bps * (1 + rounding);
+}
+
+bool MaxMin::add_who_disagrees() {
+  bool added = false;
+  for (std::size_t i = 0, count = solved_links_.size(); i < count; ++i) {
+    const SolvedLink& solved = solved_links_[i];
+    for (const Crossing& crossing : links_[solved.link].crossings) {
+      const Bundle& other = bundles_[crossing.bundle];
+      if (other.solve_place != none || !disagrees(solved, other)) continue;
+      added |= add_to_solve(solved.link);
+      break;
+    }
+  }
+  return added;
+}
+
+void MaxMin::take_solution(double now_s) {
+  for (const SolvedBundle& solved : solved_bundles_) {
+    Bundle& bundle = bundles_[solved.bundle];
+    bundle.solve_place = none;
+    if (bundle.bottleneck == solved.bottleneck) continue;
+    detach(solved.bundle, now_s);
+    attach(solved.bundle, solved.bottleneck, now_s);
+  }
+  for (const SolvedBundle& solved : solved_bundles_) set_rate(solved.bottleneck, solved.rate_Bps, now_s);
+  for (const SolvedLink& solved : solved_links_) {
+    links_[solved.link].solve_place = none;
+    schedule(solved.link);
+  }
+  for (const SolvedLink& solved : solved_links_) find_alone(solved.link);
+  for (const SolvedLink& solved : solved_links_) promise_rate_unless_alone(solved.link);
+  for (const SolvedLink& solved : solved_links_)
+    if (links_[solved.link].clock.empty() && !keeps_floor(solved.link)) make_not_alone(solved.link);
+  for (const SolvedLink& solved : solved_links_) make_simple(solved.link);
+  solved_bundles_.clear();
+  solved_links_.clear();
+}
+
+/// Whether a bottleneck has all that cross it, and none of them crosses another bottleneck.
+void MaxMin::find_alone(std::uint32_t l) {
+  Link& link = links_[l];
+  if (link.clock.empty()) return;
+  link.alone = link.clock.size() == link.crossings.size();
+  for (const Crossing& crossing : link.crossings)
+    for (const Use& use : uses_of(bundles_[crossing.bundle])) {
+      Link& other = links_[use.link];
+      if (use.link == l || other.clock.empty()) continue;
+      link.alone = other.alone = false;
+      other.limit_Bps = other.rate_Bps;
+    }
+}
+
+/// A bottleneck whose rate a look at it alone does not tell promises that rate and no more.
+void MaxMin::promise_rate_unless_alone(std::uint32_t l) {
+  Link& link = links_[l];
+  if (link.clock.empty()) return;
+  link.alone = link.alone && link.share_Bps() <= least_other_share_Bps(l) * (1 + rounding);
+  if (!link.alone) promise(l, link.rate_Bps);
+}
+
+/// Whether a link that is nobody's bottleneck offers each flow what it may take.
+bool MaxMin::keeps_floor(std::uint32_t l) {
+  return links_[l].share_Bps() >= links_[l].floor_Bps || lower_floor(l);
+}
+
+/// A link may become full though it is nobody's bottleneck: the rates of those that cross it depend on each
+/// other.
+void MaxMin::make_not_alone(std::uint32_t l) {
+  for (const Crossing& crossing : links_[l].crossings) {
+    Link& bottleneck = links_[bundles_[crossing.bundle].bottleneck];
+    bottleneck.alone = false;
+    bottleneck.limit_Bps = bottleneck.rate_Bps;
+  }
+}
+
+/// From now on a look at a bottleneck alone tells its flows' rate, if all their other links keep their
+/// floors.
+void MaxMin::make_simple(std::uint32_t l) {
+  Link& link = links_[l];
+  if (link.clock.empty()) return;
+  for (const Crossing& crossing : link.crossings)
+    for (const Use& use : uses_of(bundles_[crossing.bundle]))
+      if (link.alone && use.link != l && !keeps_floor(use.link)) link.alone = false;
+  link.alone = link.alone && raise_limit(l);
+  if (!link.alone) promise(l, link.rate_Bps);
+}
+
+}  // namespace convoy
