@@ -276,7 +276,7 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
         next = &it->second;
       } else {
         next = &node->entries.emplace_back(std::string(step), YamlNode{}).second;
-        next->key_pos = value.pos;
+        next->key_pos = value.key_pos.file.empty() ? value.pos : value.key_pos;
         next->pos = value.pos;
       }
     }

@@ -146,7 +146,9 @@ struct CommandLine {
     sub->add_option("WHAT", show.what, "what to show")->required()->check(CLI::IsMember(show_subjects()));
     sub->add_option("NAME", show.name, "one of them in detail; for models also a YAML or ONNX file");
     CLI::Option* json = sub->add_flag("--json", show.json, "as JSON");
-    sub->add_flag("--dot", show.dot, "a model as a drawing for Graphviz")->excludes(json);
+    CLI::Option* const dot =
+        sub->add_flag("--dot", show.dot, "a model or cluster as a drawing for Graphviz")->excludes(json);
+    sub->add_flag("--svg", show.svg, "a cluster as a drawing")->excludes(json)->excludes(dot);
     CLI::Option* device = sub->add_option("--device", show.device, "a model's time on this device, by layer");
     sub->add_option("--batch", show.batch, "images a step on it (default: 32)")
         ->check(CLI::Range(1, 1'000'000))

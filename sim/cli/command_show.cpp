@@ -11,6 +11,7 @@
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/draw_cluster.h"
 #include "sim/cli/show_model.h"
 #include "sim/cli/show_transport.h"
 #include "sim/results/json_writer.h"
@@ -215,9 +216,20 @@ std::string cluster_line(const std::string& name) {
   return fmt::format("{} nodes, {} devices", cluster.node_count(), cluster.device_count());
 }
 
+/// A cluster of the catalogue, or the `cluster:` of an experiment's file.
+ClusterSpec cluster_to_show(const std::string& name) {
+  if (!name.ends_with(".yaml") && !name.ends_with(".yml"))
+    return load_cluster(name, argument_pos("clusters"));
+  const YamlNode file = load_yaml(name);
+  const YamlNode* cluster = file.find("cluster");
+  return read_cluster(cluster ? *cluster : file);
+}
+
 void show_cluster(std::ostream& out, const ShowArguments& arguments) {
   const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
-  const ClusterSpec cluster = load_cluster(name, argument_pos("clusters"));
+  const ClusterSpec cluster = cluster_to_show(name);
+  if (arguments.dot) return write_cluster_dot(out, build_machine(cluster, 0));
+  if (arguments.svg) return write_cluster_svg(out, build_machine(cluster, 0));
   if (!as_json) {
     out << fmt::format("{}: {} nodes, {} devices\n", name, cluster.node_count(), cluster.device_count());
     for (const NodeGroup& group : cluster.groups)
@@ -240,6 +252,7 @@ void show_cluster(std::ostream& out, const ShowArguments& arguments) {
     json.end_object();
   }
   json.end_array();
+  write_bandwidth_matrix(json, build_machine(cluster, 0));
   json.end_object();
   json.raw("\n");
 }
@@ -315,9 +328,14 @@ Exit show_command(const ShowArguments& arguments) {
   const auto subject = std::find_if(subjects.begin(), subjects.end(),
                                     [&](const Subject& s) { return s.name == arguments.what; });
   const bool one_model = arguments.what == "models" && !arguments.name.empty();
-  if (!one_model && (arguments.dot || !arguments.device.empty()))
+  const bool one_cluster = arguments.what == "clusters" && !arguments.name.empty();
+  if (!one_model && !arguments.device.empty())
+    throw InputError(argument_pos(arguments.what), "--device shows one model: convoy show models NAME");
+  if (!one_model && !one_cluster && arguments.dot)
     throw InputError(argument_pos(arguments.what),
-                     "--dot and --device show one model: convoy show models NAME");
+                     "--dot shows one model or cluster: convoy show models NAME, convoy show clusters NAME");
+  if (!one_cluster && arguments.svg)
+    throw InputError(argument_pos(arguments.what), "--svg shows one cluster: convoy show clusters NAME");
   write_stdout([&](std::ostream& out) {
     if (arguments.name.empty())
       print_list(out, {subject->names(), subject->line}, arguments.json);

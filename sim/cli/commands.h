@@ -54,7 +54,7 @@ struct PlanArguments {
 struct ShowArguments {
   std::string what;  ///< one of show_subjects()
   std::string name;  ///< "": list them all
-  bool json = false, dot = false;
+  bool json = false, dot = false, svg = false;
   std::string device;  ///< of one model's times; "": none
   std::string precision = "fp32";
   std::string optimizer = "momentum";

@@ -63,7 +63,78 @@ TEST_CASE("show models: the times of the layers on a device add up to the step")
         "show models:1:1: --precision: unknown precision 'fp8' (did you mean 'fp32'?); known: fp32, tf32, "
         "fp16, bf16\n");
   CHECK(place.convoy({"show", "devices", "--dot"}).err ==
-        "show devices:1:1: --dot and --device show one model: convoy show models NAME\n");
+        "show devices:1:1: --dot shows one model or cluster: convoy show models NAME, convoy show clusters "
+        "NAME\n");
+  CHECK(place.convoy({"show", "models", "resnet18", "--svg"}).err ==
+        "show models:1:1: --svg shows one cluster: convoy show clusters NAME\n");
+  CHECK(place.convoy({"show", "clusters", "--device", "k80"}).err ==
+        "show clusters:1:1: --device shows one model: convoy show models NAME\n");
+}
+
+TEST_CASE("show clusters: bandwidth between devices, and the same as a drawing") {
+  const Workplace place;
+  place.file(
+      "lab.yaml",
+      "experiment: lab\ncluster:\n  name: lab\n  nodes: [{name: n, count: 2, server: box}]\n"
+      "  fabric: {kind: switch, bandwidth: 10Gbps, latency: 20us}\n"
+      "  servers: {box: {devices: [{device: k80, count: 2}], interconnect: {kind: pcie, bandwidth: 12GB/s, "
+      "latency: 4us}}}\n");
+  const json cluster = json::parse(place.convoy({"show", "clusters", "lab.yaml", "--json"}).out);
+  CHECK(cluster["matrix_devices"] == json({"n0.gpu0", "n0.gpu1", "n1.gpu0", "n1.gpu1"}));
+  CHECK(cluster["bandwidth_Bps"][0][0].is_null());
+  CHECK(cluster["bandwidth_Bps"][0][1] == 12e9);
+  CHECK(cluster["bandwidth_Bps"][0][2] == 1.25e9);
+  CHECK(cluster["latency_s"][0][1].get<double>() == doctest::Approx(4e-6));
+  CHECK(cluster["latency_s"][3][0].get<double>() == doctest::Approx(24e-6));
+
+  const std::string dot = place.convoy({"show", "clusters", "lab.yaml", "--dot"}).out;
+  CHECK(dot.starts_with("graph cluster {"));
+  for (const char* name : {"n0.gpu1", "n1.nic", "n0.gpu0.pcie"}) CHECK(dot.find(name) != std::string::npos);
+  // A device and its lanes, lanes beside lanes and the NIC, the two NICs.
+  std::size_t joins = 0;
+  for (std::size_t at = dot.find(" -- "); at != std::string::npos; at = dot.find(" -- ", at + 1)) ++joins;
+  CHECK(joins == 4 + 2 + 4 + 1);
+  const std::string svg = place.convoy({"show", "clusters", "lab.yaml", "--svg"}).out;
+  CHECK(svg.starts_with("<svg "));
+  CHECK(svg.ends_with("</svg>\n"));
+  for (const char* name : {"n0.gpu1", "n1.nic", "12 GB/s"}) CHECK(svg.find(name) != std::string::npos);
+  CHECK(svg == place.convoy({"show", "clusters", "lab.yaml", "--svg"}).out);
+}
+
+TEST_CASE("show servers: every price has its date and region") {
+  const Workplace place;
+  const json server = json::parse(place.convoy({"show", "servers", "aws-p4d.24xlarge", "--json"}).out);
+  CHECK(server["price_usd_per_h"] == 21.957642);
+  CHECK(server["vcpus"] == 96);
+  CHECK(server["prices"][0]["region"] == "us-east-1");
+  CHECK(server["prices"][0]["from"] == "2025-06-23");
+  CHECK(server["prices"].size() >= 4);
+  const std::string text = place.convoy({"show", "servers", "azure-nc6"}).out;
+  CHECK(text.find("0.9 USD/h, on demand, eastus, 2023-10-27 to 2024-12-13: no longer offered") !=
+        std::string::npos);
+}
+
+TEST_CASE("--set reaches an entry of the catalogue by a quoted key") {
+  const Workplace place;
+  place.file(
+      "e.yaml",
+      "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 8, optimizer: sgd, dataset: {samples: "
+      "1000}}\n"
+      "cluster: {server: aws-p3.16xlarge, nodes: 1}\nstrategy: {kind: data_parallel, sync: all_reduce}\n");
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"run", "e.yaml", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json::parse(place.convoy(words).out)["runs"];
+  };
+  const double usd = run({})[0]["cost_usd_per_epoch"];
+  const double doubled =
+      run({"--set", "cluster.servers.\"aws-p3.16xlarge\".price=48.96USD/h"})[0]["cost_usd_per_epoch"];
+  CHECK(doubled == doctest::Approx(2 * usd));
+  const json swept =
+      run({"--set", "sweep.cluster.servers.\"aws-p3.16xlarge\".price=[24.48USD/h, 12.24USD/h]"});
+  REQUIRE(swept.size() == 2);
+  CHECK(swept[0]["cost_usd_per_epoch"].get<double>() == doctest::Approx(usd));
+  CHECK(swept[1]["cost_usd_per_epoch"].get<double>() == doctest::Approx(usd / 2));
 }
 
 TEST_CASE("show models: a drawing has a node a layer and an arrow an input") {

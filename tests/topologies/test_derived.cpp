@@ -111,7 +111,7 @@ TEST_CASE("what is wrong with a derived entry is told where it stands") {
             .starts_with("c.yaml:1:40: cluster.server.price: "));
   CHECK(error_of("server: {base: aws-p3.16xlarge, fabric.bandwith: 1Gbps}\n")
             .starts_with(
-                "c.yaml:1:49: cluster.server.fabric.bandwith: unknown key (did you mean 'bandwidth'?)"));
+                "c.yaml:1:33: cluster.server.fabric.bandwith: unknown key (did you mean 'bandwidth'?)"));
   CHECK(error_of("server: a\nservers: {a: {base: b}, b: {base: a}}\n").find("comes back to itself") !=
         std::string::npos);
   CHECK(error_of("nodes: [{name: a, server: {base: dgx1-v100}}, {name: b, server: {base: dgx1-v100}}]\n") ==
