@@ -21,10 +21,9 @@ namespace {
            "auto simulates other strategies to find the best; it cannot be a part of one, or a candidate");
 }
 
-}  // namespace
-
-const std::vector<StrategyEntry>& strategy_registry() {
-  static const std::vector<StrategyEntry> table{
+/// The registry without the keys that all kinds have.
+std::vector<StrategyEntry> rows() {
+  std::vector<StrategyEntry> table{
       {"single",
        "one device does everything",
        {{"micro_batches", "1 | a number",
@@ -53,11 +52,13 @@ const std::vector<StrategyEntry>& strategy_registry() {
         {"servers", "1 | a number", "parameter_server: how many"},
         {"placement", "dedicated | colocated", "parameter_server: on hosts of their own, or on the nodes"},
         {"sharding", "tensor | even", "parameter_server: whole tensors a server, or every bucket cut evenly"},
-        {"local_aggregation", "false | true",
-         "parameter_server: each node sums its devices' gradients first"},
-        {"pull", "as_ready | after_all",
-         "parameter_server: parameters go back as they are updated, or when all "
-         "of a server's are"},
+        {"local_aggregation", "false | host | owner | ring",
+         "parameter_server: each node sums its devices' gradients first, in the host's memory (true means "
+         "that "
+         "too), on the device that owns the tensor, or round a ring of its devices"},
+        {"pull", "as_ready | after_all | at_first_use",
+         "parameter_server: parameters go back as they are updated, when all of a server's are, or when the "
+         "next step's forward pass first uses them"},
         {"mode", "sync | async | ssp",
          "parameter_server: the server answers when all have pushed, each at once, or those "
          "that are not too far ahead"},
@@ -175,6 +176,22 @@ const std::vector<StrategyEntry>& strategy_registry() {
   return table;
 }
 
+/// Adds the key that read_strategy takes of every strategy whose devices talk to each other.
+std::vector<StrategyEntry> with_transport(std::vector<StrategyEntry> table) {
+  for (StrategyEntry& entry : table)
+    if (entry.kind != "single" && entry.kind != "auto")
+      entry.keys.push_back({"transport", "by strategy and framework | nccl | gloo | mpi | grpc | zmq",
+                            "library that moves the bytes, over what the fabric speaks (docs/clusters.md)"});
+  return table;
+}
+
+}  // namespace
+
+const std::vector<StrategyEntry>& strategy_registry() {
+  static const std::vector<StrategyEntry> table = with_transport(rows());
+  return table;
+}
+
 Plan Strategy::plan(const StrategyInput& input) const {
   Plan plan = steady_plan(input);
   wait_for_the_last(plan, input.machine, input.cost);
@@ -186,9 +203,18 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
   std::vector<std::string> kinds;
   for (const StrategyEntry& entry : strategy_registry()) kinds.emplace_back(entry.kind);
   const std::size_t row = map.choice("kind", kinds);
+  std::optional<Library> library;
+  if (map.find("transport")) library = static_cast<Library>(map.choice("transport", library_names));
   std::unique_ptr<Strategy> strategy = strategy_registry()[row].read(map);
+  strategy->library = library;
   map.finish();
   return strategy;
+}
+
+Library default_library(const Strategy& strategy, Framework framework, bool cpu_devices) {
+  (void)framework;
+  if (strategy.uses_servers()) return Library::zmq;
+  return cpu_devices ? Library::gloo : Library::nccl;
 }
 
 }  // namespace convoy

@@ -42,6 +42,10 @@ class Strategy {
   virtual ~Strategy() = default;
   /// One line for tables: "ring all-reduce", "1 parameter server, dedicated".
   virtual std::string label() const = 0;
+  /// `transport:` of its mapping; unset: default_library.
+  std::optional<Library> library;
+  /// Whether its devices talk to servers, each message a call, rather than among themselves.
+  virtual bool uses_servers() const { return false; }
   /// Hosts without devices that the cluster of `nodes` nodes needs beside its nodes (dedicated parameter
   /// servers).
   virtual std::uint32_t dedicated_hosts(std::uint32_t nodes) const {
@@ -67,6 +71,10 @@ class Strategy {
   /// The same of devices that take equally long for every step. @throws InputError as plan()
   virtual Plan steady_plan(const StrategyInput& input) const = 0;
 };
+
+/// What moves a strategy's bytes unless it says `transport:`: TensorFlow talks to parameter servers by gRPC,
+/// MXNet's ps-lite and BytePS by ZeroMQ; devices among themselves by NCCL, CPUs by gloo.
+Library default_library(const Strategy& strategy, Framework framework, bool cpu_devices);
 
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError
 std::unique_ptr<Strategy> read_strategy(const YamlNode& node);

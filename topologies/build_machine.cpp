@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "topologies/cluster.h"
@@ -12,6 +14,9 @@ namespace {
 
 /// More than this is taken for a slip of the pen.
 constexpr std::uint64_t max_devices = 2'000'000, max_dedicated_hosts = 100'000;
+/// Rate at which a server's CPUs add up gradients where it gives none, unless the fabric is ideal:
+/// TensorFlow's assign_add of 10 MB vectors 6933 MB/s (tensorflow/tensorflow, issue 4498).
+constexpr double default_reduce_Bps = 6.9e9;
 /// Tells the draws of NICs from those of devices.
 constexpr std::uint64_t nics = 0x6e69635f73707264u;
 constexpr std::size_t max_links = 10'000'000;  // about 1 GB
@@ -28,16 +33,23 @@ class MachineRouter final : public Router {
   void route(EndpointId from, EndpointId to, Route& route) const override {
     route.links.clear();
     route.latency_s = 0;
+    route.connection_Bps = std::numeric_limits<double>::infinity();
     const auto [from_host, from_place] = locate(from);
     const auto [to_host, to_place] = locate(to);
     if (from_host == to_host) {
       append(from_host, from_place, to_place, route.links);
+      const std::uint32_t memory = hosts[from_host].layout->memory();
+      if (inside_hosts && from_place != to_place && from_place != memory && to_place != memory)
+        connect(from, to, route);
     } else {
       const ServerLayout &start = *hosts[from_host].layout, &end = *hosts[to_host].layout;
       const std::uint32_t out = start.nearest_nic(from_place), in = end.nearest_nic(to_place);
       append(from_host, from_place, start.nic(out), route.links);
+      append_copies(from_host, route.links);
       fabric->append({from_host, out}, {to_host, in}, route.links);
+      append_copies(to_host, route.links);
       append(to_host, end.nic(in), to_place, route.links);
+      connect(process_a_host ? from_host : from, process_a_host ? to_host : to, route);
     }
     for (const LinkId link : route.links) route.latency_s += latency_s[link];
   }
@@ -47,8 +59,20 @@ class MachineRouter final : public Router {
   std::vector<std::uint32_t> host_of;  ///< by device
   std::unique_ptr<const FabricRoutes> fabric;
   std::vector<double> latency_s;  ///< by link
+  double connection_Bps = std::numeric_limits<double>::infinity();
+  bool process_a_host = false;  ///< Transport::process_a_host
+  bool inside_hosts = false;    ///< the transport's connections limit messages between a host's devices too
+  std::vector<LinkId> copies_of_host;  ///< where the transport's copies take time; empty: nowhere
 
  private:
+  void connect(EndpointId from, EndpointId to, Route& route) const {
+    route.connection = {from, to};
+    route.connection_Bps = connection_Bps;
+  }
+  void append_copies(std::uint32_t host, std::vector<LinkId>& links) const {
+    if (!copies_of_host.empty()) links.push_back(copies_of_host[host]);
+  }
+
   std::pair<std::uint32_t, std::uint32_t> locate(EndpointId endpoint) const {
     if (endpoint < host_of.size())
       return {host_of[endpoint], endpoint - hosts[host_of[endpoint]].first_device};
@@ -74,13 +98,13 @@ double uniform(std::uint64_t seed, std::uint64_t counter) {
 
 class MachineBuilder {
  public:
-  MachineBuilder(const ClusterSpec& cluster, std::uint32_t dedicated_hosts)
-      : cluster_(cluster), dedicated_(dedicated_hosts) {}
+  MachineBuilder(const ClusterSpec& cluster, std::uint32_t dedicated_hosts, const Transport& transport)
+      : cluster_(cluster), dedicated_(dedicated_hosts), transport_(transport) {}
 
   Machine build() {
     machine_.name = cluster_.name;
     machine_.network_model = "max-min, alpha-beta";
-    machine_.collective_overhead_s = cluster_.collective_overhead_s;
+    machine_.transport = transport_;
     for (const ServerSpec& server : cluster_.servers)
       machine_.step_jitter = std::max(machine_.step_jitter, server.step_jitter);
     machine_.step_jitter = cluster_.step_jitter.value_or(machine_.step_jitter);
@@ -89,6 +113,7 @@ class MachineBuilder {
     add_layouts();
     add_hosts();
     add_dedicated_hosts();
+    add_transport();
     router_->fabric = hosts_.size() > 1 ? fabric().build(hosts_, links_) : nullptr;
     router_->latency_s.reserve(links_.links().size());
     for (const Link& link : links_.links()) router_->latency_s.push_back(link.latency_s);
@@ -122,6 +147,8 @@ class MachineBuilder {
     std::map<std::string, std::uint32_t> index;
     for (const ServerSpec& server : cluster_.servers) {
       machine_.host_types.push_back(server.host);
+      double& reduce_Bps = machine_.host_types.back().reduce_bandwidth_Bps;
+      if (std::isinf(reduce_Bps) && !transport_.ideal()) reduce_Bps = default_reduce_Bps;
       std::vector<std::uint32_t>& types = device_types_.emplace_back();
       for (const auto& [type, count] : server.devices) {
         const auto [known, is_new] = index.emplace(type.name, machine_.device_types.size());
@@ -129,6 +156,28 @@ class MachineBuilder {
         types.insert(types.end(), count, known->second);
       }
     }
+  }
+
+  /// Of the hosts' connections and of the threads that serve them.
+  void add_transport() {
+    const bool several = machine_.hosts.size() > 1;
+    machine_.collective_overhead_s = cluster_.collective_overhead_s + transport_.start_s;
+    if (!several) {  // a message that stays on its host is no call
+      machine_.transport.call_s = 0;
+      machine_.transport.serialise_Bps = std::numeric_limits<double>::infinity();
+    }
+    const NicSpec nic = several ? hosts_.front().nic : NicSpec{};
+    if (several)
+      machine_.collective_overhead_s += transport_.start_delays * (nic.latency_s + transport_.message_s);
+    router_->connection_Bps =
+        transport_.stream_bandwidth_Bps * (nic.streams > 0 ? nic.streams : transport_.streams);
+    router_->process_a_host = transport_.process_a_host;
+    router_->inside_hosts = transport_.through_host_memory && transport_.inside_hosts;
+    if (transport_.ideal() || (std::isinf(transport_.host_bandwidth_Bps) && transport_.message_s == 0))
+      return;
+    for (const Host& host : machine_.hosts)
+      router_->copies_of_host.push_back(links_.add_medium(
+          host.name + ".copies", transport_.host_bandwidth_Bps, several ? transport_.message_s / 2 : 0));
   }
 
   NicSpec nic_of(std::uint32_t server) const {
@@ -143,8 +192,11 @@ class MachineBuilder {
       const ServerSpec& server = cluster_.servers[s];
       const std::uint32_t devices =
           cluster_.devices_per_node > 0 ? cluster_.devices_per_node : server.device_count();
-      router_->layouts.push_back(std::make_unique<ServerLayout>(server.interior.get(), devices,
-                                                                nic_count_of(s), server.copy_bandwidth_Bps));
+      Staging staging;
+      if (!server.peer_to_peer || (transport_.through_host_memory && transport_.inside_hosts))
+        staging = {server.staging_bandwidth_Bps, server.staging_lane_share};
+      router_->layouts.push_back(std::make_unique<ServerLayout>(
+          server.interior.get(), devices, nic_count_of(s), server.copy_bandwidth_Bps, staging));
     }
   }
 
@@ -197,25 +249,43 @@ class MachineBuilder {
     return used > 1 ? server.board_speed : 1.0;
   }
 
+  /// What hosts of dedicated servers have between them and the fabric.
+  NicSpec dedicated_nic(const ServerSpec& server) const {
+    NicSpec nic = hosts_.front().nic;
+    if (cluster_.dedicated.server) {
+      if (cluster_.fabric)
+        nic = cluster_.fabric->nic();
+      else if (server.fabric)
+        nic = server.fabric->nic();
+    }
+    if (cluster_.dedicated.nic_bandwidth_Bps)
+      nic.bandwidth_Bps = *cluster_.dedicated.nic_bandwidth_Bps * nic.efficiency;
+    return nic;
+  }
+
   void add_dedicated_hosts() {
     if (dedicated_ == 0) return;
     const NodeGroup& first = cluster_.groups.front();
-    HostType type = cluster_.servers[first.server].host;
-    type.price_usd_per_h = cluster_.servers[first.server].bare_price_usd_per_h;
+    const ServerSpec& server =
+        cluster_.dedicated.server ? *cluster_.dedicated.server : cluster_.servers[first.server];
+    const NicSpec nic = dedicated_nic(server);
+    HostType type = server.host;
+    type.price_usd_per_h = cluster_.dedicated.price_usd_per_h.value_or(server.bare_price_usd_per_h);
     const auto type_index = static_cast<std::uint32_t>(machine_.host_types.size());
     machine_.host_types.push_back(std::move(type));
-    router_->layouts.push_back(std::make_unique<ServerLayout>(nullptr, 0, nic_count_of(first.server)));
+    router_->layouts.push_back(std::make_unique<ServerLayout>(nullptr, 0, nic.count));
     const auto no_device = static_cast<std::uint32_t>(machine_.devices.size());
     for (std::uint32_t i = 0; i < dedicated_; ++i) {
       const std::string name = "ps" + std::to_string(i);
       router_->hosts.push_back({router_->layouts.back().get(), 0, no_device});
-      hosts_.push_back({name, hosts_.front().nic});
+      hosts_.push_back({name, nic});
       machine_.hosts.push_back({name, type_index, no_device, 0});
     }
   }
 
   const ClusterSpec& cluster_;
   std::uint32_t dedicated_;
+  const Transport& transport_;
   Machine machine_;
   LinkTable links_;
   std::shared_ptr<MachineRouter> router_ = std::make_shared<MachineRouter>();
@@ -225,8 +295,13 @@ class MachineBuilder {
 
 }  // namespace
 
-Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts) {
-  return MachineBuilder(cluster, dedicated_hosts).build();
+Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts, const Transport& transport) {
+  return MachineBuilder(cluster, dedicated_hosts, transport).build();
+}
+
+double Machine::processors_taken(const DeviceType& type) const {
+  if (type.sms == 0) return 0;
+  return std::min(0.5, static_cast<double>(transport.channels) / type.sms);
 }
 
 }  // namespace convoy

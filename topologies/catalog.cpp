@@ -3,35 +3,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
-#include "sim/base/data_path.h"
-#include "sim/base/names.h"
 #include "topologies/prices.h"
 
 namespace convoy {
-namespace {
-
-constexpr const char* server_folder = "topologies/catalog/servers";
-constexpr const char* cluster_folder = "topologies/catalog/clusters";
-
-YamlNode load_entry(const char* folder, const char* what, const std::string& name, const SourcePos& pos) {
-  const std::vector<std::string> names = data_names(folder);
-  if (!std::binary_search(names.begin(), names.end(), name))
-    throw InputError(pos, fmt::format("unknown {} '{}'{}; `convoy show {}s` lists them", what, name,
-                                      suggestion(name, names), what));
-  return load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
-}
-
-}  // namespace
-
-std::vector<std::string> server_names() { return data_names(server_folder); }
-std::vector<std::string> cluster_names() { return data_names(cluster_folder); }
+std::vector<std::string> server_names() { return catalogue_names(CatalogueKind::server); }
+std::vector<std::string> cluster_names() { return catalogue_names(CatalogueKind::cluster); }
 
 ServerSpec load_server(const std::string& name, const SourcePos& pos) {
-  ServerSpec server = read_server(load_entry(server_folder, "server", name, pos), "", name, load_device);
-  if (const std::optional<Price> price = PriceTable::shipped().find(name, Market::on_demand)) {
+  return read_catalogue_server(load_catalogue_entry(CatalogueKind::server, name, pos), "", name, load_device);
+}
+
+ServerSpec read_catalogue_server(const CatalogueEntry& entry, const std::string& path,
+                                 const std::string& name, const DeviceLookup& devices) {
+  ServerSpec server = read_server(entry.node, path, name, devices);
+  if (server.host.price_usd_per_h > 0 || entry.root.empty()) return server;
+  if (const std::optional<Price> price = PriceTable::shipped().find(entry.root, Market::on_demand)) {
     server.host.price_usd_per_h = price->usd_per_hour;
     server.host.price_origin = price->origin();
     if (server.bare_price_usd_per_h == 0) server.bare_price_usd_per_h = price->usd_per_hour;
@@ -40,7 +28,7 @@ ServerSpec load_server(const std::string& name, const SourcePos& pos) {
 }
 
 ClusterSpec load_cluster(const std::string& name, const SourcePos& pos) {
-  const YamlNode node = load_entry(cluster_folder, "cluster", name, pos);
+  const YamlNode node = load_catalogue_entry(CatalogueKind::cluster, name, pos).node;
   if (node.kind != YamlNode::Kind::mapping)
     throw InputError(node.pos, fmt::format("expected a mapping (key: value), found {}", describe(node)));
   ClusterSpec cluster = read_cluster(node);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "topologies/catalogue_files.h"
 #include "topologies/cluster.h"
 #include "topologies/server.h"
 
@@ -14,10 +15,15 @@ namespace convoy {
 std::vector<std::string> server_names();
 std::vector<std::string> cluster_names();
 
-/// A server or cluster of the catalogue; a server has the latest on-demand price of the price table that comes
-/// with the program (topologies/prices.h). @throws InputError at `pos` where the name is unknown
+/// A server or cluster of the catalogue; a server has the latest on-demand price of the price table that
+/// comes with the program (topologies/prices.h). @throws InputError at `pos` where the name is unknown
 ServerSpec load_server(const std::string& name, const SourcePos& pos);
 ClusterSpec load_cluster(const std::string& name, const SourcePos& pos);
+
+/// A server of the catalogue, or one of an experiment that derives from it: where it says no price it has the
+/// table's of the entry that it derives from. @throws InputError
+ServerSpec read_catalogue_server(const CatalogueEntry& entry, const std::string& path,
+                                 const std::string& name, const DeviceLookup& devices);
 
 /// "24.48 USD/h (on demand, us-east-1, 2022-06-23 to 2026-07-20)", or "no price".
 std::string price_text(const HostType& host);

@@ -9,6 +9,7 @@
 
 #include "sim/base/names.h"
 #include "topologies/catalog.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
@@ -22,17 +23,27 @@ class Inventory {
   explicit Inventory(YamlMap& cluster) {
     if (cluster.find("devices")) {
       YamlMap devices = cluster.map("devices");
-      for (const std::string& name : devices.keys())
-        devices_.emplace(name, read_device(devices.node(name), name));
+      const OwnEntries own = own_entries(devices);
+      for (const auto& [name, node] : own) {
+        const CatalogueEntry entry = derive_entry(CatalogueKind::device, name, *node, own);
+        DeviceType device = read_device(entry.node, name);
+        device.framework_reserves = !entry.root.empty() && !entry.node.find("reserved");
+        devices_.emplace(name, std::move(device));
+      }
     }
     if (cluster.find("servers")) {
       YamlMap servers = cluster.map("servers");
-      for (const std::string& name : servers.keys())
-        servers_.emplace(name, read_server(servers.node(name), servers.path_of(name), name,
-                                           [this](const std::string& device, const SourcePos& pos) {
-                                             return find_device(device, pos);
-                                           }));
+      own_servers_ = own_entries(servers);
+      for (const auto& [name, node] : own_servers_)
+        servers_.emplace(name, read_own_server(name, *node, servers.path_of(name)));
     }
+  }
+
+  /// A server that is described where its name could stand: `{base: aws-p3.16xlarge, price: 10USD/h}`.
+  ServerSpec read_own_server(const std::string& name, const YamlNode& node, const std::string& path) const {
+    return read_catalogue_server(
+        derive_entry(CatalogueKind::server, name, node, own_servers_), path, name,
+        [this](const std::string& device, const SourcePos& pos) { return find_device(device, pos); });
   }
 
   ServerSpec find_server(const std::string& name, const SourcePos& pos) const {
@@ -42,6 +53,12 @@ class Inventory {
   }
 
  private:
+  static OwnEntries own_entries(YamlMap& map) {
+    OwnEntries own;
+    for (const std::string& name : map.keys()) own.emplace(name, &map.node(name));
+    return own;
+  }
+
   DeviceType find_device(const std::string& name, const SourcePos& pos) const {
     if (const auto own = devices_.find(name); own != devices_.end()) return own->second;
     suggest_own(devices_, "device", device_names(), name, pos);
@@ -62,6 +79,7 @@ class Inventory {
 
   std::map<std::string, DeviceType> devices_;
   std::map<std::string, ServerSpec> servers_;
+  OwnEntries own_servers_;
 };
 
 void check_group_name(const YamlMap& map, const std::string& name) {
@@ -101,6 +119,8 @@ class ClusterReader {
     if (const YamlNode* fabric = map_.find("fabric"))
       cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
     read_devices_per_node();
+    read_dedicated();
+    read_power_limit();
     if (map_.find("step_jitter")) cluster_.step_jitter = read_step_jitter(map_);
     if (map_.find("communication")) {
       YamlMap communication = map_.map("communication");
@@ -130,18 +150,19 @@ class ClusterReader {
   }
 
   void read_one_server() {
-    const std::string server = map_.text("server");
+    const YamlNode& server = map_.node("server");
     if (const YamlNode* nodes = map_.find("nodes"); nodes && nodes->kind == YamlNode::Kind::sequence)
       map_.fail("nodes",
                 "expected a whole number beside `server`; a list of nodes names each entry's server itself");
     NodeGroup group;
     group.name = "n";
     group.count = static_cast<std::uint32_t>(map_.integer_or("nodes", 1, 1, max_hosts));
-    group.server = add_server(server, map_.pos("server"));
+    group.server = add_server(server, map_.path_of("server"));
     group.speed_spread = spread_;
     group.nic_spread = read_spread(map_, "nic_spread", 0);
     cluster_.groups.push_back(group);
-    cluster_.name = map_.text_or("name", fmt::format("{} x {}", group.count, server));
+    cluster_.name =
+        map_.text_or("name", fmt::format("{} x {}", group.count, cluster_.servers[group.server].host.server));
   }
 
   void read_node_list() {
@@ -163,8 +184,7 @@ class ClusterReader {
       if (entry.find("nic_bandwidth"))
         group.nic_bandwidth_Bps = entry.quantity("nic_bandwidth", Dimension::bandwidth, true);
       group.nic_spread = read_spread(entry, "nic_spread", 0);
-      const std::string server = entry.text("server");
-      group.server = add_server(server, entry.pos("server"));
+      group.server = add_server(entry.node("server"), entry.path_of("server"));
       entry.finish();
       for (const NodeGroup& other : cluster_.groups)
         if (const std::optional<std::string> host = common_host(other, group))
@@ -178,11 +198,32 @@ class ClusterReader {
       map_.fail("nodes", fmt::format("{} hosts; at most {} are allowed", hosts, max_hosts));
   }
 
-  std::uint32_t add_server(const std::string& name, const SourcePos& pos) {
+  /// A server by name, or one that is described there: called by its `name`, else by its base's.
+  std::uint32_t add_server(const YamlNode& server, const std::string& path) {
+    const bool described = server.kind == YamlNode::Kind::mapping;
+    const std::string name = described ? name_of_described(server) : read_text(server, path);
     for (std::uint32_t s = 0; s < cluster_.servers.size(); ++s)
-      if (cluster_.servers[s].host.server == name) return s;
-    cluster_.servers.push_back(inventory_.find_server(name, pos));
+      if (cluster_.servers[s].host.server == name) {
+        if (described)
+          throw InputError(
+              server.pos,
+              fmt::format("{}: there is a server '{}' already; give this one a `name`", path, name));
+        return s;
+      }
+    if (described) {
+      YamlNode node = server;
+      std::erase_if(node.entries, [](const auto& entry) { return entry.first == "name"; });
+      cluster_.servers.push_back(inventory_.read_own_server(name, node, path));
+    } else {
+      cluster_.servers.push_back(inventory_.find_server(name, server.pos));
+    }
     return static_cast<std::uint32_t>(cluster_.servers.size() - 1);
+  }
+
+  static std::string name_of_described(const YamlNode& server) {
+    if (const YamlNode* name = server.find("name")) return read_text(*name, "name");
+    const YamlNode* base = server.find("base");
+    return base ? read_text(*base, "base") + ", changed" : "server";
   }
 
   void read_devices_per_node() {
@@ -193,6 +234,34 @@ class ClusterReader {
         map_.fail("devices_per_node",
                   fmt::format("{} are asked for, but server '{}' has {}", cluster_.devices_per_node,
                               server.host.server, server.device_count()));
+  }
+
+  void read_dedicated() {
+    if (!map_.find("dedicated")) return;
+    YamlMap dedicated = map_.map("dedicated");
+    DedicatedHosts& hosts = cluster_.dedicated;
+    if (dedicated.find("server"))
+      hosts.server = std::make_shared<ServerSpec>(
+          inventory_.find_server(dedicated.text("server"), dedicated.pos("server")));
+    if (dedicated.find("nic_bandwidth")) {
+      hosts.nic_bandwidth_Bps = dedicated.quantity("nic_bandwidth", Dimension::bandwidth, true);
+      if (cluster_.fabric && !cluster_.fabric->has_nics())
+        dedicated.fail("nic_bandwidth", "this kind of fabric has no use for it");
+    }
+    if (dedicated.find("price")) hosts.price_usd_per_h = dedicated.quantity("price", Dimension::price);
+    dedicated.finish();
+  }
+
+  void read_power_limit() {
+    if (!map_.find("power_limit")) return;
+    const double limit_w = map_.quantity("power_limit", Dimension::power, true);
+    for (ServerSpec& server : cluster_.servers)
+      for (auto& [type, count] : server.devices) {
+        if (limit_w <= type.idle_power_w)
+          map_.fail("power_limit",
+                    fmt::format("must be above the idle power of '{}', {} W", type.name, type.idle_power_w));
+        limit_power(type, limit_w);
+      }
   }
 
   void check_fabric() const {
@@ -239,6 +308,17 @@ std::uint32_t ClusterSpec::device_count() const {
   std::uint32_t count = 0;
   for (const NodeGroup& group : groups) count += group.count * devices_of(group);
   return count;
+}
+
+Protocol ClusterSpec::protocol() const {
+  if (fabric) return fabric->nic().protocol;
+  std::optional<Protocol> common;
+  for (const ServerSpec& server : servers) {
+    const Protocol own = server.fabric ? server.fabric->nic().protocol : Protocol::ideal;
+    if (common && *common != own) return Protocol::tcp;
+    common = own;
+  }
+  return common.value_or(Protocol::ideal);
 }
 
 ClusterSpec read_cluster(const YamlNode& node) {

@@ -25,6 +25,14 @@ struct NodeGroup {
   double nic_spread = 0;  ///< each host's is drawn from bandwidth [1 - spread, 1 + spread]
 };
 
+/// `dedicated:` of a cluster: what hosts of dedicated parameter servers are, where they are not like the
+/// first node without its devices.
+struct DedicatedHosts {
+  std::shared_ptr<const ServerSpec> server;  ///< nullptr: the first node's
+  std::optional<double> nic_bandwidth_Bps;   ///< nominal
+  std::optional<double> price_usd_per_h;
+};
+
 /// A `cluster:` as it was read (docs/clusters.md). Plain values; catalogue entries are resolved.
 struct ClusterSpec {
   std::string name;
@@ -35,20 +43,25 @@ struct ClusterSpec {
   std::shared_ptr<const Fabric> fabric;  ///< nullptr: each server's own
   std::uint64_t speed_seed = 1;  ///< of all that is drawn
   double collective_overhead_s = 0;
+  DedicatedHosts dedicated;
   std::optional<double> step_jitter;  ///< where it is not the servers' (the greatest among them)
   SourcePos pos;
 
   std::uint32_t node_count() const;
   std::uint32_t devices_of(const NodeGroup& group) const;  ///< that each of its hosts uses
   std::uint32_t device_count() const;
+  /// What its fabric speaks, or its servers' own fabrics; tcp where these differ. Ideal where there is none.
+  Protocol protocol() const;
 };
 
 /// Reads a `cluster:` of an experiment: {server, nodes: N, ...}, a catalogue cluster's name, or inline with a
 /// list of nodes. @throws InputError
 ClusterSpec read_cluster(const YamlNode& node);
 
-/// Builds the machine: hosts in the order of `nodes`, then hosts ps0, ps1, ... without devices that have the
-/// NIC of the first node's server. @throws InputError: no fabric, no route, a fabric too small for the hosts.
-Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts);
+/// Builds the machine: hosts in the order of `nodes`, then hosts ps0, ps1, ... without devices, which are
+/// what `dedicated` says, and else like the first node, its NIC included. @throws InputError: no fabric, no
+/// route, a fabric too small for the hosts.
+Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts,
+                      const Transport& transport = ideal_transport());
 
 }  // namespace convoy

@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "sim/base/data_path.h"
-#include "sim/base/names.h"
+#include "topologies/catalogue_files.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
-
-const std::string folder = "topologies/catalog/devices";
 
 std::map<Precision, double> read_peaks(YamlMap& device) {
   YamlMap map = device.map("peak");
@@ -43,6 +39,12 @@ const std::vector<std::string>& generation_names() {
   return names;
 }
 
+bool DeviceType::has_tensor_cores() const {
+  for (const char* const known : {"volta", "turing", "ampere", "ada", "hopper", "blackwell"})
+    if (generation == known) return true;
+  return false;
+}
+
 DeviceType read_device(const YamlNode& node, const std::string& name) {
   YamlMap map(node, "devices." + name);
   DeviceType device;
@@ -54,6 +56,13 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.memory_bandwidth_Bps = map.quantity("memory_bandwidth", Dimension::bandwidth, true);
   device.efficiency = read_efficiency(map);
   device.launch_overhead_s = map.quantity_or("launch_overhead", Dimension::time, 0);
+  device.issue_factor = map.number_or("issue_factor", 0, 0, 100);
+  if (map.find("evidence")) {
+    YamlMap evidence = map.map("evidence");
+    device.evidence_rows = static_cast<int>(evidence.integer("rows", 0, 1'000'000));
+    device.evidence_spread = evidence.number("spread", 0, 10);
+    evidence.finish();
+  }
   device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
   if (device.reserved_bytes >= device.memory_bytes)
     map.fail("reserved", "must be less than the device's memory");
@@ -64,6 +73,12 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
+  device.peer_to_peer = map.flag_or("peer_to_peer", true);
+  if (map.find("power_limit")) {
+    const double limit_w = map.quantity("power_limit", Dimension::power, true);
+    if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
+    limit_power(device, limit_w);
+  }
   if (const YamlNode* texts = map.find("sources")) {
     YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));
@@ -73,16 +88,12 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
 }
 
 DeviceType load_device(const std::string& name, const SourcePos& pos) {
-  const std::vector<std::string> known = device_names();
-  if (!std::binary_search(known.begin(), known.end(), name))
-    throw InputError(pos, fmt::format("unknown device '{}'{}; the catalogue has {}", name,
-                                      suggestion(name, known), list_of(known, known.size())));
-  const YamlNode file = load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
-  DeviceType device = read_device(file, name);
-  device.framework_reserves = !file.find("reserved");
+  const CatalogueEntry entry = load_catalogue_entry(CatalogueKind::device, name, pos);
+  DeviceType device = read_device(entry.node, name);
+  device.framework_reserves = !entry.node.find("reserved");
   return device;
 }
 
-std::vector<std::string> device_names() { return data_names(folder); }
+std::vector<std::string> device_names() { return catalogue_names(CatalogueKind::device); }
 
 }  // namespace convoy

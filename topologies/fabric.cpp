@@ -8,8 +8,11 @@
 #include "topologies/fabrics/dragonfly.h"
 #include "topologies/fabrics/fat_tree.h"
 #include "topologies/fabrics/full_mesh.h"
+#include "topologies/fabrics/rail.h"
 #include "topologies/fabrics/ring.h"
 #include "topologies/fabrics/shared.h"
+#include "topologies/fabrics/simgrid_platform.h"
+#include "topologies/fabrics/sites.h"
 #include "topologies/fabrics/switch.h"
 #include "topologies/fabrics/torus.h"
 
@@ -17,31 +20,50 @@ namespace convoy {
 
 const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
-      {"switch", "one non-blocking switch", "bandwidth, latency, nics, efficiency, message_overhead",
-       read_switch_fabric},
+      {"switch", "one non-blocking switch",
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams", read_switch_fabric},
       {"shared", "one medium for everybody and both directions, such as Wi-Fi",
-       "bandwidth, latency, efficiency, message_overhead", read_shared_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_shared_fabric},
       {"ring", "hosts in a ring of cables; messages go the shorter way",
-       "bandwidth, latency, efficiency, message_overhead", read_ring_fabric},
-      {"full_mesh", "a cable between every two hosts", "bandwidth, latency, efficiency, message_overhead",
-       read_full_mesh_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_ring_fabric},
+      {"full_mesh", "a cable between every two hosts",
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_full_mesh_fabric},
       {"fat_tree", "leaf and spine switches, or pods of them under core switches; d-mod-k routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, levels: 2 | 3, radix or hosts_per_leaf, "
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, levels: 2 | 3, radix or "
+       "hosts_per_leaf, "
        "spines, "
        "leaves_per_pod, cores_per_spine, oversubscription, core_oversubscription, hop_latency",
        read_fat_tree_fabric},
       {"torus", "hosts in a grid whose rows are rings; dimension-ordered routing",
-       "bandwidth, latency, efficiency, message_overhead, dims", read_torus_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams, dims", read_torus_fabric},
       {"dragonfly", "groups of fully meshed routers, a cable between every two groups; minimal routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, groups, routers, hosts, local_bandwidth, "
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, groups, routers, hosts, "
+       "local_bandwidth, "
        "local_latency, "
        "global_bandwidth, global_latency",
        read_dragonfly_fabric},
       {"custom", "switches and cables as listed; the way of least latency",
-       "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead",
+       "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead, "
+       "protocol, streams",
        read_custom_fabric},
+      {"rail", "NIC r of every host on switch r of its group, spines above; d-mod-k routing",
+       "bandwidth, latency, nics, efficiency, message_overhead, hosts_per_group, spines, oversubscription, "
+       "hop_latency",
+       read_rail_fabric},
+      {"sites", "hosts in several places, each with a fabric of its own, and a WAN between every two",
+       "sites: [{hosts, fabric}], wan: {bandwidth, latency, efficiency}", read_sites_fabric},
+      {"simgrid", "the network of a SimGrid platform file, whose hosts are the cluster's in its order",
+       "file, efficiency, message_overhead", read_simgrid_fabric},
   };
   return registry;
+}
+
+void read_protocol(YamlMap& map, NicSpec& nic) {
+  nic.protocol = static_cast<Protocol>(map.choice_or("protocol", protocol_names, 0));
+  if (!map.find("streams")) return;
+  if (nic.protocol == Protocol::ideal)
+    map.fail("streams", "has no meaning with protocol: ideal; use protocol: tcp or rdma");
+  nic.streams = static_cast<std::uint32_t>(map.integer("streams", 1, 1024));
 }
 
 NicSpec read_cable(YamlMap& map) {
@@ -50,6 +72,7 @@ NicSpec read_cable(YamlMap& map) {
   nic.bandwidth_Bps = nic.efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
   nic.latency_s = map.quantity("latency", Dimension::time);
   nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
+  read_protocol(map, nic);
   return nic;
 }
 
@@ -63,7 +86,9 @@ void Fabric::fail(const std::string& message) const { throw InputError(pos_, pat
 
 std::string nic_text(const NicSpec& nic) {
   std::string text = nic.count == 1 ? "" : fmt::format("{} x ", nic.count);
-  return text + fmt::format("{}, {}", format_bandwidth(nic.bandwidth_Bps), format_time(nic.latency_s));
+  text += fmt::format("{}, {}", format_bandwidth(nic.bandwidth_Bps), format_time(nic.latency_s));
+  if (nic.protocol != Protocol::ideal) text += ", " + protocol_names[static_cast<std::size_t>(nic.protocol)];
+  return text;
 }
 
 std::shared_ptr<const Fabric> read_fabric(const YamlNode& node, const std::string& path) {

@@ -11,17 +11,23 @@
 
 #include "sim/base/yaml_map.h"
 #include "topologies/link_table.h"
+#include "topologies/transport.h"
 
 namespace convoy {
 
-/// What the keys `bandwidth`, `latency`, `nics`, `efficiency` and `message_overhead` of a fabric say.
+/// What the keys `bandwidth`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol` and `streams`
+/// of a fabric say.
 struct NicSpec {
   double bandwidth_Bps = 0;       ///< of one NIC (or cable) in one direction, as payload can use it
   double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)
   double message_overhead_s = 0;  ///< added to the latency of each message, whatever its way
   double efficiency = 1;  ///< share of a nominal bandwidth that payload can use; bandwidth_Bps has it already
   std::uint32_t count = 1;  ///< NICs of a host
+  Protocol protocol = Protocol::ideal;
+  std::uint32_t streams = 0;  ///< Transport::streams here, where they are not the library's own; 0: they are
 };
+/// Takes `protocol` and `streams`. @throws InputError
+void read_protocol(YamlMap& map, NicSpec& nic);
 /// Reads them all; `nics` only for fabrics with switches, whose hosts have NICs. @throws InputError
 NicSpec read_nic(YamlMap& map);
 NicSpec read_cable(YamlMap& map);

@@ -2,7 +2,9 @@
 #include "topologies/interior.h"
 
 #include "topologies/interiors/custom.h"
+#include "topologies/interiors/nccl_xml.h"
 #include "topologies/interiors/none.h"
+#include "topologies/interiors/nvidia_smi.h"
 #include "topologies/interiors/nvlink.h"
 #include "topologies/interiors/nvswitch.h"
 #include "topologies/interiors/pcie.h"
@@ -22,6 +24,16 @@ const std::vector<InteriorEntry>& interior_registry() {
        "bandwidth, latency, efficiency, pcie", read_nvswitch_interior},
       {"custom", "cables between gpu0, gpu1, ..., host and switches as listed; the way of least latency",
        "switches, links: [{from, to, bandwidth, latency}], nics_at, efficiency", read_custom_interior},
+      {"nvidia_smi", "what `nvidia-smi topo -m` printed: PCIe switches, sockets, NVLinks, NICs",
+       "file, bandwidth (PCIe), latency, uplink, hop_latency, socket_link, nvlink (of one link), "
+       "nvlink_latency, "
+       "efficiency",
+       read_nvidia_smi_interior},
+      {"nccl_xml", "what NCCL wrote (NCCL_TOPO_DUMP_FILE), with the PCIe rates",
+       "file, latency, hop_latency, socket_link, nvlink (of one link; by compute capability), "
+       "nvlink_latency, "
+       "efficiency",
+       read_nccl_interior},
   };
   return registry;
 }

@@ -5,9 +5,11 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topologies/device.h"
+#include "topologies/transport.h"
 
 namespace convoy {
 
@@ -27,6 +29,11 @@ struct Link {
 struct Route {
   std::vector<LinkId> links;
   double latency_s = 0;  ///< of the whole way (sum of the links')
+  /// The transport's connection that the message takes, and what it carries at most
+  /// (Transport::pair_bandwidth_Bps); messages with equal `connection` share one. Infinite: no connection
+  /// limits it.
+  std::pair<EndpointId, EndpointId> connection{};
+  double connection_Bps = std::numeric_limits<double>::infinity();
 };
 
 /// What a host adds to its devices.
@@ -75,12 +82,18 @@ struct Machine {
   std::vector<Link> links;
   std::uint32_t port_count = 0;  ///< Link::port is below it; every port has at least one link
   std::shared_ptr<const Router> router;
-  /// Before a collective's first message: launch and rendezvous (`communication: {overhead}` of the cluster).
+  Transport transport = ideal_transport();  ///< what software adds to the links; `links` have its part of it
+  /// Before a collective's first message: launch and rendezvous (`communication: {overhead}` of the cluster,
+  /// and the transport's).
   double collective_overhead_s = 0;
   /// Standard deviation, relative to its mean, of a device's time for the same step from one step to the
   /// next; devices vary each on its own (`step_jitter` of servers and clusters). Synchronous steps wait for
   /// the slowest.
   double step_jitter = 0;
+  /// Share of a device's processors that are a collective's while one is under way on it: a channel of the
+  /// transport is a block of threads that fills a multiprocessor. At most half; 0 where either number is 0.
+  double processors_taken(const DeviceType& type) const;
+
   std::string network_model;  ///< for the manifest and README: "max-min, alpha-beta"
 
   EndpointId host_endpoint(std::uint32_t host) const {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace convoy {
 namespace {
 
@@ -73,6 +75,9 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
       boards.fail("speed", "must be at most 100%: sharing a board makes no device faster");
     boards.finish();
   }
+  const bool devices_reach = std::all_of(server.devices.begin(), server.devices.end(),
+                                         [](const auto& entry) { return entry.first.peer_to_peer; });
+  server.peer_to_peer = map.flag_or("peer_to_peer", devices_reach);
   server.step_jitter = read_step_jitter(map);
   server.host.price_usd_per_h = map.quantity_or("price", Dimension::price, 0);
   server.bare_price_usd_per_h = server.host.price_usd_per_h;
@@ -83,6 +88,8 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
     server.host.host_power_w = host.quantity_or("power", Dimension::power, server.host.host_power_w);
     server.copy_bandwidth_Bps =
         host.quantity_or("copy_bandwidth", Dimension::bandwidth, server.copy_bandwidth_Bps, true);
+    server.staging_bandwidth_Bps =
+        host.quantity_or("staging_bandwidth", Dimension::bandwidth, server.staging_bandwidth_Bps, true);
     server.bare_price_usd_per_h = host.quantity_or("price", Dimension::price, server.bare_price_usd_per_h);
     host.finish();
   }

@@ -14,13 +14,28 @@
 
 namespace convoy {
 
+/// Eight GeForce cards that pass messages round a ring through host memory get 2.0 to 2.7 GB/s each on PCIe 3
+/// (RTX 2080 Ti) and 1.5 to 1.7 on PCIe 4 (RTX 3090): 16 to 21 and 12 to 14 GB/s of a host (lambdal/
+/// lambda-tensorflow-benchmark, logs). Between them, where a server does not say its own.
+constexpr double default_staging_Bps = 16e9;
+/// Two RTX 2080 Ti on PCIe 3 x16 (12 GB/s): NCCL through shared memory 11.09 GB/s one way, 4.00 GB/s where
+/// both send (results/published/transports.csv), four cards on PCIe 3 4.88 (NVIDIA/nccl, issue 445): 8.0
+/// to 9.8 GB/s of both directions, of 12.
+constexpr double default_staging_lane_share = 0.75;
+
 /// A kind of server, from topologies/catalog/servers/NAME.yaml or inline.
 struct ServerSpec {
   std::string title;                ///< for people; "" inline
   HostType host;                    ///< host.server is its name
   double bare_price_usd_per_h = 0;  ///< of the same machine without devices, for dedicated hosts
   double copy_bandwidth_Bps = std::numeric_limits<double>::infinity();  ///< of copies through host memory
-  std::vector<std::pair<DeviceType, std::uint32_t>> devices;            ///< type and count, in order
+  /// Whether its devices reach each other over PCIe; otherwise messages between them are written to the
+  /// host's memory by one and read from there by the other (staged).
+  bool peer_to_peer = true;
+  /// Of all staged messages of the host together, and the share of its PCIe lanes that a device's staged
+  /// messages of both directions have together.
+  double staging_bandwidth_Bps = default_staging_Bps, staging_lane_share = default_staging_lane_share;
+  std::vector<std::pair<DeviceType, std::uint32_t>> devices;  ///< type and count, in order
   /// Devices of a server in a row, so many to a board, that share its power: where at least two of a board
   /// are used, they run at `board_speed`. 1: each device has a board of its own.
   std::uint32_t board_devices = 1;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/clean_text.h"
+
 namespace convoy {
 namespace {
 
@@ -10,9 +12,7 @@ std::string one_line(const SourcePos& pos, const std::string& message) {
   std::string text = pos.file.empty() ? message
                      : pos.line == 0  ? fmt::format("{}: {}", pos.file, message)
                                       : fmt::format("{}:{}:{}: {}", pos.file, pos.line, pos.column, message);
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';  // hostile input must not move the cursor
-  return text;
+  return clean(text);  // hostile input must not move the cursor
 }
 
 }  // namespace

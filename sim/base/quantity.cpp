@@ -52,6 +52,35 @@ std::span<const Unit> units_of(Dimension dimension) {
   return {};
 }
 
+/// What a quantity other than 0 may be: far beyond what is built, and such that products and quotients of a
+/// few of them stay numbers.
+struct Bounds {
+  double lowest, highest;
+  std::string_view unit;
+};
+
+Bounds bounds_of(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::bytes:
+      return {1e-3, 1e18, "B"};
+    case Dimension::bandwidth:
+      return {1e-3, 1e18, "B/s"};
+    case Dimension::time:
+      return {1e-15, 1e12, "s"};
+    case Dimension::flop_rate:
+      return {1, 1e24, "FLOPS"};
+    case Dimension::power:
+      return {1e-6, 1e12, "W"};
+    case Dimension::price:
+      return {1e-9, 1e12, "USD/h"};
+    case Dimension::frequency:
+      return {1e-3, 1e15, "Hz"};
+    case Dimension::fraction:
+      return {1e-12, 1e12, ""};
+  }
+  return {};
+}
+
 std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
   struct Prefix {
     std::string_view name;
@@ -141,8 +170,10 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension,
     return std::nullopt;
   }
   const double result = value * *factor;
-  if (!std::isfinite(result)) {
-    why = fmt::format("'{}' is out of range; write {}", text, quantity_help(dimension));
+  const Bounds bounds = bounds_of(dimension);
+  if (!(result <= bounds.highest) || (result < bounds.lowest && result != 0)) {
+    why = fmt::format("'{}' is out of range: 0, or from {:g} to {:g} {}, is allowed", text, bounds.lowest,
+                      bounds.highest, bounds.unit);
     return std::nullopt;
   }
   return result;

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "sim/base/clean_text.h"
+
 namespace convoy {
 namespace {
 
@@ -188,8 +190,7 @@ std::string describe(const YamlNode& node) {
     case YamlNode::Kind::scalar:
       break;
   }
-  return node.scalar.size() > 60 ? fmt::format("'{}...'", node.scalar.substr(0, 60))
-                                 : fmt::format("'{}'", node.scalar);
+  return fmt::format("'{}'", excerpt(node.scalar));
 }
 
 YamlNode parse_yaml(const std::string& text, const std::string& file) {
@@ -234,12 +235,26 @@ YamlNode load_yaml(const std::string& file) {
   return parse_yaml(text, file);
 }
 
+namespace {
+
+/// The first key of a dotted path and where the rest begins, npos for nowhere: up to a dot, or quoted; ""
+/// where the path is no path.
+std::pair<std::string_view, std::size_t> first_key(std::string_view path) {
+  const bool quoted = !path.empty() && (path[0] == '"' || path[0] == '\'');
+  const std::size_t close = quoted ? path.find(path[0], 1) : std::string_view::npos;
+  const std::size_t end = quoted ? close + 1 : path.find('.');
+  if (quoted && (close == std::string_view::npos || (end < path.size() && path[end] != '.'))) return {"", 0};
+  const std::string_view key = quoted ? path.substr(1, close - 1) : path.substr(0, end);
+  return {key, end < path.size() ? end + 1 : std::string_view::npos};
+}
+
+}  // namespace
+
 void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
   YamlNode* node = &root;
   std::string_view rest = dotted_path;
   while (true) {
-    const std::size_t dot = rest.find('.');
-    const std::string_view step = rest.substr(0, dot);
+    const auto [step, after] = first_key(rest);
     std::size_t index = 0;
     YamlNode* next = nullptr;
     if (step.empty())
@@ -265,13 +280,13 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
         next->pos = value.pos;
       }
     }
-    if (dot == std::string_view::npos) {
+    if (after == std::string_view::npos) {
       value.key_pos = next->key_pos.file.empty() ? value.pos : next->key_pos;
       *next = std::move(value);
       return;
     }
     node = next;
-    rest = rest.substr(dot + 1);
+    rest = rest.substr(after);
   }
 }
 

@@ -36,7 +36,8 @@ YamlNode parse_yaml(const std::string& text, const std::string& file);
 /// parse_yaml of a file; InputError when it cannot be read, is a folder or is too large.
 YamlNode load_yaml(const std::string& file);
 
-/// Sets the value at a dotted path ("strategy.bucket", "cluster.nodes"); numbers index sequences.
+/// Sets the value at a dotted path ("strategy.bucket", "cluster.nodes"); numbers index sequences. A key with
+/// dots of its own is quoted: cluster.servers."aws-p3.16xlarge".price.
 /// Mappings that do not exist are made. @throws InputError (at value.pos) when the path runs through a
 /// scalar.
 void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);

@@ -6,11 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <new>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
 #include "sim/cli/commands.h"
 #include "sim/replay/engine.h"
@@ -24,7 +27,7 @@ namespace {
 void complain(const std::string& message) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "{}\n", line);
+  fmt::print(stderr, "{}\n", clean(line));
 }
 
 /// The sub-commands and their arguments; `command` is what the command line chose.
@@ -38,6 +41,7 @@ struct CommandLine {
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
   ReportArguments report;
+  MergeArguments merge;
   PartitionArguments partition;
 
   CommandLine() {
@@ -47,7 +51,8 @@ struct CommandLine {
     });
     app.footer(
         "Exit codes: 0 done, 1 a check failed, 2 wrong usage or input, 3 does not fit in memory "
-        "(--require-fit), 70 a bug.");
+        "(--require-fit), 4 out of memory or "
+        "time, 70 a bug, 128 + signal: interrupted.");
     add_run();
     add_check();
     add_plan();
@@ -55,6 +60,7 @@ struct CommandLine {
     add_calibrate();
     add_reproduce();
     add_report();
+    add_merge();
     add_partition();
   }
 
@@ -73,18 +79,48 @@ struct CommandLine {
     sub->add_option("--jobs", jobs, "processes at a time (default: all cores)")->check(CLI::Range(1, 4096));
   }
 
+  static void add_progress(CLI::App* sub, Progress::Style& style) {
+    sub->add_option("--progress", style, "auto (default): on a terminal; plain: a line a minute; none")
+        ->transform(CLI::CheckedTransformer(
+                        std::map<std::string, Progress::Style>{{"auto", Progress::Style::automatic},
+                                                               {"plain", Progress::Style::plain},
+                                                               {"none", Progress::Style::none}})
+                        .description("auto|plain|none"));
+  }
+  static Shard parse_shard(const std::string& text) {
+    Shard shard{0, 0};
+    char end = 0;
+    if (std::sscanf(text.c_str(), "%zu/%zu%c", &shard.index, &shard.of, &end) != 2 || shard.index < 1 ||
+        shard.index > shard.of || text.find('-') != std::string::npos)
+      throw CLI::ValidationError(
+          "--shard", fmt::format("write I/N with I from 1 to N, such as 2/8, not '{}'", excerpt(text)));
+    return shard;
+  }
+
   void add_run() {
     CLI::App* sub = app.add_subcommand("run", "simulate an experiment, all points of its sweep");
     add_file(sub, run.file);
     add_settings(sub, run.settings);
-    sub->add_option("--out", run.out, "folder for the results (default: runs/EXPERIMENT)");
+    sub->add_option("--out", run.out,
+                    "folder for the results (default: runs/EXPERIMENT, with --set a folder in it)");
     sub->add_flag("--json", run.json, "print results.json only; write a folder only with --out or --trace");
     add_jobs(sub, run.jobs);
     sub->add_option("--network-model", run.network_model,
                     "who shares out links: convoy's flow model (default), or SimGrid's as the reference")
         ->check(CLI::IsMember({"convoy", "simgrid"}));
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
+    sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
+    sub->add_flag("--full", run.full, "results of each device and link, not of each class of equal ones");
+    sub->add_flag("--fresh", run.fresh, "forget what the folder has and begin anew");
+    sub->add_option_function<std::string>(
+           "--shard", [this](const std::string& text) { run.shard = parse_shard(text); },
+           "I/N: only every N-th point, from number I on; `convoy merge` joins the shards")
+        ->type_name("I/N");
+    sub->add_option("--point-memory", run.point_memory,
+                    "memory a point may take, such as 4GiB (default: the machine's, shared among --jobs)");
+    sub->add_option("--point-time", run.point_time, "time a point may take, such as 60s (default: no limit)");
+    add_progress(sub, run.progress);
     sub->callback([this] { command = [this] { return run_command(run); }; });
   }
   void add_check() {
@@ -99,6 +135,7 @@ struct CommandLine {
     sub->add_option("FILE", plan.file, "experiment with goal and plan (YAML)")->required();
     add_settings(sub, plan.settings);
     sub->add_option("--out", plan.out, "folder for the plan (default: runs/EXPERIMENT)");
+    sub->add_option("--prices", plan.prices, "price table (CSV as topologies/catalog/prices.csv, or SkyPilot's vms.csv)");
     sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
     sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
     add_jobs(sub, plan.jobs);
@@ -128,7 +165,11 @@ struct CommandLine {
            "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
            "nccl-tests' all_reduce_perf")
         ->required();
-    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
+    CLI::Option* device = sub->add_option("--device", calibrate.device,
+                                          "device of the catalogue; none for a log of nccl-tests");
+    sub->add_option("--catalogue", calibrate.catalogue,
+                    "fit all devices and frameworks together, and write their files' parts into this folder")
+        ->excludes(device);
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {
@@ -139,10 +180,16 @@ struct CommandLine {
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
   }
   void add_report() {
-    CLI::App* sub =
-        app.add_subcommand("report", "rewrite report.html of a finished run from its results.json");
+    CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run");
     sub->add_option("DIR", report.folder, "folder of the run")->required();
     sub->callback([this] { command = [this] { return report_command(report); }; });
+  }
+  void add_merge() {
+    CLI::App* sub = app.add_subcommand("merge", "join the results of shards");
+    sub->add_option("DIR", merge.folders, "folders of the shards")->required();
+    sub->add_option("--out", merge.out, "folder for the results")->required();
+    sub->add_flag("--fresh", merge.fresh, "forget what the folder has");
+    sub->callback([this] { command = [this] { return merge_command(merge); }; });
   }
   void add_partition() {
     CLI::App* sub = app.add_subcommand("partition", "place the operations of a graph on devices");
@@ -185,7 +232,7 @@ Exit convoy_main(int argc, char** argv) {
     return Exit::bad_input;
   } catch (const std::bad_alloc&) {
     complain("convoy: out of memory");
-    return Exit::bug;
+    return Exit::out_of_resources;
   } catch (const std::exception& error) {
     complain(fmt::format("convoy: internal error: {}", error.what()));
     return Exit::bug;

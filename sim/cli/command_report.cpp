@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/results_folder.h"
 #include "sim/results/read_json.h"
 #include "sim/results/read_trace.h"
 #include "sim/results/write_report.h"
 #include "sim/run/output_folder.h"
+#include "sim/run/sweep.h"
 
 namespace convoy {
 
@@ -44,16 +47,26 @@ std::vector<StepTrace> read_steps(const fs::path& folder, const Results& results
 Exit report_command(const ReportArguments& arguments) {
   const fs::path folder = arguments.folder;
   const std::string file = (folder / "results.json").string();
-  std::ifstream in(file, std::ios::binary);
-  if (!in || fs::is_directory(file))
+  if (!fs::is_regular_file(folder / "results.sqlite") && !fs::is_regular_file(file))
     throw InputError({file, 0, 0}, "cannot be opened; `convoy report` takes the folder of a finished run");
-  const Results results = read_json(in, file);
-  const std::vector<StepTrace> traces = read_steps(folder, results);
-  OutputFolder(arguments.folder).write("report.html", [&](std::ostream& out) {
-    write_report(results, traces, out);
-  });
+  const OutputFolder place(arguments.folder);
+  Results results;
+  std::vector<StepTrace> traces;
+  if (place.has_store()) {
+    Store store(place.store(), Database::Mode::write);
+    if (store.empty()) throw OutputError(fmt::format("{}: has no results yet", place.store()));
+    results = results_of(store);
+    if (fs::exists(folder / "trace.json"))
+      for (const std::size_t run : drawn_steps(results))
+        traces.push_back({run, load_trace(store, point_index(results.runs[run].id))});
+  } else {
+    std::ifstream in(file, std::ios::binary);
+    results = read_json(in, file);
+    traces = read_steps(folder, results);
+  }
+  place.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
   write_stdout([&](std::ostream& out) {
-    out << fmt::format("report of {}: {}\n", results.experiment, (folder / "report.html").string());
+    out << fmt::format("report of {}: {}\n", clean(results.experiment), (folder / "report.html").string());
   });
   return Exit::done;
 }

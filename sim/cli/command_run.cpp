@@ -1,62 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 
+#include "sim/base/clean_text.h"
+#include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/results_folder.h"
 #include "sim/planning/answer.h"
-#include "sim/results/write_csv.h"
+#include "sim/results/write_explain.h"
 #include "sim/results/write_json.h"
-#include "sim/results/write_report.h"
 #include "sim/results/write_table.h"
-#include "sim/results/write_trace.h"
-#include "sim/run/manifest.h"
-#include "sim/run/output_folder.h"
+#include "sim/run/interrupt.h"
 #include "sim/run/sweep.h"
+#include "sim/run/workers.h"
 #include "sim/studies/job_study.h"
 
 namespace convoy {
 namespace {
-
-/// "simulating 12/45" in place, on a terminal only.
-class Progress {
- public:
-  void operator()(std::size_t done, std::size_t all) {
-    if (!terminal_) return;
-    fmt::print(stderr, "\rsimulating {}/{}", done, all);
-    if (done == all) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-};
-
-void write_trace(const Results& results, const std::vector<RunOutput>& outputs, std::ostream& out) {
-  TraceWriter writer(out);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    for (TraceProcess process : outputs[i].trace) {
-      process.name = trace_prefix(results, i) + process.name;
-      writer.add(process);
-    }
-}
-
-void write_folder(const Results& results, std::vector<RunOutput>& outputs, const RunArguments& arguments,
-                  const std::string& path) {
-  OutputFolder folder(path);
-  folder.write("results.json", [&](std::ostream& out) { write_json(results, out); });
-  folder.write("results.csv", [&](std::ostream& out) { write_csv(results, out); });
-  std::vector<StepTrace> traces;
-  if (arguments.trace) {
-    folder.write("trace.json", [&](std::ostream& out) { write_trace(results, outputs, out); });
-    for (const std::size_t run : drawn_steps(results)) traces.push_back({run, std::move(outputs[run].trace)});
-  } else {
-    folder.remove("trace.json");
-  }
-  folder.write("report.html", [&](std::ostream& out) { write_report(results, traces, out); });
-}
 
 std::string files_text(const std::string& path, bool trace) {
   return fmt::format("\nresults in {}: report.html, results.json, results.csv{}\n", path,
@@ -65,22 +28,81 @@ std::string files_text(const std::string& path, bool trace) {
 
 void warn(const Experiment& experiment) {
   for (const std::string& warning : model_warnings(experiment))
-    fmt::print(stderr, "convoy: warning: {}\n", warning);
+    fmt::print(stderr, "convoy: warning: {}\n", clean(warning));
 }
 
-/// Names the first points that failed.
+/// Of a sweep that was only planned: names the first points that failed.
 Exit report(const std::vector<std::string>& failures) {
   constexpr std::size_t named = 10;
   for (std::size_t i = 0; i < std::min(failures.size(), named); ++i)
-    fmt::print(stderr, "convoy: {}\n", failures[i]);
+    fmt::print(stderr, "convoy: {}\n", clean(failures[i]));
   if (failures.size() > named) fmt::print(stderr, "convoy: and {} more points\n", failures.size() - named);
   return Exit::bug;
 }
 
-/// `jobs:` of the experiment, read before anything is simulated. @throws InputError
-std::optional<JobStudy> study_of(const Experiment& experiment) {
-  if (!experiment.jobs()) return std::nullopt;
-  return read_job_study(*experiment.jobs());
+double quantity_option(const char* name, const std::string& text, Dimension dimension, double otherwise) {
+  if (text.empty()) return otherwise;
+  std::string why;
+  const std::optional<double> value = parse_quantity(text, dimension, why);
+  if (!value) throw InputError({name, 0, 0}, why);
+  if (*value <= 0) throw InputError({name, 0, 0}, "must be more than 0");
+  return *value;
+}
+
+SweepOptions sweep_options(const RunArguments& arguments) {
+  SweepOptions options;
+  options.explain = arguments.explain;
+  options.jobs = arguments.jobs;
+  options.trace = arguments.trace;
+  options.full = arguments.full;
+  options.shard = arguments.shard;
+  options.point_memory_bytes = quantity_option("--point-memory", arguments.point_memory, Dimension::bytes,
+                                               machine_memory_bytes() / static_cast<double>(arguments.jobs));
+  options.point_time_s =
+      quantity_option("--point-time", arguments.point_time, Dimension::time, options.point_time_s);
+  options.stop = [] { return InterruptGuard::signal() != 0; };
+  return options;
+}
+
+/// Tells how to go on; what the program ends with after a signal.
+Exit interrupted(const Results& results, const std::string& path) {
+  fmt::print(stderr, "convoy: interrupted: {} of {} points are done{}\n", results.runs.size(),
+             results.points.value_or(0),
+             path.empty()
+                 ? "; with --out DIR they would be kept"
+                 : fmt::format(" and written to {}; the same command goes on with the others", path));
+  return static_cast<Exit>(128 + InterruptGuard::signal());
+}
+
+Exit exit_for(const Results& results, const RunArguments& arguments) {
+  if (!results.failed.empty()) return tell_failures(results);
+  const auto over =
+      std::count_if(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return !run.fits; });
+  if (!arguments.require_fit || over == 0) return Exit::done;
+  fmt::print(stderr, "convoy: {} of {} runs need more memory than their devices have\n", over,
+             results.runs.size());
+  return Exit::does_not_fit;
+}
+
+/// A run alone says what is wrong in its own words; so does a sweep all of whose points are.
+void throw_if_all_wrong(const Results& results) {
+  if (!results.runs.empty() || results.failed.empty()) return;
+  if (static_cast<std::int64_t>(results.failed.size()) != results.points) return;
+  for (const FailedPoint& point : results.failed)
+    if (point.kind != "input") return;
+  throw InputError({}, results.failed.front().reason);
+}
+
+Exit run_shard(ResultsPlace& place, bool whole) {
+  const Results results = load_results(place.store());
+  if (!whole) return interrupted(results, place.folder()->path());
+  write_stdout([&](std::ostream& out) {
+    out << fmt::format("{}: {} of {} points in {}; `convoy merge DIR... --out DIR` joins the shards\n",
+                       results.experiment, results.runs.size(), results.points.value_or(0),
+                       place.folder()->store());
+  });
+  tell_failures(results);
+  return Exit::done;  // those who join the shards end with what failed
 }
 
 }  // namespace
@@ -88,35 +110,49 @@ std::optional<JobStudy> study_of(const Experiment& experiment) {
 Exit run_command(const RunArguments& arguments) {
   Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   if (arguments.network_model == "simgrid") experiment.use(NetworkModel::simgrid);
-  const std::string path = arguments.out.empty() ? "runs/" + experiment.name() : arguments.out;
-  const bool to_folder = !arguments.json || !arguments.out.empty() || arguments.trace;
+  const std::string path =
+      arguments.out.empty() ? default_folder(experiment.name(), arguments.settings) : arguments.out;
+  const bool to_folder =
+      !arguments.json || !arguments.out.empty() || arguments.trace || arguments.shard.of > 1;
   if (to_folder) OutputFolder::check(path);
+  if (experiment.jobs())
+    read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
 
-  const std::optional<JobStudy> study = study_of(experiment);
-  SweepOutcome outcome = run_sweep(experiment, {arguments.jobs, arguments.trace, Progress()});
+  const InterruptGuard guard;
+  std::optional<ResultsPlace> place;
+  if (to_folder)
+    place.emplace(path, arguments.fresh);
+  else
+    place.emplace();
+  Preparer preparer(experiment);
+  place->begin(
+      make_subject(preparer, arguments.file, arguments.settings,
+                   to_folder ? std::optional((arguments.full ? "full " : "") + std::string(arguments.explain ? "explain " : "") +
+                                            arguments.network_model)
+                             : std::nullopt));
+  bool whole = true;
+  {
+    Progress progress(arguments.progress, "simulating");
+    SweepOptions options = sweep_options(arguments);
+    options.progress = [&](const SweepProgress& now) {
+      progress(now.done, now.all,
+               [&] { return point_text(now.current, experiment.coordinates(now.current)); });
+    };
+    whole = run_sweep(preparer, options, place->store());
+  }
+  if (arguments.shard.of > 1) return run_shard(*place, whole);
+  const Results results = results_of(place->store(), &experiment);
+  throw_if_all_wrong(results);
   warn(experiment);
-  if (outcome.runs.empty()) return report(outcome.failures);
-  Results results{experiment.name(), {}, {}};
-  for (RunOutput& run : outcome.runs) results.runs.push_back(std::move(run.result));
-  if (study) results.schedules = run_job_study(*study, job_kinds(results.runs, experiment.jobs()->pos));
-  results.manifest = make_manifest(experiment, arguments.file, arguments.settings, results.runs);
-
-  if (to_folder) write_folder(results, outcome.runs, arguments, path);
+  if (to_folder) place->write(results, arguments.trace);
+  if (!whole) return interrupted(results, to_folder ? path : "");
   write_stdout([&](std::ostream& out) {
     if (arguments.json)
       write_json(results, out);
     else
-      out << table(results) << files_text(path, arguments.trace);
+      out << table(results) << explanation(results) << files_text(path, arguments.trace);
   });
-  if (!outcome.failures.empty()) return report(outcome.failures);
-  const bool fits =
-      std::all_of(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return run.fits; });
-  if (!arguments.require_fit || fits) return Exit::done;
-  const auto runs_over =
-      std::count_if(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return !run.fits; });
-  fmt::print(stderr, "convoy: {} of {} runs need more memory than their devices have\n", runs_over,
-             results.runs.size());
-  return Exit::does_not_fit;
+  return exit_for(results, arguments);
 }
 
 Exit check_command(const CheckArguments& arguments) {
@@ -126,7 +162,7 @@ Exit check_command(const CheckArguments& arguments) {
     write_stdout([&](std::ostream& out) { out << text << '\n'; });
     return Exit::done;
   }
-  study_of(experiment);
+  if (experiment.jobs()) read_job_study(*experiment.jobs());
   const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
   if (!failures.empty()) return report(failures);
   warn(experiment);

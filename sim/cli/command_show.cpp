@@ -12,6 +12,7 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/show_model.h"
+#include "sim/cli/show_transport.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/output_folder.h"
 #include "strategies/strategy.h"
@@ -299,6 +300,7 @@ constexpr std::array subjects{Subject{"models", &zoo_names, &model_line, &show_m
                               Subject{"devices", &device_names, &device_line, &show_device},
                               Subject{"servers", &server_names, &server_line, &show_server},
                               Subject{"clusters", &cluster_names, &cluster_line, &show_cluster},
+                              Subject{"transports", &transport_names, &transport_line, &show_transport},
                               Subject{"strategies", &strategy_names, &strategy_line, &show_strategy}};
 
 }  // namespace

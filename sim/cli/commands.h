@@ -7,20 +7,33 @@
 #include <string>
 #include <vector>
 
+#include "sim/cli/progress.h"
+#include "sim/run/sweep.h"
+
 namespace convoy {
 
 /// What the program ends with.
-enum class Exit : int { done = 0, check_failed = 1, bad_input = 2, does_not_fit = 3, bug = 70 };
+enum class Exit : int {
+  done = 0,
+  check_failed = 1,
+  bad_input = 2,
+  does_not_fit = 3,
+  out_of_resources = 4,  ///< memory or time of this machine, or of a point
+  bug = 70               ///< and 128 + the signal after SIGINT and SIGTERM
+};
 
 // One struct a sub-command: its arguments as the command line gives them.
 
 struct RunArguments {
   std::string file;
   std::vector<std::string> settings;  ///< --set
-  std::string out;                    ///< "": runs/EXPERIMENT
-  bool json = false, trace = false, require_fit = false;
+  std::string out;                    ///< "": default_folder()
+  bool json = false, trace = false, require_fit = false, fresh = false, full = false, explain = false;
   std::string network_model = "convoy";  ///< or "simgrid"
   std::size_t jobs = 1;
+  Shard shard{};
+  std::string point_memory, point_time;  ///< as quantities; "": the machine's share, no limit
+  Progress::Style progress = Progress::Style::automatic;
 };
 
 struct CheckArguments {
@@ -32,7 +45,8 @@ struct CheckArguments {
 struct PlanArguments {
   std::string file;
   std::vector<std::string> settings;
-  std::string out;  ///< "": runs/EXPERIMENT
+  std::string out;     ///< "": runs/EXPERIMENT
+  std::string prices;  ///< a price table; "": the program's own
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
 };
@@ -50,6 +64,7 @@ struct ShowArguments {
 struct CalibrateArguments {
   std::vector<std::string> profiles;
   std::string device;
+  std::string catalogue;  ///< folder that the fit of the whole catalogue is written to; "" for one device
 };
 
 struct ReproduceArguments {
@@ -59,6 +74,12 @@ struct ReproduceArguments {
 
 struct ReportArguments {
   std::string folder;  ///< of a finished run
+};
+
+struct MergeArguments {
+  std::vector<std::string> folders;  ///< of shards
+  std::string out;
+  bool fresh = false;
 };
 
 struct PartitionArguments {
@@ -80,6 +101,7 @@ Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
+Exit merge_command(const MergeArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
 
 std::vector<std::string> show_subjects();           ///< "models", "devices", ...

@@ -82,24 +82,15 @@ double Compressor::buffer_bytes(double bytes) const {
   return sent_bytes(bytes) * (compression_.kind == Compression::Kind::top_k ? senders_ : 1);
 }
 
-PlanOp Compressor::kernel(std::string name, double flops, double bytes) const {
-  PlanOp op = memory_op(std::move(name), {}, {});
-  op.work.kind = KernelKind::elementwise;
-  op.work.phase = Phase::data_gradient;
-  op.work.flops_fixed = flops;
-  op.work.bytes_fixed = bytes;
-  return op;
-}
-
 void Compressor::add_compression(Role& role, TaskId ready, std::size_t index, double bytes) const {
   if (!active()) return;
   const double elements = bytes / element_bytes_;
   const bool top_k = compression_.kind == Compression::Kind::top_k;
   // top_k: an addition, a magnitude and a comparison each.
-  PlanOp op = top_k
-                  ? kernel(fmt::format("message {} compressed", index), 3 * elements,
-                           5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
-                  : kernel(fmt::format("message {} compressed", index), elements, bytes + sent_bytes(bytes));
+  PlanOp op = top_k ? elementwise_op(fmt::format("message {} compressed", index), 3 * elements,
+                                     5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
+                    : elementwise_op(fmt::format("message {} compressed", index), elements,
+                                     bytes + sent_bytes(bytes));
   op.allocates.push_back({MemoryClass::workspace, buffer_bytes(bytes)});
   role.program[ready].ops.push_back(std::move(op));
   if (top_k) role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] += bytes;
@@ -107,11 +98,11 @@ void Compressor::add_compression(Role& role, TaskId ready, std::size_t index, do
 
 TaskId Compressor::add_decompression(Role& role, std::size_t index, double bytes, TaskId arrived) const {
   const double elements = bytes / element_bytes_, pairs = senders_ * kept(bytes);
-  PlanOp op =
-      compression_.kind == Compression::Kind::top_k
-          ? kernel(fmt::format("message {} decompressed", index), pairs,
-                   bytes + pairs * (3 * element_bytes_ + index_bytes))
-          : kernel(fmt::format("message {} decompressed", index), elements, bytes + sent_bytes(bytes));
+  PlanOp op = compression_.kind == Compression::Kind::top_k
+                  ? elementwise_op(fmt::format("message {} decompressed", index), pairs,
+                                   bytes + pairs * (3 * element_bytes_ + index_bytes))
+                  : elementwise_op(fmt::format("message {} decompressed", index), elements,
+                                   bytes + sent_bytes(bytes));
   op.frees.push_back({MemoryClass::workspace, buffer_bytes(bytes)});
   return add_compute(role, fmt::format("message {} decompressed", index), {std::move(op)}, {arrived});
 }

@@ -60,7 +60,6 @@ class Compressor {
  private:
   double kept(double bytes) const;          ///< gradients of a message that top_k sends
   double buffer_bytes(double bytes) const;  ///< of a message
-  PlanOp kernel(std::string name, double flops, double bytes) const;
 
   Compression compression_;
   double element_bytes_, senders_;

@@ -10,13 +10,12 @@ namespace convoy {
 namespace {
 
 std::vector<MemoryDelta> deltas(const std::vector<const Buffer*>& buffers, double images) {
-  std::array<double, memory_class_count> bytes{};
-  for (const Buffer* buffer : buffers)
-    bytes[static_cast<std::size_t>(buffer->memory_class)] +=
-        buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
   std::vector<MemoryDelta> result;
-  for (std::size_t c = 0; c < memory_class_count; ++c)
-    if (bytes[c] > 0) result.push_back({static_cast<MemoryClass>(c), bytes[c]});
+  result.reserve(buffers.size());
+  for (const Buffer* buffer : buffers) {
+    const double bytes = buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
+    if (bytes > 0) result.push_back({buffer->memory_class, bytes});
+  }
   return result;
 }
 
@@ -58,6 +57,15 @@ double input_bytes(const TrainingGraph& graph, std::size_t layer) {
 
 PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees) {
   return {std::move(name), Work{}, 1, std::move(allocates), std::move(frees)};
+}
+
+PlanOp elementwise_op(std::string name, double flops, double bytes) {
+  PlanOp op = memory_op(std::move(name), {}, {});
+  op.work.kind = KernelKind::elementwise;
+  op.work.phase = Phase::data_gradient;
+  op.work.flops_fixed = flops;
+  op.work.bytes_fixed = bytes;
+  return op;
 }
 
 TaskId add_message(Role& role, Task::Kind kind, std::string name, CommId comm, std::vector<TaskId> after) {

@@ -33,6 +33,9 @@ double input_bytes(const TrainingGraph& graph, std::size_t layer);
 /// An operation without work: no time, only memory.
 PlanOp memory_op(std::string name, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees);
 
+/// One kernel that reads and writes so many bytes, element by element, whatever the number of images.
+PlanOp elementwise_op(std::string name, double flops, double bytes);
+
 /// Appends a task that sends or receives, on no stream; returns its id.
 TaskId add_message(Role& role, Task::Kind kind, std::string name, CommId comm, std::vector<TaskId> after);
 

@@ -153,6 +153,15 @@ struct EndlessRun {
   std::vector<double> uses_per_step;    ///< by pattern: how many of its communications a step has
 };
 
+/// Images that hosts make ready for their devices while these train: a producer a device, which works on a
+/// batch at a time and no more than `prefetch` ahead (none: it begins when the device asks).
+struct InputFeed {
+  std::vector<double>
+      interval_s;  ///< by host: time that its CPUs and disks need for a step's batches; 0: none
+  std::uint32_t prefetch = 1;
+  std::vector<std::string> limit;  ///< by host, for people: what sets the interval and what would shorten it
+};
+
 /// Updates that a gradient's parameters had missed when it was applied, over gradients and tensors.
 struct Staleness {
   double mean = 0, max = 0;
@@ -194,6 +203,7 @@ struct Plan {
   double images = 0;               ///< of one step, over all devices: the global batch
   std::optional<Service> service;  ///< where given, a step is the mean time in which `images` are learnt from
   std::optional<EndlessRun> endless{};
+  std::optional<InputFeed> input{};
   bool tells_staleness = false;          ///< workers may miss updates: results tell how many, even if none
   std::optional<Staleness> staleness{};  ///< where programs decide it, not their timing
   // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies

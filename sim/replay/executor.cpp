@@ -11,9 +11,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/costs/issue_queue.h"
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/courier.h"
+#include "sim/replay/input_queue.h"
 #include "sim/replay/message_groups.h"
+#include "sim/replay/paced_compute.h"
 #include "sim/replay/service_desk.h"
 #include "sim/replay/steady_state.h"
 #include "sim/replay/step_watch.h"
@@ -65,9 +68,10 @@ class Executor final : private MessageListener {
         machine_(machine),
         cost_(cost),
         folding_(folding),
-        engine_(capacities(), largest_flow_bytes(), contention, network_model),
+        engine_(capacities(table), largest_flow_bytes(), contention, network_model),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
+        compute_(engine_, processors_taken()),
         messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
     if (plan.service) {
       desk_.emplace(plan, machine, table, folding, engine_, courier_, static_cast<MessageListener&>(*this));
@@ -90,6 +94,7 @@ class Executor final : private MessageListener {
     disturb(disturbances);
     step_began_s_.assign(progress_.size(), 0);
     stretch_.assign(progress_.size(), 1);
+    input_wait_s_.assign(progress_.size(), 0);
     shown_.resize(progress_.size());
   }
 
@@ -143,11 +148,21 @@ class Executor final : private MessageListener {
     }
   }
 
-  std::vector<double> capacities() const {
+  std::vector<double> capacities(const FlowTable& table) const {
     std::vector<double> result;
-    for (const LinkId link : folding_.links) result.push_back(machine_.links[link].bandwidth_Bps);
+    for (const LinkId link : folding_.links) result.push_back(bandwidth_Bps(machine_, table, link));
     for (const double adder : ServiceDesk::adder_capacities(plan_, machine_, folding_))
       result.push_back(adder);
+    return result;
+  }
+
+  /// By endpoint class: of the device's processors by a collective.
+  std::vector<double> processors_taken() const {
+    std::vector<double> result;
+    for (const EndpointId endpoint : folding_.endpoints)
+      result.push_back(endpoint < machine_.devices.size()
+                           ? machine_.processors_taken(machine_.device_types[machine_.devices[endpoint].type])
+                           : 0);
     return result;
   }
 
@@ -214,6 +229,8 @@ class Executor final : private MessageListener {
         const double compute_s = std::min(step_s, client.compute_s * share / client.mean_stretch());
         usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
                  step_s};
+        result_.input_wait_s =
+            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps_done));
         result_.timelines[c].tasks = std::move(shown_[c]);
       } else {
         usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
@@ -239,7 +256,24 @@ class Executor final : private MessageListener {
     stretch_[c] = steady_->next_stretch(c);
     steady_->step_begins(c, engine_.now_s(), progress.clock, desk_->version(c));
     desk_->begin_step(c);
-    begin(c);
+    const double wait_s = images_at_s(c) - engine_.now_s();
+    if (wait_s <= 0) {
+      begin(c);
+      return;
+    }
+    input_wait_s_[c] += wait_s;
+    engine_.after(wait_s, [this, c] {
+      begin(c);
+      drain();
+    });
+  }
+
+  /// When the client's next batch is ready, at the earliest now.
+  double images_at_s(std::uint32_t c) {
+    const EndpointId endpoint = folding_.endpoints[c];
+    if (!plan_.input || endpoint >= machine_.devices.size()) return engine_.now_s();
+    const double interval_s = plan_.input->interval_s[machine_.devices[endpoint].host];
+    return inputs_.try_emplace(c, interval_s, plan_.input->prefetch).first->second.take(engine_.now_s());
   }
 
   void end_step(std::uint32_t c) {
@@ -299,6 +333,7 @@ class Executor final : private MessageListener {
     const Task& it = task(c, t);
     result_.timelines[c].tasks[t].start_s = engine_.now_s();
     if (it.kind != Task::Kind::compute) {
+      if (it.kind == Task::Kind::collective) compute_.collective_begins(c);
       desk_ ? desk_->start(c, t, it) : messages_.start(c, t, it);
       return;
     }
@@ -308,7 +343,7 @@ class Executor final : private MessageListener {
       return;
     }
     progress_[c].clock.compute_begins(engine_.now_s());
-    engine_.after(duration_s, [this, c, t] {
+    compute_.start(c, duration_s, [this, c, t] {
       progress_[c].clock.compute_ends(engine_.now_s());
       finished_.push_back({c, t});
       drain();
@@ -321,19 +356,36 @@ class Executor final : private MessageListener {
     return end_of_computation_s(engine_.now_s(), duration_s, stops->second) - engine_.now_s();
   }
 
+  /// From now to its end: the device runs its operations in order, each when the host has issued it.
   double compute_time_s(std::uint32_t c, TaskId t) {
     const EndpointId endpoint = folding_.endpoints[c];
     if (endpoint >= machine_.devices.size()) return task(c, t).seconds;
     const Device& device = machine_.devices[endpoint];
-    const auto key = std::tuple{result_.timelines[c].role, device.type, t};
-    auto it = base_times_s_.find(key);
-    if (it == base_times_s_.end()) {
-      double sum_s = 0;
-      for (const PlanOp& op : task(c, t).ops)
-        sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
-      it = base_times_s_.emplace(key, sum_s).first;
+    const std::uint32_t role = result_.timelines[c].role;
+    const double slowness = plan_.roles[role].slowdown * stretch_[c] / device.speed;
+    const IssuedStretch& stretch = stretches(role, device)[t];
+    if (stretch.issued_s() == 0) return stretch.device_s() * slowness;
+    const double start_s = engine_.now_s() - step_began_s_[c];
+    return stretch.end_s(start_s, slowness) - start_s;
+  }
+
+  /// Compute tasks of a role's program on a type of device in a host of so many: the host issues them in
+  /// their order.
+  const std::vector<IssuedStretch>& stretches(std::uint32_t role, const Device& device) {
+    const std::uint32_t beside = machine_.hosts.empty() ? 1 : machine_.hosts[device.host].device_count;
+    const auto key = std::tuple{role, device.type, beside};
+    auto it = stretches_.find(key);
+    if (it != stretches_.end()) return it->second;
+    const DeviceType& type = machine_.device_types[device.type];
+    std::vector<IssuedStretch> result;
+    double issued_s = 0;
+    for (const Task& task : plan_.roles[role].program) {
+      IssuedStretch& stretch = result.emplace_back(issued_s);
+      for (const PlanOp& op : task.ops)
+        stretch.add(cost_.issue_s(op.work, op.images, type, beside), cost_.time_s(op.work, op.images, type));
+      issued_s = stretch.issued_s();
     }
-    return it->second * plan_.roles[result_.timelines[c].role].slowdown * stretch_[c] / device.speed;
+    return stretches_.emplace(key, std::move(result)).first->second;
   }
 
   // MessageListener
@@ -358,6 +410,7 @@ class Executor final : private MessageListener {
   void finish(std::uint32_t c, TaskId t) {
     Progress& progress = progress_[c];
     result_.timelines[c].tasks[t].end_s = engine_.now_s();
+    if (task(c, t).kind == Task::Kind::collective) compute_.collective_ends(c);
     progress.done[t] = 1;
     ++progress.done_count;
     const int stream = task(c, t).stream;
@@ -404,6 +457,7 @@ class Executor final : private MessageListener {
   Engine engine_;
   LinkClock link_clock_;
   Courier courier_;
+  PacedCompute compute_;
   MessageGroups messages_;
   std::optional<ServiceDesk> desk_;
   std::optional<SteadyState> steady_;
@@ -411,11 +465,13 @@ class Executor final : private MessageListener {
   Readings open_, closed_;            ///< when the measurement begins and ends
   std::vector<double> step_began_s_;  ///< by endpoint class
   std::vector<double> stretch_;       ///< by endpoint class: of a client's compute times in this step
-  std::vector<std::vector<TaskTimes>> shown_;  ///< by endpoint class: the step that timelines show
+  std::vector<std::vector<TaskTimes>> shown_;   ///< by endpoint class: the step that timelines show
+  std::map<std::uint32_t, InputQueue> inputs_;  ///< by client class
+  std::vector<double> input_wait_s_;            ///< by endpoint class, since the beginning
   std::vector<Program> programs_;
   std::vector<Progress> progress_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double>
-      base_times_s_;  ///< role, device type, task
+  /// By role, device type and devices of the host: what each task of the program asks of them.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<IssuedStretch>> stretches_;
   std::deque<std::pair<std::uint32_t, TaskId>> finished_;
   std::map<std::uint32_t, std::vector<Disturbances::Stop>> stops_;  ///< by endpoint class, in time order
   Execution result_;

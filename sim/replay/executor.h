@@ -27,6 +27,7 @@ struct Execution {
   std::vector<double> port_busy_s;  ///< by Link::port of the machine
   std::vector<double> pace;         ///< by endpoint class: how often its program is run in a step
   std::optional<StalenessResult> staleness;
+  double input_wait_s = 0;  ///< of a service: longest mean wait for images of a client, a step
 };
 
 /// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot

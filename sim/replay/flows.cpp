@@ -2,11 +2,13 @@
 #include "sim/replay/flows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace convoy {
 namespace {
@@ -19,7 +21,7 @@ constexpr double automatic_messages_limit = 1e6;
 class EqualRounds {
  public:
   EqualRounds(const Machine& machine, const FlowTable& table)
-      : machine_(machine), table_(table), load_(machine.links.size(), 0) {}
+      : machine_(machine), table_(table), load_(machine.links.size() + table.connections_Bps.size(), 0) {}
 
   /// Of all groups of a pattern together: they may share links.
   bool operator()(const Pattern& pattern, std::uint32_t first_group, std::uint32_t last_group) {
@@ -58,7 +60,7 @@ class EqualRounds {
     const bool equal = std::all_of(flows.begin(), flows.end(), [&](const Flow* flow) {
       double mine_Bps = std::numeric_limits<double>::infinity();
       for (const LinkId link : table_.route(*flow))
-        mine_Bps = std::min(mine_Bps, machine_.links[link].bandwidth_Bps / load_[link]);
+        mine_Bps = std::min(mine_Bps, bandwidth_Bps(machine_, table_, link) / load_[link]);
       if (!share_Bps) share_Bps = mine_Bps;
       return mine_Bps == *share_Bps && flow->latency_s == flows.front()->latency_s &&
              flow->fraction == flows.front()->fraction;
@@ -156,9 +158,15 @@ std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, c
 
 }  // namespace
 
+double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link) {
+  return link < machine.links.size() ? machine.links[link].bandwidth_Bps
+                                     : table.connections_Bps[link - machine.links.size()];
+}
+
 FlowTable expand_flows(const Plan& plan, const Machine& machine) {
   FlowTable table;
   Route route;
+  std::map<std::pair<EndpointId, EndpointId>, LinkId> connections;
   for (std::uint32_t p = 0; p < plan.patterns.size(); ++p) {
     const Pattern& pattern = plan.patterns[p];
     table.first_group.push_back(static_cast<std::uint32_t>(table.groups.size()));
@@ -171,6 +179,12 @@ FlowTable expand_flows(const Plan& plan, const Machine& machine) {
         for (std::size_t k = 0; k < round.pairs.size(); ++k) {
           const EndpointId from = members[round.pairs[k].first], to = members[round.pairs[k].second];
           machine.router->route(from, to, route);
+          if (std::isfinite(route.connection_Bps)) {
+            const auto next = static_cast<LinkId>(machine.links.size() + table.connections_Bps.size());
+            const auto [known, fresh] = connections.emplace(route.connection, next);
+            if (fresh) table.connections_Bps.push_back(route.connection_Bps);
+            route.links.push_back(known->second);
+          }
           table.flows.push_back({group_id, r, from, to, round.fraction(k), route.latency_s,
                                  static_cast<std::uint32_t>(table.links.size()),
                                  static_cast<std::uint32_t>(route.links.size())});

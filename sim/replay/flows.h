@@ -32,6 +32,9 @@ struct FlowGroup {
 struct FlowTable {
   std::vector<Flow> flows;
   std::vector<LinkId> links;
+  /// Connections that limit their flows: what Route::connection names, each a link beyond the machine's
+  /// (machine.links.size() + index) in `links`. Capacities.
+  std::vector<double> connections_Bps;
   std::vector<FlowGroup> groups;
   std::vector<std::uint32_t> first_group;  ///< of each pattern, and one past the last
 
@@ -39,6 +42,9 @@ struct FlowTable {
     return {links.data() + flow.first_link, flow.link_count};
   }
 };
+
+/// Of a link of the machine, or of a connection.
+double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link);
 
 FlowTable expand_flows(const Plan& plan, const Machine& machine);
 

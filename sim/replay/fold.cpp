@@ -74,6 +74,9 @@ class Refiner {
         const bool device = e < machine.devices.size();
         const Colour place = device ? mix(machine.devices[e].type, bits(machine.devices[e].speed)) : 1;
         colour_.endpoints[e] = mix(r + 1, place);
+        if (device && plan.input)
+          colour_.endpoints[e] =
+              mix(colour_.endpoints[e], bits(plan.input->interval_s[machine.devices[e].host]));
       }
     if (plan.service) {
       for (const Service::Client& client : plan.service->clients)
@@ -90,6 +93,7 @@ class Refiner {
       colour_.groups.push_back(mix(group.pattern, plan.patterns[group.pattern].groups[group.index].size()));
     colour_.links.reserve(machine.links.size());
     for (const Link& link : machine.links) colour_.links.push_back(bits(link.bandwidth_Bps));
+    for (const double connection_Bps : table.connections_Bps) colour_.links.push_back(bits(connection_Bps));
     disturb(machine, disturbances);
   }
 
@@ -253,13 +257,14 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
       return result;
     };
     colours = {own_colours(machine.endpoint_count()), own_colours(table.flows.size()),
-               own_colours(table.groups.size()), own_colours(machine.links.size())};
+               own_colours(table.groups.size()),
+               own_colours(machine.links.size() + table.connections_Bps.size())};
   }
 
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), Folding::none);
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) role_of[e] = r;
-  std::vector<bool> crossed(machine.links.size(), false);
+  std::vector<bool> crossed(colours.links.size(), false);
   for (const LinkId link : table.links) crossed[link] = true;
 
   Folding folding;

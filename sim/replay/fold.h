@@ -38,8 +38,9 @@ struct Folding {
   std::vector<std::uint32_t> group_class;  ///< by FlowTable::groups
   std::vector<std::uint32_t> groups;       ///< representative by class
 
-  std::vector<std::uint32_t> link_class;  ///< by link; none for links no flow crosses
-  std::vector<LinkId> links;              ///< representative by class
+  /// By link of the machine, then by connection of the flow table; none for links no flow crosses
+  std::vector<std::uint32_t> link_class;
+  std::vector<LinkId> links;  ///< representative by class
 };
 
 /// By flow of a plan with a service: the flow that answers it, or that it answers.

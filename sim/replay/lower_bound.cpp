@@ -109,10 +109,11 @@ void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& t
       set.bytes += share * plan.communications[c].bytes;
       set.tail_s = std::min(set.tail_s, window[c].tail_s);
       const LinkId representative = folding.links[link];
-      const double at_least_s = window[c].head_s + set.bytes / machine.links[representative].bandwidth_Bps +
+      const double at_least_s = window[c].head_s + set.bytes / bandwidth_Bps(machine, table, representative) +
                                 (set.tail_s < never ? set.tail_s : 0);
       if (at_least_s <= bound.step_time_s) continue;
       bound.step_time_s = at_least_s;
+      if (representative >= machine.links.size()) continue;
       bound.link = FullLink{representative, set.bytes, window[c].head_s};
     }
 }

@@ -8,6 +8,7 @@
 #include "sim/replay/executor.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/input_queue.h"
 
 namespace convoy {
 namespace {
@@ -37,8 +38,32 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
     result.comm_bytes += bytes;
-    for (const LinkId link : table.route(flow)) result.links[link].bytes += bytes;
+    for (const LinkId link : table.route(flow))
+      if (link < machine.links.size()) result.links[link].bytes += bytes;
   }
+}
+
+/// Steps of a synchronous plan one after the other, each begun when every host has its devices' images ready:
+/// in the long run the step is as long as it takes or as the slowest host needs, whichever is longer.
+void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, ReplayResult& result) {
+  constexpr int settling = 32, measured = 32;
+  std::vector<InputQueue> queues;
+  for (const double interval_s : feed.interval_s) queues.emplace_back(interval_s, feed.prefetch);
+  double now_s = 0, from_s = 0;
+  for (int step = 0; step < settling + measured; ++step) {
+    if (step == settling) from_s = now_s;
+    double begin_s = now_s;
+    for (InputQueue& queue : queues) begin_s = std::max(begin_s, queue.take(now_s));
+    now_s = begin_s + execution.end_s;
+  }
+  const double wait_s = std::max(0.0, (now_s - from_s) / measured - execution.end_s);
+  if (wait_s <= 1e-9 * execution.end_s) return;
+  result.input_wait_s = wait_s;
+  execution.end_s += wait_s;
+  for (Execution::Usage& usage : execution.usage) usage.end_s += wait_s;
+  if (endless) return;
+  for (Timeline& timeline : execution.timelines)
+    for (TaskTimes& times : timeline.tasks) times.start_s += wait_s, times.end_s += wait_s;
 }
 
 }  // namespace
@@ -53,6 +78,13 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
                                 options.network_model, options.disturbances);
 
   ReplayResult result;
+  if (plan.input) {
+    const std::vector<double>& interval_s = plan.input->interval_s;
+    result.input_host = static_cast<std::uint32_t>(std::max_element(interval_s.begin(), interval_s.end()) -
+                                                   interval_s.begin());
+    result.input_wait_s = execution.input_wait_s;
+    if (!plan.service) wait_for_input(*plan.input, plan.endless.has_value(), execution, result);
+  }
   result.step_time_s = execution.end_s;
   result.endpoints.resize(machine.endpoint_count());
   result.links.resize(machine.links.size());
@@ -81,6 +113,23 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   return result;
 }
 
+namespace {
+
+/// Times of a compute task's operations, longer where the device waits for its host: they fill the task.
+std::vector<double> stretched_times_s(const Role& role, const Task& task, const TaskTimes& times,
+                                      const Machine& machine, const CostModel& cost, EndpointId endpoint) {
+  std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
+  double sum_s = 0;
+  for (const double time_s : op_times_s) sum_s += time_s;
+  const double length_s = times.end_s - times.start_s;
+  constexpr double rounding = 1e-9;
+  if (sum_s > 0 && length_s > sum_s * (1 + rounding))
+    for (double& time_s : op_times_s) time_s *= length_s / sum_s;
+  return op_times_s;
+}
+
+}  // namespace
+
 std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
                            const CostModel& cost, EndpointId endpoint) {
   std::vector<Span> spans;
@@ -96,7 +145,7 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
             {task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
       continue;
     }
-    const std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
+    const std::vector<double> op_times_s = stretched_times_s(role, task, times, machine, cost, endpoint);
     double start_s = times.start_s;
     for (std::size_t i = 0; i < op_times_s.size(); ++i) {
       if (op_times_s[i] == 0) continue;
@@ -129,7 +178,8 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
   for (TaskId t = 0; t < role.program.size(); ++t) {
     const Task& task = role.program[t];
     if (task.ops.empty()) continue;
-    const std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
+    const std::vector<double> op_times_s =
+        stretched_times_s(role, task, timeline.tasks[t], machine, cost, endpoint);
     double time_s = timeline.tasks[t].start_s;
     for (std::size_t i = 0; i < task.ops.size(); ++i) {
       change(time_s, task.ops[i].allocates, 1);

@@ -73,6 +73,9 @@ struct ReplayResult {
   static constexpr std::uint32_t no_timeline = 0xffffffff;
   std::size_t simulated_flows = 0;           ///< flow classes
   std::optional<StalenessResult> staleness;  ///< where the plan tells it
+  /// Of the step, in which devices have nothing to do but wait for images; the host that they wait for.
+  double input_wait_s = 0;
+  std::uint32_t input_host = 0;
 };
 
 /// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time;

@@ -54,11 +54,17 @@ Results read_document(std::istream& in) {
   std::string name;
   document.field("schema", name);
   document.field("experiment", results.experiment);
+  document.field("points", results.points.emplace());
+  std::int64_t done = 0;
+  document.field("done", done);
+  document.list("failed", results.failed, failed_fields);
   std::vector<RunResult> left;  // the runs have been handed over, but something else may stand for the list
   document.list("runs", left, run_fields);
   document.list_where(false, "schedules", results.schedules, schedule_fields);
   document.object("manifest", results.manifest, manifest_fields);
   document.finish();
+  if (done != static_cast<std::int64_t>(results.runs.size()))
+    throw JsonError(fmt::format("'done' is {}, and there are {} runs", done, results.runs.size()));
   for (RunResult& run : results.runs) run.network_model = results.manifest.network_model;
   return results;
 }

@@ -8,26 +8,6 @@
 
 namespace convoy {
 
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xc2 ? 0
-                             : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3
-                             : first < 0xf5 ? 4
-                                            : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  if (length < 3) return length;
-  const unsigned char second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool surrogate = first == 0xed && second >= 0xa0;
-  const bool beyond = first == 0xf4 && second >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -51,7 +31,7 @@ std::string percent_text(double share) {
 }
 
 std::string bottleneck_text(const Bottleneck& bottleneck) {
-  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "latency";
+  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "latency" || bottleneck.kind == "input";
   return fmt::format("{} {}", by_kind ? bottleneck.kind : bottleneck.name,
                      percent_text(bottleneck.utilization));
 }

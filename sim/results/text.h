@@ -5,14 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/clean_text.h"
 #include "sim/results/result.h"
 
 namespace convoy {
 
 // Words and numbers for people, the same in the table and in the report.
-
-/// Length of the valid UTF-8 sequence at the start of `text`, 0 where there is none (RFC 3629, section 4).
-std::size_t utf8_length(std::string_view text);
 
 /// Columns on a terminal, not bytes: UTF-8 continuation bytes take none.
 std::size_t width_of(std::string_view text);

@@ -3,13 +3,22 @@
 
 #include <ostream>
 #include <string>
+#include <string_view>
 
+#include "sim/base/clean_text.h"
+#include "sim/base/quantity.h"
 #include "sim/results/columns.h"
 
 namespace convoy {
 namespace {
 
-std::string csv_cell(const std::string& text) {
+/// @param text a spreadsheet would take it for a formula where it begins like one: then with an apostrophe
+/// before it
+std::string csv_cell(std::string text) {
+  text = clean(text);
+  if (!text.empty() && std::string_view("=+-@").find(text[0]) != std::string_view::npos &&
+      !parse_number(text))
+    text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

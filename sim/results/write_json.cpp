@@ -11,6 +11,10 @@ void write_json(const Results& results, std::ostream& out) {
   json.begin_object();
   json.field("schema", results_schema);
   json.field("experiment", results.experiment);
+  const auto done = static_cast<std::int64_t>(results.runs.size());
+  json.field("points", results.points.value_or(done + static_cast<std::int64_t>(results.failed.size())));
+  json.field("done", done);
+  archive.list("failed", results.failed, failed_fields);
   archive.blocks("runs", results.runs, run_fields);
   archive.list_where(!results.schedules.empty(), "schedules", results.schedules, schedule_fields);
   json.key("manifest");

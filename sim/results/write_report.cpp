@@ -28,9 +28,13 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
       << escaped(results.experiment) << " - convoy</title>\n<style>" << report_style()
       << "</style>\n</head>\n<body><main>\n";
-  for (const auto section :
-       {headline, scaling_section, cost_section, runs_table, time_section, memory_section, elastic_section,
-        pipeline_section, partition_section, search_section, layout_section, schedule_section})
+  if (results.runs.empty()) {
+    out << failures_section(context) << manifest_section(context) << "</main></body>\n</html>\n";
+    return;
+  }
+  for (const auto section : {headline, failures_section, scaling_section, cost_section, runs_table,
+                             time_section, explain_section, memory_section, elastic_section, pipeline_section,
+                             partition_section, search_section, layout_section, schedule_section})
     out << section(context);
   out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);
   out << "</main></body>\n</html>\n";

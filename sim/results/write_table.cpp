@@ -37,7 +37,7 @@ std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
     if (std::all_of(runs.begin(), runs.end(), says_devices)) continue;
     const std::size_t dot = path.rfind('.');
     Column column{dot == std::string::npos ? path : path.substr(dot + 1), true, {}};
-    for (const RunResult& run : runs) column.cells.push_back(shortened(to_flow(run.point[i].second)));
+    for (const RunResult& run : runs) column.cells.push_back(shortened(clean(to_flow(run.point[i].second))));
     columns.push_back(std::move(column));
   }
   return columns;
@@ -46,7 +46,7 @@ std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
 template <class Text>
 Column column(const std::vector<RunResult>& runs, const char* title, bool left, Text text) {
   Column result{title, left, {}};
-  for (const RunResult& run : runs) result.cells.push_back(text(run));
+  for (const RunResult& run : runs) result.cells.push_back(clean(text(run)));
   return result;
 }
 
@@ -79,8 +79,13 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
       column(runs, "devices", false, [](const RunResult& r) { return std::to_string(r.devices); }));
   columns.push_back(
       column(runs, "step", false, [](const RunResult& r) { return format_time(r.step_time_s); }));
-  columns.push_back(column(runs, "images/s", false,
-                           [](const RunResult& r) { return number_text(r.throughput_images_per_s); }));
+  columns.push_back(column(runs, "images/s", false, [](const RunResult& r) {
+    const std::string images_per_s = number_text(r.throughput_images_per_s);
+    if (!r.interval || r.throughput_images_per_s <= 0) return images_per_s;
+    const IntervalResult::Range& range = r.interval->throughput_images_per_s;
+    return fmt::format("{} ± {:.0f} %", images_per_s,
+                       50 * (range[1] - range[0]) / r.throughput_images_per_s);
+  }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;
     columns.push_back(
@@ -150,7 +155,7 @@ std::string table(const Results& results) {
     if (std::find(models.begin(), models.end(), run.model) == models.end()) models.push_back(run.model);
   std::string text;
   for (const std::string& model : models) {
-    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", model, place(runs), header);
+    text += fmt::format("{}{}{}\n{}", text.empty() ? "" : "\n", clean(model), clean(place(runs)), header);
     for (std::size_t i = 0; i < runs.size(); ++i)
       if (runs[i].model == model)
         text += line_of(columns, widths, [&](const Column& c) { return c.cells[i]; });

@@ -114,9 +114,16 @@ Bottleneck port_bottleneck(const Machine& machine, const ReplayResult& replayed,
 
 }  // namespace
 
-Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed) {
+Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed, const InputFeed* input) {
   if (std::optional<Bottleneck> memory = over_full(machine, replayed)) return *memory;
   const double step_s = replayed.step_time_s;
+  constexpr double least_wait = 1e-3;  // of a step
+  if (input && replayed.input_wait_s > least_wait * step_s) {
+    const std::uint32_t host = replayed.input_host;
+    return {"input", machine.hosts[host].name, std::min(1.0, input->interval_s[host] / step_s),
+            fmt::format("{}; devices wait for it {} of the step", input->limit[host],
+                        percent(replayed.input_wait_s / step_s))};
+  }
   const std::size_t devices = machine.devices.size();
   const Busiest compute =
       busiest(devices, step_s, [&](std::size_t d) { return replayed.endpoints[d].compute_s; });

@@ -10,6 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
+#include "sim/costs/input_pipeline.h"
 #include "sim/replay/engine.h"
 #include "strategies/strategy.h"
 
@@ -33,11 +34,14 @@ struct ProfileSpec {
 /// `training:` of an experiment.
 struct Training {
   BatchSpec batch;
+  /// As the file says. What it leaves out is decided with the devices (resolve_software).
   TrainingOptions options;
+  bool precision_given = false, layout_given = false;
   SourcePos precision_pos, recompute_pos;
   std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
   std::optional<Anchor> anchor;
   std::optional<ProfileSpec> profile;
+  InputSpec input;
 };
 
 /// One point of an experiment's sweep: the parts still to be read by their folders, and the training.
@@ -70,6 +74,8 @@ class Experiment {
   /// What `convoy plan` reads (sim/planning): nullptr where the file is no plan.
   const YamlNode* plan() const { return tree_.find("plan"); }
   const YamlNode& tree() const { return tree_; }
+  /// The whole experiment with a point's values in place, without `sweep`. @throws InputError for a plan
+  YamlNode resolved(std::size_t index) const;
   /// Reads a point's training and finds its other parts. @throws InputError
   Point point(std::size_t index) const;
   /// Which model shares out links in the replay of every point.
@@ -92,6 +98,8 @@ Point read_point(const YamlNode& tree);
 
 /// "1", "2", ...: what results call a point.
 std::string point_id(std::size_t index);
+/// Its inverse.
+std::size_t point_index(const std::string& id);
 
 /// Exact text of a value: equal for two values if and only if readers cannot tell them apart.
 std::string fingerprint(const YamlNode& node);

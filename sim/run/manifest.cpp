@@ -26,15 +26,14 @@ std::string sha256(std::string_view bytes) {
 }
 
 Manifest make_manifest(const Experiment& experiment, const std::string& file,
-                       const std::vector<std::string>& settings, const std::vector<RunResult>& runs) {
+                       const std::vector<std::string>& settings) {
+  Manifest manifest{
+      std::string(version()), Engine::simgrid_version(), {}, sha256(experiment.content()), settings, {}};
+  if (file.empty()) return manifest;
   std::ifstream in(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  return {std::string(version()),
-          Engine::simgrid_version(),
-          runs.empty() ? std::string{} : runs.front().network_model,
-          sha256(experiment.content()),
-          settings,
-          {{file, sha256(bytes)}}};
+  manifest.inputs = {{file, sha256(bytes)}};
+  return manifest;
 }
 
 }  // namespace convoy

@@ -17,8 +17,9 @@ std::string_view version();
 std::string sha256(std::string_view bytes);
 
 /// Where the results come from: versions, and digests of the experiment's file and of its content with
-/// settings.
+/// settings. The network's model is that of the runs.
+/// @param file "": none
 Manifest make_manifest(const Experiment& experiment, const std::string& file,
-                       const std::vector<std::string>& settings, const std::vector<RunResult>& runs);
+                       const std::vector<std::string>& settings);
 
 }  // namespace convoy

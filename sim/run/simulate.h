@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct PreparedRun {
   /// Where the run has several phases; machine and plan above are those of the last.
   std::shared_ptr<const PhasedRun> phased = nullptr;
   NetworkModel network_model = NetworkModel::convoy;
+  std::string transport = "ideal", input = "synthetic";  ///< their names
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.
@@ -51,6 +53,10 @@ class Preparer {
   PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
   /// @param change what to make of the cluster's machine before anything is decided
   PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
+  /// Reads the parts of a point that no point before it had, so that what is wrong with one of them is said
+  /// before anything is simulated, and so that processes forked afterwards have them. Reads no more than a
+  /// few hundred of each. @throws InputError
+  void read_parts(const Point& point);
   const ClusterSpec& cluster(const YamlNode& node);
   const Experiment& experiment() const { return *experiment_; }
 
@@ -62,6 +68,7 @@ class Preparer {
   std::map<std::string, Model> models_;
   std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
   std::map<std::string, ClusterSpec> clusters_;
+  std::set<std::string> parts_read_;
 };
 
 /// What one run gives.

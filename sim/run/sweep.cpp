@@ -7,20 +7,36 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stdexcept>
 
 #include "models/model.h"
+#include "sim/results/classes.h"
+#include "sim/run/explain.h"
+#include "sim/run/manifest.h"
 #include "sim/run/search/search.h"
+#include "sim/run/store/point_key.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
 
 namespace convoy {
 namespace {
 
-std::string point_text(const Experiment& experiment, std::size_t index) {
-  std::string text;
-  for (const auto& [path, value] : experiment.coordinates(index))
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", path, to_flow(value));
-  return fmt::format("point {} ({})", point_id(index), text);
+using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
+
+/// Simulates a point and what it would be with one thing changed.
+RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
+                    const std::function<RunOutput()>& simulate_point) {
+  Point point = preparer.experiment().point(index);
+  if (is_search(point.strategy)) {  // simulates in processes of its own
+    RunOutput output = simulate_point();
+    point.strategy = output.result.search->ranking.front().candidate;
+    Explanation(preparer, point, jobs).add_to(output.result);
+    return output;
+  }
+  const Explanation explanation(preparer, point, jobs);
+  RunOutput output = simulate_point();
+  explanation.add_to(output.result);
+  return output;
 }
 
 /// Reads a point and plans it; what is returned simulates it.
@@ -34,7 +50,61 @@ std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std
   return [run, trace] { return simulate(*run, trace); };
 }
 
+YamlNode mapping_of(Coordinates coordinates) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::mapping;
+  node.entries = std::move(coordinates);
+  return node;
+}
+
+const char* kind_name(WorkerAnswer::Kind kind) {
+  switch (kind) {
+    case WorkerAnswer::Kind::input_error:
+      return "input";
+    case WorkerAnswer::Kind::out_of_memory:
+      return "memory";
+    case WorkerAnswer::Kind::out_of_time:
+      return "time";
+    default:
+      return "crash";
+  }
+}
+
+/// Indices of the points that the store lacks; of several that are equal the first.
+std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
+  const std::vector<std::string>& keys = store.subject().keys;
+  std::set<std::string_view> seen;
+  std::vector<std::size_t> missing;
+  for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of)
+    if (!store.has(keys[i], options.trace) && seen.insert(keys[i]).second) missing.push_back(i);
+  return missing;
+}
+
 }  // namespace
+
+std::string point_text(std::size_t index, const Coordinates& coordinates) {
+  std::string text;
+  for (const auto& [path, value] : coordinates)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", path, to_flow(value));
+  return fmt::format("point {} ({})", point_id(index), text);
+}
+
+StoreSubject make_subject(Preparer& preparer, const std::string& file,
+                          const std::vector<std::string>& settings,
+                          const std::optional<std::string>& options) {
+  const Experiment& experiment = preparer.experiment();
+  StoreSubject subject{experiment.name(), make_manifest(experiment, file, settings), {}, {}, {}};
+  if (experiment.jobs()) subject.jobs = to_flow(*experiment.jobs());
+  std::optional<PointKeys> keys;
+  if (options) keys.emplace(*options);
+  for (std::size_t i = 0; i < experiment.size(); ++i) {
+    const YamlNode resolved = experiment.resolved(i);
+    preparer.read_parts(read_point(resolved));
+    subject.keys.push_back(keys ? keys->key(resolved) : point_id(i));
+    subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
+  }
+  return subject;
+}
 
 std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs) {
   Preparer preparer(experiment);
@@ -50,8 +120,8 @@ std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t j
   std::string message;
   std::vector<std::string> failures(experiment.size());
   run_in_workers(experiment.size(), jobs, check, [&](std::size_t index, WorkerAnswer answer) {
-    if (answer.kind == WorkerAnswer::Kind::failed)
-      failures[index] = fmt::format("{}: {}", point_text(experiment, index), answer.bytes);
+    if (answer.kind != WorkerAnswer::Kind::done && answer.kind != WorkerAnswer::Kind::input_error)
+      failures[index] = fmt::format("{}: {}", point_text(index, experiment.coordinates(index)), answer.bytes);
     if (answer.kind != WorkerAnswer::Kind::input_error || (first && *first < index)) return;
     first = index;
     message = std::move(answer.bytes);
@@ -67,41 +137,96 @@ std::vector<std::string> model_warnings(const Experiment& experiment) {
                                  [](const auto& axis) { return axis.first.starts_with("model"); });
   std::set<std::string> models, warnings;
   for (std::size_t i = 0; i < (swept ? experiment.size() : 1); ++i) {
-    const YamlNode node = experiment.point(i).model;
-    if (!models.insert(fingerprint(node)).second) continue;
-    for (std::string& warning : read_model(node).warnings) warnings.insert(std::move(warning));
+    try {
+      const YamlNode node = experiment.point(i).model;
+      if (!models.insert(fingerprint(node)).second) continue;
+      for (std::string& warning : read_model(node).warnings) warnings.insert(std::move(warning));
+    } catch (const InputError&) {  // the point's failure says it
+    }
   }
   return {warnings.begin(), warnings.end()};
 }
 
-SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options) {
-  Preparer preparer(experiment);
-  if (experiment.size() == 1) return {{simulation(preparer, 0, options.jobs, options.trace)()}, {}};
-
-  check_sweep(experiment,
-              options.jobs);  // what fails to be planned fails below again, beside the others' results
-  const FirstHalf work = [&](std::size_t index) -> SecondHalf {
-    return [run = simulation(preparer, index, 1, options.trace)] { return encode(run()); };
+bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
+  const std::vector<std::size_t> todo = missing_points(store, options);
+  SweepProgress progress{0, todo.size(), 0};
+  const std::size_t inner_jobs = todo.size() == 1 ? options.jobs : 1;
+  const FirstHalf work = [&](std::size_t item) -> SecondHalf {
+    std::function<RunOutput()> run = simulation(preparer, todo[item], inner_jobs, options.trace);
+    if (options.explain)
+      run = [&preparer, index = todo[item], inner_jobs, simulate_point = std::move(run)] {
+        return explained(preparer, index, inner_jobs, simulate_point);
+      };
+    return [run = std::move(run), &options] {
+      RunOutput output = run();
+      if (!options.full) merge_equal(output.result);
+      return encode(stored_form(output, options.trace));
+    };
   };
-  std::vector<std::optional<RunOutput>> outputs(experiment.size());
-  std::vector<std::string> failures(experiment.size());
-  std::size_t done = 0;
-  options.progress(done, experiment.size());
-  run_in_workers(experiment.size(), options.jobs, work, [&](std::size_t index, WorkerAnswer answer) {
-    if (answer.kind == WorkerAnswer::Kind::done) {
-      outputs[index] = decode_output(answer.bytes);
-      outputs[index]->result.point = experiment.coordinates(index);
-    } else {
-      failures[index] = fmt::format("{}: {}", point_text(experiment, index), answer.bytes);
+  const auto told = [&](std::size_t item) {
+    progress.current = todo[std::min(item + options.jobs, todo.size() - 1)];
+    options.progress(progress);
+  };
+  if (!todo.empty()) told(0);
+  const auto stop = [&] {
+    store.commit_old();
+    if (!todo.empty()) options.progress(progress);
+    return options.stop();
+  };
+  const bool whole =
+      run_in_workers(todo.size(), options.jobs, work,
+                     [&](std::size_t item, WorkerAnswer answer) {
+                       const std::string& key = store.subject().keys[todo[item]];
+                       if (answer.kind == WorkerAnswer::Kind::done)
+                         store.put(key, decode_stored(answer.bytes));
+                       else
+                         store.put(key, PointFailure{kind_name(answer.kind), std::move(answer.bytes)});
+                       ++progress.done;
+                       told(item);
+                     },
+                     {options.point_memory_bytes, options.point_time_s, stop});
+  store.commit();
+  return whole;
+}
+
+Results load_results(Store& store, const Experiment* experiment) {
+  const StoreSubject& subject = store.subject();
+  Results results;
+  results.experiment = subject.experiment;
+  results.manifest = subject.manifest;
+  results.points = static_cast<std::int64_t>(subject.keys.size());
+  for (std::size_t i = 0; i < subject.keys.size(); ++i) {
+    const auto coordinates = [&] {
+      return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
+    };
+    if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
+      RunResult& result = results.runs.emplace_back(run_of_stored(*run));
+      result.id = point_id(i);
+      result.point = coordinates();
+    } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {
+      results.failed.push_back(
+          {point_id(i), coordinates(), std::move(failure->kind), std::move(failure->reason)});
     }
-    options.progress(++done, experiment.size());
-  });
-  SweepOutcome outcome;
-  for (std::optional<RunOutput>& output : outputs)
-    if (output) outcome.runs.push_back(std::move(*output));
-  std::erase(failures, "");
-  outcome.failures = std::move(failures);
-  return outcome;
+  }
+  if (!results.runs.empty()) results.manifest.network_model = results.runs.front().network_model;
+  return results;
+}
+
+std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
+  const std::optional<StoredRun> run = store.run(store.subject().keys.at(index), true);
+  return run ? trace_of_stored(*run) : std::vector<TraceProcess>{};
+}
+
+Results simulate_sweep(const Experiment& experiment, std::size_t jobs) {
+  Store store;
+  Preparer preparer(experiment);
+  store.set_subject(make_subject(preparer, {}, {}, std::nullopt));
+  SweepOptions options;
+  options.jobs = jobs;
+  run_sweep(preparer, options, store);
+  Results results = load_results(store, &experiment);
+  if (!results.failed.empty()) throw std::runtime_error(results.failed.front().reason);
+  return results;
 }
 
 }  // namespace convoy

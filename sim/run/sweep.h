@@ -3,33 +3,72 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
+#include "sim/run/store/store.h"
 
 namespace convoy {
+
+/// Every `of`-th point of a sweep, from number `index` on, counted from 1.
+struct Shard {
+  std::size_t index = 1, of = 1;
+};
+
+struct SweepProgress {
+  std::size_t done = 0, all = 0;  ///< points to be computed, without those that were in the store
+  std::size_t current = 0;        ///< index of the point that was begun last
+};
 
 struct SweepOptions {
   std::size_t jobs = 1;  ///< processes at a time; the outcome does not depend on it
   bool trace = false;
-  std::function<void(std::size_t done, std::size_t all)> progress = [](std::size_t, std::size_t) {};
+  bool explain = false;  ///< with counterfactuals (sim/run/explain.h)
+  bool full = false;  ///< devices and links one by one, not by class
+  Shard shard{};
+  double point_memory_bytes = std::numeric_limits<double>::infinity();
+  double point_time_s = std::numeric_limits<double>::infinity();
+  std::function<void(const SweepProgress&)> progress = [](const SweepProgress&) {};
+  std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
-struct SweepOutcome {
-  std::vector<RunOutput> runs;        ///< in the sweep's order, without those that failed
-  std::vector<std::string> failures;  ///< "point 3 (cluster.nodes: 4): what happened", in the sweep's order
-};
+/// What a store of the preparer's experiment is about. Reads the parts of all points. @throws InputError
+/// @param file, settings: as the user gave them
+/// @param options text of the options that change what a run gives; nothing for a store that is used once
+StoreSubject make_subject(Preparer& preparer, const std::string& file,
+                          const std::vector<std::string>& settings,
+                          const std::optional<std::string>& options);
 
-/// Reads, checks and plans every point, simulates none. Returns what failed though the input is right, as in
-/// SweepOutcome. @throws InputError: the first point's that is wrong.
+/// Reads, checks and plans every point, simulates none. Returns what failed though the input is right: "point
+/// 3 (cluster.nodes: 4): what happened", in the sweep's order. @throws InputError: the first point's that is
+/// wrong.
 std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs);
 
-/// What its models were read without, a line each. @pre check_sweep has passed.
+/// What its models were read without, a line each; of those that can be read.
 std::vector<std::string> model_warnings(const Experiment& experiment);
 
-/// Simulates every point after check_sweep has passed all of them. A single point runs in this process.
-SweepOutcome run_sweep(const Experiment& experiment, const SweepOptions& options);
+/// Simulates the points that the store does not have, each in a process, and puts them into it; what fails is
+/// put there too, with its reason, and is tried again by the next sweep.
+/// @pre store.subject() is this experiment's; SIGPIPE is ignored
+/// @returns false: stopped before the end
+bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store);
+
+/// What a store has of its sweep: runs and failures, in its order.
+/// @param experiment where there is one: spares reading the points from the store
+Results load_results(Store& store, const Experiment* experiment = nullptr);
+
+/// The trace of a finished point. @pre it was simulated with one
+std::vector<TraceProcess> load_trace(Store& store, std::size_t index);
+
+/// Simulates all points in memory, for those who want no store. @throws std::runtime_error naming a point
+/// that fails
+Results simulate_sweep(const Experiment& experiment, std::size_t jobs);
+
+/// "point 3 (cluster.nodes: 4)"
+std::string point_text(std::size_t index, const std::vector<std::pair<std::string, YamlNode>>& coordinates);
 
 }  // namespace convoy

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/wire.h"
 
-#include <sstream>
+#include <array>
 #include <stdexcept>
+#include <utility>
 
-#include "sim/results/field_reader.h"
-#include "sim/results/field_writer.h"
-#include "sim/results/result_fields.h"
+#include "sim/results/field_text.h"
 
 namespace convoy {
 namespace {
@@ -38,10 +37,8 @@ constexpr auto process_fields = [](auto& archive, auto& process) {
   archive.list("memory", process.memory, memory_fields);
 };
 
-constexpr auto output_fields = [](auto& archive, auto& output) {
-  archive.object("run", output.result, run_fields);
-  archive.field("network_model", output.result.network_model);  // of the manifest in results.json
-  archive.list("trace", output.trace, process_fields);
+constexpr auto trace_fields = [](auto& archive, auto& trace) {
+  archive.list("processes", trace, process_fields);
 };
 
 constexpr auto assessment_fields = [](auto& archive, auto& assessment) {
@@ -53,45 +50,67 @@ constexpr auto assessment_fields = [](auto& archive, auto& assessment) {
   archive.nullable("price_usd_per_h", assessment.price_usd_per_h);
   archive.nullable("samples", assessment.samples);
   archive.field("peak_bytes", assessment.peak_bytes);
+  archive.field("process_bytes", assessment.process_bytes);
   archive.field("fits", assessment.fits);
   archive.field("fullest", assessment.fullest);
   archive.field("fullest_size_bytes", assessment.fullest_size_bytes);
 };
 
 template <class T, class Fields>
-std::string to_json(const T& value, Fields fields) {
-  std::ostringstream out;
-  {
-    JsonWriter json(out, JsonWriter::Style::compact);
-    FieldWriter archive(json);
-    json.begin_object();
-    fields(archive, value);
-    json.end_object();
-  }
-  return std::move(out).str();
-}
-
-template <class T, class Fields>
-T from_json(const std::string& bytes, Fields fields) {
+T read_or_throw(const std::string& text, Fields fields) {
   try {
-    std::istringstream in(bytes);
-    const Json document = parse_json(in, "", [](const std::string&, const Json&) {}, {});
-    T value;
-    FieldReader::whole(document, JsonPlace{}, value, fields);
-    return value;
+    return from_text<T>(text, fields);
   } catch (const JsonError& error) {
-    throw std::runtime_error(std::string("a worker's answer cannot be read: ") + error.what());
+    throw std::runtime_error(std::string("a stored run cannot be read: ") + error.what());
   }
 }
 
 }  // namespace
 
-std::string encode(const RunOutput& output) { return to_json(output, output_fields); }
-RunOutput decode_output(const std::string& bytes) { return from_json<RunOutput>(bytes, output_fields); }
+StoredRun stored_form(const RunOutput& output, bool with_trace) {
+  return {to_text(output.result, run_body_fields), output.result.network_model,
+          with_trace ? to_text(output.trace, trace_fields) : std::string{}};
+}
 
-std::string encode(const Assessment& assessment) { return to_json(assessment, assessment_fields); }
+RunResult run_of_stored(const StoredRun& run) {
+  RunResult result = read_or_throw<RunResult>(run.result, run_body_fields);
+  result.network_model = run.network_model;
+  return result;
+}
+
+std::vector<TraceProcess> trace_of_stored(const StoredRun& run) {
+  if (run.trace.empty()) return {};
+  return read_or_throw<std::vector<TraceProcess>>(run.trace, trace_fields);
+}
+
+// JSON has no zero byte in it, and a network's model is a name.
+std::string encode(const StoredRun& run) {
+  std::string bytes;
+  for (const std::string* part : {&run.network_model, &run.trace, &run.result}) bytes += *part + '\0';
+  return bytes;
+}
+
+StoredRun decode_stored(const std::string& bytes) {
+  std::array<std::string, 3> parts;
+  std::size_t at = 0;
+  for (std::string& part : parts) {
+    const std::size_t end = bytes.find('\0', at);
+    if (end == std::string::npos) throw std::runtime_error("a worker's answer is cut short");
+    part = bytes.substr(at, end - at);
+    at = end + 1;
+  }
+  return {std::move(parts[2]), std::move(parts[0]), std::move(parts[1])};
+}
+
+std::string encode(const RunOutput& output) { return encode(stored_form(output, true)); }
+RunOutput decode_output(const std::string& bytes) {
+  const StoredRun run = decode_stored(bytes);
+  return {run_of_stored(run), trace_of_stored(run)};
+}
+
+std::string encode(const Assessment& assessment) { return to_text(assessment, assessment_fields); }
 Assessment decode_assessment(const std::string& bytes) {
-  return from_json<Assessment>(bytes, assessment_fields);
+  return read_or_throw<Assessment>(bytes, assessment_fields);
 }
 
 }  // namespace convoy

@@ -8,9 +8,23 @@
 
 namespace convoy {
 
-/// A run's output as JSON between processes of this program, with results.json's fields (result_fields.h):
-/// exact, but for its point, whose numbers come back as JSON has them.
+/// A run's output as stores keep it and processes pass it on: JSON with results.json's fields
+/// (result_fields.h). Exact. The run's id and point stay behind; who reads it has them.
+struct StoredRun {
+  std::string result;
+  std::string network_model;  ///< in results.json part of the manifest
+  std::string trace;          ///< "": none was asked for
+};
+
+StoredRun stored_form(const RunOutput& output, bool with_trace);
 /// @throws std::runtime_error: it cannot be read
+RunResult run_of_stored(const StoredRun& run);
+std::vector<TraceProcess> trace_of_stored(const StoredRun& run);
+
+// The same as one string of bytes, between processes of this program.
+std::string encode(const StoredRun& run);
+StoredRun decode_stored(const std::string& bytes);
+
 std::string encode(const RunOutput& output);
 RunOutput decode_output(const std::string& bytes);
 

@@ -3,18 +3,24 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
+#include <chrono>
+#include <cmath>
 #include <cstring>
+#include <deque>
 #include <exception>
+#include <new>
 #include <optional>
-#include <stdexcept>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -23,56 +29,22 @@
 namespace convoy {
 namespace {
 
-bool write_all(int fd, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::write(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
+using Clock = std::chrono::steady_clock;
+using Kind = WorkerAnswer::Kind;
 
-/// False at the end of the pipe.
-bool read_all(int fd, char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::read(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-struct Header {
-  std::uint64_t kind, size;
-};
-
-bool send(int fd, WorkerAnswer::Kind kind, const std::string& bytes) {
-  const Header header{static_cast<std::uint64_t>(kind), bytes.size()};
-  return write_all(fd, reinterpret_cast<const char*>(&header), sizeof header) &&
-         write_all(fd, bytes.data(), bytes.size());
-}
-
-std::optional<WorkerAnswer> receive(int fd) {
-  Header header{};
-  if (!read_all(fd, reinterpret_cast<char*>(&header), sizeof header)) return std::nullopt;
-  WorkerAnswer answer{static_cast<WorkerAnswer::Kind>(header.kind), std::string(header.size, '\0')};
-  if (!read_all(fd, answer.bytes.data(), answer.bytes.size())) return std::nullopt;
-  return answer;
-}
+constexpr int tick_ms = 100;  ///< between questions whether to stop
 
 /// Calls `body`, which returns the bytes to answer with, and turns what it throws into an answer.
 template <class Body>
 WorkerAnswer guarded(Body body) {
   try {
-    return {WorkerAnswer::Kind::done, body()};
+    return {Kind::done, body()};
   } catch (const InputError& error) {
-    return {WorkerAnswer::Kind::input_error, error.what()};
+    return {Kind::input_error, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Kind::out_of_memory, "out of memory"};  // short: needs no memory
   } catch (const std::exception& error) {
-    return {WorkerAnswer::Kind::failed, error.what()};
+    return {Kind::failed, error.what()};
   }
 }
 
@@ -92,108 +64,165 @@ int wait_for(pid_t process) {
   return status;
 }
 
-/// Runs `half` in a process of its own, which answers by itself; when it dies before that, this one answers
-/// for it.
-void run_apart(const SecondHalf& half, int out) {
+/// To be called in a process just forked: it ends when `parent` does, leaves Ctrl-C to that, and holds none
+/// of its files but these two.
+void settle_in(pid_t parent, int in, int out) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGTERM, SIG_DFL);
+  const auto [low, high] = std::minmax(in, out);
+  const auto close_between = [](int first, int last) {
+    if (first <= last) ::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0);
+  };
+  close_between(3, low - 1);
+  close_between(low + 1, high - 1);
+  ::close_range(static_cast<unsigned>(high + 1), ~0U, 0);
+}
+
+void limit_memory(double bytes) {
+#ifndef __SANITIZE_ADDRESS__  // its shadow counts
+  if (!std::isfinite(bytes)) return;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_DATA, &limit);
+  limit.rlim_cur = std::min(limit.rlim_max, static_cast<rlim_t>(bytes));
+  ::setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+/// Runs `half` in a process of its own; when it dies before it has answered, says how. Without a process,
+/// here.
+WorkerAnswer run_apart(const SecondHalf& half) {
   std::array<int, 2> pipe{};
-  if (::pipe(pipe.data()) != 0) return (void)send(out, WorkerAnswer::Kind::failed, std::strerror(errno));
-  const pid_t child = ::fork();
+  if (::pipe(pipe.data()) != 0) return guarded(half);
+  const pid_t here = ::getpid(), child = ::fork();
   if (child == 0) {
-    ::close(pipe[0]);
-    const WorkerAnswer answer = guarded(half);
-    ::_exit(send(pipe[1], answer.kind, answer.bytes) ? 0 : 1);
+    settle_in(here, pipe[1], pipe[1]);
+    ::_exit(send_answer(pipe[1], guarded(half)) ? 0 : 1);
   }
   ::close(pipe[1]);
   if (child < 0) {
     ::close(pipe[0]);
-    return (void)send(out, WorkerAnswer::Kind::failed, std::strerror(errno));
+    return guarded(half);
   }
-  const std::optional<WorkerAnswer> answer = receive(pipe[0]);
+  std::optional<WorkerAnswer> answer = receive_answer(pipe[0]);
   ::close(pipe[0]);
   const int status = wait_for(child);
-  if (answer)
-    send(out, answer->kind, answer->bytes);
-  else
-    send(out, WorkerAnswer::Kind::failed, how_it_ended(status));
+  return answer ? std::move(*answer) : WorkerAnswer{Kind::failed, how_it_ended(status)};
 }
 
-[[noreturn]] void serve(int in, int out, const FirstHalf& work) {
-  std::uint64_t item = 0;
-  while (read_all(in, reinterpret_cast<char*>(&item), sizeof item)) {
-    SecondHalf half;
-    const WorkerAnswer first = guarded([&] {
-      half = work(item);
-      return std::string{};
-    });
-    if (first.kind == WorkerAnswer::Kind::done && half)
-      run_apart(half, out);
-    else
-      send(out, first.kind, first.bytes);
-  }
-  ::_exit(0);
+WorkerAnswer answer_to(std::size_t item, const FirstHalf& work, bool apart) {
+  SecondHalf half;
+  WorkerAnswer first = guarded([&] {
+    half = work(item);
+    return std::string{};
+  });
+  if (first.kind != Kind::done || !half) return first;
+  return apart ? run_apart(half) : guarded(half);
 }
 
 /// The processes and their pipes, and which item each of them has.
 class WorkerPool {
  public:
-  WorkerPool(std::size_t workers, const FirstHalf& work) : work_(work), workers_(workers) {
-    for (std::size_t w = 0; w < workers; ++w) start(w);
+  WorkerPool(std::size_t workers, const FirstHalf& work, bool apart, const WorkerOptions& options)
+      : work_(work), apart_(apart), options_(options) {
+    for (std::size_t w = 0; w < workers; ++w) {
+      std::optional<Worker> worker = start();
+      if (!worker) break;
+      workers_.push_back(std::move(*worker));
+    }
   }
   ~WorkerPool() {
-    for (Worker& worker : workers_) stop(worker);
+    for (Worker& worker : workers_) {
+      if (worker.item) end(worker);
+      stop(worker);
+    }
   }
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  std::size_t size() const { return workers_.size(); }
+
   void give(std::size_t w, std::size_t item) {
     workers_[w].item = item;
-    const std::uint64_t number = item;
-    write_all(workers_[w].to, reinterpret_cast<const char*>(&number), sizeof number);
+    workers_[w].since = Clock::now();
+    send_item(workers_[w].to, item);
   }
 
-  /// Waits for a worker that has something to say.
-  std::size_t wait() {
+  /// Waits a moment for a worker that has something to say.
+  std::optional<std::size_t> wait() {
+    if (const std::optional<std::size_t> overdue = late()) return overdue;
     std::vector<pollfd> polled;
     for (const Worker& worker : workers_) polled.push_back({worker.item ? worker.from : -1, POLLIN, 0});
-    while (::poll(polled.data(), polled.size(), -1) < 0)
-      if (errno != EINTR) throw std::runtime_error(fmt::format("poll: {}", std::strerror(errno)));
+    if (::poll(polled.data(), polled.size(), tick_ms) <= 0) return std::nullopt;
     const auto ready =
         std::find_if(polled.begin(), polled.end(), [](const pollfd& p) { return p.revents != 0; });
     return static_cast<std::size_t>(ready - polled.begin());
   }
 
-  std::pair<std::size_t, WorkerAnswer> take(std::size_t w) {
-    const std::size_t item = *workers_[w].item;
-    workers_[w].item.reset();
-    if (std::optional<WorkerAnswer> answer = receive(workers_[w].from)) return {item, std::move(*answer)};
-    const int status = stop(workers_[w]);
-    start(w);
-    return {item, {WorkerAnswer::Kind::failed, how_it_ended(status)}};
+  struct Taken {
+    std::size_t item;
+    WorkerAnswer answer;
+    bool killed = false;  ///< by somebody else
+  };
+
+  Taken take(std::size_t w) {
+    Worker& worker = workers_[w];
+    const std::size_t item = *worker.item;
+    worker.item.reset();
+    if (worker.late) {
+      end(worker);
+      restart(w);
+      return {item, {Kind::out_of_time, fmt::format("took longer than {:g} s", options_.time_s)}};
+    }
+    if (std::optional<WorkerAnswer> answer = receive_answer(worker.from)) {
+      if (answer->kind == Kind::out_of_memory) restart(w);  // what it has kept may be large
+      return {item, std::move(*answer)};
+    }
+    const int status = restart(w);
+    return {item, {Kind::failed, how_it_ended(status)}, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL};
   }
 
  private:
   struct Worker {
     pid_t process = -1;
     int to = -1, from = -1;
-    std::optional<std::size_t> item;
+    std::optional<std::size_t> item{};
+    Clock::time_point since{};
+    bool late = false;
   };
 
-  void start(std::size_t w) {
+  std::optional<std::size_t> late() {
+    for (std::size_t w = 0; w < workers_.size(); ++w) {
+      const std::chrono::duration<double> taken = Clock::now() - workers_[w].since;
+      if (!workers_[w].item || taken.count() <= options_.time_s) continue;
+      workers_[w].late = true;
+      return w;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Worker> start() {
     std::array<int, 2> there{}, back{};
-    if (::pipe(there.data()) != 0 || ::pipe(back.data()) != 0)
-      throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    const pid_t child = ::fork();
-    if (child < 0) throw std::runtime_error(fmt::format("cannot start a process: {}", std::strerror(errno)));
+    if (::pipe(there.data()) != 0) return std::nullopt;
+    if (::pipe(back.data()) != 0) {
+      ::close(there[0]), ::close(there[1]);
+      return std::nullopt;
+    }
+    const pid_t here = ::getpid(), child = ::fork();
     if (child == 0) {
-      for (const Worker& other : workers_)
-        if (other.process > 0) ::close(other.to), ::close(other.from);
-      ::close(there[1]);
-      ::close(back[0]);
-      serve(there[0], back[1], work_);
+      settle_in(here, there[0], back[1]);
+      limit_memory(options_.memory_bytes);
+      serve_items(there[0], back[1], work_, apart_);
+      ::_exit(0);
     }
     ::close(there[0]);
     ::close(back[1]);
-    workers_[w] = {child, there[1], back[0], std::nullopt};
+    if (child < 0) {
+      ::close(there[1]), ::close(back[0]);
+      return std::nullopt;
+    }
+    return Worker{child, there[1], back[0]};
   }
 
   static int stop(Worker& worker) {
@@ -205,24 +234,70 @@ class WorkerPool {
     return status;
   }
 
+  int restart(std::size_t w) {
+    const int status = stop(workers_[w]);
+    std::optional<Worker> fresh = start();
+    while (!fresh) {  // there was one before: the machine will have room again
+      std::this_thread::sleep_for(std::chrono::milliseconds(tick_ms));
+      fresh = start();
+    }
+    workers_[w] = *fresh;
+    return status;
+  }
+
+  /// Never of "all processes", which a number that is not above 0 would be.
+  static void end(const Worker& worker) {
+    if (worker.process > 0) ::kill(worker.process, SIGKILL);
+  }
+
   const FirstHalf& work_;
+  const bool apart_;
+  const WorkerOptions& options_;
   std::vector<Worker> workers_;
 };
 
 }  // namespace
 
-void run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
-                    const std::function<void(std::size_t, WorkerAnswer)>& answered) {
-  const std::size_t workers = std::min(jobs, count);
-  WorkerPool pool(workers, work);
-  std::size_t given = 0;
-  for (std::size_t w = 0; w < workers; ++w) pool.give(w, given++);
-  for (std::size_t got = 0; got < count; ++got) {
-    const std::size_t w = pool.wait();
-    auto [item, answer] = pool.take(w);
-    if (given < count) pool.give(w, given++);
-    answered(item, std::move(answer));
+void serve_items(int in, int out, const FirstHalf& work, bool apart) {
+  while (const std::optional<std::size_t> item = receive_item(in))
+    if (!send_answer(out, answer_to(*item, work, apart))) return;
+}
+
+bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
+                    const std::function<void(std::size_t, WorkerAnswer)>& answered,
+                    const WorkerOptions& options) {
+  if (count == 0) return true;
+  WorkerPool pool(std::min(jobs, count), work, count > 1, options);
+  if (pool.size() == 0) {
+    for (std::size_t item = 0; item < count && !options.stop(); ++item)
+      answered(item, answer_to(item, work, false));
+    return !options.stop();
   }
+  std::deque<std::size_t> again;  // items whose process was killed
+  std::set<std::size_t> tried;
+  std::size_t given = 0;
+  const auto give = [&](std::size_t w) {
+    if (!again.empty()) {
+      pool.give(w, again.front());
+      again.pop_front();
+    } else if (given < count) {
+      pool.give(w, given++);
+    }
+  };
+  for (std::size_t w = 0; w < pool.size(); ++w) give(w);
+  for (std::size_t got = 0; got < count;) {
+    if (options.stop()) return false;
+    const std::optional<std::size_t> w = pool.wait();
+    if (!w) continue;
+    WorkerPool::Taken taken = pool.take(*w);
+    const bool retry = taken.killed && tried.insert(taken.item).second;
+    if (retry) again.push_back(taken.item);
+    give(*w);
+    if (retry) continue;
+    ++got;
+    answered(taken.item, std::move(taken.answer));
+  }
+  return true;
 }
 
 std::string run_here(std::size_t item, const FirstHalf& work) {
@@ -230,6 +305,15 @@ std::string run_here(std::size_t item, const FirstHalf& work) {
   return half ? half() : std::string{};
 }
 
-std::size_t all_cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+std::size_t all_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return static_cast<std::size_t>(CPU_COUNT(&cores));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+double machine_memory_bytes() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+}
 
 }  // namespace convoy

@@ -3,34 +3,47 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <string>
 
-namespace convoy {
+#include "sim/run/channel.h"
 
-/// How an item ended.
-struct WorkerAnswer {
-  enum class Kind { done, input_error, failed };
-  Kind kind = Kind::failed;
-  std::string bytes;  ///< what the work returned, or the error's text
-};
+namespace convoy {
 
 /// The work of one item in two halves: the first runs in a worker that goes on to further items (so it may
 /// keep what they share), the second in a process of its own.
 using SecondHalf = std::function<std::string()>;
 using FirstHalf = std::function<SecondHalf(std::size_t item)>;
 
+struct WorkerOptions {
+  double memory_bytes = std::numeric_limits<double>::infinity();  ///< of data, that a process may have
+  double time_s = std::numeric_limits<double>::infinity();        ///< that an item may take
+  /// Called here several times a second while items are under way; true ends all of them.
+  std::function<bool()> stop = [] { return false; };
+};
+
 /// Does items 0 ... count - 1 in `jobs` forked processes, in any order, and calls `answered` here for each of
-/// them. A process that crashes costs its item only ("failed", with the signal's name). An empty second half
-/// is not run: the answer is then empty bytes.
+/// them. A process that crashes costs its item only ("failed", with the signal's name); an item whose process
+/// was killed is tried a second time. An empty second half is not run: the answer is then empty bytes. Where
+/// the machine refuses some of the processes there are fewer, and where it refuses all, the items are done
+/// here. Workers die with this process.
 /// @pre SIGPIPE is ignored.
-/// @throws std::runtime_error when processes or pipes cannot be had.
-void run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
-                    const std::function<void(std::size_t item, WorkerAnswer answer)>& answered);
+/// @returns false: stopped before all items were done
+bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
+                    const std::function<void(std::size_t item, WorkerAnswer answer)>& answered,
+                    const WorkerOptions& options = {});
 
 /// Runs both halves here. What they throw passes through.
 std::string run_here(std::size_t item, const FirstHalf& work);
 
-/// Processors of this machine, at least 1: how many processes work side by side unless told otherwise.
+/// Serves items from one descriptor and answers on another until the first is closed.
+void serve_items(int in, int out, const FirstHalf& work, bool apart);
+
+/// Processors that this process may use, at least 1: how many processes work side by side unless told
+/// otherwise.
 std::size_t all_cores();
+
+/// Memory of this machine.
+double machine_memory_bytes();
 
 }  // namespace convoy

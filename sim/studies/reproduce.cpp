@@ -19,15 +19,22 @@
 namespace convoy {
 namespace {
 
-/// A measured point of results/published/scaling.yaml.
+/// A measured point of results/published/scaling.yaml or scaling_transports.yaml.
 struct ScalingRow {
   std::string table, experiment, model, source;
+  std::vector<std::string> settings;  ///< of the series, on top of the experiment's
+  bool fitted = false;
   std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
   std::optional<std::int64_t> servers;
   double images_per_s = 0;
 
   std::int64_t devices() const { return nodes * devices_per_node; }
   std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
+  std::string setup() const {
+    return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
+                       variant.empty() ? "" : ", " + variant);
+  }
+  std::string variant;  ///< what tells a series from the others of its table
 };
 
 /// "4x8": 4 nodes of 8 devices.
@@ -40,9 +47,17 @@ std::int64_t part_of_setup(const YamlMap& map, const std::string& setup, bool de
   return static_cast<std::int64_t>(*number);
 }
 
-std::vector<ScalingRow> read_scaling() {
+/// {"cluster.fabric.bandwidth": 10Gbps} as settings.
+void read_settings(YamlMap& map, std::vector<std::string>& settings) {
+  if (!map.find("settings")) return;
+  YamlMap values = map.map("settings");
+  for (const std::string& path : values.keys())
+    settings.push_back(fmt::format("{}={}", path, values.text(path)));
+}
+
+std::vector<ScalingRow> read_scaling(const char* name) {
   std::vector<ScalingRow> rows;
-  const YamlNode file = load_yaml(data_path("results/published") + "/scaling.yaml");
+  const YamlNode file = load_yaml(fmt::format("{}/{}", data_path("results/published"), name));
   YamlMap root(file, "");
   for (YamlMap& table : root.maps("tables")) {
     ScalingRow row;
@@ -50,9 +65,15 @@ std::vector<ScalingRow> read_scaling() {
     row.experiment = table.text("experiment");
     row.source = table.text("source");
     table.text("note");
+    row.fitted = table.choice_or("role", {"test", "fit"}, 0) == 1;
+    std::vector<std::string> of_table;
+    read_settings(table, of_table);
     for (YamlMap& series : table.maps("series")) {
       row.model = series.text("model");
       row.batch = series.integer("batch", 1);
+      row.variant = series.text_or("variant", "");
+      row.settings = of_table;
+      read_settings(series, row.settings);
       YamlMap points = series.map("images_per_s");
       for (const std::string& setup : points.keys()) {
         row.nodes = part_of_setup(points, setup, false);
@@ -72,27 +93,6 @@ std::vector<ScalingRow> read_scaling() {
   return rows;
 }
 
-std::string disputed_key(const std::string& device, const std::string& model, double batch,
-                         const std::string& precision, const std::string& framework) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}", device, model, batch, precision, framework);
-}
-
-/// Why other measurements contradict a row of single_device.csv, by disputed_key.
-std::map<std::string, std::string> read_disputed() {
-  std::map<std::string, std::string> reasons;
-  const YamlNode file = load_yaml(data_path("results/published") + "/single_device_disputed.yaml");
-  YamlMap root(file, "");
-  for (YamlMap& row : root.maps("disputed")) {
-    reasons.emplace(disputed_key(row.text("device"), row.text("model"), row.number("batch", 1),
-                                 row.text("precision"), row.text("framework")),
-                    row.text("why"));
-    row.number("error", -1);
-    row.finish();
-  }
-  root.finish();
-  return reasons;
-}
-
 /// The throughput that convoy predicts for a row from that of one device.
 double predict(const ScalingRow& row, double images_per_s_of_one) {
   std::vector<std::string> settings{
@@ -100,6 +100,7 @@ double predict(const ScalingRow& row, double images_per_s_of_one) {
       fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
       fmt::format("cluster.nodes={}", row.nodes),
       fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
+  settings.insert(settings.end(), row.settings.begin(), row.settings.end());
   if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
   const Experiment experiment =
       Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
@@ -121,6 +122,18 @@ double Reproduction::mean_error() const {
   return mean_of(rows, [](const ReproducedRow& row) { return !row.anchor && !row.fitted; });
 }
 
+double Reproduction::median_error() const {
+  std::vector<double> errors;
+  for (const ReproducedRow& row : rows)
+    if (!row.anchor && !row.fitted) errors.push_back(std::abs(row.error));
+  return summary_of(std::move(errors)).median;
+}
+
+bool Reproduction::passed() const {
+  return mean_error() <= mean_tolerance && (!worst_tolerance || worst_error() <= *worst_tolerance) &&
+         (!median_tolerance || median_error() <= *median_tolerance);
+}
+
 double Reproduction::fitted_error() const {
   return mean_of(rows, [](const ReproducedRow& row) { return row.fitted; });
 }
@@ -132,6 +145,22 @@ double Reproduction::worst_error() const {
   return worst;
 }
 
+ErrorSummary summary_of(std::vector<double> errors) {
+  ErrorSummary summary;
+  summary.rows = errors.size();
+  if (errors.empty()) return summary;
+  const double count = static_cast<double>(errors.size());
+  for (const double error : errors) {
+    summary.bias += error / count;
+    summary.mean += std::abs(error) / count;
+  }
+  for (double& error : errors) error = std::abs(error);
+  std::sort(errors.begin(), errors.end());
+  summary.median = errors[errors.size() / 2];
+  summary.ninety = errors[errors.size() * 9 / 10];
+  return summary;
+}
+
 double KernelReproduction::worst() const {
   double worst = 0;
   for (const KernelAccuracy& row : rows)
@@ -140,21 +169,6 @@ double KernelReproduction::worst() const {
 }
 
 KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
-
-Reproduction reproduce_single_device() {
-  Reproduction result{
-      "single-device", "Training throughput of one device, from the cost model alone", 0.10, 0.20, {}};
-  const std::map<std::string, std::string> disputed = read_disputed();
-  for (const AccuracyRow& row : single_device_accuracy()) {
-    const auto dispute =
-        disputed.find(disputed_key(row.device, row.model, row.batch, row.precision, row.framework));
-    result.rows.push_back({fmt::format("{} {}", row.device, row.precision), row.model,
-                           fmt::format("batch {}, {}", row.batch, row.framework), row.published,
-                           row.predicted, row.error, false, row.source,
-                           dispute == disputed.end() ? std::string{} : dispute->second});
-  }
-  return result;
-}
 
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
                   const std::function<double(std::size_t)>& predict) {
@@ -173,24 +187,42 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
   if (!failure.empty()) throw std::runtime_error(failure);
 }
 
-Reproduction reproduce_scaling(std::size_t jobs) {
-  Reproduction result{"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}};
-  const std::vector<ScalingRow> rows = read_scaling();
+namespace {
+
+/// Rows of a file of results/published, each from the row of one device of its series, or of its table and
+/// model where the series has none.
+Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
+  const std::vector<ScalingRow> rows = read_scaling(file);
   std::map<std::string, double> of_one;
   for (const ScalingRow& row : rows)
     if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
   for (const ScalingRow& row : rows)
     result.rows.push_back({row.table,
                            row.model,
-                           fmt::format("{} x {}, batch {}", row.nodes, row.devices_per_node, row.batch),
+                           row.setup(),
                            row.images_per_s,
                            0,
                            0,
                            row.devices() == 1,
                            row.source,
-                           {}});
+                           {},
+                           row.fitted && row.devices() > 1});
   predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
   return result;
+}
+
+}  // namespace
+
+Reproduction reproduce_scaling(std::size_t jobs) {
+  return predict_scaling(
+      {"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}}, "scaling.yaml",
+      jobs);
+}
+
+Reproduction reproduce_transports(std::size_t jobs) {
+  return predict_scaling(
+      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.085, 0.85, {}},
+      "scaling_transports.yaml", jobs);
 }
 
 }  // namespace convoy

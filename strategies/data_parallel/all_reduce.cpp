@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <string_view>
 
 #include "sim/collectives/table.h"
 #include "sim/lowering/buckets.h"
 #include "sim/lowering/compression.h"
+#include "sim/lowering/plan_ops.h"
 #include "sim/lowering/worker_program.h"
 #include "strategies/data_parallel/all_reduce_options.h"
 #include "strategies/data_parallel/sharded_states.h"
@@ -82,9 +84,12 @@ class AllReduce : public Strategy {
         dealt ? add_forward_backward(role, input.graph, replica.micro_batches, cuts)
               : add_forward_backward(role, input.graph, images, options_.micro_batches, cuts);
     std::vector<TaskId> before_update{compute.last};
+    const bool copies = copies_into_buckets(input);
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       const TaskId ready = options_.overlap ? compute.task_of[b] : compute.last;
       compressor.add_compression(role, ready, b, buckets[b].bytes);
+      if (copies && buckets[b].parameters.size() > 1)
+        add_copy(role.program[ready], b, buckets[b].bytes, "filled");
       Task task;
       task.kind = Task::Kind::collective;
       task.name =
@@ -100,8 +105,23 @@ class AllReduce : public Strategy {
       for (std::size_t b = 0; b < buckets.size(); ++b)
         before_update.push_back(
             compressor.add_decompression(role, b, buckets[b].bytes, before_update[b + 1]));
-    add_update(role, input.graph, std::move(before_update));
+    const TaskId update = add_update(role, input.graph, std::move(before_update));
+    if (copies)
+      for (std::size_t b = buckets.size(); b-- > 0;)
+        if (buckets[b].parameters.size() > 1) add_copy(role.program[update], b, buckets[b].bytes, "emptied");
     return role;
+  }
+
+  /// PyTorch's DistributedDataParallel and Horovod copy gradients into a bucket (divided by the number of
+  /// replicas) and back (DDP: gradient_as_bucket_view=False, its default). Software that an ideal fabric has
+  /// none of.
+  bool copies_into_buckets(const StrategyInput& input) const {
+    return !input.machine.transport.ideal() && input.machine.devices.size() > 1;
+  }
+
+  static void add_copy(Task& task, std::size_t bucket, double bytes, const char* what) {
+    const auto at = what == std::string_view("emptied") ? task.ops.begin() : task.ops.end();
+    task.ops.insert(at, elementwise_op(fmt::format("bucket {} {}", bucket, what), bytes / 4, 2 * bytes));
   }
 
   AllReduceOptions options_;

@@ -19,9 +19,10 @@ class ParameterServer : public Strategy {
   std::string label() const override {
     return fmt::format("{} {} parameter server{}{}{}{}{}", options_.servers,
                        options_.dedicated ? "dedicated" : "colocated", options_.servers == 1 ? "" : "s",
-                       mode_label(), options_.local_aggregation ? ", local aggregation" : "",
-                       label_of(options_.compression), options_.overlap ? "" : ", no overlap");
+                       mode_label(), local_label(), label_of(options_.compression),
+                       options_.overlap ? "" : ", no overlap");
   }
+  bool uses_servers() const override { return true; }
   std::uint32_t dedicated_hosts(std::uint32_t) const override {
     return options_.dedicated ? options_.servers : 0;
   }
@@ -31,6 +32,20 @@ class ParameterServer : public Strategy {
   }
 
  private:
+  const char* local_label() const {
+    switch (options_.local_aggregation) {
+      case LocalAggregation::host:
+        return ", local aggregation";
+      case LocalAggregation::owner:
+        return ", local aggregation on owners";
+      case LocalAggregation::ring:
+        return ", local aggregation by ring";
+      case LocalAggregation::none:
+        break;
+    }
+    return "";
+  }
+
   std::string mode_label() const {
     switch (options_.mode) {
       case ServerMode::async:
@@ -64,13 +79,13 @@ void read_mode(YamlMap& map, ServerOptions& options) {
   options.backup_workers_pos = map.pos("backup_workers");
   if (!options.one_by_one()) return;
   const std::string whose = options.backup_workers > 0 ? "backup_workers" : "mode: " + mode;
-  if (options.local_aggregation)
+  if (options.local_aggregation != LocalAggregation::none)
     map.fail(
         "local_aggregation",
         fmt::format(
             "devices of a node would wait for each other, which {} spares them; leave out one of the two",
             whose));
-  if (options.pull_after_all)
+  if (options.pull != PullMode::as_ready)
     map.fail("pull",
              fmt::format("with {} servers answer each message as it comes; use pull: as_ready", whose));
   if (options.backup_workers > 0 && options.shares != Shares::equal)
@@ -87,8 +102,12 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   options.dedicated = map.choice_or("placement", {"dedicated", "colocated"}, 0) == 0;
   options.sharding = static_cast<Sharding>(map.choice_or("sharding", {"tensor", "even"}, 0));
   options.overlap = map.flag_or("overlap", true);
-  options.local_aggregation = map.flag_or("local_aggregation", false);
-  options.pull_after_all = map.choice_or("pull", {"as_ready", "after_all"}, 0) == 1;
+  constexpr LocalAggregation local[] = {LocalAggregation::none, LocalAggregation::host,
+                                        LocalAggregation::host, LocalAggregation::owner,
+                                        LocalAggregation::ring};
+  options.local_aggregation =
+      local[map.choice_or("local_aggregation", {"false", "true", "host", "owner", "ring"}, 0)];
+  options.pull = static_cast<PullMode>(map.choice_or("pull", pull_mode_names, 0));
   const double bucket_bytes =
       map.quantity_or("bucket", Dimension::bytes,
                       options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
@@ -98,10 +117,14 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   options.bucket_bytes = bucket_bytes;
   options.shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
   options.compression = read_compression(map);
-  if (options.compression.kind == Compression::Kind::top_k && options.local_aggregation)
+  if (options.compression.kind == Compression::Kind::top_k &&
+      options.local_aggregation != LocalAggregation::none)
     map.fail("compression",
              "top_k with local_aggregation: how many of a node's gradients differ in index is not known; "
              "leave out one of the two");
+  if (options.compression.kind != Compression::Kind::none && options.sums_on_devices())
+    map.fail("compression",
+             "goes with sums in the host's memory or on the servers; use local_aggregation: false or host");
   read_mode(map, options);
   return std::make_unique<ParameterServer>(options);
 }

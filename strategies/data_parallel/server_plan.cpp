@@ -9,7 +9,9 @@
 
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/worker_program.h"
+#include "strategies/data_parallel/device_sums.h"
 #include "strategies/data_parallel/service_plan.h"
+#include "strategies/data_parallel/worker_compute.h"
 
 namespace convoy {
 namespace {
@@ -33,25 +35,10 @@ class Builder {
         input_(input),
         machine_(input.machine),
         compressor_(options.compression, input.graph, 1) {
-    const auto nodes =
-        static_cast<std::uint32_t>(std::count_if(machine_.hosts.begin(), machine_.hosts.end(),
-                                                 [](const Host& host) { return host.device_count > 0; }));
-    if (!options.dedicated && options.servers > nodes)
-      throw InputError(
-          options.servers_pos,
-          fmt::format("strategy.servers: {} colocated servers need a node each, and there are {}; at most {} "
-                      "here, or placement: dedicated",
-                      options.servers, nodes, nodes));
-    if (options.backup_workers >= machine_.devices.size())
-      throw InputError(
-          options.backup_workers_pos,
-          fmt::format("strategy.backup_workers: with {} backup workers of {} no worker is left to wait "
-                      "for; at most {} here",
-                      options.backup_workers, machine_.devices.size(), machine_.devices.size() - 1));
-    for (std::uint32_t s = 0; s < options.servers; ++s)
-      servers_.push_back(machine_.host_endpoint(options.dedicated ? nodes + s : s));
+    const std::uint32_t nodes = node_count(machine_);
+    servers_ = server_endpoints(options, machine_);
     messages_ = shard(input.graph, options.sharding, options.servers, options.overlap, options.bucket_bytes);
-    if (options.local_aggregation) {
+    if (options.local_aggregation == LocalAggregation::host) {
       for (std::uint32_t h = 0; h < nodes; ++h) clients_.push_back(machine_.host_endpoint(h));
     } else {
       for (EndpointId d = 0; d < machine_.devices.size(); ++d) clients_.push_back(d);
@@ -61,7 +48,7 @@ class Builder {
   Plan build() {
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       exchanges_.push_back(add_exchange(m, server_patterns(messages_[m].server), "servers"));
-      if (options_.local_aggregation)
+      if (options_.local_aggregation == LocalAggregation::host)
         for (const auto& [device_count, patterns] : local_patterns())
           local_exchanges_[device_count].push_back(add_exchange(m, patterns, "node"));
     }
@@ -84,6 +71,8 @@ class Builder {
 
  private:
   using PatternPair = std::pair<std::uint32_t, std::uint32_t>;  ///< push, pull
+
+  bool sums_on_hosts() const { return options_.local_aggregation == LocalAggregation::host; }
 
   bool is_target(const PushMessage& message, std::uint32_t server) const {
     return message.server == PushMessage::every_server || message.server == server;
@@ -136,9 +125,11 @@ class Builder {
 
   Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
     const double bytes = messages_[m].bytes;
+    const double call_s = whom == "servers" ? machine_.transport.call_s_of(bytes / target_count(m)) : 0;
+    plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first,
+                                    compressor_.sent_bytes(bytes), Fidelity::automatic, call_s});
     plan_.communications.push_back(
-        {fmt::format("push {} to {}", m, whom), patterns.first, compressor_.sent_bytes(bytes)});
-    plan_.communications.push_back({fmt::format("pull {} from {}", m, whom), patterns.second, bytes});
+        {fmt::format("pull {} from {}", m, whom), patterns.second, bytes, Fidelity::automatic, call_s});
     const auto last = static_cast<CommId>(plan_.communications.size() - 1);
     return {last - 1, last, added_bytes(m)};
   }
@@ -155,28 +146,30 @@ class Builder {
     std::map<std::uint32_t, ReplicaClass> by_device_count;
     for (const EndpointId device : replica.devices) {
       const std::uint32_t count =
-          options_.local_aggregation ? machine_.hosts[machine_.devices[device].host].device_count : 0;
+          sums_on_hosts() ? machine_.hosts[machine_.devices[device].host].device_count : 0;
       by_device_count.try_emplace(count, ReplicaClass{replica.device_type, replica.images, {}})
           .first->second.devices.push_back(device);
     }
     for (const auto& [count, part] : by_device_count)
-      add_worker_role(part, options_.local_aggregation ? local_exchanges_[count] : exchanges_);
+      add_worker_role(part, sums_on_hosts() ? local_exchanges_[count] : exchanges_);
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
     Role role = replica_role(input_, replica, false);
-    std::vector<OpId> cuts;
-    std::vector<TaskId> sent;
-    if (options_.overlap)
-      for (const PushMessage& message : messages_) cuts.push_back(message.ready);
-    const ForwardBackward compute =
-        add_forward_backward(role, input_.graph, static_cast<double>(replica.images), 1, cuts);
+    std::vector<TaskId> sent, pulled;
+    const bool at_first_use = options_.pull == PullMode::at_first_use;
+    const auto pull = [&](std::size_t m) {
+      return add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges[m].pull, {});
+    };
+    if (at_first_use)
+      for (std::size_t m = 0; m < messages_.size(); ++m) pulled.push_back(pull(m));
+    const std::vector<TaskId> ready = add_worker_compute(
+        role, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
     for (std::size_t m = 0; m < messages_.size(); ++m) {
-      const TaskId ready = options_.overlap ? compute.task_of[m] : compute.last;
-      compressor_.add_compression(role, ready, m, messages_[m].bytes);
+      compressor_.add_compression(role, ready[m], m, messages_[m].bytes);
       sent.push_back(
-          add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push, {ready}));
-      add_message(role, Task::Kind::receive, fmt::format("pull {}", m), exchanges[m].pull, {});
+          add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push, {ready[m]}));
+      if (!at_first_use) pull(m);
     }
     for (std::size_t m = 0; m < messages_.size(); ++m)
       compressor_.add_release(role, m, messages_[m].bytes, sent[m]);
@@ -196,7 +189,7 @@ class Builder {
     std::map<HostDuty, std::vector<EndpointId>> duties;
     for (std::uint32_t h = 0; h < machine_.hosts.size(); ++h) {
       const Host& host = machine_.hosts[h];
-      HostDuty duty{std::nullopt, options_.local_aggregation ? host.device_count : 0, host.type};
+      HostDuty duty{std::nullopt, sums_on_hosts() ? host.device_count : 0, host.type};
       const auto server = std::find(servers_.begin(), servers_.end(), machine_.host_endpoint(h));
       if (server != servers_.end())
         duty.server = options_.sharding == Sharding::even
@@ -214,13 +207,16 @@ class Builder {
     role.streams = {"cpu"};
     std::vector<std::vector<TaskId>> updated;  // by message: what must be done before it goes back
     for (std::size_t m = 0; m < messages_.size(); ++m) updated.push_back(add_sums(role, duty, m));
-    if (options_.pull_after_all) {
+    if (options_.pull == PullMode::after_all) {
       std::vector<TaskId> all;
       for (const std::vector<TaskId>& tasks : updated) all.insert(all.end(), tasks.begin(), tasks.end());
       for (std::vector<TaskId>& tasks : updated)
         if (!tasks.empty()) tasks = all;
     }
-    for (std::size_t m = 0; m < messages_.size(); ++m) add_pulls(role, duty, m, updated[m]);
+    // What the first use pulls has been updated in the step before.
+    const std::vector<TaskId> at_once;
+    for (std::size_t m = 0; m < messages_.size(); ++m)
+      add_pulls(role, duty, m, options_.pull == PullMode::at_first_use ? at_once : updated[m]);
     return role;
   }
 
@@ -284,6 +280,7 @@ class Builder {
 }  // namespace
 
 Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& input) {
+  if (options.sums_on_devices()) return plan_device_sums(options, input);
   return Builder(options, input).build();
 }
 

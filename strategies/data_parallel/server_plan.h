@@ -17,14 +17,25 @@ namespace convoy {
 enum class ServerMode : std::uint8_t { sync, async, ssp };
 inline const std::vector<std::string> server_mode_names{"sync", "async", "ssp"};
 
+/// Where a node's gradients are added up before they go to the servers: nowhere; in its host's memory; on the
+/// device that owns the tensor; or round a ring of its devices, each of which then has a part of every
+/// tensor.
+enum class LocalAggregation : std::uint8_t { none, host, owner, ring };
+
+/// When parameters go back: as each is updated; when a server has updated all it holds; or when the next
+/// step's forward pass first uses them (TensorFlow), so that a step begins with pulls and ends with the
+/// update.
+enum class PullMode : std::uint8_t { as_ready, after_all, at_first_use };
+inline const std::vector<std::string> pull_mode_names{"as_ready", "after_all", "at_first_use"};
+
 struct ServerOptions {
   std::uint32_t servers = 1;
   bool dedicated = true;
   Sharding sharding = Sharding::tensor;
   bool overlap = true;
-  bool local_aggregation = false;
-  bool pull_after_all = false;  ///< a server sends nothing back before it has updated all it holds
-  double bucket_bytes = 0;      ///< of sharding `even`
+  LocalAggregation local_aggregation = LocalAggregation::none;
+  PullMode pull = PullMode::as_ready;
+  double bucket_bytes = 0;  ///< of sharding `even`
   Shares shares = Shares::equal;
   ServerMode mode = ServerMode::sync;
   std::uint32_t staleness = 0;                ///< mode ssp
@@ -32,6 +43,9 @@ struct ServerOptions {
   Compression compression;                    ///< of what workers push; they get whole parameters back
   SourcePos servers_pos, backup_workers_pos;  ///< of the numbers, for errors
 
+  bool sums_on_devices() const {
+    return local_aggregation == LocalAggregation::owner || local_aggregation == LocalAggregation::ring;
+  }
   /// Whether workers go on one by one. ssp with staleness 0 is sync.
   bool one_by_one() const {
     return mode == ServerMode::async || (mode == ServerMode::ssp && staleness > 0) || backup_workers > 0;

@@ -19,6 +19,13 @@ std::vector<std::uint32_t> place_tensors(const TrainingGraph& graph, std::uint32
   return server_of;
 }
 
+OpId first_use(const TrainingGraph& graph, const Bucket& bucket) {
+  OpId first = graph.parameters[bucket.parameters[0]].first_use;
+  for (const auto parameter : bucket.parameters)
+    first = std::min(first, graph.parameters[parameter].first_use);
+  return first;
+}
+
 }  // namespace
 
 std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
@@ -26,7 +33,7 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, st
   std::vector<PushMessage> messages;
   if (sharding == Sharding::even) {
     for (const Bucket& bucket : fill_buckets(graph, bucket_bytes))
-      messages.push_back({bucket.bytes, bucket.ready});
+      messages.push_back({bucket.bytes, bucket.ready, first_use(graph, bucket)});
     return messages;
   }
   const std::vector<std::uint32_t> server_of = place_tensors(graph, servers);
@@ -34,10 +41,13 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, st
   for (const Bucket& tensor : bucket_per_tensor(graph)) {
     const std::uint32_t server = server_of[tensor.parameters[0]];
     if (one_by_one) {
-      messages.push_back({tensor.bytes, tensor.ready, server});
+      messages.push_back({tensor.bytes, tensor.ready, first_use(graph, tensor), server});
       continue;
     }
+    const bool fresh = by_server[server].bytes == 0;
+    const OpId used = first_use(graph, tensor);
     by_server[server].server = server;
+    by_server[server].first_use = fresh ? used : std::min(by_server[server].first_use, used);
     by_server[server].bytes += tensor.bytes;
     by_server[server].ready = std::max(by_server[server].ready, tensor.ready);
   }

@@ -16,6 +16,7 @@ struct PushMessage {
   static constexpr std::uint32_t every_server = std::numeric_limits<std::uint32_t>::max();
   double bytes = 0;                     ///< from one client, to all its targets together
   OpId ready = 0;                       ///< the operation that completes the last gradient in it
+  OpId first_use = 0;                   ///< the forward operation that reads one of its parameters first
   std::uint32_t server = every_server;  ///< index of the only target; every_server: an equal part to each
 };
 

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 #include "sim/base/input_error.h"
@@ -386,10 +385,20 @@ DagFile read_dag(const std::string& file) {
   if (std::filesystem::is_directory(file)) throw InputError({file, 0, 0}, "is a folder, not a graph");
   std::ifstream in(file, std::ios::binary);
   if (!in) throw InputError({file, 0, 0}, "cannot be read");
-  std::ostringstream text;
-  text << in.rdbuf();
+  constexpr std::size_t largest_file = std::size_t{1} << 30;
+  std::string text;
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || in.gcount() > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    // Devices such as /dev/zero never end.
+    if (std::find(buffer.begin(), buffer.begin() + in.gcount(), '\0') != buffer.begin() + in.gcount())
+      throw InputError({file, 0, 0}, "is not JSON: it has a zero byte");
+    if (text.size() > largest_file)
+      throw InputError({file, 0, 0},
+                       fmt::format("is larger than {} MiB, more than any graph needs", largest_file >> 20));
+  }
   if (in.bad()) throw InputError({file, 0, 0}, "cannot be read");
-  return parse_dag(text.str(), file);
+  return parse_dag(text, file);
 }
 
 }  // namespace convoy

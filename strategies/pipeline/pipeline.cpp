@@ -156,12 +156,28 @@ class Pipeline : public Strategy {
     const std::int64_t global =
         input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
     const std::int64_t parts = pipelines * options_.micro_batches;
-    if (global % parts != 0)
-      throw InputError(input.batch.pos,
-                       fmt::format("training: a global batch of {} does not divide into {}{} micro-batches",
-                                   global, pipelines > 1 ? fmt::format("{} pipelines of ", pipelines) : "",
-                                   options_.micro_batches));
+    if (global % parts != 0) {
+      const std::int64_t below = global / parts * parts;
+      throw InputError(
+          input.batch.pos,
+          fmt::format("training: a global batch of {} does not divide into {}{} micro-batches; {}{} does",
+                      global, pipelines > 1 ? fmt::format("{} pipelines of ", pipelines) : "",
+                      options_.micro_batches, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
+    }
     return static_cast<double>(global / parts);
+  }
+
+  /// A plan has a task forward and one backward of each stage's each micro-batch; what that takes is told
+  /// before it is built.
+  void check_size(std::int64_t stages) const {
+    constexpr std::int64_t most_tasks = 4'000'000;
+    const std::int64_t tasks = 2 * stages * options_.micro_batches;
+    if (tasks > most_tasks)
+      throw InputError(
+          options_.stages_pos,
+          fmt::format("strategy: {} stages with {} micro-batches make {} tasks of a step; at most {} are "
+                      "planned: use at most {} micro_batches",
+                      stages, options_.micro_batches, tasks, most_tasks, most_tasks / (2 * stages)));
   }
 
   /// slots[q][r]: with stages next to each other pipelines are blocks of devices, otherwise the replicas of a
@@ -179,6 +195,7 @@ class Pipeline : public Strategy {
 
   Candidate choose(const StrategyInput& input, const Units& units) const {
     const Counts counts = count(input, units);
+    check_size(counts.stages);
     PipelineShape shape{{},
                         static_cast<std::uint32_t>(counts.stages),
                         options_.micro_batches,

@@ -61,6 +61,31 @@ void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
     time_before_s_.push_back(before(slot, passes));
     update_before_s_.push_back(before(slot, updates));
   }
+  add_kinds();
+}
+
+void PipelineCosts::add_kinds() {
+  const std::size_t slots = shape_.slots.size();
+  least_before_s_.assign(count_ + 1, 0.0);
+  for (std::size_t u = 0; u < count_; ++u) {
+    double least_s = std::numeric_limits<double>::infinity();
+    for (const std::vector<double>& sums : time_before_s_) least_s = std::min(least_s, sums[u + 1] - sums[u]);
+    least_before_s_[u + 1] = least_before_s_[u] + least_s;
+  }
+  std::vector<std::uint32_t> first_like(slots);
+  for (std::uint32_t q = 0; q < slots; ++q)
+    for (first_like[q] = 0; first_like[q] < q; ++first_like[q])
+      if (time_before_s_[first_like[q]] == time_before_s_[q] &&
+          update_before_s_[first_like[q]] == update_before_s_[q])
+        break;
+  kinds_.resize(slots * (slots + 1));
+  for (std::size_t first = 0; first < slots; ++first)
+    for (std::size_t count = 1; first + count <= slots; ++count) {
+      std::vector<std::uint32_t>& kinds = kinds_[first * (slots + 1) + count];
+      kinds = kinds_[first * (slots + 1) + count - 1];
+      const std::uint32_t kind = first_like[first + count - 1];
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
 }
 
 void PipelineCosts::add_bytes(const Units& units) {
@@ -128,6 +153,7 @@ void PipelineCosts::add_memory(const StrategyInput& input, const Units& units) {
 }
 
 void PipelineCosts::add_cables(const Machine& machine) {
+  const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
   const auto cable = [&](EndpointId from, EndpointId to) {
     Route route;
     machine.router->route(from, to, route);
@@ -136,12 +162,16 @@ void PipelineCosts::add_cables(const Machine& machine) {
       result.bandwidth_Bps = std::min(result.bandwidth_Bps, machine.links[link].bandwidth_Bps);
     return result;
   };
-  const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
   const auto slower = [](const Cable& a, const Cable& b) {
     return Cable{std::min(a.bandwidth_Bps, b.bandwidth_Bps), std::max(a.latency_s, b.latency_s)};
   };
-  for (std::size_t q = 0; q < slots.size(); ++q)
-    cables_.push_back(q == 0 ? Cable{} : cable(slots[q - 1].front(), slots[q].front()));
+  for (std::size_t q = 0; q < slots.size(); ++q) {
+    Cable& to_slot = cables_.emplace_back(q == 0 ? Cable{} : cable(slots[q - 1].front(), slots[q].front()));
+    if (q > 0)
+      for (const auto& [link, pipelines] : crossings(machine, slots[q - 1], slots[q]))
+        to_slot.bandwidth_Bps =
+            std::min(to_slot.bandwidth_Bps, machine.links[link].bandwidth_Bps / pipelines);
+  }
   for (std::size_t first = 0; first < slots.size(); ++first) {
     const Cable none{std::numeric_limits<double>::infinity(), 0};
     Cable along = slots[first].size() < 2 ? none : cable(slots[first][0], slots[first][1]);
@@ -151,12 +181,45 @@ void PipelineCosts::add_cables(const Machine& machine) {
       rings_.back().push_back(slower(along, cable(slots[last].back(), slots[first].front())));
     }
   }
+  add_shared_links(machine);
+}
+
+/// How often pairs of equal positions in two slots cross each link on their way.
+std::map<LinkId, double> PipelineCosts::crossings(const Machine& machine, const std::vector<EndpointId>& from,
+                                                  const std::vector<EndpointId>& to) {
+  std::map<LinkId, double> result;
+  Route route;
+  for (std::size_t r = 0; r < from.size(); ++r) {
+    machine.router->route(from[r], to[r], route);
+    for (const LinkId link : route.links) ++result[link];
+  }
+  return result;
+}
+
+void PipelineCosts::add_shared_links(const Machine& machine) {
+  const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
+  const auto narrowest_common = [&](const std::map<LinkId, double>& a, const std::map<LinkId, double>& b) {
+    double result = std::numeric_limits<double>::infinity();
+    for (const auto& [link, pipelines] : a)
+      if (const auto other = b.find(link); other != b.end())
+        result = std::min(result, machine.links[link].bandwidth_Bps / std::max(pipelines, other->second));
+    return result;
+  };
+  constexpr double none = std::numeric_limits<double>::infinity();
+  for (std::size_t first = 0; first < slots.size(); ++first) {
+    shared_.push_back({{none, none}});
+    for (std::size_t next = first + 1; next < slots.size() && first > 0; ++next)
+      shared_.back().push_back({narrowest_common(crossings(machine, slots[first - 1], slots[first]),
+                                                 crossings(machine, slots[next], slots[next - 1])),
+                                narrowest_common(crossings(machine, slots[next - 1], slots[next]),
+                                                 crossings(machine, slots[first], slots[first - 1]))});
+  }
 }
 
 double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                                 std::uint32_t slots) const {
   double slowest_s = 0;
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+  for (const std::uint32_t q : kinds(slots_before, slots))
     slowest_s = std::max(slowest_s, time_before_s_[q][end] - time_before_s_[q][begin]);
   return slowest_s;
 }
@@ -173,7 +236,7 @@ double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32
       n < 2 ? 0 : 2 * (n - 1) * cable.latency_s + 2 * (n - 1) / n * bytes / cable.bandwidth_Bps;
   if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);
   double update_s = 0;
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+  for (const std::uint32_t q : kinds(slots_before, slots))
     update_s = std::max(update_s, update_before_s_[q][end] - update_before_s_[q][begin]);
   return (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape_, slots));
 }
@@ -194,6 +257,21 @@ double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::
 
 PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t end,
                                               std::uint32_t slots_before, std::uint32_t slots) const {
+  StageCost cost = times(begin, end, slots_before, slots);
+  cost.fits = stage_fits(begin, end, slots_before, slots);
+  return cost;
+}
+
+bool PipelineCosts::stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                               std::uint32_t slots) const {
+  double capacity = std::numeric_limits<double>::infinity();
+  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+    capacity = std::min(capacity, capacity_bytes_[q]);
+  return memory_bytes(begin, end, slots_before, slots) <= capacity;
+}
+
+PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t end,
+                                              std::uint32_t slots_before, std::uint32_t slots) const {
   StageCost cost{};
   cost.compute_s = compute_s(begin, end, slots_before, slots);
   const double share = 1.0 / slots;
@@ -212,11 +290,14 @@ PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t
     cost.interval_s =
         std::max({cost.interval_s, share * out_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps,
                   share * out_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps});
+    if (begin > 0) {
+      const SharedLinks& shared = shared_[slots_before][slots];
+      const double in = in_bytes_.at(begin, end) + out_gradient_bytes_.at(begin, end),
+                   out = out_bytes_.at(begin, end) + in_gradient_bytes_.at(begin, end);
+      cost.interval_s = std::max({cost.interval_s, share * in * shape_.images / shared.in_Bps,
+                                  share * out * shape_.images / shared.out_Bps});
+    }
   }
-  double capacity = std::numeric_limits<double>::infinity();
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
-    capacity = std::min(capacity, capacity_bytes_[q]);
-  cost.fits = memory_bytes(begin, end, slots_before, slots) <= capacity;
   return cost;
 }
 

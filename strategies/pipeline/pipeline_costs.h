@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "strategies/pipeline/pipeline_shape.h"
@@ -22,7 +23,8 @@ class PipelineCosts {
     /// Summing gradients over its replicas, a micro-batch's share of it; without flush the update as well.
     double sync_s;
     /// Time between two micro-batches that it could keep up with: the largest of computing and summing,
-    /// getting and sending activations, and the same for gradients.
+    /// getting and sending activations, the same for gradients, and all that it gets, or sends, over a link
+    /// that both need.
     double interval_s;
     bool fits;  ///< resident memory, held activations and the largest operands in the device's memory
     double sum_s() const { return compute_s + messages_s + sync_s; }
@@ -30,6 +32,16 @@ class PipelineCosts {
   /// @param slots_before of the stages before it
   StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
+  /// The same without `fits`, which few of the stages looked at are asked for.
+  StageCost times(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                  std::uint32_t slots) const;
+  bool stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                  std::uint32_t slots) const;
+  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less in
+  /// sum, whichever slots they have.
+  double least_compute_s(std::uint32_t begin, std::uint32_t end) const {
+    return least_before_s_[end] - least_before_s_[begin];
+  }
 
   /// Step of a cut pipeline: every stage once, and for each further micro-batch the slowest interval,
   ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M sum.
@@ -51,13 +63,23 @@ class PipelineCosts {
   double sum_weight() const;
 
  private:
+  /// The way between neighbouring slots, of which each pipeline has its share.
   struct Cable {
     double bandwidth_Bps = 0, latency_s = 0;
   };
+  /// Links that what a stage gets (or sends) from before and from behind both cross; infinite: there are
+  /// none.
+  struct SharedLinks {
+    double in_Bps, out_Bps;
+  };
   void add_times(const StrategyInput& input, const Units& units);
+  void add_kinds();
   void add_bytes(const Units& units);
   void add_memory(const StrategyInput& input, const Units& units);
   void add_cables(const Machine& machine);
+  void add_shared_links(const Machine& machine);
+  static std::map<LinkId, double> crossings(const Machine& machine, const std::vector<EndpointId>& from,
+                                            const std::vector<EndpointId>& to);
   double compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                    std::uint32_t slots) const;
   double memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
@@ -73,11 +95,18 @@ class PipelineCosts {
     double at(std::size_t begin, std::size_t end) const { return values[begin * width + end]; }
   };
 
+  /// Slots [first, first + count) of different times, one of each kind.
+  const std::vector<std::uint32_t>& kinds(std::uint32_t first, std::uint32_t count) const {
+    return kinds_[first * (shape_.slots.size() + 1) + count];
+  }
+
   PipelineShape shape_;
   std::size_t count_;
   TrainingOptions options_;
   std::vector<std::vector<double>> time_before_s_;    ///< by slot: of all units before a unit
   std::vector<std::vector<double>> update_before_s_;  ///< the same of their updates
+  std::vector<double> least_before_s_;  ///< of all units before a unit, each on its fastest slot
+  std::vector<std::vector<std::uint32_t>> kinds_;
   std::vector<double> parameters_before_;
   Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
   Table out_bytes_, out_gradient_bytes_;   ///< what later units read of [begin, end); gradients of it
@@ -86,6 +115,7 @@ class PipelineCosts {
   std::vector<double> capacity_bytes_;     ///< by slot, without what is reserved
   std::vector<Cable> cables_;              ///< from slot q - 1 to q, by q
   std::vector<std::vector<Cable>> rings_;  ///< by first and number of slots: the slowest of their ring
+  std::vector<std::vector<SharedLinks>> shared_;  ///< by first and number of slots of a stage in the middle
 };
 
 }  // namespace convoy

@@ -36,14 +36,14 @@ std::vector<Pass> order_passes(const std::vector<std::int64_t>& micro_batches, s
 
 /// How much of an endless run is simulated, in micro-batches. A pipeline of S slots is full after S of them;
 /// stages that take turns, and stages that wait for what they may have under way, repeat themselves after as
-/// many as they are or hold.
+/// many as they are or hold; messages that pile up on links need more.
 struct Stretch {
   std::int64_t steady;  ///< whole steps of which the first stage has something to do to their end
   std::int64_t all;     ///< and as many as may be under way then
 
   Stretch(const PipelineShape& shape, const std::vector<StageChoice>& choices) {
-    constexpr std::int64_t least = 32, longest_turns = 64;
-    const std::int64_t least_steps = std::clamp<std::int64_t>(256 / shape.micro_batches, 8, 16);
+    constexpr std::int64_t least = 96, longest_turns = 64;
+    const std::int64_t least_steps = std::clamp<std::int64_t>(256 / shape.micro_batches, 12, 48);
     const auto slots = static_cast<std::int64_t>(shape.slots.size());
     std::int64_t turns = 1;
     for (const StageChoice& choice : choices)

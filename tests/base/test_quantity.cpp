@@ -70,7 +70,7 @@ TEST_CASE("quantity: what is refused, and why") {
   CHECK(refusal("infW", Dimension::power) == "'infW' is not a power such as 300W");
   CHECK(refusal("fast", Dimension::flop_rate) == "'fast' is not a rate such as 15.7TFLOPS");
   CHECK(refusal("1e308TB", Dimension::bytes) ==
-        "'1e308TB' is out of range; write a size such as 25MiB or 100MB");
+        "'1e308TB' is out of range: 0, or from 0.001 to 1e+18 B, is allowed");
   CHECK(refusal("1EUR/h", Dimension::price) ==
         "unit 'EUR/h' does not fit here; write a price such as 1.00USD/h");
   CHECK(refusal("", Dimension::fraction) == "'' is not a fraction such as 0.9 or 90%");
@@ -100,4 +100,29 @@ TEST_CASE("format: three digits and a prefix") {
   CHECK(format_time(0.9999) == "1000 ms");
   CHECK(format_time(12.34) == "12.3 s");
   CHECK(format_bandwidth(1.25e9) == "1.25 GB/s");
+}
+
+TEST_CASE("quantity: bounds of every dimension, at both edges") {
+  struct Case {
+    Dimension dimension;
+    const char *lowest, *below, *highest, *above;
+  };
+  for (const Case& c :
+       {Case{Dimension::bytes, "0.001B", "0.0009B", "1000PB", "1001PB"},
+        Case{Dimension::bandwidth, "0.001B/s", "1e-300Gbps", "1000PB/s", "1e300Gbps"},
+        Case{Dimension::time, "1e-6ns", "1e-7ns", "1e12s", "1.1e12s"},
+        Case{Dimension::flop_rate, "1FLOPS", "0.9FLOPS", "1e9PFLOPS", "1.1e9PFLOPS"},
+        Case{Dimension::power, "0.001mW", "0.0009mW", "1TW", "1.1TW"},
+        Case{Dimension::price, "1e-9USD/h", "1e-10USD/h", "1e12USD/h", "1.1e12USD/h"},
+        Case{Dimension::frequency, "0.001Hz", "0.0009Hz", "1e6GHz", "1.1e6GHz"},
+        Case{Dimension::fraction, "1e-12", "1e-13", "1e12", "1.1e12"}}) {
+    CAPTURE(c.lowest);
+    std::string why;
+    CHECK(parse_quantity(c.lowest, c.dimension, why).has_value());
+    CHECK(parse_quantity(c.highest, c.dimension, why).has_value());
+    for (const char* wrong : {c.below, c.above}) {
+      CHECK_FALSE(parse_quantity(wrong, c.dimension, why).has_value());
+      CHECK(why.find("is out of range: 0, or from ") != std::string::npos);
+    }
+  }
 }

@@ -131,6 +131,18 @@ TEST_CASE("set_path: replaces, makes mappings, indexes lists") {
   CHECK(root.find("a")->find("b")->pos.file == "--set");
 }
 
+TEST_CASE("set_path: a quoted key may have dots") {
+  YamlNode root = read("servers: {aws-p3.16xlarge: {price: 1}}\n");
+  set_path(root, "servers.\"aws-p3.16xlarge\".price", scalar("5"));
+  set_path(root, "servers.'a.b'", scalar("6"));
+  set_path(root, "\"c.d\".e", scalar("7"));
+  CHECK(to_flow(root) == "{servers: {aws-p3.16xlarge: {price: 5}, a.b: 6}, c.d: {e: 7}}");
+  for (const std::string path : {"a.\"b", "\"a\"b", "a.\"\"", "\"a\"."}) {
+    CAPTURE(path);
+    CHECK_THROWS_WITH(set_path(root, path, scalar("5")), doctest::Contains("is not a dotted path"));
+  }
+}
+
 TEST_CASE("set_path: paths that lead nowhere") {
   const auto reason = [](const std::string& path) -> std::string {
     YamlNode root = read("a: {b: 1}\nl: [1, 2]\n");

@@ -16,18 +16,22 @@ TEST_CASE("report: the page of a run, made again from its files, has the same by
   const std::vector<std::vector<std::string>> runs{{"run", "e.yaml", "--out", "o"},
                                                    {"run", "e.yaml", "--out", "o", "--trace"},
                                                    {"run", "one.yaml", "--out", "o", "--trace"}};
-  for (const std::vector<std::string>& arguments : runs) {
-    REQUIRE(place.convoy(arguments).exit_code == 0);
-    const std::string page = place.read("o/report.html");
-    CHECK(page.starts_with("<!DOCTYPE html>"));
-    CHECK((page.find("<h2>Timeline</h2>") != std::string::npos) == (arguments.back() == "--trace"));
-    place.file("o/report.html", "");
-    const Finished again = place.convoy({"report", "o"});
-    CHECK(again.exit_code == 0);
-    CHECK(again.err.empty());
-    CHECK(again.out == "report of small: o/report.html\n");
-    CHECK(place.read("o/report.html") == page);
-  }
+  for (const bool from_store : {true, false})
+    for (const std::vector<std::string>& arguments : runs) {
+      REQUIRE(place.convoy(arguments).exit_code == 0);
+      const std::string page = place.read("o/report.html");
+      CHECK(page.starts_with("<!DOCTYPE html>"));
+      CHECK((page.find("<h2>Timeline</h2>") != std::string::npos) == (arguments.back() == "--trace"));
+      place.file("o/report.html", "");
+      const std::string store = place.read("o/results.sqlite");
+      if (!from_store) std::filesystem::remove(place.path() / "o/results.sqlite");
+      const Finished again = place.convoy({"report", "o"});
+      CHECK(again.exit_code == 0);
+      CHECK(again.err.empty());
+      CHECK(again.out == "report of small: o/report.html\n");
+      CHECK(place.read("o/report.html") == page);
+      place.file("o/results.sqlite", store);
+    }
 }
 
 TEST_CASE("report: a folder without results, and results that are broken, are wrong input") {
@@ -41,6 +45,7 @@ TEST_CASE("report: a folder without results, and results that are broken, are wr
     return run.err;
   };
   const std::string page = place.read("o/report.html");
+  std::filesystem::remove(place.path() / "o/results.sqlite");  // reports are made from it where it is there
   CHECK(complaint("nowhere") ==
         "nowhere/results.json: cannot be opened; `convoy report` takes the folder of a finished run\n");
   CHECK(complaint("e.yaml") ==

@@ -36,7 +36,8 @@ TEST_CASE("run: a table for people, files in runs/EXPERIMENT, nothing on standar
   CHECK(run.out.ends_with("\nresults in runs/small: report.html, results.json, results.csv\n"));
   CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 2 + 16 + 2);
   CHECK(place.files() == std::vector<std::string>{"e.yaml", "runs", "runs/small", "runs/small/report.html",
-                                                  "runs/small/results.csv", "runs/small/results.json"});
+                                                  "runs/small/results.csv", "runs/small/results.json",
+                                                  "runs/small/results.sqlite"});
 }
 
 TEST_CASE("run: the same bytes for any number of jobs, and again") {
@@ -119,8 +120,11 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
                                     "comm_bytes",
                                     "load_imbalance",
                                     "peak_memory_bytes",
+                                    "process_memory_bytes",
                                     "device_memory_bytes",
                                     "fits",
+                                    "software",
+                                    "warnings",
                                     "bottleneck",
                                     "per_device",
                                     "per_link"};
@@ -135,15 +139,18 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
         run["throughput_images_per_s"].get<double>() ==
         doctest::Approx(run["global_batch"].get<double>() / run["step_time_s"].get<double>()).epsilon(1e-12));
     double sent = 0, received = 0;
+    std::int64_t devices = 0;
     for (const json& device : run["per_device"]) {
-      sent += device["sent_bytes"].get<double>();
-      received += device["received_bytes"].get<double>();
+      const auto count = device["count"].get<std::int64_t>();
+      devices += count;
+      sent += static_cast<double>(count) * device["sent_bytes"].get<double>();
+      received += static_cast<double>(count) * device["received_bytes"].get<double>();
       double memory = 0;
       for (const auto& [name, bytes] : device["memory"].items()) memory += bytes.get<double>();
       CHECK(memory == doctest::Approx(device["peak_memory_bytes"].get<double>()).epsilon(1e-12));
     }
     CHECK(sent == doctest::Approx(received).epsilon(1e-12));
-    CHECK(run["per_device"].size() == run["devices"]);
+    CHECK(run["devices"] == devices);
     CHECK(run["fits"] == true);
     CHECK(run["epoch_time_s"].is_null());
   }
@@ -152,6 +159,30 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
   CHECK(manifest["simgrid"].get<std::string>().starts_with("3."));
   CHECK(manifest["config_sha256"].get<std::string>().size() == 64);
   CHECK(manifest["inputs"].contains("e.yaml"));
+}
+
+TEST_CASE("run: devices and links by class, or one by one with --full") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment());
+  const json slim = json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+  const json full = json::parse(place.convoy({"run", "e.yaml", "--json", "--full"}).out)["runs"][0];
+  REQUIRE(slim["per_device"].size() == 1);
+  CHECK(slim["per_device"][0]["count"] == 4);
+  REQUIRE(full["per_device"].size() == 4);
+  for (const char* part : {"per_device", "per_link"}) {
+    std::int64_t count = 0;
+    for (const json& entry : slim[part]) count += entry["count"].get<std::int64_t>();
+    CHECK(count == static_cast<std::int64_t>(full[part].size()));
+    for (const json& entry : full[part]) CHECK(entry["count"] == 1);
+    // each of the full list is in a class
+    for (json entry : full[part]) {
+      const bool found = std::any_of(slim[part].begin(), slim[part].end(), [&](json other) {
+        for (const char* key : {"name", "count"}) other[key] = entry[key];
+        return other == entry;
+      });
+      CHECK(found);
+    }
+  }
 }
 
 TEST_CASE("run: epoch time and cost of a data set, by hand") {

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "tests/laws/random_experiment.h"
 
 using namespace convoy;
@@ -11,6 +13,8 @@ using namespace convoy::lab;
 namespace {
 
 constexpr double most_apart = 0.01;
+
+double apart(double a, double b) { return std::abs(a / b - 1); }
 
 double step_of(const std::string& model, const RandomCluster& cluster, const std::string& strategy,
                const std::string& fidelity) {
@@ -32,8 +36,8 @@ TEST_CASE("auto is no more than 1 % from chunk: all-reduces") {
     CAPTURE(model);
     CAPTURE(cluster.text());
     CAPTURE(strategy);
-    CHECK(step_of(model, cluster, strategy, "auto") ==
-          doctest::Approx(step_of(model, cluster, strategy, "chunk")).epsilon(most_apart));
+    CHECK(apart(step_of(model, cluster, strategy, "auto"), step_of(model, cluster, strategy, "chunk")) <=
+          most_apart);
   }
 }
 
@@ -75,7 +79,7 @@ TEST_CASE("auto is no more than 1 % from chunk: sharded states, hybrids and pipe
     } catch (const InputError&) {
       continue;  // more stages than layers
     }
-    CHECK(automatic_s == doctest::Approx(step_of(model, cluster, strategy, "chunk")).epsilon(most_apart));
+    CHECK(apart(automatic_s, step_of(model, cluster, strategy, "chunk")) <= most_apart);
   }
 }
 
@@ -85,6 +89,6 @@ TEST_CASE("chunk keeps the closed form: late ranks' messages wait for their rece
     const Experiment ring(custom_model(1, 1'000'000), star(8, "1GB/s", "20us"),
                           fmt::format("{{kind: data_parallel, sync: all_reduce, fidelity: {}}}", fidelity),
                           10);
-    CHECK(ring.run().step_time_s == doctest::Approx(3e-3 + 14 * (20e-6 + 4e6 / 8 / 1e9)).epsilon(1e-9));
+    CHECK(apart(ring.run().step_time_s, 3e-3 + 14 * (20e-6 + 4e6 / 8 / 1e9)) <= 1e-9);
   }
 }

@@ -358,7 +358,7 @@ TEST_CASE("a plan that breaks its rules or leaks memory is refused") {
         "role 'late' ends the step with 7 bytes more of workspace than it began with");
 }
 
-TEST_CASE("chunk or fluid: as asked, and by itself chunk for few ranks on unequal ways") {
+TEST_CASE("chunk or fluid: as asked, and by itself chunk on unequal ways, up to a million messages") {
   const auto one_by_one = [](std::uint32_t ranks, Fidelity fidelity, double odd_latency_s, double odd_Bps) {
     Machine machine = hand::star(ranks, 1e9, 10 * us);
     const auto router = std::make_shared<hand::TableRouter>();
@@ -378,9 +378,9 @@ TEST_CASE("chunk or fluid: as asked, and by itself chunk for few ranks on unequa
   CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 1e9));
   CHECK(one_by_one(4, Fidelity::automatic, 11 * us, 1e9));
   CHECK(one_by_one(4, Fidelity::automatic, 10 * us, 5e8));
-  CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 2e9));  // its down link is the narrow one
-  CHECK(one_by_one(32, Fidelity::automatic, 11 * us, 1e9));
-  CHECK_FALSE(one_by_one(33, Fidelity::automatic, 11 * us, 1e9));
+  CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 2e9));    // its down link is the narrow one
+  CHECK(one_by_one(700, Fidelity::automatic, 11 * us, 1e9));        // 978,600 messages
+  CHECK_FALSE(one_by_one(710, Fidelity::automatic, 11 * us, 1e9));  // 1,006,780
   CHECK(one_by_one(4, Fidelity::chunk, 10 * us, 1e9));
   CHECK(one_by_one(64, Fidelity::chunk, 11 * us, 1e9));
   CHECK_FALSE(one_by_one(4, Fidelity::fluid, 11 * us, 1e9));

@@ -105,12 +105,12 @@ bool all_set(const T&... values) {
 // All members of each struct: where one is added, these lines stop compiling until it is named here, and the
 // test fails until it is a field of result_fields.h.
 inline bool members_set(const DeviceResult& v) {
-  const auto& [a, b, c, d, e, f, g] = v;
-  return all_set(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, h] = v;
+  return all_set(a, b, c, d, e, f, g, h);
 }
 inline bool members_set(const LinkResult& v) {
-  const auto& [a, b, c] = v;
-  return all_set(a, b, c);
+  const auto& [a, b, c, d] = v;
+  return all_set(a, b, c, d);
 }
 inline bool members_set(const Bottleneck& v) {
   const auto& [a, b, c, d] = v;

@@ -62,6 +62,8 @@ Results full_results() {
       {{"ring", parse_yaml("{kind: data_parallel, bucket: 5MiB}", "t"), "best", 1.5, 1.25, "compute"},
        {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, "cannot run"}}};
   run.layouts = {{"batch", {"conv1", "relu1"}, 1e5, 0, 2e5}, {"filter", {"fc"}, 3e5, 1e6, 0}};
+  results.points = 5;
+  results.failed = {{"3", results.runs[1].point, "memory", "ran out of memory"}};
   results.schedules = {{"afs-l", 0xffffffffffffffff, 200, 120, 3600.5, 7200, 0.75, 31}};
   return results;
 }
@@ -106,6 +108,9 @@ TEST_CASE("read json: the values, not only their form") {
   CHECK(results.runs[1].fits);
   CHECK(results.runs[1].point[0].second.quoted);
   CHECK(to_flow(run.point[0].second) == "[1, 2.5, x y, true, null, {k: 1e-07, j: 1}]");
+  CHECK(results.points == 5);
+  REQUIRE(results.failed.size() == 1);
+  CHECK(results.failed[0].kind == "memory");
   CHECK(results.schedules[0].seed == 0xffffffffffffffff);
 }
 
@@ -155,6 +160,8 @@ TEST_CASE("read json: what is wrong is said with its place") {
         "o/results.json: manifest.set[1]: expected text, not a number");
   CHECK(error_after([](ordered_json& d) { d["manifest"]["inputs"]["a.csv"] = true; }) ==
         "o/results.json: manifest.inputs.a.csv: expected text, not a truth value");
+  CHECK(error_after([](ordered_json& d) { d["done"] = 3; }) ==
+        "o/results.json: 'done' is 3, and there are 2 runs");
   CHECK(error_after([](ordered_json& d) { d["auto"] = 1; }) == "o/results.json: unknown name 'auto'");
   CHECK(error_after([](ordered_json& d) { d.erase("manifest"); }) == "o/results.json: 'manifest' is missing");
 }

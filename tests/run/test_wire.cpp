@@ -27,7 +27,9 @@ TEST_CASE("wire: every field of a run survives, and every member of a run is a f
   run_fields(filler, run);
   run.network_model = "max-min";  // in results.json part of the manifest
   REQUIRE(is_set(run));
-  const RunResult back = decode_output(encode({run, {}})).result;
+  RunResult back = decode_output(encode(RunOutput{run, {}})).result;
+  CHECK(back.id.empty());  // stays behind, like the point
+  back.id = run.id, back.point = run.point;
   CHECK(is_set(back));
   CHECK(as_json(back) == as_json(run));
   CHECK(back.network_model == "max-min");
@@ -48,9 +50,10 @@ TEST_CASE("wire: a run comes out as it went in") {
       false,
       {{"a", parse_yaml("{kind: single, l: [1, 'x'], m: {n: null}}", "t"), "best", 0.1, 1.0 / 3, "good"},
        {"b", {}, "failed", std::nullopt, std::nullopt, "bad"}}};
-  const RunOutput back = decode_output(encode(
-      {run,
-       {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}, {{"gpu0 memory", {{0.25, {1, 2, 3, 4, 5, 1.0 / 3}}}}}}}}));
+  RunOutput back = decode_output(encode(RunOutput{
+      run,
+      {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}, {{"gpu0 memory", {{0.25, {1, 2, 3, 4, 5, 1.0 / 3}}}}}}}}));
+  back.result.id = run.id;
   CHECK(as_json(back.result) == as_json(run));
   CHECK(back.result.stages == run.stages);
   CHECK(back.result.network_model == "max-min");
@@ -74,6 +77,7 @@ TEST_CASE("wire: an assessment comes out as it went in") {
   in.bound_text = "at least";
   in.samples = 7;
   in.peak_bytes = 1e10;
+  in.process_bytes = 1.5e10;
   in.fits = false;
   in.fullest = "n0";
   in.fullest_size_bytes = 9e9;
@@ -86,14 +90,23 @@ TEST_CASE("wire: an assessment comes out as it went in") {
   CHECK_FALSE(out.price_usd_per_h.has_value());
   CHECK(out.samples == in.samples);
   CHECK(out.peak_bytes == in.peak_bytes);
+  CHECK(out.process_bytes == in.process_bytes);
   CHECK(out.fits == in.fits);
   CHECK(out.fullest == in.fullest);
   CHECK(out.fullest_size_bytes == in.fullest_size_bytes);
 }
 
 TEST_CASE("wire: bytes that end too early are refused, wherever they end") {
-  const std::string bytes = encode({run_of("1", 1, 10), {{"n0", {{"gpu0", {{"op", 0, 1}}}}}}});
+  const std::string bytes = encode(RunOutput{run_of("1", 1, 10), {{"n0", {{"gpu0", {{"op", 0, 1}}}}}}});
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    CHECK_THROWS_WITH(decode_output(bytes.substr(0, size)),
-                      "a worker's answer cannot be read: ends too early: it is no whole JSON document");
+    CHECK_THROWS_WITH(decode_output(bytes.substr(0, size)), "a worker's answer is cut short");
+}
+
+TEST_CASE("wire: a stored run that was changed is refused") {
+  StoredRun run = stored_form({run_of("1", 1, 10), {}}, false);
+  run.result.replace(run.result.find("idle_s"), 4, "idel");
+  CHECK_THROWS_WITH(run_of_stored(run), "a stored run cannot be read: 'idle_s' is missing");
+  run.result.resize(run.result.size() / 2);
+  CHECK_THROWS_WITH(run_of_stored(run),
+                    "a stored run cannot be read: ends too early: it is no whole JSON document");
 }

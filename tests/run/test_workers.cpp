@@ -88,3 +88,63 @@ TEST_CASE("workers: a worker keeps what it has worked out for its next items") {
   for (std::size_t item = 0; item < 5; ++item) CHECK(result.at(item).bytes == std::to_string(item + 1));
   CHECK(calls == 0);
 }
+
+TEST_CASE("workers: an item that takes too long is ended, and those after it are done") {
+  ::signal(SIGPIPE, SIG_IGN);
+  std::map<std::size_t, WorkerAnswer> result;
+  WorkerOptions options;
+  options.time_s = 2;
+  const bool whole = run_in_workers(
+      6, 2,
+      [](std::size_t item) -> SecondHalf {
+        return [item] {
+          if (item == 1 || item == 2) ::sleep(600);
+          return std::to_string(item);
+        };
+      },
+      [&](std::size_t item, WorkerAnswer answer) { CHECK(result.emplace(item, std::move(answer)).second); },
+      options);
+  CHECK(whole);
+  REQUIRE(result.size() == 6);
+  for (const auto& [item, answer] : result) {
+    CAPTURE(item);
+    if (item == 1 || item == 2) {
+      CHECK(answer.kind == WorkerAnswer::Kind::out_of_time);
+      CHECK(answer.bytes == "took longer than 2 s");
+    } else {
+      CHECK(answer.bytes == std::to_string(item));
+    }
+  }
+}
+
+TEST_CASE("workers: memory of an item is limited, and the ones after it have it again") {
+#ifndef __SANITIZE_ADDRESS__
+  ::signal(SIGPIPE, SIG_IGN);
+  std::map<std::size_t, WorkerAnswer> result;
+  WorkerOptions options;
+  options.memory_bytes = 1e9;
+  run_in_workers(
+      4, 1,
+      [](std::size_t item) -> SecondHalf {
+        return [item] {
+          std::string large(item == 1 ? 2'000'000'000 : 1'000, 'x');
+          return std::to_string(large.size());
+        };
+      },
+      [&](std::size_t item, WorkerAnswer answer) { result[item] = std::move(answer); }, options);
+  CHECK(result[1].kind == WorkerAnswer::Kind::out_of_memory);
+  for (const std::size_t item : {0, 2, 3}) CHECK(result[item].bytes == "1000");
+#endif
+}
+
+TEST_CASE("workers: stopped, they end at once") {
+  ::signal(SIGPIPE, SIG_IGN);
+  WorkerOptions options;
+  int asked = 0, answered = 0;
+  options.stop = [&] { return ++asked > 3; };
+  const bool whole = run_in_workers(
+      4, 2, [](std::size_t) -> SecondHalf { return [] { return ::sleep(600), std::string{}; }; },
+      [&](std::size_t, WorkerAnswer) { ++answered; }, options);
+  CHECK_FALSE(whole);
+  CHECK(answered == 0);
+}

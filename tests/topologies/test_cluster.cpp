@@ -168,6 +168,34 @@ TEST_CASE("ports are dense, and a port has one medium or both directions of one 
   }
 }
 
+TEST_CASE("dedicated hosts: like the first node, or what the cluster says, whatever the order of its nodes") {
+  const auto cluster = [](bool fast_first, const std::string& dedicated) {
+    const std::string fast = "{name: f, server: fast, nic_bandwidth: 25Gbps}", slow = "{name: s, server: slow}";
+    return fmt::format(
+        "nodes: [{}, {}]\nfabric: {{kind: switch, bandwidth: 10Gbps, latency: 1us}}\nservers: {{fast: {{devices: "
+        "[{{device: ideal}}], price: 3USD/h, host: {{reduce_bandwidth: 2GB/s, price: 1USD/h}}}}, slow: {{devices: "
+        "[{{device: ideal}}], price: 2USD/h}}}}\ndevices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, "
+        "memory_bandwidth: 1GB/s, efficiency: 1.0}}}}\n{}",
+        fast_first ? fast : slow, fast_first ? slow : fast, dedicated);
+  };
+  const auto facts = [](const std::string& text) {
+    const Machine machine = machine_of(text, 1);
+    const HostType& type = machine.host_types[machine.hosts.back().type];
+    double nic_Bps = 0;
+    for (const Link& link : machine.links)
+      if (link.name == "ps0.nic.up") nic_Bps = link.bandwidth_Bps;
+    return std::tuple{type.server, type.price_usd_per_h, nic_Bps};
+  };
+  CHECK(facts(cluster(true, "")) == std::tuple{std::string("fast"), 1.0, 25e9 / 8});
+  CHECK(facts(cluster(false, "")) == std::tuple{std::string("slow"), 2.0, 10e9 / 8});
+  for (const bool fast_first : {true, false}) {
+    CHECK(facts(cluster(fast_first, "dedicated: {server: fast}\n")) ==
+          std::tuple{std::string("fast"), 1.0, 10e9 / 8});
+    CHECK(facts(cluster(fast_first, "dedicated: {server: slow, nic_bandwidth: 40Gbps, price: 0.5USD/h}\n")) ==
+          std::tuple{std::string("slow"), 0.5, 40e9 / 8});
+  }
+}
+
 TEST_CASE("NIC rates are spread evenly around their bandwidth and depend on the seed only") {
   const auto rates_of = [](int nodes, int seed) {
     const Machine machine = machine_of(

@@ -32,16 +32,17 @@ TEST_CASE("unknown names are errors with the nearest known one") {
   CHECK(error_of("server: box\nservers: {box: {devices: [{device: idael}]}}  # not ideal\n") ==
         "c.yaml:2:36: unknown device 'idael' (did you mean 'ideal'?)");
   CHECK(error_of("server: box\nnods: 2\n" + box) ==
-        "c.yaml:2:1: cluster.nods: unknown key (did you mean 'nodes'?); known here: communication, devices, "
-        "devices_per_node, fabric, name, nodes, server, servers, sources, speed_variation, step_jitter, title");
+        "c.yaml:2:1: cluster.nods: unknown key (did you mean 'nodes'?); known here: communication, dedicated, devices, "
+        "devices_per_node, fabric, name, nodes, power_limit, server, servers, sources, speed_variation, "
+        "step_jitter, title");
   CHECK(with_fabric("{kind: swich, bandwidth: 1Gbps, latency: 1us}") ==
         "c.yaml:3:16: cluster.fabric.kind: unknown value 'swich' (did you mean 'switch'?); allowed: switch, "
         "shared, ring, "
-        "full_mesh, fat_tree, torus, dragonfly, custom");
+        "full_mesh, fat_tree, torus, dragonfly, custom, rail, sites, simgrid");
   CHECK(with_interconnect("{kind: nvlnk}") ==
         "c.yaml:3:76: cluster.servers.two.interconnect.kind: unknown value 'nvlnk' (did you mean 'nvlink'?); "
         "allowed: none, "
-        "pcie, nvlink, nvswitch, custom");
+        "pcie, nvlink, nvswitch, custom, nvidia_smi, nccl_xml");
 }
 
 TEST_CASE("an unknown catalogue cluster is an error with the nearest name") {
@@ -127,7 +128,7 @@ TEST_CASE("what is missing is named") {
 TEST_CASE("a fabric that has no use for a key says so") {
   CHECK(with_fabric("{kind: ring, bandwidth: 1Gbps, latency: 1us, nics: 2}") ==
         "c.yaml:3:54: cluster.fabric.nics: unknown key; known here: bandwidth, efficiency, kind, latency, "
-        "message_overhead");
+        "message_overhead, protocol, streams");
   CHECK(
       error_of("nodes: [{server: box, nic_bandwidth: 1Gbps}]\nfabric: {kind: ring, bandwidth: 1Gbps, "
                "latency: 1us}\n" +

@@ -107,6 +107,7 @@ std::shared_ptr<const Fabric> read_custom_fabric(YamlMap& map) {
   NicSpec nic;
   nic.efficiency = read_payload_share(map);
   nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
+  read_protocol(map, nic);
   std::vector<std::string> switches = read_name_list(map, "switches");
   std::vector<CableEntry> cables = read_cable_list(map, nic.efficiency);
   return std::make_shared<CustomFabric>(map, nic, std::move(switches), std::move(cables),

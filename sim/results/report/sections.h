@@ -24,6 +24,7 @@ struct ReportContext {
 // The sections, as HTML; empty where the results have nothing for them.
 
 std::string headline(const ReportContext& context);    ///< what was asked, best runs
+std::string failures_section(const ReportContext& context);  ///< points without results, and why
 std::string runs_table(const ReportContext& context);  ///< a row a run
 std::string scaling_section(
     const ReportContext& context);                         ///< throughput over devices and over swept numbers
@@ -34,6 +35,7 @@ std::string elastic_section(const ReportContext& context);    ///< throughput ov
 std::string pipeline_section(const ReportContext& context);   ///< load of the stages
 std::string partition_section(const ReportContext& context);  ///< parts and cuts
 std::string search_section(const ReportContext& context);     ///< candidates of `auto`, and why the best is
+std::string explain_section(const ReportContext& context);    ///< what would help, and how much
 std::string layout_section(const ReportContext& context);     ///< of `hybrid`, by layer
 std::string schedule_section(const ReportContext& context);   ///< queues of jobs
 std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);

@@ -201,6 +201,15 @@ std::string partition_section(const ReportContext& context) {
   return out;
 }
 
+namespace {
+
+/// "n0" of one, "n0 and 7 alike" of 8.
+std::string with_count(const std::string& name, std::int64_t count) {
+  return count == 1 ? name : fmt::format("{} and {} alike", name, count - 1);
+}
+
+}  // namespace
+
 std::string machine_section(const ReportContext& context) {
   constexpr std::size_t most_runs = 4, most_links = 12, most_devices = 32;
   std::string out;
@@ -210,8 +219,14 @@ std::string machine_section(const ReportContext& context) {
     const RunResult& run = context.run(runs[i]);
     std::string part;
     std::vector<std::size_t> used;
-    for (std::size_t l = 0; l < run.per_link.size(); ++l)
-      if (run.per_link[l].bytes > 0) used.push_back(l);
+    std::int64_t links = 0, links_used = 0, devices = 0;
+    for (std::size_t l = 0; l < run.per_link.size(); ++l) {
+      links += run.per_link[l].count;
+      if (run.per_link[l].bytes == 0) continue;
+      used.push_back(l);
+      links_used += run.per_link[l].count;
+    }
+    for (const DeviceResult& device : run.per_device) devices += device.count;
     const std::size_t shown = std::min(most_links, used.size());
     std::partial_sort(used.begin(), used.begin() + static_cast<std::ptrdiff_t>(shown), used.end(),
                       [&](std::size_t a, std::size_t b) {
@@ -226,20 +241,21 @@ std::string machine_section(const ReportContext& context) {
       for (std::size_t l = 0; l < shown; ++l) {
         const LinkResult& link = run.per_link[used[l]];
         chart.rows.push_back(
-            {link.name,
+            {with_count(link.name, link.count),
              {link.utilization},
              fmt::format("{}, {}", percent_text(link.utilization), format_bytes(link.bytes))});
       }
       chart.width = 760;
+      std::int64_t drawn = 0;
+      for (std::size_t l = 0; l < shown; ++l) drawn += run.per_link[used[l]].count;
       part += html_figure(draw(chart), fmt::format("Bytes over bandwidth and step time, each direction of a "
                                                    "cable; {} of {} links in use, {} in all.",
-                                                   shown, used.size(), run.per_link.size()));
+                                                   drawn, links_used, links));
     }
     const auto [least, most] =
         std::minmax_element(run.per_device.begin(), run.per_device.end(),
                             [](const DeviceResult& a, const DeviceResult& b) { return a.busy_s < b.busy_s; });
-    if (run.per_device.size() > 1 && most->busy_s > 0 &&
-        most->busy_s - least->busy_s > 0.005 * most->busy_s) {
+    if (devices > 1 && most->busy_s > 0 && most->busy_s - least->busy_s > 0.005 * most->busy_s) {
       BarChart chart;
       chart.label = "Computing time of the devices";
       chart.x = {"computing in a step", time_unit(most->busy_s)};
@@ -248,7 +264,7 @@ std::string machine_section(const ReportContext& context) {
       for (std::size_t d = 0; d < drawn; ++d) {
         const DeviceResult& device = run.per_device[d];
         chart.rows.push_back(
-            {device.name,
+            {with_count(device.name, device.count),
              {device.busy_s},
              fmt::format("{}, peak {}", format_time(device.busy_s), format_bytes(device.peak_memory_bytes))});
       }
@@ -256,12 +272,11 @@ std::string machine_section(const ReportContext& context) {
       std::string note = fmt::format("From {} ({}) to {} ({}).", format_time(least->busy_s), least->name,
                                      format_time(most->busy_s), most->name);
       if (drawn < run.per_device.size())
-        note +=
-            fmt::format(" The first {} of {} devices; results.json has all.", drawn, run.per_device.size());
+        note += fmt::format(" The first {} of {}; results.json has all.", drawn, run.per_device.size());
       part += html_figure(draw(chart), note);
-    } else if (run.per_device.size() > 1) {
-      part += html_paragraph(fmt::format("The {} devices all compute {} in a step (within 0.5 %).",
-                                         run.per_device.size(), format_time(most->busy_s)),
+    } else if (devices > 1) {
+      part += html_paragraph(fmt::format("The {} devices all compute {} in a step (within 0.5 %).", devices,
+                                         format_time(most->busy_s)),
                              "small");
     }
     if (part.empty()) continue;

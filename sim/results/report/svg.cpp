@@ -51,7 +51,7 @@ std::string escaped(std::string_view text) {
     else if (const std::string_view name = entity(character.front()); !name.empty())
       result += name;
     else
-      result += character;
+      result += character.size() > 1 ? clean(character) : std::string(character);
     text.remove_prefix(character.size());
   }
   return result;

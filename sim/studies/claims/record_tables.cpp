@@ -22,18 +22,8 @@ std::vector<std::string> texts(YamlMap& map, std::string_view key) {
   return result;
 }
 
-std::vector<RunResult> run_all(const Experiment& experiment, std::size_t jobs) {
-  SweepOptions options;
-  options.jobs = jobs;
-  SweepOutcome outcome = run_sweep(experiment, options);
-  if (!outcome.failures.empty()) throw std::runtime_error(outcome.failures.front());
-  std::vector<RunResult> results;
-  for (RunOutput& run : outcome.runs) results.push_back(std::move(run.result));
-  return results;
-}
-
 std::vector<Record> experiment_records(YamlMap& map, std::size_t jobs) {
-  return records_of(run_all(load_config(map.text("experiment"), texts(map, "set")), jobs));
+  return records_of(simulate_sweep(load_config(map.text("experiment"), texts(map, "set")), jobs).runs);
 }
 
 std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
@@ -46,7 +36,7 @@ std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
   }
   std::vector<Record> records;
   for (const std::string& answer : answers_of_workers(settings.size(), jobs, [&](std::size_t i) {
-         return to_json(records_of(run_all(load_config(name, settings[i]), 1)));
+         return to_json(records_of(simulate_sweep(load_config(name, settings[i]), 1).runs));
        }))
     for (Record& record : records_from_json(answer)) records.push_back(std::move(record));
   return records;
@@ -55,7 +45,7 @@ std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
 std::vector<Record> job_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment = load_config(map.text("jobs_of"), {});
   JobStudy study = read_job_study(*experiment.jobs());
-  const std::vector<JobKind> kinds = job_kinds(run_all(experiment, jobs), experiment.jobs()->pos);
+  const std::vector<JobKind> kinds = job_kinds(simulate_sweep(experiment, jobs).runs, experiment.jobs()->pos);
   std::vector<Record> records;
   for (const YamlNode& seed : map.node("seeds").items) {
     study.trace.seed = static_cast<std::uint64_t>(read_integer(seed, "seeds", 0));

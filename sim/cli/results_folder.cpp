@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "sim/cli/results_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <set>
+
+#include "sim/base/clean_text.h"
+#include "sim/results/write_csv.h"
+#include "sim/results/write_json.h"
+#include "sim/results/write_report.h"
+#include "sim/results/write_trace.h"
+#include "sim/run/manifest.h"
+#include "sim/run/sweep.h"
+#include "sim/studies/job_study.h"
+
+namespace convoy {
+namespace {
+
+void write_trace(const Results& results, const std::vector<std::size_t>& indices, Store& store,
+                 std::ostream& out) {
+  TraceWriter writer(out);
+  for (std::size_t i = 0; i < results.runs.size(); ++i)
+    for (TraceProcess process : load_trace(store, indices[i])) {
+      process.name = trace_prefix(results, i) + process.name;
+      writer.add(process);
+    }
+}
+
+/// Places in the sweep of the runs, which may lack some.
+std::vector<std::size_t> indices_of(const Results& results) {
+  std::vector<std::size_t> indices;
+  for (const RunResult& run : results.runs) indices.push_back(point_index(run.id));
+  return indices;
+}
+
+bool have_common_points(const StoreSubject& a, const StoreSubject& b) {
+  const std::set<std::string_view> keys(a.keys.begin(), a.keys.end());
+  return std::any_of(b.keys.begin(), b.keys.end(),
+                     [&](const std::string& key) { return keys.contains(key); });
+}
+
+}  // namespace
+
+ResultsPlace::ResultsPlace() : store_(std::make_unique<Store>()) {}
+
+ResultsPlace::ResultsPlace(const std::string& folder, bool fresh) {
+  for (std::filesystem::path path = folder; path.has_relative_path() && !std::filesystem::exists(path);
+       path = path.parent_path())
+    made_.push_back(path.string());
+  folder_.emplace(folder);
+  if (!fresh && !folder_->has_store() && std::filesystem::exists(folder + "/results.json"))
+    throw OutputError(fmt::format(
+        "{}: holds results without their store; add --fresh to replace them, or choose another folder "
+        "with --out",
+        folder));
+  if (fresh) folder_->remove_store();
+  store_ = std::make_unique<Store>(folder_->store(), Database::Mode::write);
+}
+
+ResultsPlace::~ResultsPlace() {
+  if (!folder_ || made_.empty() || !store_ || store_->has_any()) return;
+  store_.reset();
+  try {
+    folder_->remove_store();
+  } catch (const OutputError&) {  // the folder stays
+  }
+  folder_.reset();
+  std::error_code error;
+  for (const std::string& path : made_) std::filesystem::remove(path, error);  // where it is empty
+}
+
+void ResultsPlace::begin(StoreSubject subject) {
+  if (!store_->empty()) {
+    const StoreSubject& old = store_->subject();
+    const bool same =
+        old.experiment == subject.experiment &&
+        (old.manifest.config_sha256 == subject.manifest.config_sha256 || have_common_points(old, subject));
+    if (!same)
+      throw OutputError(
+          fmt::format("{}: holds results of {}, none of which this experiment has; add --fresh to replace "
+                      "them, or choose "
+                      "another folder with --out",
+                      folder_->path(),
+                      old.experiment == subject.experiment ? "other settings"
+                                                           : "experiment '" + clean(old.experiment) + "'"));
+  }
+  store_->set_subject(std::move(subject));
+}
+
+void ResultsPlace::write(const Results& results, bool with_trace) {
+  const std::vector<std::size_t> indices = indices_of(results);
+  std::vector<StepTrace> traces;
+  if (with_trace)
+    for (const std::size_t run : drawn_steps(results))
+      traces.push_back({run, load_trace(*store_, indices[run])});
+  std::vector<OutputFolder::File> files{
+      {"results.json", [&](std::ostream& out) { write_json(results, out); }},
+      {"results.csv", [&](std::ostream& out) { write_csv(results, out); }},
+      {"report.html", [&](std::ostream& out) { write_report(results, traces, out); }}};
+  if (with_trace)
+    files.push_back({"trace.json", [&](std::ostream& out) { write_trace(results, indices, *store_, out); }});
+  else
+    store_->drop_traces();
+  store_->write_table(results);
+  folder_->replace_all(files);
+}
+
+std::string default_folder(const std::string& experiment, const std::vector<std::string>& settings) {
+  constexpr std::size_t longest = 80;
+  const std::string folder = "runs/" + experiment;
+  if (settings.empty()) return folder;
+  std::string exact, name;
+  for (const std::string& setting : settings) {
+    exact += (exact.empty() ? "" : ",") + setting;
+  }
+  for (const char c : exact) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) ||
+                       std::string_view("._-=,").find(c) != std::string_view::npos;
+    name += plain ? c : '_';
+  }
+  if (name.front() == '.') name.front() = '_';
+  if (name != exact || name.size() > longest)
+    name = name.substr(0, longest) + '-' + sha256(exact).substr(0, 8);
+  return folder + '/' + name;
+}
+
+Results results_of(Store& store, const Experiment* experiment) {
+  Results results = load_results(store, experiment);
+  const std::string& jobs = store.subject().jobs;
+  if (jobs.empty() || static_cast<std::int64_t>(results.runs.size()) != results.points) return results;
+  const YamlNode node = parse_yaml(jobs, "jobs");
+  results.schedules = run_job_study(read_job_study(node), job_kinds(results.runs, node.pos));
+  return results;
+}
+
+Exit tell_failures(const Results& results) {
+  constexpr std::size_t named = 10;
+  const std::vector<FailedPoint>& failed = results.failed;
+  for (std::size_t i = 0; i < std::min(failed.size(), named); ++i)
+    fmt::print(stderr, "convoy: {}: {}\n", clean(point_text(point_index(failed[i].id), failed[i].point)),
+               clean(failed[i].reason));
+  if (failed.size() > named) fmt::print(stderr, "convoy: and {} more points\n", failed.size() - named);
+  const auto any = [&](std::string_view kind) {
+    return std::any_of(failed.begin(), failed.end(),
+                       [&](const FailedPoint& point) { return point.kind == kind; });
+  };
+  if (any("crash")) return Exit::bug;
+  if (any("memory") || any("time")) return Exit::out_of_resources;
+  return failed.empty() ? Exit::done : Exit::bad_input;
+}
+
+}  // namespace convoy

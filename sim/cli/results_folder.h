@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cli/commands.h"
+#include "sim/results/result.h"
+#include "sim/run/experiment.h"
+#include "sim/run/output_folder.h"
+#include "sim/run/store/store.h"
+
+namespace convoy {
+
+/// A folder of results and its store, or a store in memory only.
+class ResultsPlace {
+ public:
+  /// In memory.
+  ResultsPlace();
+  /// Locks the folder and opens its store. @throws OutputError
+  /// @param fresh forgets what the store has
+  ResultsPlace(const std::string& folder, bool fresh);
+  /// A folder that was made here, and got nothing, is removed.
+  ~ResultsPlace();
+
+  Store& store() { return *store_; }
+  const OutputFolder* folder() const { return folder_ ? &*folder_ : nullptr; }
+
+  /// Makes the store that of `subject`. @throws OutputError: the folder holds results of something else
+  void begin(StoreSubject subject);
+
+  /// Writes results.json, results.csv, report.html, the table `runs`, and trace.json where the runs have
+  /// traces.
+  void write(const Results& results, bool with_trace);
+
+ private:
+  std::optional<OutputFolder> folder_;
+  std::unique_ptr<Store> store_;
+  std::vector<std::string> made_;  ///< folders that were not there, from the inside
+};
+
+/// "runs/NAME", and for settings a folder in it: "runs/NAME/cluster.nodes=4".
+std::string default_folder(const std::string& experiment, const std::vector<std::string>& settings);
+
+/// Results of a store, with the schedules of its `jobs:` once all runs are there. @throws InputError
+Results results_of(Store& store, const Experiment* experiment = nullptr);
+
+/// Names the first points that failed, on standard error; what the program ends with because of them.
+Exit tell_failures(const Results& results);
+
+}  // namespace convoy

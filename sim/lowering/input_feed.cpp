@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "sim/lowering/input_feed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace convoy {
+namespace {
+
+/// Whether a plan's operation is the graph's first: its name, without " #3" of a micro-batch.
+bool reads_images(const PlanOp& op, const std::string& first) {
+  return op.name == first || op.name.starts_with(first + " #");
+}
+
+std::string text_of(const InputSpec& spec, const InputRate& rate, const std::string& host, double images) {
+  const std::string makes = fmt::format("{} makes {:.0f} images ready in {:.4g} ms", host, images,
+                                        1e3 * images / rate.images_per_s);
+  switch (rate.limit) {
+    case InputRate::Limit::storage:
+      return fmt::format("{}, as fast as its storage gives them: faster storage or cached: true would help",
+                         makes);
+    case InputRate::Limit::workers:
+      return fmt::format("{} with {} workers of {} on {:g} cores: more workers_per_device would help", makes,
+                         rate.workers, spec.library.name, rate.cores);
+    case InputRate::Limit::cores:
+      break;
+  }
+  std::string faster;
+  for (const std::string& name : input_library_names())
+    if (load_input_library(name, spec.pos).core_images_per_s > spec.library.core_images_per_s)
+      faster += (faster.empty() ? " or " : ", ") + name;
+  return fmt::format("{} with {} on {:g} cores: more vCPUs{} would help", makes, spec.library.name,
+                     rate.cores, faster);
+}
+
+/// The device's part of decoding, before each first operation of a program.
+void add_device_part(Role& role, const std::string& first, const InputSpec& spec) {
+  for (Task& task : role.program)
+    for (std::size_t i = 0; i < task.ops.size(); ++i) {
+      if (!reads_images(task.ops[i], first)) continue;
+      PlanOp decode{"decode" + task.ops[i].name.substr(first.size()), {}, task.ops[i].images, {}, {}};
+      decode.work.kind = KernelKind::elementwise;
+      decode.work.bytes_per_image = spec.library.device_bytes_per_image;
+      task.ops.insert(task.ops.begin() + static_cast<std::ptrdiff_t>(i++), std::move(decode));
+    }
+}
+
+}  // namespace
+
+void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
+  if (spec.synthetic || graph.operations.empty()) return;
+  const std::string& first = graph.operations.front().name;
+  std::vector<double> images(machine.hosts.size(), 0.0);
+  double total = 0;
+  for (const Role& role : plan.roles)
+    for (const EndpointId member : role.members) {
+      if (member >= machine.devices.size()) continue;
+      for (const Task& task : role.program)
+        for (const PlanOp& op : task.ops)
+          if (reads_images(op, first)) {
+            images[machine.devices[member].host] += op.images;
+            total += op.images;
+          }
+    }
+  const double once = total > plan.images ? plan.images / total : 1;
+  InputFeed feed;
+  feed.prefetch = static_cast<std::uint32_t>(spec.prefetch);
+  for (std::size_t h = 0; h < machine.hosts.size(); ++h) {
+    feed.interval_s.push_back(0);
+    feed.limit.emplace_back();
+    const Host& host = machine.hosts[h];
+    if (images[h] == 0) continue;
+    const InputRate rate = input_rate(spec, machine.host_types[host.type], host.device_count);
+    feed.interval_s.back() = images[h] * once / rate.images_per_s;
+    feed.limit.back() = text_of(spec, rate, host.name, images[h] * once);
+  }
+  plan.input = std::move(feed);
+  if (spec.library.device_bytes_per_image > 0)
+    for (Role& role : plan.roles) add_device_part(role, first, spec);
+}
+
+}  // namespace convoy

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace convoy {
+
+/// A producer that makes batches ready one after the other, each in `interval_s`, into a queue with room for
+/// `depth` of them: it begins with a batch when the one before is ready and the one `depth` before has been
+/// taken; with depth 0 when it is asked for.
+class InputQueue {
+ public:
+  InputQueue(double interval_s, std::uint32_t depth) : interval_s_(interval_s), taken_s_(depth, 0.0) {}
+
+  /// When the next batch is taken that is asked for at `now_s`. Moments of calls do not go back.
+  double take(double now_s) {
+    const std::size_t depth = taken_s_.size();
+    const double room_s = depth == 0 ? now_s : taken_s_[next_ % depth];
+    ready_s_ = std::max(ready_s_, room_s) + interval_s_;
+    const double at_s = std::max(now_s, ready_s_);
+    if (depth > 0) taken_s_[next_++ % depth] = at_s;
+    return at_s;
+  }
+
+ private:
+  double interval_s_;
+  std::vector<double> taken_s_;  ///< of the last `depth` batches
+  std::size_t next_ = 0;
+  double ready_s_ = 0;  ///< when the last batch begun is ready
+};
+
+}  // namespace convoy

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sim/run/output_folder.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace convoy {
+
+/// An SQLite database. All functions of it and of its statements throw OutputError with the file's name.
+class Database {
+ public:
+  enum class Mode { read, write };
+  /// @param file "": in memory, gone with this object
+  Database(const std::string& file, Mode mode);
+  void run(const std::string& sql);
+  const std::string& file() const { return file_; }
+
+ private:
+  friend class Statement;
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  std::string file_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// A prepared statement: bound from the left, parameters and columns counted from 0.
+class Statement {
+ public:
+  Statement(Database& database, const std::string& sql);
+  Statement& bind(int parameter, std::string_view text);
+  Statement& bind(int parameter, std::int64_t number);
+  Statement& bind(int parameter, double number);
+  Statement& bind_null(int parameter);
+  /// The next row; false after the last one.
+  bool step();
+  /// Runs it to its end and makes it ready for other values.
+  void finish();
+  void reset();
+  std::string_view text(int column) const;  ///< valid until the next step
+  std::int64_t integer(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  Database& database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+};
+
+/// "name" as SQL writes a column's name.
+std::string quoted_name(std::string_view name);
+
+}  // namespace convoy

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/store/point_key.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "sim/base/data_path.h"
+#include "sim/base/named_file.h"
+#include "sim/replay/engine.h"
+#include "sim/run/experiment.h"
+#include "sim/run/manifest.h"
+
+namespace convoy {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int deepest_reference = 4;
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The GNU build id of the first object that is listed: this program.
+int find_build_id(dl_phdr_info* info, std::size_t, void* result) {
+  for (int h = 0; h < info->dlpi_phnum; ++h) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[h];
+    if (header.p_type != PT_NOTE) continue;
+    const char* at = reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr);
+    const char* const end = at + header.p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const char* const name = at + sizeof *note;
+      const char* const data = name + (note->n_namesz + 3) / 4 * 4;
+      if (note->n_type == NT_GNU_BUILD_ID &&
+          std::string_view(name, note->n_namesz) == std::string_view("GNU", 4))
+        *static_cast<std::string*>(result) = std::string(data, note->n_descsz);
+      at = data + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return 1;
+}
+
+std::string build_id() {
+  std::string id;
+  ::dl_iterate_phdr(find_build_id, &id);
+  return id;
+}
+
+void add_folder(const std::string& folder, std::string& text) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    const std::string content = content_of(file);
+    text += fmt::format("{}:{}\n", fs::relative(file, folder).string(), content.size());
+    text += content;
+  }
+}
+
+/// Worth a look whether it names a file.
+bool may_name_file(const std::string& text) {
+  return text.size() < 4096 && text.find_first_of("./") != std::string::npos &&
+         text.find_first_not_of("0123456789.eE+-") != std::string::npos;
+}
+
+}  // namespace
+
+std::string program_digest() {
+  std::string text = fmt::format("{}\n{}\n{}\n", version(), Engine::simgrid_version(), build_id());
+  add_folder(data_path("models/zoo"), text);
+  add_folder(data_path("topologies/catalog"), text);
+  return sha256(text);
+}
+
+PointKeys::PointKeys(const std::string& options) : common_(program_digest() + '\n' + options + '\n') {}
+
+std::string PointKeys::key(const YamlNode& resolved) {
+  std::string text = common_;
+  for (const auto& [name, part] : resolved.entries) {
+    if (name == "experiment" || name == "jobs") continue;
+    text += fmt::format("{}:{}\n", name, fingerprint(part));
+    add_files(part, text, 0);
+  }
+  return sha256(text);
+}
+
+void PointKeys::add_files(const YamlNode& node, std::string& text, int depth) {
+  for (const YamlNode& item : node.items) add_files(item, text, depth);
+  for (const auto& [name, value] : node.entries) add_files(value, text, depth);
+  if (node.kind != YamlNode::Kind::scalar || !may_name_file(node.scalar)) return;
+  text += file_digest(beside(node.pos, node.scalar), depth);
+}
+
+const std::string& PointKeys::file_digest(const std::string& path, int depth) {
+  const auto known = digests_.find(path);
+  if (known != digests_.end()) return known->second;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return digests_.emplace(path, "").first->second;
+  std::string text = sha256(content_of(path)) + '\n';
+  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
+  if (yaml && depth < deepest_reference) {
+    try {
+      add_files(load_yaml(path), text, depth + 1);
+    } catch (const InputError&) {  // who reads the point says so
+    }
+  }
+  return digests_.emplace(path, std::move(text)).first->second;
+}
+
+}  // namespace convoy

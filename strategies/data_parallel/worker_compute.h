@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/plan/plan.h"
+#include "strategies/data_parallel/server_plan.h"
+#include "strategies/data_parallel/shards.h"
+
+namespace convoy {
+
+/// Hosts with devices.
+std::uint32_t node_count(const Machine& machine);
+
+/// The hosts that servers run on, in order. @throws InputError where the servers do not find a node, or all
+/// workers are backup workers.
+std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Machine& machine);
+
+/// Appends forward and backward of a worker, cut where messages wait for gradients and, with `pulled` (by
+/// message: the task at whose end its parameters are there), where operations wait for parameters.
+/// @return by message: the task at whose end its gradients are complete; with overlap false the last one
+std::vector<TaskId> add_worker_compute(Role& role, const TrainingGraph& graph, double images,
+                                       const std::vector<PushMessage>& messages, bool overlap,
+                                       const std::vector<TaskId>& pulled);
+
+}  // namespace convoy

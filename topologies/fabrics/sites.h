@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "topologies/fabric.h"
+
+namespace convoy {
+
+/// `kind: sites`: hosts in several places, each with a fabric of its own, joined by a WAN: a cable between
+/// every two sites. Each site's fabric has one host more, the gateway, through which all goes that leaves it.
+std::shared_ptr<const Fabric> read_sites_fabric(YamlMap& map);
+
+}  // namespace convoy

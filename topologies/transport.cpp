@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "topologies/transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/data_path.h"
+#include "sim/base/names.h"
+#include "sim/base/yaml_map.h"
+
+namespace convoy {
+namespace {
+
+constexpr const char* transport_folder = "topologies/catalog/transports";
+
+Transport read_transport(const YamlNode& node, const std::string& name) {
+  YamlMap map(node, "");
+  Transport transport;
+  transport.name = name;
+  transport.title = map.text("title");
+  transport.stream_bandwidth_Bps =
+      map.quantity_or("stream_bandwidth", Dimension::bandwidth, transport.stream_bandwidth_Bps, true);
+  transport.streams = static_cast<std::uint32_t>(map.integer_or("streams", 1, 1, 1024));
+  transport.host_bandwidth_Bps =
+      map.quantity_or("host_bandwidth", Dimension::bandwidth, transport.host_bandwidth_Bps, true);
+  transport.message_s = map.quantity_or("message", Dimension::time, 0);
+  transport.start_s = map.quantity_or("start", Dimension::time, 0);
+  transport.call_s = map.quantity_or("call", Dimension::time, 0);
+  transport.start_delays = static_cast<std::uint32_t>(map.integer_or("start_delays", 0, 0, 16));
+  transport.through_host_memory = map.flag_or("through_host_memory", false);
+  transport.inside_hosts = map.flag_or("inside_hosts", true);
+  transport.process_a_host = map.flag_or("process_a_host", false);
+  transport.serialise_Bps = map.quantity_or("serialise", Dimension::bandwidth, transport.serialise_Bps, true);
+  transport.channels = static_cast<std::uint32_t>(map.integer_or("channels", 0, 0, 1024));
+  YamlMap sources = map.map("sources");
+  for (const std::string& key : sources.keys()) transport.sources.emplace_back(key, sources.text(key));
+  map.finish();
+  return transport;
+}
+
+}  // namespace
+
+Transport ideal_transport() {
+  Transport transport;
+  transport.name = "ideal";
+  return transport;
+}
+
+std::vector<std::string> transport_names() { return data_names(transport_folder); }
+
+Transport load_transport(const std::string& name, const SourcePos& pos) {
+  const std::vector<std::string> names = transport_names();
+  if (!std::binary_search(names.begin(), names.end(), name))
+    throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
+                                      list_of(names)));
+  return read_transport(load_yaml(fmt::format("{}/{}.yaml", data_path(transport_folder), name)), name);
+}
+
+Transport load_transport(Library library, Protocol protocol, const SourcePos& pos) {
+  if (protocol == Protocol::ideal) return ideal_transport();
+  return load_transport(fmt::format("{}-{}", library_names[static_cast<std::size_t>(library)],
+                                    protocol_names[static_cast<std::size_t>(protocol)]),
+                        pos);
+}
+
+}  // namespace convoy

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace convoy {
+
+/// What a fabric speaks (`fabric.protocol`). Over an ideal one messages take latency + bytes / bandwidth and
+/// software between devices costs nothing.
+enum class Protocol : std::uint8_t { ideal, tcp, rdma };
+inline const std::vector<std::string> protocol_names{"ideal", "tcp", "rdma"};
+
+/// Library that moves bytes between devices (`transport:` of a strategy).
+enum class Library : std::uint8_t { nccl, gloo, mpi, grpc, zmq };
+inline const std::vector<std::string> library_names{"nccl", "gloo", "mpi", "grpc", "zmq"};
+
+/// A library over a protocol: what software adds to the wires. The default adds nothing (an ideal fabric).
+struct Transport {
+  std::string name;   ///< "nccl-tcp"; "ideal"
+  std::string title;  ///< for people
+  /// Of one connection between two hosts, in one direction, and how many of them the library opens.
+  double stream_bandwidth_Bps = std::numeric_limits<double>::infinity();
+  std::uint32_t streams = 1;
+  /// What the threads of one host that copy and serialise get through, both directions and all peers
+  /// together.
+  double host_bandwidth_Bps = std::numeric_limits<double>::infinity();
+  double message_s = 0;            ///< added to the latency of a message between hosts, half at either end
+  double start_s = 0;              ///< before the first message of a collective
+  double call_s = 0;               ///< before a message that is no part of a collective (a tensor's RPC)
+  std::uint32_t start_delays = 0;  ///< one-way delays before the first message of a collective (rendezvous)
+  bool through_host_memory =
+      false;  ///< devices' messages are copied to their host's memory and sent from there
+  /// Messages between devices of one host go by it too. The servers' libraries have none: NCCL's, or copies.
+  bool inside_hosts = true;
+  /// All devices of a host share the connections to another host (one process a host); else each pair has its
+  /// own.
+  bool process_a_host = false;
+  double serialise_Bps =
+      std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on
+  /// Processors (SMs) of a device that a collective takes while it is under way: one a channel.
+  std::uint32_t channels = 0;
+  std::vector<std::pair<std::string, std::string>> sources;  ///< key -> where its number is from
+
+  bool ideal() const { return sources.empty() && name == "ideal"; }
+  /// Before a message of so many bytes that is no part of a collective.
+  double call_s_of(double bytes) const { return call_s + 2 * bytes / serialise_Bps; }
+  /// Between two hosts, in one direction, however wide the wires are.
+  double pair_bandwidth_Bps() const { return stream_bandwidth_Bps * streams; }
+};
+
+/// Nothing but wires.
+Transport ideal_transport();
+
+/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml. @throws InputError at `pos`, naming the pairs there
+/// are
+Transport load_transport(Library library, Protocol protocol, const SourcePos& pos);
+Transport load_transport(const std::string& name, const SourcePos& pos);
+
+/// Names of the catalogue's transports, sorted: "gloo-rdma", "gloo-tcp", ...
+std::vector<std::string> transport_names();
+
+}  // namespace convoy
