@@ -1,16 +1,50 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
+
+#include "sim/base/precision.h"
 
 namespace convoy {
 
-/// The program that trains. What it keeps of a layer is in memory_rules.h, the rest of its memory here.
+/// The program that trains. What it keeps of a layer is in memory_rules.h, the rest of its memory here; what
+/// its kernels and their issue cost stands in the parameters of the cost model (sim/costs).
 enum class Framework : std::uint8_t {
-  pytorch,   ///< PyTorch 2 with CUDA 11.7 or later
-  pytorch1,  ///< PyTorch 1 with earlier CUDA
-  mxnet,     ///< MXNet to 1.2, symbolic, with a key-value store on the device
+  pytorch,      ///< PyTorch 2 with CUDA 11.7 or later
+  pytorch1,     ///< PyTorch 1 with earlier CUDA; Torch7
+  tensorflow,   ///< TensorFlow 2
+  tensorflow1,  ///< TensorFlow 1, one process a host
+  mxnet,        ///< MXNet, symbolic, with a key-value store on the device
+  paddle,       ///< PaddlePaddle 2
+  caffe,        ///< Caffe and its forks
+  caffe2,
 };
+inline constexpr std::size_t framework_count = 8;
+inline constexpr std::array<std::string_view, framework_count> framework_names{
+    "pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "paddle", "caffe", "caffe2"};
+
+/// How a step's kernels come to be: issued one by one by the program, from a graph prepared once, or from a
+/// graph whose chains of elementwise operations are one kernel each (XLA, torch.compile).
+enum class ExecutionMode : std::uint8_t { eager, graph, compiled };
+inline constexpr std::array<std::string_view, 3> execution_names{"eager", "graph", "compiled"};
+
+/// Order of an activation's values in memory: channels before pixels, or last.
+enum class Layout : std::uint8_t { nchw, nhwc };
+inline constexpr std::array<std::string_view, 2> layout_names{"nchw", "nhwc"};
+
+constexpr std::string_view to_string(Framework f) { return framework_names[static_cast<std::size_t>(f)]; }
+constexpr std::string_view to_string(ExecutionMode e) { return execution_names[static_cast<std::size_t>(e)]; }
+constexpr std::string_view to_string(Layout l) { return layout_names[static_cast<std::size_t>(l)]; }
+
+/// What a framework does unless told otherwise.
+ExecutionMode default_execution(Framework framework);
+/// TensorFlow turns mixed-precision graphs to NHWC (its layout optimizer); the others keep NCHW.
+Layout default_layout(Framework framework, Precision precision);
+/// Of "fp32" code on devices that have TF32: convolutions run in it, but in Caffe, which is older.
+Precision default_precision(Framework framework, bool devices_have_tf32);
 
 struct FrameworkMemory {
   double reserved_bytes;  ///< of a GPU: CUDA context, kernels of libraries

@@ -217,8 +217,16 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
 }
 
 Model read_onnx(YamlMap& map) {
-  const std::string file = named_file(map, "onnx");
   OnnxOptions options;
+  std::string file;
+  if (const YamlNode* given = map.find("onnx"); given->kind == YamlNode::Kind::mapping) {
+    YamlMap onnx(*given, map.path_of("onnx"));
+    file = named_file(onnx, "file");
+    options.restore_batch_norm = onnx.choice_or("batch_norm", {"restore", "keep_folded"}, 0) == 0;
+    onnx.finish();
+  } else {
+    file = named_file(map, "onnx");
+  }
   options.cross_entropy_loss = map.choice_or("loss", {"none", "cross_entropy"}, 1) == 1;
   if (map.has("input")) options.input = read_input(map);
   map.finish();

@@ -67,6 +67,9 @@ struct TrainingOptions {
   Optimizer optimizer = Optimizer::sgd;
   Recomputation recompute = Recomputation::none;
   Framework framework = Framework::pytorch;
+  ExecutionMode execution = ExecutionMode::eager;
+  Layout layout = Layout::nchw;
+  bool one_process_a_host = false;  ///< else one a device
 };
 
 /// Everything one training step of one replica does, for any batch. `operations` is in execution order

@@ -9,6 +9,7 @@
 
 #include "sim/base/names.h"
 #include "topologies/catalog.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
@@ -119,6 +120,7 @@ class ClusterReader {
       cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
     read_devices_per_node();
     read_dedicated();
+    read_power_limit();
     if (map_.find("step_jitter")) cluster_.step_jitter = read_step_jitter(map_);
     if (map_.find("communication")) {
       YamlMap communication = map_.map("communication");
@@ -248,6 +250,18 @@ class ClusterReader {
     }
     if (dedicated.find("price")) hosts.price_usd_per_h = dedicated.quantity("price", Dimension::price);
     dedicated.finish();
+  }
+
+  void read_power_limit() {
+    if (!map_.find("power_limit")) return;
+    const double limit_w = map_.quantity("power_limit", Dimension::power, true);
+    for (ServerSpec& server : cluster_.servers)
+      for (auto& [type, count] : server.devices) {
+        if (limit_w <= type.idle_power_w)
+          map_.fail("power_limit",
+                    fmt::format("must be above the idle power of '{}', {} W", type.name, type.idle_power_w));
+        limit_power(type, limit_w);
+      }
   }
 
   void check_fabric() const {

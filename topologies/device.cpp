@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "topologies/catalogue_files.h"
+#include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
@@ -38,6 +39,12 @@ const std::vector<std::string>& generation_names() {
   return names;
 }
 
+bool DeviceType::has_tensor_cores() const {
+  for (const char* const known : {"volta", "turing", "ampere", "ada", "hopper", "blackwell"})
+    if (generation == known) return true;
+  return false;
+}
+
 DeviceType read_device(const YamlNode& node, const std::string& name) {
   YamlMap map(node, "devices." + name);
   DeviceType device;
@@ -49,6 +56,13 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.memory_bandwidth_Bps = map.quantity("memory_bandwidth", Dimension::bandwidth, true);
   device.efficiency = read_efficiency(map);
   device.launch_overhead_s = map.quantity_or("launch_overhead", Dimension::time, 0);
+  device.issue_factor = map.number_or("issue_factor", 0, 0, 100);
+  if (map.find("evidence")) {
+    YamlMap evidence = map.map("evidence");
+    device.evidence_rows = static_cast<int>(evidence.integer("rows", 0, 1'000'000));
+    device.evidence_spread = evidence.number("spread", 0, 10);
+    evidence.finish();
+  }
   device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
   if (device.reserved_bytes >= device.memory_bytes)
     map.fail("reserved", "must be less than the device's memory");
@@ -60,6 +74,11 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
   if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
   device.peer_to_peer = map.flag_or("peer_to_peer", true);
+  if (map.find("power_limit")) {
+    const double limit_w = map.quantity("power_limit", Dimension::power, true);
+    if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
+    limit_power(device, limit_w);
+  }
   if (const YamlNode* texts = map.find("sources")) {
     YamlMap sources(*texts, map.path_of("sources"));
     for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));

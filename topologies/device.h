@@ -36,10 +36,19 @@ struct DeviceType {
   double l2_bytes = 0;       ///< last-level cache; 0 where not told
   bool peer_to_peer = true;  ///< over PCIe, without the host's memory; GeForce cards from Turing on cannot
   std::array<Efficiency, 4> efficiency;  ///< by Precision
+  /// Where above 0, the device is a GPU whose kernels a host issues (sim/costs/software.h): time a kernel's
+  /// issue takes on the hosts that it was measured in, relative to the typical host. 0: it costs nothing.
+  double issue_factor = 0;
+  /// What the efficiencies rest on: published rows of this device itself, and the standard deviation of
+  /// log(time) that the fit leaves; 0 where they are exact.
+  int evidence_rows = 0;
+  double evidence_spread = 0;
   std::vector<std::pair<std::string, std::string>>
       sources;  ///< what a number is about (dotted key) -> where it is from
 
   bool runs(Precision precision) const { return peak_flops.contains(precision); }
+  /// A generation whose matrix units compute tf32, fp16 and bf16 beside the cores that compute fp32.
+  bool has_tensor_cores() const;
 };
 
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
@@ -47,6 +56,7 @@ struct DeviceType {
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
 ///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources:
 ///   {key: text}
+/// issue_factor (0), evidence: {rows, spread}: what a catalogue's fit writes beside its efficiencies.
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:
 ///   default: share of kinds that are not named (required); a KernelClass name: share of peak for
@@ -55,7 +65,8 @@ struct DeviceType {
 ///   data_gradient, weight_gradient, strided_data_gradient, unaligned: factors on the share of peak (1);
 ///   half_outputs, half_reduction, half_rows (0); half_weight_outputs, half_weight_reduction,
 ///   half_weight_rows (where absent, the three before); half_matmul_rows (where absent, half_rows);
-///   half_winograd (0); fp16, bf16, tf32: a mapping with what differs.
+///   half_winograd (0); half_group (0), depthwise_data_gradient, depthwise_weight_gradient, wide_groups_nhwc
+///   (1), transpose_passes (0); fp16, bf16, tf32: a mapping with what differs.
 /// @throws InputError for anything else.
 DeviceType read_device(const YamlNode& node, const std::string& name);
 

@@ -42,6 +42,11 @@ void read_shares(YamlMap& map, Efficiency& e) {
   e.strided_data_gradient = share(map, "strided_data_gradient", e.strided_data_gradient);
   e.half_winograd = map.number_or("half_winograd", e.half_winograd, 0);
   e.unaligned = share(map, "unaligned", e.unaligned);
+  e.half_group = map.number_or("half_group", e.half_group, 0);
+  e.depthwise_data_gradient = share(map, "depthwise_data_gradient", e.depthwise_data_gradient);
+  e.depthwise_weight_gradient = share(map, "depthwise_weight_gradient", e.depthwise_weight_gradient);
+  e.wide_groups_nhwc = share(map, "wide_groups_nhwc", e.wide_groups_nhwc);
+  e.transpose_passes = map.number_or("transpose_passes", e.transpose_passes, 0, 10);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ inline constexpr std::array<std::string_view, kernel_class_count> kernel_class_n
 
 /// What share of a device's peak and bandwidth kernels reach. The neutral value (all 1, halves 0) is the
 /// roofline. For a product of M x K by K x N (a convolution is one, see cost_model.h) the share of peak is
-///   compute[class] (data_gradient or weight_gradient) N/(N + half_outputs) K/(K + half_reduction) M/(M + half_rows)
+///   compute[class] (data_gradient or weight_gradient) N/(N + half_outputs) K/(K + half_reduction) M/(M +
+///   half_rows)
 /// with halves of its own for the weight gradient, which sums over M, and three rules of the libraries
 /// (docs/cost_model.md): strided data gradients, Winograd's algorithm, channels for tensor cores.
 struct Efficiency {
@@ -56,9 +57,24 @@ struct Efficiency {
   /// one, with the share of convolution_other. 0: convolution_3x3 is the share, whatever the algorithm.
   double half_winograd = 0;
   double unaligned = 1;  ///< factor on the share of products whose channels do not fit the tensor cores
+  /// Grouped convolutions run as a product a group, with convolution_other's share times
+  /// (w + convolution_grouped half_group) / (w + half_group) for groups of w channels (from
+  /// convolution_grouped for few to 1 for many; convolution_grouped where half_group is 0), or with depthwise
+  /// kernels, with the share of convolution_depthwise, whichever is faster.
+  double half_group = 0;
+  double depthwise_data_gradient = 1,
+         depthwise_weight_gradient = 1;  ///< factors on the depthwise kernels' share
+  double wide_groups_nhwc =
+      1;  ///< factor on the share of groups of more than 32 channels, channels last, on tensor cores
+  /// Passes over its input and output that a convolution on tensor cores makes where channels are not last,
+  /// in elementwise kernels of its own; 2 would be one before and one after each.
+  double transpose_passes = 0;
   /// Allowed shares. Above: Winograd's F(4x4, 3x3) saves a factor of 4 (Lavin and Gray, arXiv:1509.09308,
   /// section 4).
   static constexpr double min_share = 1e-6, max_share = 4.0;
+  /// Saving in multiplications of the fastest algorithm of a class: no kernel runs beyond peak times that.
+  /// 3x3: F(4x4, 3x3), 4; 5x5: F(2x2, 5x5), 100/36. Ordinary cores alone: tensor cores have no such kernels.
+  static constexpr double winograd_3x3_saving = 4.0, winograd_5x5_saving = 100.0 / 36;
   explicit Efficiency(double everywhere = 1.0);
   bool operator==(const Efficiency&) const = default;
 };

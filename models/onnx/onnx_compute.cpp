@@ -96,15 +96,18 @@ void convolution(OnnxImport& import, const OnnxNode& node) {
   Window window = read_window(import, node, in.dims, {weight[2], weight[3]});
   const std::int64_t groups = to_integer(node.number_or("group", 1));
   const bool transposed = node.op == "ConvTranspose";
-  const bool bias = import.find(node, 2) != nullptr;
+  const bool restore = import.lost_batch_norm(node);
+  const bool bias = !restore && import.find(node, 2) != nullptr;
   if (groups < 1 || groups > weight[0] || in.dims[1] != (transposed ? weight[0] : weight[1] * groups))
     import.fail(node, fmt::format("weights [{}] in {} groups do not fit an input [{}]",
                                   fmt::join(weight, ", "), groups, fmt::join(in.dims, ", ")));
-  const std::vector<const OnnxValue*> weights = weights_from(import, node, 1, 2);
+  const std::vector<const OnnxValue*> weights = weights_from(import, node, 1, bias ? 2 : 1);
   if (!transposed) {
     const LayerIndex from = pad_first(import, node, in.layer, window);
     Conv2d conv{weight[0], window.kernel, window.stride, window.begin, window.dilation, groups, bias};
-    return finish(import, node, import.emit(node, conv, {from}, weights));
+    LayerIndex layer = import.emit(node, conv, {from}, weights);
+    if (restore) layer = import.emit(node, Normalization{}, {layer}, {}, ".batch_norm");
+    return finish(import, node, layer);
   }
   // Cut on both sides alike, and one less at the end where the sum is odd.
   ConvTranspose2d conv{weight[1] * groups, window.kernel, window.stride, {0, 0}, {0, 0}, groups, bias,

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "models/shapes.h"
 #include "sim/base/yaml_map.h"
@@ -20,13 +19,13 @@ constexpr std::int64_t oldest_opset = 7, newest_opset = 17;
 constexpr std::size_t max_layer_name = 200, max_unknown_outputs = 64;
 constexpr std::size_t max_name = 60;  // of names in messages
 
-std::string shortened(const std::string& name) {
-  return name.size() <= max_name ? name : fmt::format("{}...", std::string_view(name).substr(0, max_name));
-}
-
 bool is_onnx(const OnnxNode& node) { return node.domain.empty() || node.domain == "ai.onnx"; }
 
 }  // namespace
+
+std::string shortened(const std::string& name) {
+  return name.size() <= max_name ? name : fmt::format("{}...", std::string_view(name).substr(0, max_name));
+}
 
 OnnxImport::OnnxImport(OnnxGraph graph, std::string file, const OnnxOptions& options)
     : graph_(std::move(graph)), file_(std::move(file)), options_(options) {
@@ -244,61 +243,6 @@ void OnnxImport::read_constants() {
     }
 }
 
-/// What some node reads as a weight: files without initialisers list their weights among the inputs.
-std::set<std::string> OnnxImport::weight_slots() const {
-  static constexpr std::array<std::string_view, 7> with_weights{
-      "Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "InstanceNormalization", "PRelu"};
-  std::set<std::string> slots;
-  for (const OnnxNode& node : graph_.nodes)
-    if (std::find(with_weights.begin(), with_weights.end(), node.op) != with_weights.end())
-      slots.insert(node.inputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node.inputs)),
-                   node.inputs.end());
-  return slots;
-}
-
-void OnnxImport::read_image() {
-  std::vector<const OnnxValueInfo*> images;
-  for (const OnnxValueInfo& input : graph_.inputs)
-    if (values_.count(input.name) == 0) images.push_back(&input);
-  if (images.size() > 1)
-    std::erase_if(images, [&, slots = weight_slots()](const OnnxValueInfo* input) {
-      if (!input->dims || !count_of(*input->dims) || slots.count(input->name) == 0) return false;
-      OnnxValue value;
-      value.dims = *input->dims;
-      value.is_float = true;
-      value.weight = input->name;
-      values_[input->name] = std::move(value);
-      return true;
-    });
-  if (images.size() != 1) {
-    std::string names;
-    for (std::size_t i = 0; i < std::min<std::size_t>(images.size(), 4); ++i)
-      names += fmt::format("{}'{}'", i ? ", " : ": ", shortened(images[i]->name));
-    throw InputError({file_, 0, 0},
-                     fmt::format("needs one input, the images; it has {}{}", images.size(), names));
-  }
-  OnnxDims dims = images[0]->dims.value_or(OnnxDims{-1});
-  batch_ = !dims.empty() && dims[0] > 0 ? dims[0] : 1;
-  if (options_.input) {
-    dims = *options_.input;
-    dims.insert(dims.begin(), batch_);
-  }
-  if (!dims.empty()) dims[0] = batch_;
-  const std::optional<std::int64_t> count = count_of(dims);
-  if (dims.size() < 2 || dims.size() > 8 || !count || *count == 0)
-    throw InputError(
-        {file_, 0, 0},
-        fmt::format("input '{}' has no fixed size of an image; give it, such as {{onnx: FILE, input: "
-                    "[3, 224, 224]}}",
-                    shortened(images[0]->name)));
-  model_.input = Shape(dims.begin() + 1, dims.end());
-  OnnxValue image;
-  image.dims = dims;
-  image.is_float = true;
-  image.layer = image_input;
-  values_[images[0]->name] = std::move(image);
-}
-
 void OnnxImport::constant_node(const OnnxNode& node) {
   OnnxValue value;
   for (const OnnxAttribute& attribute : node.attributes) {
@@ -377,6 +321,12 @@ Model OnnxImport::run() {
         fmt::format("{}: uses operator set {}, newer than {}: operators may have other meanings", file_,
                     graph_.opset, newest_opset));
   fuse_onnx_patterns(graph_);
+  if (options_.restore_batch_norm) folded_ = folded_convolutions(graph_);
+  if (!folded_.empty())
+    model_.warnings.push_back(fmt::format(
+        "{}: the export folded batch normalization into {} convolutions; it is put back for training (onnx: "
+        "{{file: FILE, batch_norm: keep_folded}} leaves them as they are)",
+        file_, folded_.size()));
   read_constants();
   read_image();
   for (const OnnxNode& node : graph_.nodes) convert(node);

@@ -18,6 +18,8 @@ namespace convoy {
 struct OnnxOptions {
   std::optional<Shape> input;      ///< one image; needed where the file leaves its size open
   bool cross_entropy_loss = true;  ///< a softmax that ends the network is then the loss's
+  /// Batch normalization that the export folded into convolutions is put back, with a warning.
+  bool restore_batch_norm = true;
 };
 
 /// The training model of an ONNX graph (docs/models.md). Operators without a meaning here become elementwise
@@ -53,6 +55,10 @@ class OnnxImport {
   /// How many nodes read it.
   std::size_t readers(const std::string& name) const;
   bool is_output(const std::string& name) const { return outputs_.count(name) > 0; }
+  /// Whether batch normalization was folded into this convolution and is to be put back.
+  bool lost_batch_norm(const OnnxNode& node) const {
+    return !node.outputs.empty() && folded_.count(node.outputs[0]) > 0;
+  }
   bool has_loss() const { return model_.cross_entropy_loss; }
   std::int64_t batch() const { return batch_; }
   Model& model() { return model_; }
@@ -96,12 +102,23 @@ class OnnxImport {
   std::map<std::string, bool> weights_used_;
   std::unordered_map<std::string, int> names_;
   std::map<std::string, int> unknown_;
+  std::set<std::string> folded_;  ///< outputs of convolutions that lost their batch normalization
 };
 
 /// Converts a node of the network. @return false where there is no rule for its operator.
 bool convert_onnx_compute(OnnxImport& import, const OnnxNode& node);     ///< onnx_compute.cpp
 bool convert_onnx_arithmetic(OnnxImport& import, const OnnxNode& node);  ///< onnx_arithmetic.cpp
 bool convert_onnx_view(OnnxImport& import, const OnnxNode& node);        ///< onnx_views.cpp
+
+/// First outputs of the convolutions that an export for inference folded batch normalization into
+/// (onnx_batch_norm.cpp): those whose weights and biases have names that the exporter made up; where names
+/// tell nothing, all of a residual network whose convolutions all have a bias and that normalizes nowhere,
+/// but for those of squeeze-and-excitation. Networks that train without normalization (VGG, AlexNet,
+/// SqueezeNet) are neither.
+std::set<std::string> folded_convolutions(const OnnxGraph& graph);
+
+/// A name as messages show it, cut where it is long.
+std::string shortened(const std::string& name);
 
 /// Replaces groups of nodes by the one operator they spell out: SiLU, hardswish, hardsigmoid, GELU, layer
 /// normalization.

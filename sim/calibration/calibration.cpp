@@ -9,9 +9,26 @@
 #include <map>
 
 #include "sim/base/data_path.h"
+#include "sim/calibration/fit_parameters.h"
+#include "sim/costs/residuals.h"
 
 namespace convoy {
 namespace {
+
+/// Kernels and layers are timed one by one: nobody waits for a host.
+Software software_of(const Measurement& m) {
+  if (!m.whole_network()) {
+    Software alone(m.precision);
+    alone.layout = Layout::nhwc;
+    return alone;
+  }
+  TrainingOptions options;
+  options.precision = m.precision;
+  options.framework = m.software;
+  options.execution = m.execution;
+  options.layout = m.layout;
+  return Software(options);
+}
 
 AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const std::vector<Work>& works) {
   AccuracyRow row;
@@ -20,9 +37,8 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.batch = m.batch;
   row.precision = to_string(m.precision);
   row.published = m.images_per_s;
-  double seconds = 0;
-  for (const Work& work : works) seconds += operation_time_s(work, m.batch, m.precision, device);
-  if (m.without_launch) seconds -= device.launch_overhead_s * static_cast<double>(works.size());
+  const double seconds =
+      predicted_s({works, m.batch, software_of(m), m.seconds(), 0, false, m.without_launch}, device);
   row.predicted = m.batch / seconds;
   row.error = row.predicted / row.published - 1;
   row.framework = m.framework;
@@ -30,6 +46,12 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.role = m.fit ? "fit" : "test";
   row.note = m.note;
   row.kind = m.kernel.substr(0, m.kernel.find(' '));
+  row.step = m.step;
+  row.software = fmt::format("{} {} {}", to_string(m.software), to_string(m.execution), to_string(m.layout));
+  const double spread =
+      std::hypot(device.evidence_spread, residual_spread(residual_kind(works, m.batch, m.precision)));
+  row.low = row.predicted * std::exp(-quantile_80 * spread);
+  row.high = row.predicted * std::exp(quantile_80 * spread);
   return row;
 }
 
@@ -83,9 +105,9 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
     if (!does_something(works)) throw InputError(m.pos, "what was measured computes and moves nothing");
     if (!m.fit) continue;
     if (m.whole_network())
-      networks.push_back({works, m.batch, m.precision, m.seconds(), network_spread, false, false});
+      networks.push_back({works, m.batch, software_of(m), m.seconds(), network_spread, false, false});
     else
-      parts.push_back({works, m.batch, m.precision, m.seconds(), part_spread, true, m.without_launch});
+      parts.push_back({works, m.batch, software_of(m), m.seconds(), part_spread, true, m.without_launch});
   }
   if (parts.empty() && networks.empty())
     throw InputError(pos, fmt::format("holds no row with device {} and role fit", device_name));
@@ -93,14 +115,14 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
   // framework reaches in a whole step.
   report.device = fit_efficiencies(report.device, parts, belief);
   if (!networks.empty()) {
-    for (const Observation& o : parts) add_once(belief.precisions, o.precision);
+    for (const Observation& o : parts) add_once(belief.precisions, o.software.precision);
     if (!parts.empty()) belief.launch_s = report.device.launch_overhead_s;
     belief.device = report.device;
     report.device = fit_efficiencies(report.device, networks, belief);
   }
   const double fitted = static_cast<double>(parts.size() + networks.size());
   require_plausible(report.device, pos);
-  report.yaml = efficiency_yaml(report.device);
+  report.yaml = catalogue_yaml(report.device);
   for (const auto& [m, works] : ours) {
     report.rows.push_back(accuracy_row(*m, report.device, works));
     if (!m->fit) continue;
@@ -138,9 +160,8 @@ CalibrationReport calibrate(const std::vector<std::string>& profiles, const std:
 }
 
 std::vector<AccuracyRow> single_device_accuracy() {
-  return accuracy(data_path("results/published") + "/single_device.csv", [](const Measurement& m) {
-    return m.whole_network() && (m.step == MeasuredStep::train || m.step == MeasuredStep::forward_backward);
-  });
+  return accuracy(data_path("results/published") + "/single_device.csv",
+                  [](const Measurement& m) { return m.whole_network(); });
 }
 
 std::vector<AccuracyRow> kernel_accuracy(const std::string& profile) {

@@ -18,12 +18,15 @@ struct AccuracyRow {
   double error = 0;                     ///< predicted / published - 1
   std::string framework, source, role;  ///< role: "fit" or "test"
   std::string note;
-  std::string kind;  ///< of kernel: "convolution", "matmul"; "" for what is not a kernel
+  MeasuredStep step = MeasuredStep::train;
+  std::string software;      ///< "pytorch1 eager nchw"
+  double low = 0, high = 0;  ///< images/s: the true figure lies between with probability 80 %
+  std::string kind;          ///< of kernel: "convolution", "matmul"; "" for what is not a kernel
 };
 
 struct CalibrationReport {
   DeviceType device;  ///< with the fitted efficiencies
-  std::string yaml;   ///< efficiency_yaml(device)
+  std::string yaml;   ///< catalogue_yaml(device)
   std::vector<AccuracyRow>
       rows;               ///< every measurement of the device in the profile, with the fitted prediction
   double mean_error = 0;  ///< of |error| over the rows with role fit
@@ -41,8 +44,8 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
 /// The same, to the rows of profiles. @throws InputError for an unreadable profile, too.
 CalibrationReport calibrate(const std::vector<std::string>& profiles, const std::string& device);
 
-/// Predicts every training throughput of results/published/single_device.csv (whole networks; steps `train`
-/// and `forward_backward`) with the catalogue as it is, in the file's order.
+/// Predicts every row of results/published/single_device.csv (whole networks) with the catalogue as it is, in
+/// the file's order.
 std::vector<AccuracyRow> single_device_accuracy();
 
 /// Predicts every row of a profile with the catalogue as it is, in the file's order.

@@ -8,6 +8,8 @@
 #include <array>
 #include <cmath>
 
+#include "sim/costs/issue_queue.h"
+
 namespace convoy {
 namespace {
 
@@ -122,13 +124,6 @@ Efficiency prior_efficiency(Precision precision, bool cpu) {
 // Smooth L1 as a residual whose square is minimised: r for small r, grows with the root of |r| beyond 1.
 double smooth_l1(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
 
-double predicted_s(const Observation& o, const DeviceType& device) {
-  double sum = 0;
-  for (const Work& work : o.works) sum += operation_time_s(work, o.images, o.precision, device);
-  if (o.without_launch) sum -= device.launch_overhead_s * static_cast<double>(o.works.size());
-  return sum;
-}
-
 // An unknown of the fit: a parameter of a precision.
 struct Unknown {
   const Parameter* parameter;
@@ -143,7 +138,7 @@ class Problem {
       : device_(device), observations_(observations) {
     for (const Precision p : precisions)
       if (std::any_of(observations.begin(), observations.end(),
-                      [p](const Observation& o) { return o.precision == p; }))
+                      [p](const Observation& o) { return o.software.precision == p; }))
         fitted_.push_back(p);
     for (const Precision precision : fitted_)
       for (const Parameter& p : parameters)
@@ -165,7 +160,6 @@ class Problem {
     DeviceType result = device_;
     Eigen::Index i = 0;
     result.launch_overhead_s = std::exp(x[i++]);
-    for (const Precision precision : fitted_) result.efficiency[index(precision)] = Efficiency();
     for (const Unknown& u : unknowns_)
       u.parameter->set(result.efficiency[index(u.precision)], std::exp(x[i++]));
     return result;
@@ -238,20 +232,16 @@ Eigen::VectorXd minimise(const Problem& problem) {
   return x;
 }
 
-// What means something on the precision, and differs from `base` where that is given.
-std::string section(const Efficiency& e, Precision precision, bool cpu, const Efficiency* base,
-                    std::string_view indent) {
-  std::string text;
-  for (const Parameter& p : parameters) {
-    if (!applies(p, precision, cpu) && !(base && applies(p, Precision::fp32, cpu))) continue;
-    const std::string value = fmt::format("{:.3g}", p.get(e));
-    if (base && value == fmt::format("{:.3g}", p.get(*base))) continue;
-    text += fmt::format("{}{}: {}\n", indent, p.key, value);
-  }
-  return text;
-}
-
 }  // namespace
+
+double predicted_s(const Observation& o, const DeviceType& device) {
+  IssueQueue queue;
+  for (const Work& work : o.works)
+    queue.run(issue_time_s(work, o.images, o.software, device),
+              operation_time_s(work, o.images, o.software, device));
+  const double launches_s = device.launch_overhead_s * static_cast<double>(o.works.size());
+  return o.without_launch ? queue.end_s() - launches_s : queue.end_s();
+}
 
 DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,
                             const Belief& believed) {
@@ -276,19 +266,6 @@ DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observat
       result.efficiency[index(p)] = prior_efficiency(p, device.cpu);
   }
   return result;
-}
-
-std::string efficiency_yaml(const DeviceType& device) {
-  const Efficiency& base = device.efficiency[index(Precision::fp32)];
-  std::string text = fmt::format("launch_overhead: {:.3g}us\nefficiency:\n", device.launch_overhead_s * 1e6);
-  text += fmt::format("  default: {:.3g}\n", base.bandwidth[index(elementwise)]);
-  text += section(base, Precision::fp32, device.cpu, nullptr, "  ");
-  for (const Precision p : {Precision::tf32, Precision::fp16, Precision::bf16}) {
-    if (!device.runs(p)) continue;
-    const std::string different = section(device.efficiency[index(p)], p, device.cpu, &base, "    ");
-    if (!different.empty()) text += fmt::format("  {}:\n{}", to_string(p), different);
-  }
-  return text;
 }
 
 }  // namespace convoy

@@ -12,7 +12,7 @@ namespace convoy {
 struct Observation {
   std::vector<Work> works;
   double images = 0;
-  Precision precision = Precision::fp32;
+  Software software;
   double seconds = 0;
   double spread = 0.05;  ///< standard deviation of log(seconds) that the fit allows for
   /// A kernel or layer: beyond `spread`, its error counts linearly, not by its square (smooth L1), since
@@ -36,7 +36,7 @@ struct Belief {
 DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,
                             const Belief& believed = Belief());
 
-/// The result as the YAML of a catalogue file: `launch_overhead` and `efficiency`.
-std::string efficiency_yaml(const DeviceType& device);
+/// Seconds of an observation on `device`: its operations in order, each when the host has issued it.
+double predicted_s(const Observation& observation, const DeviceType& device);
 
 }  // namespace convoy

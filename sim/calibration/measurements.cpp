@@ -50,6 +50,11 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   m.batch = columns.number(row, "batch", true);
   m.precision = precisions[choice(columns, row, "precision", precision_names, "fp32")];
   m.step = static_cast<MeasuredStep>(choice(columns, row, "step", step_names, ""));
+  m.software = static_cast<Framework>(choice(columns, row, "software", framework_names, "pytorch"));
+  m.execution = static_cast<ExecutionMode>(
+      choice(columns, row, "execution", execution_names, to_string(default_execution(m.software))));
+  m.layout = static_cast<Layout>(
+      choice(columns, row, "layout", layout_names, to_string(default_layout(m.software, m.precision))));
   m.framework = columns.text(row, "framework");
   const bool has_speed = columns.find(row, "images_per_s");
   if (has_speed && columns.find(row, "time_ms"))
@@ -81,20 +86,37 @@ bool covers(MeasuredStep step, Phase phase) {
   return false;
 }
 
+YamlNode scalar_node(const std::string& text, const SourcePos& pos) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.scalar = text;
+  node.pos = pos;
+  return node;
+}
+
 TrainingGraph measured_graph(const Measurement& m) {
+  const std::size_t at = m.model.find('@');
+  const std::string name = m.model.substr(0, at);
   YamlNode node;
   node.pos = m.pos;
-  YamlNode name;
-  name.kind = YamlNode::Kind::scalar;
-  name.scalar = m.model;
-  name.pos = m.pos;
-  if (m.model.ends_with(".yaml") || m.model.ends_with(".onnx")) {
-    node.kind = YamlNode::Kind::mapping;
-    node.entries.emplace_back(m.model.ends_with(".yaml") ? "file" : "onnx", name);
-  } else {
-    node = name;
+  node.kind = YamlNode::Kind::mapping;
+  node.entries.emplace_back(name.ends_with(".yaml")   ? "file"
+                            : name.ends_with(".onnx") ? "onnx"
+                                                      : "name",
+                            scalar_node(name, m.pos));
+  if (at != std::string::npos) {
+    YamlNode input;
+    input.pos = m.pos;
+    input.kind = YamlNode::Kind::sequence;
+    const std::string side = m.model.substr(at + 1);
+    for (const std::string& size : {std::string("3"), side, side})
+      input.items.push_back(scalar_node(size, m.pos));
+    node.entries.emplace_back("input", input);
   }
-  return build_training_graph(read_model(node), {m.precision, Optimizer::momentum});
+  TrainingOptions options;
+  options.precision = m.precision;
+  options.optimizer = Optimizer::momentum;
+  return build_training_graph(read_model(node), options);
 }
 
 // A number of a kernel's text; 0 where there is none.
@@ -203,10 +225,11 @@ std::vector<Work> kernel_work(const Measurement& m) {
 }  // namespace
 
 std::vector<Measurement> read_measurements(const std::string& csv_file) {
-  const CsvTable table(csv_file,
-                       {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework",
-                        "images_per_s", "time_ms", "role", "source", "note"},
-                       {"device", "batch", "step"});
+  const CsvTable table(
+      csv_file,
+      {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework", "software",
+       "execution", "layout", "images_per_s", "time_ms", "role", "source", "note"},
+      {"device", "batch", "step"});
   if (table.rows().empty()) throw InputError({csv_file, 0, 0}, "holds no measurement");
   if (!table.has("images_per_s") && !table.has("time_ms"))
     throw InputError(table.header(), "a column 'images_per_s' or 'time_ms' is missing");

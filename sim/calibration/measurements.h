@@ -24,15 +24,18 @@ enum class MeasuredStep : std::uint8_t {
 /// (docs/cost_model.md).
 struct Measurement {
   std::string device;
-  std::string model;  ///< zoo name, or a model file beside the CSV file ("models/alexnet_caffe.yaml"); "" for
-                      ///< a kernel
+  std::string model;  ///< zoo name, or a model file beside the CSV file ("models/alexnet_caffe.yaml"), "@224"
+                      ///< after it for images of 224 x 224; "" for a kernel
   std::string layer;  ///< a layer of the model; "" for the whole network
   std::string kernel;  ///< "convolution 64>128 3x3/1 56x56", "matmul 4096>1000", "batch_norm 64 56x56" or
                        ///< "relu 200704"; "" for a model
   double batch = 0;
   Precision precision = Precision::fp32;
   MeasuredStep step = MeasuredStep::train;
-  std::string framework;
+  Framework software = Framework::pytorch;
+  ExecutionMode execution = ExecutionMode::eager;
+  Layout layout = Layout::nchw;
+  std::string framework;  ///< name and version as the source has them
   double images_per_s = 0;
   bool without_launch = false;  ///< the time is that of the GPU's kernels alone
   bool fit = true;              ///< used for the catalogue's efficiencies; else the model is tested on it
@@ -45,7 +48,8 @@ struct Measurement {
 
 /// Reads a profile: comma-separated with a header line; columns device, batch, step, images_per_s or time_ms,
 /// and model or kernel are required, the others may be missing (precision: fp32, role: fit). Cells may be
-/// quoted ("a, ""b""").
+/// quoted ("a, ""b"""). Columns software, execution and layout have the values of `training:`; left out, they
+/// are pytorch and what it does.
 /// @throws InputError with line and column for whatever is wrong.
 std::vector<Measurement> read_measurements(const std::string& csv_file);
 

@@ -109,6 +109,7 @@ struct CommandLine {
                     "who shares out links: convoy's flow model (default), or SimGrid's as the reference")
         ->check(CLI::IsMember({"convoy", "simgrid"}));
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
+    sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
     sub->add_flag("--full", run.full, "results of each device and link, not of each class of equal ones");
     sub->add_flag("--fresh", run.fresh, "forget what the folder has and begin anew");
@@ -134,6 +135,7 @@ struct CommandLine {
     sub->add_option("FILE", plan.file, "experiment with goal and plan (YAML)")->required();
     add_settings(sub, plan.settings);
     sub->add_option("--out", plan.out, "folder for the plan (default: runs/EXPERIMENT)");
+    sub->add_option("--prices", plan.prices, "price table (CSV as topologies/catalog/prices.csv, or SkyPilot's vms.csv)");
     sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
     sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
     add_jobs(sub, plan.jobs);
@@ -163,7 +165,11 @@ struct CommandLine {
            "measured speeds (CSV, docs/cost_model.md), a trace of torch.profiler (JSON), or a log of "
            "nccl-tests' all_reduce_perf")
         ->required();
-    sub->add_option("--device", calibrate.device, "device of the catalogue; none for a log of nccl-tests");
+    CLI::Option* device = sub->add_option("--device", calibrate.device,
+                                          "device of the catalogue; none for a log of nccl-tests");
+    sub->add_option("--catalogue", calibrate.catalogue,
+                    "fit all devices and frameworks together, and write their files' parts into this folder")
+        ->excludes(device);
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {

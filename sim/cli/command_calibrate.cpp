@@ -2,14 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <ostream>
 
 #include "sim/calibration/calibration.h"
+#include "sim/calibration/catalogue_fit.h"
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/nccl_log.h"
 #include "sim/cli/commands.h"
+#include "sim/planning/convergence.h"
 #include "sim/run/output_folder.h"
 
 namespace convoy {
@@ -70,14 +74,71 @@ Exit calibrate_link(const std::string& file) {
   return Exit::done;
 }
 
+/// Whether the first line of a CSV file names the columns of a table of epochs by batch.
+bool looks_like_convergence(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  while (std::getline(stream, line) && (line.empty() || line[0] == '#')) {
+  }
+  const std::string columns = "," + line.substr(0, line.find('\r')) + ",";
+  return columns.find(",batch,") != std::string::npos && columns.find(",epochs,") != std::string::npos;
+}
+
+/// Epochs by global batch become a gradient noise scale.
+Exit calibrate_noise_scale(const std::string& file) {
+  const ConvergenceTable table = read_convergence(file);
+  const std::optional<NoiseScale> fit = fit_noise_scale(table.points);
+  if (!fit)
+    throw InputError({file, 0, 0}, "no noise scale fits: epochs have to grow with the batch, over at least two batches");
+  write_stdout([&](std::ostream& out) {
+    out << fmt::format("goal: {{noise_scale: {:.6g}, epochs: {:.6g}}}\n", fit->noise_scale_images, fit->epochs);
+  });
+  double sum = 0;
+  for (const ConvergencePoint& point : table.points) {
+    const double error = fit->at(point.batch) / point.needed.epochs - 1;
+    sum += std::abs(error);
+    fmt::print(stderr, "batch {:<8g} {:>8.2f} epochs, {:>8.2f} fitted, {:+.1f} %\n", point.batch, point.needed.epochs,
+               fit->at(point.batch), 100 * error);
+  }
+  fmt::print(stderr, "mean error of the fit {:.1f} %\n", 100 * sum / static_cast<double>(table.points.size()));
+  return Exit::done;
+}
+
+void write_part(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file);
+  stream << text;
+  if (!stream.flush()) throw InputError({file.string(), 0, 0}, "cannot be written");
+}
+
+/// Parts of files in topologies/catalog, as scripts/calibrate puts them there.
+Exit calibrate_catalogue(const CalibrateArguments& arguments) {
+  std::vector<Measurement> measurements;
+  for (const std::string& file : arguments.profiles) {
+    std::vector<Measurement> more = read_measurements(file);
+    std::move(more.begin(), more.end(), std::back_inserter(measurements));
+  }
+  const CatalogueFit fit = fit_catalogue(measurements);
+  const std::filesystem::path folder = arguments.catalogue;
+  std::filesystem::create_directories(folder / "devices");
+  std::filesystem::create_directories(folder / "software");
+  for (const auto& [name, text] : fit.devices) write_part(folder / "devices" / name, text);
+  for (const auto& [name, text] : fit.software) write_part(folder / "software" / name, text);
+  write_part(folder / "software" / "residuals.yaml", fit.residuals);
+  fmt::print(stderr, "{} rows, {} unknowns: sum of squares from {:.0f} to {:.0f}\n", fit.rows, fit.unknowns,
+             fit.cost_before, fit.cost_after);
+  return Exit::done;
+}
+
 }  // namespace
 
 Exit calibrate_command(const CalibrateArguments& arguments) {
+  if (!arguments.catalogue.empty()) return calibrate_catalogue(arguments);
   const std::string& first = arguments.profiles.front();
   if (arguments.device.empty()) {
     if (arguments.profiles.size() == 1 && looks_like_nccl_log(first)) return calibrate_link(first);
+    if (arguments.profiles.size() == 1 && looks_like_convergence(first)) return calibrate_noise_scale(first);
     throw InputError({first, 0, 0},
-                     "is no log of nccl-tests; say with --device what device a profile or trace is of");
+                     "is no log of nccl-tests and no table of batch and epochs; say with --device what device a profile or trace is of");
   }
   std::vector<Measurement> measurements;
   double launch_s = 0;

@@ -6,6 +6,7 @@
 
 #include "sim/cli/commands.h"
 #include "sim/planning/answer.h"
+#include "sim/planning/plan_report.h"
 #include "sim/planning/write_plan.h"
 #include "sim/run/manifest.h"
 #include "sim/run/output_folder.h"
@@ -26,7 +27,7 @@ void show_progress(const std::string& what, std::size_t done, std::size_t all) {
 
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
-  const PlanSpec spec = read_plan(experiment);
+  const PlanSpec spec = read_plan(experiment, arguments.prices);
   const std::string path = arguments.out.empty() ? "runs/" + experiment.name() : arguments.out;
   const bool to_folder = !arguments.json || !arguments.out.empty();
   if (to_folder) OutputFolder::check(path);
@@ -39,12 +40,13 @@ Exit plan_command(const PlanArguments& arguments) {
   if (to_folder) {
     OutputFolder folder(path);
     folder.write("plan.json", [&](std::ostream& out) { write_json(answer, out); });
+    folder.write("report.html", [&](std::ostream& out) { write_report(answer, out); });
   }
   write_stdout([&](std::ostream& out) {
     if (arguments.json)
       write_json(answer, out);
     else
-      out << table(answer) << fmt::format("\nplan in {}: plan.json\n", path);
+      out << table(answer) << fmt::format("\nplan in {}: report.html, plan.json\n", path);
   });
   if (answer.choice) return Exit::done;
   fmt::print(stderr, "convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,

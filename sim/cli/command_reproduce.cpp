@@ -28,7 +28,9 @@ constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
                              Entry{"transports", [] { return reproduce_transports(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines},
-                             Entry{"memory", [] { return reproduce_memory(all_cores()); }}};
+                             Entry{"memory", [] { return reproduce_memory(all_cores()); }},
+                             Entry{"energy", [] { return reproduce_energy(all_cores()); }},
+                             Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }}};
 
 void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
   const auto optional = [&](const char* key, const std::optional<double>& value) {
@@ -87,6 +89,25 @@ void write_kernels(const KernelReproduction& kernels, JsonWriter& json) {
   json.end_object();
 }
 
+void write_summaries(const std::vector<ErrorSummary>& summaries, JsonWriter& json) {
+  if (summaries.empty()) return;
+  json.key("summaries");
+  json.begin_array();
+  for (const ErrorSummary& summary : summaries) {
+    json.begin_object(JsonWriter::Style::compact);
+    json.field("role", summary.role);
+    json.field("group", summary.group);
+    json.field("name", summary.name);
+    json.field("rows", static_cast<std::int64_t>(summary.rows));
+    json.field("median_error", summary.median);
+    json.field("mean_error", summary.mean);
+    json.field("ninety_percent_error", summary.ninety);
+    json.field("bias", summary.bias);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_json(const std::vector<Reproduction>& reproductions,
                 const std::optional<KernelReproduction>& kernels,
                 const std::vector<ThesisReproduction>& theses, std::ostream& out) {
@@ -103,7 +124,12 @@ void write_json(const std::vector<Reproduction>& reproductions,
     json.field("worst_error", reproduction.worst_error());
     json.field("fitted_error", reproduction.fitted_error());
     json.field("mean_tolerance", reproduction.mean_tolerance);
-    json.field("worst_tolerance", reproduction.worst_tolerance);
+    json.field("median_error", reproduction.median_error());
+    json.key("worst_tolerance");
+    reproduction.worst_tolerance ? json.value(*reproduction.worst_tolerance) : json.null();
+    if (reproduction.median_tolerance) json.field("median_tolerance", *reproduction.median_tolerance);
+    if (reproduction.coverage) json.field("interval_coverage", *reproduction.coverage);
+    write_summaries(reproduction.summaries, json);
     json.field("passed", reproduction.passed());
     json.key("rows");
     json.begin_array();
@@ -144,12 +170,14 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
     model_width = std::max(model_width, row.model.size());
     setup_width = std::max(setup_width, row.setup.size());
   }
+  const int digits = reproduction.unit == "j" ? 3 : 1;
   out << fmt::format("{} ({})\n", reproduction.title, reproduction.name);
   out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {:>8}\n", "table", table_width, "model",
                      model_width, "setup", setup_width, "published", "predicted", "error");
   for (const ReproducedRow& row : reproduction.rows)
-    out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.1f}  {:>9.1f}  {:>8}\n", row.table, table_width,
-                       row.model, model_width, row.setup, setup_width, row.published, row.predicted,
+    out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.{}f}  {:>9.{}f}  {:>8}\n", row.table,
+                       table_width, row.model, model_width, row.setup, setup_width, row.published, digits,
+                       row.predicted, digits,
                        row.anchor ? "anchor"
                                   : fmt::format("{:+.1f} %{}", 100 * row.error,
                                                 row.fitted             ? " f"
@@ -166,10 +194,26 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
     out << fmt::format(
         "f a constant is fitted to it; counts in neither error. Mean error of these: {:.1f} %\n",
         100 * reproduction.fitted_error());
-  out << fmt::format("{}: mean error {:.1f} % (at most {:.0f} %), worst {:.1f} % (at most {:.0f} %): {}\n\n",
-                     reproduction.name, 100 * reproduction.mean_error(), 100 * reproduction.mean_tolerance,
-                     100 * reproduction.worst_error(), 100 * reproduction.worst_tolerance,
-                     reproduction.passed() ? "passed" : "FAILED");
+  for (const ErrorSummary& summary : reproduction.summaries)
+    out << fmt::format(
+        "{:<5} {:<10} {:<32} {:>4} rows  median {:>5.1f} %  mean {:>5.1f} %  90 % within {:>5.1f} %  bias "
+        "{:>+6.1f} %\n",
+        summary.role, summary.group, summary.name, summary.rows, 100 * summary.median, 100 * summary.mean,
+        100 * summary.ninety, 100 * summary.bias);
+  if (reproduction.coverage)
+    out << fmt::format("{:.0f} % of the test rows lie inside their 80 % interval\n",
+                       100 * *reproduction.coverage);
+  out << fmt::format(
+      "{}: mean error {:.1f} % (at most {:.0f} %){}, worst {:.1f} %{}: {}\n\n", reproduction.name,
+      100 * reproduction.mean_error(), 100 * reproduction.mean_tolerance,
+      reproduction.median_tolerance
+          ? fmt::format(", median {:.1f} % (at most {:.0f} %)", 100 * reproduction.median_error(),
+                        100 * *reproduction.median_tolerance)
+          : std::string(),
+      100 * reproduction.worst_error(),
+      reproduction.worst_tolerance ? fmt::format(" (at most {:.0f} %)", 100 * *reproduction.worst_tolerance)
+                                   : std::string(),
+      reproduction.passed() ? "passed" : "FAILED");
 }
 
 void write_table(const KernelReproduction& kernels, std::ostream& out) {

@@ -10,6 +10,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/results_folder.h"
 #include "sim/planning/answer.h"
+#include "sim/results/write_explain.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_table.h"
 #include "sim/run/interrupt.h"
@@ -50,6 +51,7 @@ double quantity_option(const char* name, const std::string& text, Dimension dime
 
 SweepOptions sweep_options(const RunArguments& arguments) {
   SweepOptions options;
+  options.explain = arguments.explain;
   options.jobs = arguments.jobs;
   options.trace = arguments.trace;
   options.full = arguments.full;
@@ -125,7 +127,8 @@ Exit run_command(const RunArguments& arguments) {
   Preparer preparer(experiment);
   place->begin(
       make_subject(preparer, arguments.file, arguments.settings,
-                   to_folder ? std::optional((arguments.full ? "full " : "") + arguments.network_model)
+                   to_folder ? std::optional((arguments.full ? "full " : "") + std::string(arguments.explain ? "explain " : "") +
+                                            arguments.network_model)
                              : std::nullopt));
   bool whole = true;
   {
@@ -147,7 +150,7 @@ Exit run_command(const RunArguments& arguments) {
     if (arguments.json)
       write_json(results, out);
     else
-      out << table(results) << files_text(path, arguments.trace);
+      out << table(results) << explanation(results) << files_text(path, arguments.trace);
   });
   return exit_for(results, arguments);
 }

@@ -28,7 +28,7 @@ struct RunArguments {
   std::string file;
   std::vector<std::string> settings;  ///< --set
   std::string out;                    ///< "": default_folder()
-  bool json = false, trace = false, require_fit = false, fresh = false, full = false;
+  bool json = false, trace = false, require_fit = false, fresh = false, full = false, explain = false;
   std::string network_model = "convoy";  ///< or "simgrid"
   std::size_t jobs = 1;
   Shard shard{};
@@ -45,7 +45,8 @@ struct CheckArguments {
 struct PlanArguments {
   std::string file;
   std::vector<std::string> settings;
-  std::string out;  ///< "": runs/EXPERIMENT
+  std::string out;     ///< "": runs/EXPERIMENT
+  std::string prices;  ///< a price table; "": the program's own
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
 };
@@ -63,6 +64,7 @@ struct ShowArguments {
 struct CalibrateArguments {
   std::vector<std::string> profiles;
   std::string device;
+  std::string catalogue;  ///< folder that the fit of the whole catalogue is written to; "" for one device
 };
 
 struct ReproduceArguments {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/costs/issue_queue.h"
+
 namespace convoy {
 namespace {
 
@@ -51,31 +53,93 @@ KernelClass kernel_class(const Work& work) {
   return KernelClass::custom;
 }
 
-double compute_efficiency(const Work& work, double images, Precision precision,
-                          const Efficiency& efficiency) {
+namespace {
+
+/// Share of peak of a convolution in groups: a product a group, or depthwise kernels.
+double grouped_share(const Work& work, double width, double product, const Efficiency& e, bool nhwc) {
+  const double narrow = e.compute[static_cast<std::size_t>(KernelClass::convolution_grouped)];
+  double direct = e.compute[static_cast<std::size_t>(KernelClass::convolution_depthwise)];
+  if (e.half_group == 0)  // two classes of their own
+    return work.kind == KernelKind::depthwise_convolution ? direct * phase_share(work.phase, e)
+                                                          : product * narrow;
+  const double towards_plain = (width + narrow * e.half_group) / (width + e.half_group);
+  constexpr double widest_with_kernels = 32;
+  const double gap = nhwc && width > widest_with_kernels ? e.wide_groups_nhwc : 1.0;
+  if (work.phase == Phase::data_gradient) direct *= e.depthwise_data_gradient;
+  if (work.phase == Phase::weight_gradient) direct *= e.depthwise_weight_gradient;
+  return std::max(product * towards_plain * gap, direct);
+}
+
+/// Saving in multiplications of the fastest algorithm.
+double largest_share(KernelClass kernel, Precision precision) {
+  if (precision != Precision::fp32) return 1;
+  if (kernel == KernelClass::convolution_3x3) return Efficiency::winograd_3x3_saving;
+  return kernel == KernelClass::convolution_5x5 ? Efficiency::winograd_5x5_saving : 1;
+}
+
+bool is_product(KernelClass kernel) { return kernel <= KernelClass::matmul; }
+
+/// Sums for scale and shift come out of the kernel of the data gradient.
+bool is_part_of_another(const Work& work) {
+  return work.kind == KernelKind::normalization && work.phase == Phase::weight_gradient;
+}
+
+bool is_fused(const Work& work, ExecutionMode execution) {
+  return execution == ExecutionMode::compiled && work.kind == KernelKind::elementwise;
+}
+
+struct Amount {
+  double flops, bytes;
+};
+Amount amount_of(const Work& work, double images) {
+  return {work.flops_per_image * images + work.flops_fixed, work.bytes_per_image * images + work.bytes_fixed};
+}
+
+/// Seconds of a product on the units that compute `precision`, and of the transposes around them.
+double product_time_s(const Work& work, double images, Precision precision, Layout layout,
+                      const DeviceType& device) {
+  const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(precision)];
+  const Amount amount = amount_of(work, images);
+  const double peak =
+      device.peak_flops.at(precision) * compute_efficiency(work, images, precision, efficiency, layout);
+  const double bandwidth =
+      device.memory_bandwidth_Bps * efficiency.bandwidth[static_cast<std::size_t>(kernel_class(work))];
+  double time_s = std::max(amount.flops / peak, amount.bytes / bandwidth);
+  if (layout == Layout::nchw && precision != Precision::fp32 && work.kind == KernelKind::convolution)
+    time_s += efficiency.transpose_passes * work.bytes_per_image * images /
+              (device.memory_bandwidth_Bps *
+               efficiency.bandwidth[static_cast<std::size_t>(KernelClass::elementwise)]);
+  return time_s;
+}
+
+}  // namespace
+
+double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,
+                          Layout layout) {
   const KernelClass kernel = kernel_class(work);
   double share = efficiency.compute[static_cast<std::size_t>(kernel)];
-  if (kernel > KernelClass::matmul) return share;
-  share *= phase_share(work.phase, efficiency);
-  if (kernel == KernelClass::convolution_depthwise) return share;
+  if (!is_product(kernel)) return share;
   const bool weights = work.phase == Phase::weight_gradient;
   const double groups = std::max<double>(1.0, static_cast<double>(work.groups));
   const double area = static_cast<double>(std::max<std::int64_t>(1, work.kernel_h * work.kernel_w));
   const double pixels = static_cast<double>(std::max<std::int64_t>(1, work.out_h * work.out_w));
   const double inputs = static_cast<double>(work.in_channels) / groups;
   const double outputs = static_cast<double>(work.out_channels) / groups;
-  double shape = 1;
+  double shape = phase_share(work.phase, efficiency);
   if (outputs > 0)
     shape *= saturation(outputs, weights ? efficiency.half_weight_outputs : efficiency.half_outputs);
   if (inputs > 0)
     shape *=
         saturation(inputs * area, weights ? efficiency.half_weight_reduction : efficiency.half_reduction);
-  const bool winograd = kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0;
-  if (winograd) {
-    const double general = efficiency.compute[static_cast<std::size_t>(KernelClass::convolution_other)] *
-                           phase_share(work.phase, efficiency) * shape;
+  const double general = efficiency.compute[static_cast<std::size_t>(KernelClass::convolution_other)] * shape;
+  if (kernel == KernelClass::convolution_grouped || kernel == KernelClass::convolution_depthwise) {
+    share = grouped_share(work, std::min(inputs, outputs), efficiency.half_group > 0 ? general : shape,
+                          efficiency, layout == Layout::nhwc && precision != Precision::fp32);
+  } else if (kernel == KernelClass::convolution_3x3 && efficiency.half_winograd > 0) {
     const double half = efficiency.half_winograd;
-    share = std::max(share * saturation(inputs, half) * saturation(outputs, half), general);
+    share = std::max(
+        share * phase_share(work.phase, efficiency) * saturation(inputs, half) * saturation(outputs, half),
+        general);
   } else {
     share *= shape;
   }
@@ -91,31 +155,62 @@ double compute_efficiency(const Work& work, double images, Precision precision,
     const double stretched = of_images / saturation(images * pixels, half);
     share *= (of_images + work.flops_fixed) / (stretched + work.flops_fixed);
   }
-  return share;
+  return std::min(share, largest_share(kernel, precision));
 }
 
-double operation_time_s(const Work& work, double images, Precision precision, const DeviceType& device) {
+double operation_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
   if (work.seconds_per_image > 0) return work.seconds_per_image * images;
-  const double flops = work.flops_per_image * images + work.flops_fixed;
-  const double bytes = work.bytes_per_image * images + work.bytes_fixed;
-  if (flops <= 0 && bytes <= 0) return 0;
-  const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(precision)];
-  const double bandwidth =
-      device.memory_bandwidth_Bps * efficiency.bandwidth[static_cast<std::size_t>(kernel_class(work))];
-  const double peak =
-      device.peak_flops.at(precision) * compute_efficiency(work, images, precision, efficiency);
-  return device.launch_overhead_s + std::max(flops / peak, bytes / bandwidth);
+  const Amount amount = amount_of(work, images);
+  if (amount.flops <= 0 && amount.bytes <= 0) return 0;
+  const KernelClass kernel = kernel_class(work);
+  const bool is_issued = device.issue_factor > 0;
+  const double launch_s = is_issued && (is_part_of_another(work) || is_fused(work, software.execution))
+                              ? 0
+                              : device.launch_overhead_s;
+  double time_s = product_time_s(work, images, software.precision, software.layout, device);
+  if (!is_issued) return launch_s + time_s;
+  if (is_product(kernel)) {
+    if (software.precision != Precision::fp32 && device.runs(Precision::fp32))
+      time_s = std::min(time_s, product_time_s(work, images, Precision::fp32, software.layout, device));
+    return launch_s + time_s * software.costs.convolution;
+  }
+  if (kernel == KernelClass::normalization) time_s *= software.costs.normalization;
+  if (kernel == KernelClass::elementwise || kernel == KernelClass::pooling)
+    time_s *= software.costs.elementwise;
+  if (is_fused(work, software.execution)) time_s *= software.costs.fused;
+  return launch_s + time_s;
+}
+
+double issue_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
+  if (device.issue_factor <= 0 || is_part_of_another(work) || is_fused(work, software.execution)) return 0;
+  const Amount amount = amount_of(work, images);
+  if (amount.flops <= 0 && amount.bytes <= 0) return 0;
+  const SoftwareCosts& costs = software.costs;
+  const double typical_s = work.phase == Phase::forward  ? costs.issue_forward_s
+                           : work.phase == Phase::update ? costs.issue_update_s
+                                                         : costs.issue_backward_s;
+  return typical_s * device.issue_factor;
+}
+
+double CostModel::scale(const DeviceType& device) const {
+  if (scale_.empty()) return 1;
+  const auto scale = scale_.find(device.name);
+  return scale == scale_.end() ? 1 : scale->second;
 }
 
 double CostModel::time_s(const Work& work, double images, const DeviceType& device) const {
-  double time = operation_time_s(work, images, precision_, device);
+  double time = operation_time_s(work, images, software_, device);
   if (const auto layers = measured_.find(device.name);
       layers != measured_.end() && work.layer < layers->second.size())
     time *= work.phase == Phase::forward ? layers->second[work.layer].forward
                                          : layers->second[work.layer].backward;
-  if (scale_.empty()) return time;
-  const auto scale = scale_.find(device.name);
-  return scale == scale_.end() ? time : time * scale->second;
+  return scale_.empty() ? time : time * scale(device);
+}
+
+double CostModel::issue_s(const Work& work, double images, const DeviceType& device,
+                          std::uint32_t devices) const {
+  const double time = issue_time_s(work, images, software_, device) * scale(device);
+  return software_.one_process_a_host ? time * devices : time;
 }
 
 void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
@@ -126,7 +221,7 @@ void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double
   for (const Operation& op : graph.operations)
     if (op.work.layer == layer && !op.again)
       (op.phase == Phase::forward ? predicted_forward_s : predicted_backward_s) +=
-          operation_time_s(op.work, images, precision_, device);
+          operation_time_s(op.work, images, software_, device);
   if (predicted_forward_s > 0) factors[layer].forward = forward_s / predicted_forward_s;
   if (predicted_backward_s > 0) factors[layer].backward = backward_s / predicted_backward_s;
 }
@@ -134,17 +229,17 @@ void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double
 void CostModel::anchor(const TrainingGraph& graph, double images, double images_per_s,
                        const DeviceType& device) {
   scale_.erase(device.name);
-  double predicted = 0;
-  for (const Operation& operation : graph.operations)
-    if (!operation.again) predicted += time_s(operation.work, images, device);
+  const double predicted = step_time_s(graph, images, *this, device, false);
   if (predicted > 0) scale_[device.name] = images / images_per_s / predicted;
 }
 
-double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost,
-                   const DeviceType& device) {
-  double sum = 0;
-  for (const Operation& operation : graph.operations) sum += cost.time_s(operation.work, images, device);
-  return sum;
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,
+                   bool with_recomputation) {
+  IssueQueue queue;
+  for (const Operation& operation : graph.operations)
+    if (with_recomputation || !operation.again)
+      queue.run(cost.issue_s(operation.work, images, device), cost.time_s(operation.work, images, device));
+  return queue.end_s();
 }
 
 }  // namespace convoy

@@ -10,13 +10,12 @@ namespace convoy {
 namespace {
 
 std::vector<MemoryDelta> deltas(const std::vector<const Buffer*>& buffers, double images) {
-  std::array<double, memory_class_count> bytes{};
-  for (const Buffer* buffer : buffers)
-    bytes[static_cast<std::size_t>(buffer->memory_class)] +=
-        buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
   std::vector<MemoryDelta> result;
-  for (std::size_t c = 0; c < memory_class_count; ++c)
-    if (bytes[c] > 0) result.push_back({static_cast<MemoryClass>(c), bytes[c]});
+  result.reserve(buffers.size());
+  for (const Buffer* buffer : buffers) {
+    const double bytes = buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
+    if (bytes > 0) result.push_back({buffer->memory_class, bytes});
+  }
   return result;
 }
 

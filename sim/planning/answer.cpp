@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::size_t most_runners_up = 5;
 
-std::pair<double, double> around(double value, double low, double high) { return {value * low, value * high}; }
+std::pair<double, double> around(double value, double low, double high) {
+  return {value * low, value * high};
+}
 
 /// The best of the kinds of servers that the choice does not use, each kind once, best first.
 std::vector<std::size_t> runners_up_of(Planner& planner, const Scenario& scenario, std::size_t choice) {
@@ -35,12 +37,15 @@ std::vector<std::size_t> runners_up_of(Planner& planner, const Scenario& scenari
 
 std::string more_text(double ratio) {
   if (std::abs(ratio - 1) < 5e-4) return "as much";
-  return ratio > 1 ? fmt::format("{:.3g} % more", 100 * (ratio - 1)) : fmt::format("{:.3g} % less", 100 * (1 - ratio));
+  return ratio > 1 ? fmt::format("{:.3g} % more", 100 * (ratio - 1))
+                   : fmt::format("{:.3g} % less", 100 * (1 - ratio));
 }
 
-std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser, const CandidateResultOfPlan& choice) {
+std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
+                    const CandidateResultOfPlan& choice) {
   const double ratio = value_of(objective, loser.figures) / value_of(objective, choice.figures);
-  const std::string time = format_time(loser.figures.time_s), chosen_time = format_time(choice.figures.time_s);
+  const std::string time = format_time(loser.figures.time_s),
+                    chosen_time = format_time(choice.figures.time_s);
   std::string text;
   switch (objective) {
     case PlanObjective::cost:
@@ -93,37 +98,45 @@ std::optional<Relaxed> without(Planner& planner, const Scenario& scenario, const
 
 std::optional<NearestConstraint> nearest_constraint(Planner& planner, const Scenario& scenario) {
   const auto figures = [&](std::size_t c) { return planner.figures(c, scenario); };
-  const auto setup = [&](std::size_t c) { return planner.trials().setup(planner.trials().space().candidates[c].setup); };
+  const auto setup = [&](std::size_t c) {
+    return planner.trials().setup(planner.trials().space().candidates[c].setup);
+  };
   std::vector<Relaxed> found;
   const auto take = [&](std::optional<Relaxed> relaxed) {
     if (relaxed) found.push_back(std::move(*relaxed));
   };
-  take(without(planner, scenario, "deadline", &PlanConstraints::deadline_s, PlanObjective::time,
-               [&](std::size_t c) { return figures(c).time_s; },
-               [](double needs, double allowed) {
-                 return fmt::format("the quickest that keeps the others takes {}, the deadline is {}",
-                                    format_time(needs), format_time(allowed));
-               }));
-  take(without(planner, scenario, "budget", &PlanConstraints::budget_usd, PlanObjective::cost,
-               [&](std::size_t c) { return figures(c).cost_usd; },
-               [](double needs, double allowed) {
-                 return fmt::format("the cheapest that keeps the others costs {:.2f} USD, the budget is {:.2f} USD",
-                                    needs, allowed);
-               }));
-  take(without(planner, scenario, "max_devices", &PlanConstraints::max_devices, scenario.objective,
-               [&](std::size_t c) { return static_cast<double>(setup(c).devices); },
-               [](double needs, double allowed) {
-                 return fmt::format("one that keeps the others has {:.0f} devices, max_devices is {:.0f}", needs, allowed);
-               }));
-  take(without(planner, scenario, "max_global_batch", &PlanConstraints::max_global_batch, scenario.objective,
-               [&](std::size_t c) { return static_cast<double>(setup(c).global_batch); },
-               [](double needs, double allowed) {
-                 return fmt::format("one that keeps the others has a global batch of {:.0f}, max_global_batch is {:.0f}",
-                                    needs, allowed);
-               }));
+  take(without(
+      planner, scenario, "deadline", &PlanConstraints::deadline_s, PlanObjective::time,
+      [&](std::size_t c) { return figures(c).time_s; },
+      [](double needs, double allowed) {
+        return fmt::format("the quickest that keeps the others takes {}, the deadline is {}",
+                           format_time(needs), format_time(allowed));
+      }));
+  take(without(
+      planner, scenario, "budget", &PlanConstraints::budget_usd, PlanObjective::cost,
+      [&](std::size_t c) { return figures(c).cost_usd; },
+      [](double needs, double allowed) {
+        return fmt::format("the cheapest that keeps the others costs {:.2f} USD, the budget is {:.2f} USD",
+                           needs, allowed);
+      }));
+  take(without(
+      planner, scenario, "max_devices", &PlanConstraints::max_devices, scenario.objective,
+      [&](std::size_t c) { return static_cast<double>(setup(c).devices); },
+      [](double needs, double allowed) {
+        return fmt::format("one that keeps the others has {:.0f} devices, max_devices is {:.0f}", needs,
+                           allowed);
+      }));
+  take(without(
+      planner, scenario, "max_global_batch", &PlanConstraints::max_global_batch, scenario.objective,
+      [&](std::size_t c) { return static_cast<double>(setup(c).global_batch); },
+      [](double needs, double allowed) {
+        return fmt::format(
+            "one that keeps the others has a global batch of {:.0f}, max_global_batch is {:.0f}", needs,
+            allowed);
+      }));
   if (found.empty()) return std::nullopt;
-  const auto nearest =
-      std::min_element(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
+  const auto nearest = std::min_element(found.begin(), found.end(),
+                                        [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
   return NearestConstraint{nearest->name, nearest->text, result_of(planner, nearest->candidate, scenario)};
 }
 
@@ -133,7 +146,8 @@ NearestConstraint several_constraints(Planner& planner, const Scenario& scenario
   free.constraints.deadline_s.reset();
   free.constraints.budget_usd.reset();
   if (const std::optional<std::size_t> found = planner.best(free))
-    return {"deadline and budget", "no candidate keeps either of the two with the other", result_of(planner, *found, free)};
+    return {"deadline and budget", "no candidate keeps either of the two with the other",
+            result_of(planner, *found, free)};
   const std::map<std::string, std::int64_t> pruned = planner.pruned(scenario);
   std::string text = "no candidate can be rented at all:";
   for (const auto& [reason, count] : pruned) text += fmt::format(" {} out for {},", count, reason);
@@ -151,12 +165,14 @@ void check_range(const Planner& planner) {
   if (!range || setups.empty()) return;
   for (std::size_t s = 0; s < setups.size(); ++s)
     if (planner.ledger().epochs(s)) return;
-  const auto [least, most] = std::minmax_element(
-      setups.begin(), setups.end(), [](const Setup& a, const Setup& b) { return a.global_batch < b.global_batch; });
-  throw InputError(goal.pos(),
-                   fmt::format("goal: the table has epochs for global batches of {:.0f} to {:.0f}; those of all "
-                               "candidates, {} to {}, lie outside (`extrapolate: true` goes beyond it)",
-                               range->first, range->second, least->global_batch, most->global_batch));
+  const auto [least, most] =
+      std::minmax_element(setups.begin(), setups.end(),
+                          [](const Setup& a, const Setup& b) { return a.global_batch < b.global_batch; });
+  throw InputError(
+      goal.pos(),
+      fmt::format("goal: the table has epochs for global batches of {:.0f} to {:.0f}; those of all "
+                  "candidates, {} to {}, lie outside (`extrapolate: true` goes beyond it)",
+                  range->first, range->second, least->global_batch, most->global_batch));
 }
 
 }  // namespace
@@ -177,12 +193,18 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.devices = setup.devices;
   result.market = candidate.market;
   result.region = candidate.region;
+  result.prices = candidate.prices;
+  for (const Price& price : candidate.prices)
+    if (const std::string doubt = planner.trials().spec().prices().doubt(price); !doubt.empty())
+      result.doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   result.precision = setup.precision;
   result.batch_per_device = setup.batch_per_device;
   result.global_batch = setup.global_batch;
   result.strategy = setup.strategy;
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;
+  if (candidate.market == Market::spot)
+    result.doubts.emplace_back("spot machines are taken away when others pay more: these figures count no interruption");
   result.figures = planner.figures(c, scenario);
   result.usd_per_h = planner.ledger().usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;
@@ -210,13 +232,15 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
   answer.candidates = static_cast<std::int64_t>(trials.space().candidates.size());
   const std::optional<std::size_t> choice = planner.best(scenario);
   if (choice) {
-    for (const std::size_t c : planner.front(scenario)) answer.front.push_back(result_of(planner, c, scenario));
+    for (const std::size_t c : planner.front(scenario))
+      answer.front.push_back(result_of(planner, c, scenario));
     const std::vector<std::size_t> others = runners_up_of(planner, scenario, *choice);
     answer.choice = result_of(planner, *choice, scenario);
     for (const std::size_t c : others) {
       CandidateResultOfPlan runner = result_of(planner, c, scenario);
-      runner.tie = spec.objective == PlanObjective::time ? overlap(runner.time_interval, answer.choice->time_interval)
-                                                         : overlap(runner.cost_interval, answer.choice->cost_interval);
+      runner.tie = spec.objective == PlanObjective::time
+                       ? overlap(runner.time_interval, answer.choice->time_interval)
+                       : overlap(runner.cost_interval, answer.choice->cost_interval);
       runner.reason = why_not(spec.objective, runner, *answer.choice);
       answer.runners_up.push_back(std::move(runner));
     }

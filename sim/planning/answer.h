@@ -17,7 +17,10 @@ namespace convoy {
 struct CandidateResultOfPlan {
   Order order;
   std::int64_t devices = 0;
-  std::string market, region;
+  Market market = Market::on_demand;
+  std::string region;
+  std::vector<Price> prices;        ///< of each kind of server; empty where not known
+  std::vector<std::string> doubts;  ///< why the choice should not rest on them
   Precision precision = Precision::fp32;
   std::int64_t batch_per_device = 0, global_batch = 0;
   YamlNode strategy;
@@ -64,7 +67,8 @@ struct PlanOptions {
   Trials::Progress progress = [](const std::string&, std::size_t, std::size_t) {};
 };
 
-/// The plan's answer. It does not depend on the number of jobs, and exhaustive or not differ in the counts only.
+/// The plan's answer. It does not depend on the number of jobs, and exhaustive or not differ in the counts
+/// only.
 /// @throws InputError
 PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options);
 

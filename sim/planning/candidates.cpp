@@ -53,26 +53,44 @@ std::int64_t devices_of(const Order& order, const ServerTable& servers) {
 }
 
 /// Batches that all kinds of servers of the order are tried with.
-std::vector<std::int64_t> common_batches(const Order& order, Precision precision, const BatchesThatFit& batches) {
+std::vector<std::int64_t> common_batches(const Order& order, Precision precision,
+                                         const BatchesThatFit& batches) {
   std::vector<std::int64_t> common = batches(order.front().first, precision);
   for (std::size_t i = 1; i < order.size(); ++i) {
     const std::vector<std::int64_t> others = batches(order[i].first, precision);
-    std::erase_if(common, [&](std::int64_t b) { return std::find(others.begin(), others.end(), b) == others.end(); });
+    std::erase_if(common,
+                  [&](std::int64_t b) { return std::find(others.begin(), others.end(), b) == others.end(); });
   }
   return common;
+}
+
+/// What an hour of a server costs: by the price table, else what its own description says.
+std::optional<Price> price_of(const std::string& name, const PlanSpec& spec, const ServerTable& servers, Market market,
+                              const std::string& region) {
+  if (std::optional<Price> price = spec.prices().find(name, market, region)) return price;
+  const HostType& host = servers.at(name).host;
+  const bool own = host.price_origin.empty() && host.price_usd_per_h > 0;
+  if (!own || market != Market::on_demand || !region.empty()) return std::nullopt;
+  Price price;
+  price.server = name;
+  price.usd_per_hour = host.price_usd_per_h;
+  price.source = "the server's description";
+  return price;
 }
 
 /// Markets and regions, with the prices there; for a setup that is still to be named.
 std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const ServerTable& servers) {
   std::vector<Candidate> offers;
   const std::vector<std::string> regions = spec.regions.empty() ? std::vector<std::string>{""} : spec.regions;
-  for (const std::string& market : spec.markets)
+  for (const Market market : spec.markets)
     for (const std::string& region : regions) {
       Candidate offer{0, market, region, {}};
-      for (const auto& [name, count] : order)
-        if (const double price = servers.at(name).host.price_usd_per_h;
-            price > 0 && market == "on_demand" && region.empty())
-          offer.prices.push_back(price);
+      for (const auto& [name, count] : order) {
+        const std::optional<Price> price = price_of(name, spec, servers, market, offer.region);
+        if (!price) break;
+        if (offer.region.empty()) offer.region = price->region;  // all of an order in one
+        offer.prices.push_back(*price);
+      }
       if (offer.prices.size() < order.size()) offer.prices.clear();
       offers.push_back(std::move(offer));
     }
@@ -83,7 +101,8 @@ std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const
 
 std::string text_of(const Order& order) {
   std::string text;
-  for (const auto& [name, count] : order) text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, name);
+  for (const auto& [name, count] : order)
+    text += fmt::format("{}{} {}", text.empty() ? "" : " + ", count, name);
   return text;
 }
 
@@ -121,9 +140,10 @@ CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const
             space.candidates.back().setup = space.setups.size() - 1;
           }
           if (space.candidates.size() > PlanSpec::max_candidates)
-            throw InputError(spec.goal.pos(), fmt::format("plan: more than {} candidates; name fewer servers, nodes, "
-                                                          "batches or strategies",
-                                                          PlanSpec::max_candidates));
+            throw InputError(spec.goal.pos(),
+                             fmt::format("plan: more than {} candidates; name fewer servers, nodes, "
+                                         "batches or strategies",
+                                         PlanSpec::max_candidates));
         }
   }
   return space;

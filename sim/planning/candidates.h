@@ -32,12 +32,13 @@ struct Setup {
 /// A setup rented somewhere. Those of one setup differ in price and, with spot, in time.
 struct Candidate {
   std::size_t setup = 0;
-  std::string market, region;  ///< region "": the price list does not say
-  std::vector<double> prices;  ///< USD an hour of one server of each kind of the order; empty where not known
+  Market market = Market::on_demand;
+  std::string region;         ///< "": the user's own price, that is of no region; or no price at all
+  std::vector<Price> prices;  ///< of a server of each kind of the order; empty where not known
 };
 
-/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes, precisions,
-/// batches, strategies, markets, regions; the last changes fastest.
+/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes,
+/// precisions, batches, strategies, markets, regions; the last changes fastest.
 struct CandidateSpace {
   std::vector<Setup> setups;
   std::vector<Candidate> candidates;
@@ -47,7 +48,8 @@ struct CandidateSpace {
 using ServerTable = std::map<std::string, ServerSpec>;
 
 /// Batches to try on a server: those of the plan, or what fits.
-using BatchesThatFit = std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
+using BatchesThatFit =
+    std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
 
 /// @throws InputError: nothing to choose from, or more than PlanSpec::max_candidates
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches);

@@ -20,8 +20,8 @@ const std::vector<std::string> own_columns{"batch", "epochs", "least", "most", "
 
 const CsvTable& shipped_table() {
   static const CsvTable table(data_path("results/published") + "/convergence.csv",
-                              {"goal", "model", "dataset", "target", "samples", "batch", "epochs", "least", "most",
-                               "runs", "optimizer", "source"},
+                              {"goal", "model", "dataset", "target", "samples", "batch", "epochs", "least",
+                               "most", "runs", "optimizer", "source"},
                               {"goal", "batch", "epochs"});
   return table;
 }
@@ -83,8 +83,8 @@ std::optional<EpochsNeeded> ConvergenceTable::at(double batch, bool extrapolate)
     const std::optional<NoiseScale> curve = fit_noise_scale(points);
     return curve ? scaled(end.needed, curve->at(batch) / curve->at(end.batch)) : end.needed;
   }
-  const auto above =
-      std::lower_bound(points.begin(), points.end(), batch, [](const auto& p, double b) { return p.batch < b; });
+  const auto above = std::lower_bound(points.begin(), points.end(), batch,
+                                      [](const auto& p, double b) { return p.batch < b; });
   if (above->batch == batch) return above->needed;
   return between(*(above - 1), *above, batch);
 }
@@ -104,8 +104,8 @@ ConvergenceTable load_goal(const std::string& name, const SourcePos& pos) {
     if (csv.text(row, "goal") != name) continue;
     rows.push_back(read_row(csv, row));
     if (csv.find(row, "samples")) table.samples = csv.number(row, "samples", true);
-    table.text =
-        fmt::format("{} on {} to {}", csv.text(row, "model"), csv.text(row, "dataset"), csv.text(row, "target"));
+    table.text = fmt::format("{} on {} to {}", csv.text(row, "model"), csv.text(row, "dataset"),
+                             csv.text(row, "target"));
   }
   if (rows.empty()) {
     const std::vector<std::string> names = goal_names();
@@ -118,7 +118,8 @@ ConvergenceTable load_goal(const std::string& name, const SourcePos& pos) {
 
 ConvergenceTable read_convergence(const std::string& file) {
   const CsvTable csv(file, own_columns, {"batch", "epochs"});
-  if (csv.rows().empty()) throw InputError(csv.header(), "no rows: at least one batch with its epochs is needed");
+  if (csv.rows().empty())
+    throw InputError(csv.header(), "no rows: at least one batch with its epochs is needed");
   ConvergenceTable table;
   table.name = table.text = file;
   std::vector<ConvergencePoint> rows;

@@ -23,9 +23,9 @@ struct ConvergencePoint {
 };
 
 /// Epochs(B) = epochs (1 + B / noise_scale_images): McCandlish, Kaplan, Amodei et al., "An Empirical Model of
-/// Large-Batch Training" (arXiv:1812.06162), section 2: steps S and samples E obey (S / S_min - 1)(E / E_min -
-/// 1) = 1, and with E = B S and B_crit = E_min / S_min that is E = E_min (1 + B / B_crit); B_crit is about the
-/// gradient noise scale.
+/// Large-Batch Training" (arXiv:1812.06162), section 2: steps S and samples E obey (S / S_min - 1)(E / E_min
+/// - 1) = 1, and with E = B S and B_crit = E_min / S_min that is E = E_min (1 + B / B_crit); B_crit is about
+/// the gradient noise scale.
 struct NoiseScale {
   double epochs = 0;  ///< E_min in epochs: with the smallest batches
   double noise_scale_images = 0;
@@ -34,15 +34,15 @@ struct NoiseScale {
 
 /// Epochs by global batch, smallest batch first, each batch once.
 struct ConvergenceTable {
-  std::string name;  ///< "resnet50-imagenet-75.9"
-  std::string text;  ///< "ResNet-50 v1.5 on ImageNet to 75.9 % top-1"
+  std::string name;               ///< "resnet50-imagenet-75.9"
+  std::string text;               ///< "ResNet-50 v1.5 on ImageNet to 75.9 % top-1"
   std::optional<double> samples;  ///< of an epoch, where the table knows them
   std::vector<ConvergencePoint> points;
 
   double smallest() const { return points.front().batch; }
   double largest() const { return points.back().batch; }
-  /// Between two points straight in the logarithm of the batch. Beyond them nothing, or, to be asked for, along
-  /// the noise scale that fits the table, scaled so that it meets the last point.
+  /// Between two points straight in the logarithm of the batch. Beyond them nothing, or, to be asked for,
+  /// along the noise scale that fits the table, scaled so that it meets the last point.
   std::optional<EpochsNeeded> at(double batch, bool extrapolate) const;
 };
 
@@ -54,8 +54,8 @@ ConvergenceTable load_goal(const std::string& name, const SourcePos& pos);
 /// become one, their mean by runs. @throws InputError
 ConvergenceTable read_convergence(const std::string& file);
 
-/// Least squares of the relative errors: minimises the sum of ((a + b B) / E - 1)^2, epochs = a, noise scale =
-/// a / b. Nothing where fewer than two batches are given, or epochs do not grow with the batch.
+/// Least squares of the relative errors: minimises the sum of ((a + b B) / E - 1)^2, epochs = a, noise scale
+/// = a / b. Nothing where fewer than two batches are given, or epochs do not grow with the batch.
 std::optional<NoiseScale> fit_noise_scale(const std::vector<ConvergencePoint>& points);
 
 }  // namespace convoy

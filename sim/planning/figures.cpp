@@ -31,8 +31,8 @@ std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
   if (limits.max_devices && setup.devices > *limits.max_devices) return "max_devices";
   if (limits.max_global_batch && setup.global_batch > *limits.max_global_batch) return "max_global_batch";
   if (!epochs_[candidate.setup]) return "goal";
-  const bool needs_price = scenario.objective == PlanObjective::cost || scenario.objective == PlanObjective::front ||
-                           limits.budget_usd;
+  const bool needs_price = scenario.objective == PlanObjective::cost ||
+                           scenario.objective == PlanObjective::front || limits.budget_usd;
   if (needs_price && candidate.prices.empty()) return "price";
   if (trial.state == Trial::State::too_large) return "memory";
   if (trial.state == Trial::State::failed) return "failed";
@@ -48,7 +48,7 @@ double Ledger::usd_per_h(std::size_t c, const Scenario& scenario) const {
   for (std::size_t kind = 0; kind < order.size(); ++kind) {
     const auto& [name, count] = order[kind];
     const auto changed = scenario.price_factor.find(name);
-    sum += candidate.prices[kind] * static_cast<double>(count) *
+    sum += candidate.prices[kind].usd_per_hour * static_cast<double>(count) *
            (changed == scenario.price_factor.end() ? 1 : changed->second);
   }
   return sum;

@@ -22,7 +22,8 @@ std::string kind_of_goal(const YamlMap& map) {
     found = key;
   }
   if (found.empty())
-    map.fail("says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale with epochs");
+    map.fail(
+        "says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale with epochs");
   return found;
 }
 
@@ -41,8 +42,7 @@ Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
     goal.length_ = std::move(table);
     goal.extrapolate_ = map.flag_or("extrapolate", false);
   }
-  if (!samples)
-    map.fail("an epoch's number of images is not known: give training.dataset: {samples: N}");
+  if (!samples) map.fail("an epoch's number of images is not known: give training.dataset: {samples: N}");
   goal.samples_ = *samples;
   if (kind == "epochs") {
     goal.length_ = map.number("epochs", 1e-9, most_epochs);
@@ -58,7 +58,8 @@ Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
     goal.text_ = fmt::format("{:g} epochs at small batches, noise scale of {:g} images", epochs, images);
   }
   goal.start_up_s_ = map.quantity_or("start_up", Dimension::time, 0);
-  for (const auto& [key, pause] : {std::pair{"evaluation", &goal.evaluation_}, {"checkpoint", &goal.checkpoint_}}) {
+  for (const auto& [key, pause] :
+       {std::pair{"evaluation", &goal.evaluation_}, {"checkpoint", &goal.checkpoint_}}) {
     if (!map.find(key)) continue;
     YamlMap inner = map.map(key);
     pause->time_s = inner.quantity("time", Dimension::time);
@@ -79,7 +80,9 @@ std::optional<EpochsNeeded> Goal::epochs(double global_batch) const {
 }
 
 double Goal::beside_s(double epochs) const {
-  const auto all = [&](const Pause& pause) { return pause.time_s * std::ceil(epochs / pause.every_epochs - 1e-9); };
+  const auto all = [&](const Pause& pause) {
+    return pause.time_s * std::ceil(epochs / pause.every_epochs - 1e-9);
+  };
   return start_up_s_ + all(evaluation_) + all(checkpoint_);
 }
 

@@ -37,7 +37,8 @@ std::vector<std::string> texts(YamlMap& map, std::string_view key) {
 }
 
 /// Those of `allowed`, each once. @throws InputError
-std::vector<std::size_t> choices(YamlMap& map, std::string_view key, const std::vector<std::string>& allowed) {
+std::vector<std::size_t> choices(YamlMap& map, std::string_view key,
+                                 const std::vector<std::string>& allowed) {
   std::vector<std::size_t> found;
   for (const YamlNode* item : items_of(map, key)) {
     const std::string text = read_text(*item, map.path_of(key));
@@ -54,7 +55,8 @@ std::vector<std::size_t> choices(YamlMap& map, std::string_view key, const std::
 
 std::vector<std::int64_t> numbers(YamlMap& map, std::string_view key, std::int64_t most) {
   std::vector<std::int64_t> values;
-  for (const YamlNode* item : items_of(map, key)) values.push_back(read_integer(*item, map.path_of(key), 1, most));
+  for (const YamlNode* item : items_of(map, key))
+    values.push_back(read_integer(*item, map.path_of(key), 1, most));
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
@@ -107,9 +109,10 @@ std::vector<std::string> matching_servers(YamlMap& map) {
     for (const std::string& name : names)
       if (::fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(name);
     if (found.size() == before)
-      throw InputError(item->pos, fmt::format("plan.servers: no server of the catalogue is called '{}'{}; `convoy "
-                                              "show servers` lists them",
-                                              pattern, suggestion(pattern, names)));
+      throw InputError(item->pos,
+                       fmt::format("plan.servers: no server of the catalogue is called '{}'{}; `convoy "
+                                   "show servers` lists them",
+                                   pattern, suggestion(pattern, names)));
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -124,7 +127,8 @@ std::vector<YamlNode> read_strategies(YamlMap& map) {
   std::vector<YamlNode> strategies;
   for (const YamlNode& item : node.items) {
     if (is_search(item))
-      throw InputError(item.pos, "plan.strategies: write `strategies: auto` for those that `kind: auto` tries");
+      throw InputError(item.pos,
+                       "plan.strategies: write `strategies: auto` for those that `kind: auto` tries");
     YamlMap(item, "plan.strategies");
     for (YamlNode& each : multiplied_out(item)) {
       read_strategy(each);
@@ -139,9 +143,10 @@ YamlNode fixed_training(const YamlNode& training, const YamlMap& plan, std::vect
                         std::vector<Precision>& precisions) {
   YamlMap map(training, "training");
   if (map.has("global_batch"))
-    throw InputError(map.pos("global_batch"),
-                     "training.global_batch: a plan gives plan.batch_per_device, and limits the global batch with "
-                     "plan.constraints.max_global_batch");
+    throw InputError(
+        map.pos("global_batch"),
+        "training.global_batch: a plan gives plan.batch_per_device, and limits the global batch with "
+        "plan.constraints.max_global_batch");
   if (const YamlNode* node = map.find("batch_per_device")) {
     if (plan.has("batch_per_device")) map.fail("batch_per_device", "plan.batch_per_device is given too");
     batches = {read_integer(*node, "training.batch_per_device", 1, most_batch)};
@@ -166,17 +171,21 @@ std::optional<double> samples_of(const YamlNode& training) {
 
 }  // namespace
 
-std::string_view to_string(PlanObjective objective) { return objectives[static_cast<std::size_t>(objective)]; }
+std::string_view to_string(PlanObjective objective) {
+  return objectives[static_cast<std::size_t>(objective)];
+}
 
-PlanSpec read_plan(const Experiment& experiment) {
+PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");
   tree.find("experiment");
   if (experiment.swept())
     throw InputError(tree.pos(), "sweep: a plan tries what its lists of values say; it has no sweep");
   for (const char* key : {"cluster", "strategy"})
-    if (tree.has(key)) tree.fail(key, fmt::format("a plan chooses it; write plan.{} instead",
-                                                  key == std::string_view("cluster") ? "servers" : "strategies"));
+    if (tree.has(key))
+      tree.fail(key, fmt::format("a plan chooses it; write plan.{} instead",
+                                 key == std::string_view("cluster") ? "servers" : "strategies"));
   PlanSpec spec;
+  if (!prices.empty()) spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices));
   spec.name = experiment.name();
   spec.model = tree.node("model");
   YamlMap map = tree.map("plan");
@@ -197,17 +206,18 @@ PlanSpec read_plan(const Experiment& experiment) {
     for (const std::size_t p : choices(map, "precision", precision_names))
       spec.precisions.push_back(static_cast<Precision>(p));
   }
-  spec.markets = {"on_demand"};
+  spec.markets = {Market::on_demand};
   if (map.find("market")) {
     spec.markets.clear();
-    const std::vector<std::string> markets{"on_demand", "spot"};
-    for (const std::size_t m : choices(map, "market", markets)) spec.markets.push_back(markets[m]);
+    for (const std::size_t m : choices(map, "market", {"on_demand", "spot"}))  // the enumeration's order
+      spec.markets.push_back(static_cast<Market>(m));
   }
   if (map.find("region")) spec.regions = texts(map, "region");
   if (map.find("strategies"))
     spec.strategies = read_strategies(map);
   else
-    spec.strategies = {parse_yaml("{kind: data_parallel, sync: all_reduce, algorithm: auto}", "plan.strategies")};
+    spec.strategies = {
+        parse_yaml("{kind: data_parallel, sync: all_reduce, algorithm: auto}", "plan.strategies")};
   map.finish();
   return spec;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,10 +10,12 @@
 #include "sim/base/precision.h"
 #include "sim/planning/goal.h"
 #include "sim/run/experiment.h"
+#include "topologies/prices.h"
 
 namespace convoy {
 
-/// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is least.
+/// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is
+/// least.
 enum class PlanObjective : std::uint8_t { cost, time, energy, carbon, front };
 std::string_view to_string(PlanObjective objective);
 
@@ -34,19 +37,22 @@ struct PlanSpec {
   PlanObjective objective = PlanObjective::cost;
   SourcePos objective_pos;
   PlanConstraints constraints;
-  std::vector<std::string> servers;  ///< names of the catalogue, sorted
-  bool all_servers = false;          ///< none were named: those without a price are left out
-  std::vector<std::int64_t> nodes;   ///< of one kind of server
-  bool mixtures = false;             ///< two kinds of servers side by side too
-  std::vector<std::int64_t> batches; ///< images a device and step; empty: powers of two that fit
+  std::vector<std::string> servers;   ///< names of the catalogue, sorted
+  bool all_servers = false;           ///< none were named: those without a price are left out
+  std::vector<std::int64_t> nodes;    ///< of one kind of server
+  bool mixtures = false;              ///< two kinds of servers side by side too
+  std::vector<std::int64_t> batches;  ///< images a device and step; empty: powers of two that fit
   std::vector<Precision> precisions;
-  std::vector<std::string> markets;  ///< "on_demand", "spot"
-  std::vector<std::string> regions;  ///< empty: where the price list has the server first
+  std::vector<Market> markets;
+  std::vector<std::string> regions;  ///< empty: where the price table has the server first
+  std::shared_ptr<const PriceTable> user_prices;  ///< instead of the program's own table, where given
   /// `strategy:` mappings, lists of values multiplied out; empty: the registry's candidates for each cluster.
   std::vector<YamlNode> strategies;
+
+  const PriceTable& prices() const { return user_prices ? *user_prices : PriceTable::shipped(); }
 };
 
-/// @throws InputError
-PlanSpec read_plan(const Experiment& experiment);
+/// @param prices a price table of the user's (topologies/prices.h); "": the program's own. @throws InputError
+PlanSpec read_plan(const Experiment& experiment, const std::string& prices = "");
 
 }  // namespace convoy

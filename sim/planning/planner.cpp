@@ -31,7 +31,8 @@ bool beaten(const Spot& spot, const std::vector<Spot>& front) {
 std::vector<std::size_t> sorted_by(std::vector<std::size_t> candidates, const std::vector<double>& key) {
   std::vector<std::size_t> places(candidates.size());
   for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
+  std::stable_sort(places.begin(), places.end(),
+                   [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
   std::vector<std::size_t> sorted;
   for (const std::size_t place : places) sorted.push_back(candidates[place]);
   return sorted;
@@ -62,7 +63,8 @@ std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
 }
 
 /// The setups of the first candidates that are not simulated yet, each once.
-std::vector<std::size_t> Planner::first_setups(const std::vector<std::size_t>& candidates, std::size_t most) const {
+std::vector<std::size_t> Planner::first_setups(const std::vector<std::size_t>& candidates,
+                                               std::size_t most) const {
   std::vector<std::size_t> setups;
   for (const std::size_t c : candidates) {
     if (setups.size() == most) break;
@@ -87,8 +89,9 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
     for (const std::size_t c : open(scenario)) {
       const Figures figures = ledger_.figures(c, scenario);
       if (!simulated(c)) {
-        const Figures floor = ledger_.figures(c, scenario, at_least(trials_.trial(trials_.space().candidates[c].setup).step_s),
-                                              at_least(trials_.trial(trials_.space().candidates[c].setup).energy_j));
+        const Figures floor =
+            ledger_.figures(c, scenario, at_least(trials_.trial(trials_.space().candidates[c].setup).step_s),
+                            at_least(trials_.trial(trials_.space().candidates[c].setup).energy_j));
         if (!keeps(c, floor, scenario)) continue;
         unknown.push_back(c);
         value.push_back(value_of(scenario.objective, floor));
@@ -124,8 +127,9 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
     for (const std::size_t c : open(scenario)) {
       const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
       const bool exact = simulated(c);
-      const Figures figures = exact ? ledger_.figures(c, scenario)
-                                    : ledger_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
+      const Figures figures =
+          exact ? ledger_.figures(c, scenario)
+                : ledger_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
       if (!keeps(c, figures, scenario)) continue;
       (exact ? known : unknown).push_back(c);
       (exact ? spots : floors).push_back(spot_of(figures));

@@ -10,8 +10,9 @@
 
 namespace convoy {
 
-/// Puts questions to the candidates and simulates what it needs for exact answers: those that every candidate's
-/// simulation would give (test: `exhaustive`). What was simulated for one question is there for the next.
+/// Puts questions to the candidates and simulates what it needs for exact answers: those that every
+/// candidate's simulation would give (test: `exhaustive`). What was simulated for one question is there for
+/// the next.
 class Planner {
  public:
   explicit Planner(Trials& trials) : trials_(trials), ledger_(trials) {}
@@ -23,8 +24,8 @@ class Planner {
   /// the quicker one, then the earlier one. Nothing where none keeps them.
   std::optional<std::size_t> best(const Scenario& scenario);
 
-  /// Those that keep the constraints and that none of them betters: no other is as quick and as cheap, and one of
-  /// the two more so. Quickest first; of equals the earlier one.
+  /// Those that keep the constraints and that none of them betters: no other is as quick and as cheap, and
+  /// one of the two more so. Quickest first; of equals the earlier one.
   std::vector<std::size_t> front(const Scenario& scenario);
 
   const Trials& trials() const { return trials_; }
@@ -33,8 +34,8 @@ class Planner {
   Figures figures(std::size_t candidate, const Scenario& scenario) const {
     return ledger_.figures(candidate, scenario);
   }
-  /// How many candidates were not simulated, by reason: those of Ledger, "deadline", "budget", and "bound": cannot
-  /// be chosen, on the front or a runner-up even at their best.
+  /// How many candidates were not simulated, by reason: those of Ledger, "deadline", "budget", and "bound":
+  /// cannot be chosen, on the front or a runner-up even at their best.
   std::map<std::string, std::int64_t> pruned(const Scenario& scenario) const;
   std::int64_t simulated_count() const;
 

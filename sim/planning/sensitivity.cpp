@@ -11,13 +11,15 @@
 namespace convoy {
 namespace {
 
-constexpr double price_reach = 16;      ///< prices are followed up and down by this factor
+constexpr double price_reach = 16;  ///< prices are followed up and down by this factor
 constexpr double bandwidth_reach = 8;
 constexpr double fine = 1e-7, coarse = 0.02;  ///< relative precision of what bisection finds
 
 /// The factor nearest to 1 at which `stays` becomes false, on the way from 1 to `reach` (above or below 1);
-/// nothing where it stays all the way. @pre stays(1); the factor returned is the first known one that does not stay
-std::optional<double> turning_point(double reach, double precision, const std::function<bool(double)>& stays) {
+/// nothing where it stays all the way. @pre stays(1); the factor returned is the first known one that does
+/// not stay
+std::optional<double> turning_point(double reach, double precision,
+                                    const std::function<bool(double)>& stays) {
   double kept = 1, lost = 1;
   const double stride = reach > 1 ? 2 : 0.5;
   do {
@@ -56,7 +58,8 @@ class Sensitivity {
 
   void add(std::string text, std::string kind, std::string server, double value, const Scenario& then) {
     Change change{std::move(text), std::move(kind), std::move(server), value, std::nullopt};
-    if (const std::optional<std::size_t> next = planner_.best(then)) change.choice = result_of(planner_, *next, then);
+    if (const std::optional<std::size_t> next = planner_.best(then))
+      change.choice = result_of(planner_, *next, then);
     changes_.push_back(std::move(change));
   }
 
@@ -77,15 +80,16 @@ class Sensitivity {
         "price", server, price, at(*factor));
   }
 
-  /// Of the choice's market and region.
+  /// In the choice's market, where the server was looked at.
   double price_of(const std::string& server) const {
     const CandidateSpace& space = planner_.trials().space();
     const Candidate& chosen = space.candidates[choice_];
     for (const Candidate& candidate : space.candidates) {
-      if (candidate.market != chosen.market || candidate.region != chosen.region || candidate.prices.empty()) continue;
+      if (candidate.market != chosen.market || candidate.region != chosen.region || candidate.prices.empty())
+        continue;
       const Order& order = space.setups[candidate.setup].order;
       for (std::size_t kind = 0; kind < order.size(); ++kind)
-        if (order[kind].first == server) return candidate.prices[kind];
+        if (order[kind].first == server) return candidate.prices[kind].usd_per_hour;
     }
     return 0;
   }
@@ -95,7 +99,8 @@ class Sensitivity {
     Scenario shorter = scenario_;
     shorter.constraints.deadline_s = now_.time_s * (1 - fine);
     if (scenario_.objective != PlanObjective::time && planner_.best(shorter))
-      add(fmt::format("the deadline is below {}", format_time(now_.time_s)), "deadline", "", now_.time_s, shorter);
+      add(fmt::format("the deadline is below {}", format_time(now_.time_s)), "deadline", "", now_.time_s,
+          shorter);
     if (!scenario_.constraints.deadline_s) return;
     Scenario better = scenario_;
     better.constraints.deadline_s.reset();
@@ -105,8 +110,8 @@ class Sensitivity {
     if (!next) return;
     Scenario longer = scenario_;
     longer.constraints.deadline_s = planner_.figures(*next, scenario_).time_s;
-    add(fmt::format("the deadline is {} or more", format_time(*longer.constraints.deadline_s)), "deadline", "",
-        *longer.constraints.deadline_s, longer);
+    add(fmt::format("the deadline is {} or more", format_time(*longer.constraints.deadline_s)), "deadline",
+        "", *longer.constraints.deadline_s, longer);
   }
 
   void budget() {
@@ -134,8 +139,8 @@ class Sensitivity {
     Scenario smaller = scenario_;
     smaller.constraints.max_global_batch = batch - 1;
     if (planner_.best(smaller))
-      add(fmt::format("the global batch has to be below {}", batch), "global_batch", "", static_cast<double>(batch),
-          smaller);
+      add(fmt::format("the global batch has to be below {}", batch), "global_batch", "",
+          static_cast<double>(batch), smaller);
     if (!scenario_.constraints.max_global_batch) return;
     Scenario larger = scenario_;
     larger.constraints.max_global_batch.reset();
@@ -143,7 +148,8 @@ class Sensitivity {
     if (!next || *next == choice_) return;
     const std::int64_t needed =
         planner_.trials().setup(planner_.trials().space().candidates[*next].setup).global_batch;
-    add(fmt::format("a global batch of {} is allowed", needed), "global_batch", "", static_cast<double>(needed), larger);
+    add(fmt::format("a global batch of {} is allowed", needed), "global_batch", "",
+        static_cast<double>(needed), larger);
   }
 
   /// Every link of every machine, faster or slower.
@@ -159,7 +165,8 @@ class Sensitivity {
     };
     const std::optional<double> factor = turning_point(reach, coarse, stays);
     if (!factor) return;
-    changes_.push_back({fmt::format("all links are {:.3g} times as fast", *factor), "bandwidth", "", *factor, then});
+    changes_.push_back(
+        {fmt::format("all links are {:.3g} times as fast", *factor), "bandwidth", "", *factor, then});
   }
 
   Planner& planner_;

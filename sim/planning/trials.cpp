@@ -27,9 +27,14 @@ std::pair<Numbers, std::string> unpacked(const std::string& bytes) {
 }
 
 struct SoloNumbers {
-  double step_s, update_s, device_energy_j, host_power_w, peak_bytes, device_bytes;
-  std::int64_t batch;
+  double step_s, update_s, device_energy_j, host_power_w, peak_bytes;
+  std::int64_t batch, fits;
 };
+
+/// @param share of a device's memory that may be used
+bool fits_in(const Assessment& assessment, double share) {
+  return assessment.fits && assessment.peak_bytes <= share * assessment.fullest_size_bytes;
+}
 
 struct TrialNumbers {
   Trial::State state;
@@ -56,7 +61,7 @@ Point solo_point(const PlanSpec& spec, const Setup& setup) {
   return point;
 }
 
-SoloNumbers solo_numbers(const PreparedRun& run, std::int64_t batch) {
+SoloNumbers solo_numbers(const PreparedRun& run, std::int64_t batch, double share) {
   const Assessment assessment = assess(run);
   const double host_w = run.machine.host_types[run.machine.hosts[0].type].host_power_w;
   return {assessment.step_bound_s,
@@ -64,8 +69,8 @@ SoloNumbers solo_numbers(const PreparedRun& run, std::int64_t batch) {
           assessment.energy_bound_j - host_w * assessment.step_bound_s,
           host_w,
           assessment.peak_bytes,
-          assessment.fullest_size_bytes,
-          batch};
+          batch,
+          fits_in(assessment, share)};
 }
 
 const std::string& text_at(const YamlNode& mapping, std::string_view key) {
@@ -111,12 +116,13 @@ Trials Trials::with(const WhatIf& change) const {
 void Trials::read_servers() {
   const std::vector<std::string>& providers = spec_.constraints.providers;
   for (const std::string& name : spec_.servers) {
-    if (!providers.empty() && std::none_of(providers.begin(), providers.end(), [&](const std::string& provider) {
-          return name.starts_with(provider + "-");
-        }))
+    if (!providers.empty() &&
+        std::none_of(providers.begin(), providers.end(),
+                     [&](const std::string& provider) { return name.starts_with(provider + "-"); }))
       continue;
     ServerSpec server = load_server(name, spec_.goal.pos());
-    if (spec_.all_servers && server.host.price_usd_per_h <= 0) continue;
+    const auto priced = [&](Market market) { return spec_.prices().find(name, market).has_value(); };
+    if (spec_.all_servers && std::none_of(spec_.markets.begin(), spec_.markets.end(), priced)) continue;
     servers_.emplace(name, std::move(server));
   }
   if (servers_.empty())
@@ -133,12 +139,14 @@ void Trials::fill_cost_table() {
     const auto& [name, precision] = items[i];
     std::string bytes;
     const bool given = !spec_.batches.empty();
-    for (std::size_t b = 0; given ? b < spec_.batches.size() : (std::int64_t{1} << b) <= largest_tried_batch; ++b) {
+    for (std::size_t b = 0; given ? b < spec_.batches.size() : (std::int64_t{1} << b) <= largest_tried_batch;
+         ++b) {
       const std::int64_t batch = given ? spec_.batches[b] : std::int64_t{1} << b;
-      const PreparedRun run = preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
-      const SoloNumbers numbers = solo_numbers(run, batch);
+      const PreparedRun run =
+          preparer_.prepare(solo_point(spec_, solo_setup(name, precision, batch)), nullptr);
+      const SoloNumbers numbers = solo_numbers(run, batch, spec_.constraints.memory);
       bytes += packed(numbers, "");
-      if (!given && numbers.peak_bytes > spec_.constraints.memory * numbers.device_bytes) break;
+      if (!given && !numbers.fits) break;
     }
     return [bytes] { return bytes; };
   };
@@ -152,8 +160,9 @@ void Trials::fill_cost_table() {
     }
     for (std::size_t at = 0; at < answer.bytes.size(); at += sizeof(SoloNumbers)) {
       const SoloNumbers n = unpacked<SoloNumbers>(answer.bytes.substr(at)).first;
-      solo_[{name, precision, n.batch}] = {n.step_s,       n.update_s,   n.device_energy_j, n.host_power_w,
-                                           n.peak_bytes, n.device_bytes, true,              {}};
+      solo_[{name, precision, n.batch}] = {n.step_s,       n.update_s,     n.device_energy_j,
+                                           n.host_power_w, n.peak_bytes, n.fits != 0,
+                                           true,           {}};
     }
   });
 }
@@ -162,8 +171,7 @@ std::vector<std::int64_t> Trials::batches_of(const std::string& server, Precisio
   if (!spec_.batches.empty()) return spec_.batches;
   std::vector<std::int64_t> batches;
   for (const auto& [key, solo] : solo_)
-    if (std::get<0>(key) == server && std::get<1>(key) == precision && solo.runs &&
-        solo.peak_memory_bytes <= spec_.constraints.memory * solo.device_memory_bytes)
+    if (std::get<0>(key) == server && std::get<1>(key) == precision && solo.runs && solo.fits)
       batches.push_back(std::get<2>(key));
   if (batches.empty()) batches.push_back(1);  // says why it cannot be
   return batches;
@@ -187,8 +195,7 @@ void Trials::bound(std::size_t s) {
     hosts_w += solo.host_power_w * static_cast<double>(count);
     if (whole)
       devices_j += solo.device_energy_j * static_cast<double>(count * servers_.at(name).device_count());
-    if (whole && !setup.strategy.find("micro_batches") &&
-        solo.peak_memory_bytes > spec_.constraints.memory * solo.device_memory_bytes) {
+    if (whole && !setup.strategy.find("micro_batches") && !solo.fits) {
       trial.state = Trial::State::too_large;
       trial.peak_memory_bytes = solo.peak_memory_bytes;
     }
@@ -205,11 +212,12 @@ void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) 
     return [run, s, share, &hopeless] {
       const Assessment assessment = assess(*run);
       const std::string& label = run->strategy;
-      const bool fits = assessment.peak_bytes <= share * assessment.fullest_size_bytes;
+      const bool fits = fits_in(assessment, share);
       if (!fits || hopeless(s, assessment.step_bound_s, assessment.energy_bound_j))
-        return packed(TrialNumbers{fits ? Trial::State::planned : Trial::State::too_large, assessment.step_bound_s,
-                                   assessment.energy_bound_j, assessment.peak_bytes, 0, 1, 1, label.size()},
-                      label);
+        return packed(
+            TrialNumbers{fits ? Trial::State::planned : Trial::State::too_large, assessment.step_bound_s,
+                         assessment.energy_bound_j, assessment.peak_bytes, 0, 1, 1, label.size()},
+            label);
       const RunResult result = simulate(*run, false).result;
       const auto [low, high] = step_interval(result);
       return packed(TrialNumbers{Trial::State::simulated, result.step_time_s, result.energy_j,

@@ -23,16 +23,17 @@ struct Trial {
   double peak_memory_bytes = 0;     ///< of the fullest device, from the plan on
   double compute_s = 0;             ///< of the critical device, where simulated
   double step_low = 1, step_high = 1;  ///< the interval of step_s, as factors of it
-  std::string label;                ///< of the strategy
-  std::string bottleneck;           ///< a sentence, where simulated
-  std::string message;              ///< why it cannot run, or what failed
+  std::string label;                   ///< of the strategy
+  std::string bottleneck;              ///< a sentence, where simulated
+  std::string message;                 ///< why it cannot run, or what failed
 };
 
 /// One step on one device, alone: the cost table that all setups with that server, precision and batch share.
 struct SoloStep {
-  double step_s = 0, update_s = 0;            ///< no step is shorter; what the update alone takes
+  double step_s = 0, update_s = 0;  ///< no step is shorter; what the update alone takes
   double device_energy_j = 0, host_power_w = 0;
-  double peak_memory_bytes = 0, device_memory_bytes = 0;
+  double peak_memory_bytes = 0;
+  bool fits = false;
   bool runs = false;    ///< the device knows the precision
   std::string message;  ///< why it does not run
 };
@@ -60,7 +61,8 @@ class Trials {
   /// The same space on machines that are changed; bounds of their own, nothing simulated yet.
   Trials with(const WhatIf& change) const;
 
-  static constexpr std::size_t at_a_time = 16;  ///< setups to hand over at a time; fixed, so that outcomes are
+  static constexpr std::size_t at_a_time =
+      16;  ///< setups to hand over at a time; fixed, so that outcomes are
 
  private:
   using SoloKey = std::tuple<std::string, Precision, std::int64_t>;

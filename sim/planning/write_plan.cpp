@@ -33,6 +33,26 @@ void pair_or_null(JsonWriter& json, const char* name, const std::pair<double, do
   json.end_array();
 }
 
+void write_prices(JsonWriter& json, const CandidateResultOfPlan& candidate) {
+  json.key("prices");
+  json.begin_array();
+  for (const Price& price : candidate.prices) {
+    json.begin_object(Style::compact);
+    json.field("server", price.server);
+    json.field("usd_per_h", price.usd_per_hour);
+    json.field("region", price.region);
+    json.field("from", price.from);
+    json.field("until", price.until);
+    json.field("source", price.source);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("doubts");
+  json.begin_array(Style::compact);
+  for (const std::string& doubt : candidate.doubts) json.value(std::string_view(doubt));
+  json.end_array();
+}
+
 void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   json.begin_object();
   json.key("servers");
@@ -40,7 +60,7 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   for (const auto& [name, count] : candidate.order) json.field(name, count);
   json.end_object();
   json.field("devices", candidate.devices);
-  json.field("market", candidate.market);
+  json.field("market", to_string(candidate.market));
   json.key("region");
   candidate.region.empty() ? json.null() : json.value(std::string_view(candidate.region));
   json.field("precision", to_string(candidate.precision));
@@ -53,6 +73,7 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   json.field("time_to_train_s", candidate.figures.time_s);
   number_or_null(json, "usd_per_h", candidate.usd_per_h);
   number_or_null(json, "cost_usd", candidate.figures.cost_usd);
+  write_prices(json, candidate);
   json.field("energy_kwh", candidate.figures.energy_j / joules_a_kwh);
   json.key("carbon_kg");
   candidate.figures.carbon_kg > 0 ? json.value(candidate.figures.carbon_kg) : json.null();
@@ -71,7 +92,8 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   json.end_object();
 }
 
-void write_or_null(JsonWriter& json, const char* name, const std::optional<CandidateResultOfPlan>& candidate) {
+void write_or_null(JsonWriter& json, const char* name,
+                   const std::optional<CandidateResultOfPlan>& candidate) {
   json.key(name);
   candidate ? write(json, *candidate) : json.null();
 }
@@ -146,7 +168,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows) {
 
 std::vector<std::string> cells(const CandidateResultOfPlan& candidate) {
   return {text_of(candidate.order),
-          candidate.market == "spot" ? "spot" : "on demand",
+          candidate.market == Market::spot ? "spot" : "on demand",
           std::string(to_string(candidate.precision)),
           std::to_string(candidate.global_batch),
           candidate.label,
@@ -178,10 +200,11 @@ std::string sensitivity_text(const std::vector<Change>& changes) {
   if (changes.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   for (const Change& change : changes)
-    rows.push_back({change.text + ":", change.choice ? fmt::format("{}, {}, {}", text_of(change.choice->order),
-                                                                   hours_text(change.choice->figures.time_s),
-                                                                   usd_text(change.choice->figures.cost_usd))
-                                                     : "nothing meets the constraints"});
+    rows.push_back({change.text + ":", change.choice
+                                           ? fmt::format("{}, {}, {}", text_of(change.choice->order),
+                                                         hours_text(change.choice->figures.time_s),
+                                                         usd_text(change.choice->figures.cost_usd))
+                                           : "nothing meets the constraints"});
   return "\nwhat would change it: another choice wins if\n" + aligned(rows);
 }
 
@@ -199,15 +222,26 @@ std::string hours_text(double seconds) {
 
 std::string order_text(const CandidateResultOfPlan& candidate) {
   std::string text = fmt::format("rent {} {} for {}", text_of(candidate.order),
-                                 candidate.market == "spot" ? "on the spot market" : "on demand",
+                                 candidate.market == Market::spot ? "on the spot market" : "on demand",
                                  hours_text(candidate.figures.time_s));
   if (!candidate.region.empty()) text += fmt::format(" in {}", candidate.region);
   if (std::isfinite(candidate.figures.cost_usd))
     text += fmt::format(": {} ({} to {} at 80 %)", usd_text(candidate.figures.cost_usd),
                         usd_text(candidate.cost_interval.first), usd_text(candidate.cost_interval.second));
   text += fmt::format(", {} kWh", number_text(candidate.figures.energy_j / joules_a_kwh));
-  if (candidate.figures.carbon_kg > 0) text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
+  if (candidate.figures.carbon_kg > 0)
+    text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
   return text;
+}
+
+std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate) {
+  std::vector<std::string> texts;
+  for (const Price& price : candidate.prices) {
+    const std::string origin = price.region.empty() ? price.source : price.origin();
+    texts.push_back(fmt::format("{}: {:g} USD/h ({})", price.server, price.usd_per_hour, origin));
+  }
+  for (const std::string& doubt : candidate.doubts) texts.push_back("doubt: " + doubt);
+  return texts;
 }
 
 std::string training_text(const CandidateResultOfPlan& candidate) {
@@ -242,6 +276,7 @@ std::string table(const PlanAnswer& answer) {
   if (!answer.choice) return text + no_choice_text(answer) + "\n" + effort_text(answer) + "\n";
   text += fmt::format("{}\n  {}\n  {}\n", order_text(*answer.choice), training_text(*answer.choice),
                       answer.choice->bottleneck);
+  for (const std::string& price : price_texts(*answer.choice)) text += fmt::format("  {}\n", price);
   text += "\nwhat time costs (nothing is both quicker and cheaper)\n" + candidates_table(answer.front);
   if (!answer.runners_up.empty()) {
     text += "\nthe best of other servers\n" + candidates_table(answer.runners_up);

@@ -20,11 +20,13 @@ std::string table(const PlanAnswer& answer);
 std::string order_text(const CandidateResultOfPlan& candidate);
 /// "ring all-reduce, fp16, 64 images a device, 4096 a step, 40 epochs"
 std::string training_text(const CandidateResultOfPlan& candidate);
+/// "aws-p3.16xlarge: 24.48 USD/h (on demand, us-east-1, 2022-06-23 to 2026-07-20)", and doubts.
+std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate);
 /// "cheapest within 24 h and 500 USD"
 std::string question_text(const PlanAnswer& answer);
 /// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."
 std::string effort_text(const PlanAnswer& answer);
-std::string usd_text(double usd);      ///< "609 USD", "not known"
+std::string usd_text(double usd);  ///< "609 USD", "not known"
 std::string hours_text(double seconds);
 
 }  // namespace convoy

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sim/costs/issue_queue.h"
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/courier.h"
 #include "sim/replay/input_queue.h"
@@ -319,19 +320,36 @@ class Executor final : private MessageListener {
     });
   }
 
+  /// From now to its end: the device runs its operations in order, each when the host has issued it.
   double compute_time_s(std::uint32_t c, TaskId t) {
     const EndpointId endpoint = folding_.endpoints[c];
     if (endpoint >= machine_.devices.size()) return task(c, t).seconds;
     const Device& device = machine_.devices[endpoint];
-    const auto key = std::tuple{result_.timelines[c].role, device.type, t};
-    auto it = base_times_s_.find(key);
-    if (it == base_times_s_.end()) {
-      double sum_s = 0;
-      for (const PlanOp& op : task(c, t).ops)
-        sum_s += cost_.time_s(op.work, op.images, machine_.device_types[device.type]);
-      it = base_times_s_.emplace(key, sum_s).first;
+    const std::uint32_t role = result_.timelines[c].role;
+    const double slowness = plan_.roles[role].slowdown * stretch_[c] / device.speed;
+    const IssuedStretch& stretch = stretches(role, device)[t];
+    if (stretch.issued_s() == 0) return stretch.device_s() * slowness;
+    const double start_s = engine_.now_s() - step_began_s_[c];
+    return stretch.end_s(start_s, slowness) - start_s;
+  }
+
+  /// Compute tasks of a role's program on a type of device in a host of so many: the host issues them in
+  /// their order.
+  const std::vector<IssuedStretch>& stretches(std::uint32_t role, const Device& device) {
+    const std::uint32_t beside = machine_.hosts.empty() ? 1 : machine_.hosts[device.host].device_count;
+    const auto key = std::tuple{role, device.type, beside};
+    auto it = stretches_.find(key);
+    if (it != stretches_.end()) return it->second;
+    const DeviceType& type = machine_.device_types[device.type];
+    std::vector<IssuedStretch> result;
+    double issued_s = 0;
+    for (const Task& task : plan_.roles[role].program) {
+      IssuedStretch& stretch = result.emplace_back(issued_s);
+      for (const PlanOp& op : task.ops)
+        stretch.add(cost_.issue_s(op.work, op.images, type, beside), cost_.time_s(op.work, op.images, type));
+      issued_s = stretch.issued_s();
     }
-    return it->second * plan_.roles[result_.timelines[c].role].slowdown * stretch_[c] / device.speed;
+    return stretches_.emplace(key, std::move(result)).first->second;
   }
 
   // MessageListener
@@ -416,8 +434,8 @@ class Executor final : private MessageListener {
   std::vector<double> input_wait_s_;            ///< by endpoint class, since the beginning
   std::vector<Program> programs_;
   std::vector<Progress> progress_;
-  std::map<std::tuple<std::uint32_t, std::uint32_t, TaskId>, double>
-      base_times_s_;  ///< role, device type, task
+  /// By role, device type and devices of the host: what each task of the program asks of them.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<IssuedStretch>> stretches_;
   std::deque<std::pair<std::uint32_t, TaskId>> finished_;
   Execution result_;
 };

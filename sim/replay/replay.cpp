@@ -113,6 +113,23 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   return result;
 }
 
+namespace {
+
+/// Times of a compute task's operations, longer where the device waits for its host: they fill the task.
+std::vector<double> stretched_times_s(const Role& role, const Task& task, const TaskTimes& times,
+                                      const Machine& machine, const CostModel& cost, EndpointId endpoint) {
+  std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
+  double sum_s = 0;
+  for (const double time_s : op_times_s) sum_s += time_s;
+  const double length_s = times.end_s - times.start_s;
+  constexpr double rounding = 1e-9;
+  if (sum_s > 0 && length_s > sum_s * (1 + rounding))
+    for (double& time_s : op_times_s) time_s *= length_s / sum_s;
+  return op_times_s;
+}
+
+}  // namespace
+
 std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
                            const CostModel& cost, EndpointId endpoint) {
   std::vector<Span> spans;
@@ -128,7 +145,7 @@ std::vector<Span> spans_of(const ReplayResult& result, const Plan& plan, const M
             {task.name, task.stream, task.kind == Task::Kind::compute, times.start_s, times.end_s});
       continue;
     }
-    const std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
+    const std::vector<double> op_times_s = stretched_times_s(role, task, times, machine, cost, endpoint);
     double start_s = times.start_s;
     for (std::size_t i = 0; i < op_times_s.size(); ++i) {
       if (op_times_s[i] == 0) continue;
@@ -161,7 +178,8 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
   for (TaskId t = 0; t < role.program.size(); ++t) {
     const Task& task = role.program[t];
     if (task.ops.empty()) continue;
-    const std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);
+    const std::vector<double> op_times_s =
+        stretched_times_s(role, task, timeline.tasks[t], machine, cost, endpoint);
     double time_s = timeline.tasks[t].start_s;
     for (std::size_t i = 0; i < task.ops.size(); ++i) {
       change(time_s, task.ops[i].allocates, 1);

@@ -90,6 +90,30 @@ struct SearchSummary {
   std::vector<CandidateResult> ranking;  ///< best first
 };
 
+/// The same run with one thing changed (`--explain`).
+struct Counterfactual {
+  std::string change;      ///< "all links twice as fast"
+  double step_time_s = 0;  ///< then
+  double gain_s = 0;       ///< of as many images as the run's step has; below 0: it would be slower
+  std::optional<double> gain_usd_per_epoch = {};  ///< where dataset and prices are known
+};
+
+/// What the run was predicted for, defaults included.
+struct SoftwareResult {
+  std::string framework, execution, layout, precision;
+  std::string transport;  ///< "ideal": latency + bytes/bandwidth
+  std::string input;      ///< "synthetic": images are there when they are needed
+  bool operator==(const SoftwareResult&) const = default;
+};
+
+/// Where the true values lie with probability `level` (docs/cost_model.md).
+struct IntervalResult {
+  using Range = std::array<double, 2>;  ///< the least and the most
+  double level = 0.8;
+  Range step_time_s{}, throughput_images_per_s{}, peak_memory_bytes{}, energy_j{};
+  bool operator==(const IntervalResult&) const = default;
+};
+
 struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
@@ -106,12 +130,17 @@ struct RunResult {
          idle_s = 0;  ///< of the critical device; they add up to step_time_s
   double comm_bytes = 0, load_imbalance = 1;
   double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak, and its memory
-  bool fits = true;
+  double process_memory_bytes = 0;  ///< of the fullest process: what nvidia-smi would show
+  bool fits = true;                 ///< every process fits in what the driver leaves of its device
+  SoftwareResult software;
+  std::vector<std::string> warnings;  ///< a line each: what of the prediction rests on little
+  std::optional<IntervalResult>
+      interval;  ///< where devices have parameters with a spread: not for exact ones
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
   /// Where the devices change during the run: its phases and what lies between them. All above is then of the
-  /// last phase, but peak_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
+  /// last phase, but peak_memory_bytes, process_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
   std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates
@@ -122,6 +151,7 @@ struct RunResult {
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
   std::optional<SearchSummary> search;        ///< where the strategy was searched for
   std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
+  std::vector<Counterfactual> counterfactuals;  ///< where they were asked for
 };
 
 struct Manifest {

@@ -120,6 +120,30 @@ inline constexpr auto layout_fields = [](auto& archive, auto& group) {
   archive.field("gradient_bytes", group.gradient_bytes);
 };
 
+inline constexpr auto software_fields = [](auto& archive, auto& software) {
+  archive.field("framework", software.framework);
+  archive.field("execution", software.execution);
+  archive.field("layout", software.layout);
+  archive.field("precision", software.precision);
+  archive.field("transport", software.transport);
+  archive.field("input", software.input);
+};
+
+inline constexpr auto interval_fields = [](auto& archive, auto& interval) {
+  archive.field("level", interval.level);
+  archive.range("step_time_s", interval.step_time_s);
+  archive.range("throughput_images_per_s", interval.throughput_images_per_s);
+  archive.range("peak_memory_bytes", interval.peak_memory_bytes);
+  archive.range("energy_j", interval.energy_j);
+};
+
+inline constexpr auto counterfactual_fields = [](auto& archive, auto& counterfactual) {
+  archive.field("change", counterfactual.change);
+  archive.field("step_time_s", counterfactual.step_time_s);
+  archive.field("gain_s", counterfactual.gain_s);
+  archive.nullable("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
+};
+
 /// A run without its place in a sweep.
 inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("model", run.model);
@@ -140,8 +164,12 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("comm_bytes", run.comm_bytes);
   archive.field("load_imbalance", run.load_imbalance);
   archive.field("peak_memory_bytes", run.peak_memory_bytes);
+  archive.field("process_memory_bytes", run.process_memory_bytes);
   archive.field("device_memory_bytes", run.device_memory_bytes);
   archive.field("fits", run.fits);
+  archive.object("software", run.software, software_fields);
+  archive.texts("warnings", run.warnings);
+  archive.optional("interval", run.interval, interval_fields);
   archive.object("bottleneck", run.bottleneck, bottleneck_fields);
   archive.list("per_device", run.per_device, device_fields);
   archive.list("per_link", run.per_link, link_fields);
@@ -153,6 +181,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.optional("partition", run.partition, partition_fields);
   archive.optional_block("auto", run.search, search_fields);
   archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
+  archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals, counterfactual_fields);
 };
 
 inline constexpr auto run_fields = [](auto& archive, auto& run) {

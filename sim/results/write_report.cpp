@@ -33,7 +33,7 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
     return;
   }
   for (const auto section : {headline, failures_section, scaling_section, cost_section, runs_table,
-                             time_section, memory_section, elastic_section, pipeline_section,
+                             time_section, explain_section, memory_section, elastic_section, pipeline_section,
                              partition_section, search_section, layout_section, schedule_section})
     out << section(context);
   out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);

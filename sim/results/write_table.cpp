@@ -79,8 +79,13 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
       column(runs, "devices", false, [](const RunResult& r) { return std::to_string(r.devices); }));
   columns.push_back(
       column(runs, "step", false, [](const RunResult& r) { return format_time(r.step_time_s); }));
-  columns.push_back(column(runs, "images/s", false,
-                           [](const RunResult& r) { return number_text(r.throughput_images_per_s); }));
+  columns.push_back(column(runs, "images/s", false, [](const RunResult& r) {
+    const std::string images_per_s = number_text(r.throughput_images_per_s);
+    if (!r.interval || r.throughput_images_per_s <= 0) return images_per_s;
+    const IntervalResult::Range& range = r.interval->throughput_images_per_s;
+    return fmt::format("{} ± {:.0f} %", images_per_s,
+                       50 * (range[1] - range[0]) / r.throughput_images_per_s);
+  }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;
     columns.push_back(

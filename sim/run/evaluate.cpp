@@ -4,13 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
+#include "sim/base/quantity.h"
+#include "sim/costs/residuals.h"
+#include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
+#include "sim/run/energy.h"
 
 namespace convoy {
 namespace {
+
+/// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
+/// measurements of one set-up differ by as much (median of the repeated rows of
+/// results/published/single_device.csv).
+constexpr double anchored_spread = 0.03;
+/// Of the peak, at 80 %: the tensors' part is exact; errors of results/published/memory.yaml
+/// (docs/accuracy.md).
+constexpr double memory_spread = 0.06;
 
 /// The device that finishes last; of those the busiest, of those the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
@@ -23,18 +36,35 @@ std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   return critical;
 }
 
-double device_energy_j(const DeviceType& type, double busy_s, double step_s) {
-  return type.idle_power_w * step_s + (type.peak_power_w - type.idle_power_w) * busy_s;
+/// A process that is too large is what ends a run, whatever else holds it up.
+void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
+  const std::vector<ProcessMemory> memories =
+      process_memories(run.plan, run.machine, run.graph->options,
+                       [&](std::size_t d) { return replayed.endpoints[d].peak_memory_bytes; });
+  const auto fullest =
+      std::max_element(memories.begin(), memories.end(),
+                       [](const ProcessMemory& a, const ProcessMemory& b) { return a.share() < b.share(); });
+  if (fullest == memories.end()) return;
+  result.process_memory_bytes = fullest->bytes;
+  result.fits = fullest->fits();
+  if (result.fits || result.bottleneck.kind == "memory") return;
+  const std::string& name = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())].name;
+  result.bottleneck = {"memory", name, fullest->share(),
+                       fmt::format("the process on {} needs {} and the driver leaves it {}", name,
+                                   format_bytes(fullest->bytes), format_bytes(fullest->of_bytes))};
 }
 
 void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const Machine& machine = run.machine;
+  const std::vector<double> power_w = busy_power_w(run.plan, machine, run.cost);
+  result.energy_j = step_energy_j(machine, replayed.step_time_s, power_w,
+                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
   double total_s = 0, longest_s = 0, fullest_share = -1;
   result.per_device.reserve(machine.devices.size());
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const EndpointUsage& usage = replayed.endpoints[d];
     const DeviceType& type = machine.device_types[machine.devices[d].type];
-    const double energy_j = device_energy_j(type, usage.compute_s, replayed.step_time_s);
+    const double energy_j = device_energy_j(type, power_w[d], usage.compute_s, replayed.step_time_s);
     result.per_device.push_back({machine.devices[d].name, usage.compute_s, usage.sent_bytes,
                                  usage.received_bytes, usage.peak_memory_bytes, energy_j,
                                  usage.memory_at_peak});
@@ -46,7 +76,6 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
     result.peak_memory_bytes = usage.peak_memory_bytes;
     result.device_memory_bytes = type.memory_bytes;
   }
-  result.fits = fullest_share <= 1;
   if (total_s > 0)
     result.load_imbalance = longest_s / (total_s / static_cast<double>(machine.devices.size()));
 }
@@ -100,6 +129,15 @@ std::string device_types(const Machine& machine) {
   return joined(names);
 }
 
+SoftwareResult software_of(const TrainingOptions& options) {
+  return {std::string(to_string(options.framework)),
+          std::string(to_string(options.execution)),
+          std::string(to_string(options.layout)),
+          std::string(to_string(options.precision)),
+          "ideal",
+          "synthetic"};
+}
+
 std::string server_types(const Machine& machine) {
   std::vector<bool> used(machine.host_types.size());
   for (const Host& host : machine.hosts)
@@ -122,14 +160,53 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
   return price;
 }
 
-double step_energy_j(const Machine& machine, double step_s,
-                     const std::function<double(std::size_t)>& busy_s) {
-  double energy_j = 0;
-  for (std::size_t d = 0; d < machine.devices.size(); ++d)
-    energy_j += device_energy_j(machine.device_types[machine.devices[d].type], busy_s(d), step_s);
-  for (const Host& host : machine.hosts) energy_j += machine.host_types[host.type].host_power_w * step_s;
-  return energy_j;
+namespace {
+
+/// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
+/// like this. 0 where every device is exact, or scaled to a measurement.
+double compute_spread(const PreparedRun& run) {
+  double of_parameters = 0;
+  for (const DeviceType& type : run.machine.device_types)
+    of_parameters = std::max(of_parameters, type.evidence_spread);
+  if (of_parameters == 0) return 0;
+  if (run.cost.is_anchored()) return anchored_spread;
+  std::vector<Work> works;
+  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
+  const double images =
+      run.plan.images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
+  return std::hypot(of_parameters,
+                    residual_spread(residual_kind(works, images, run.graph->options.precision)));
 }
+
+/// Computing takes longer or shorter by the spread; what the step waits for otherwise stays.
+std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result) {
+  const double spread = compute_spread(run);
+  if (spread == 0 || result.step_time_s <= 0) return std::nullopt;
+  const double share = std::min(1.0, result.compute_s / result.step_time_s);
+  const double shorter = 1 + share * std::expm1(-quantile_80 * spread);
+  const double longer = 1 + share * std::expm1(quantile_80 * spread);
+  IntervalResult interval;
+  interval.step_time_s = {result.step_time_s * shorter, result.step_time_s * longer};
+  interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
+                                      result.throughput_images_per_s / shorter};
+  // Tensors are counted; what allocators and libraries take beside them is not known better than this.
+  interval.peak_memory_bytes = {result.peak_memory_bytes * (1 - memory_spread),
+                                result.peak_memory_bytes * (1 + memory_spread)};
+  interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};
+  return interval;
+}
+
+std::vector<std::string> warnings_of(const PreparedRun& run) {
+  std::vector<std::string> warnings;
+  for (const DeviceType& type : run.machine.device_types)
+    if (type.evidence_spread > 0 && type.evidence_rows == 0 && !run.cost.is_anchored())
+      warnings.push_back(fmt::format(
+          "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
+          type.name, type.generation));
+  return warnings;
+}
+
+}  // namespace
 
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;
@@ -141,6 +218,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.strategy = run.strategy;
   result.servers = server_types(machine);
   result.device_type = device_types(machine);
+  result.software = software_of(run.graph->options);
   result.network_model = machine.network_model;
   result.devices = static_cast<std::int64_t>(machine.devices.size());
   result.global_batch = run.plan.images;
@@ -157,8 +235,6 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.idle_s = std::max(0.0, result.step_time_s - result.compute_s - result.exposed_comm_s);
   result.comm_bytes = replayed.comm_bytes;
   fill_devices(run, replayed, result);
-  result.energy_j = step_energy_j(machine, replayed.step_time_s,
-                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
   fill_links(machine, replayed, result);
   if (replayed.staleness) result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
   if (run.plan.staleness) result.staleness = run.plan.staleness;
@@ -166,6 +242,9 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.partition = run.plan.partition;
   result.layouts = run.plan.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
+  fill_process(run, replayed, result);
+  result.warnings = warnings_of(run);
+  result.interval = interval_of(run, result);
   return result;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "sim/replay/replay.h"
@@ -14,8 +13,5 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
 
 /// USD of an hour of all hosts, dedicated servers too; nothing where a price is unknown.
 std::optional<double> price_usd_per_h(const Machine& machine);
-
-/// Of a step in which device d computes for busy_s(d).
-double step_energy_j(const Machine& machine, double step_s, const std::function<double(std::size_t)>& busy_s);
 
 }  // namespace convoy

@@ -107,6 +107,12 @@ ProfileSpec read_profile(YamlMap& training) {
   return profile;
 }
 
+template <std::size_t n>
+std::size_t choice_of(YamlMap& map, std::string_view key, const std::array<std::string_view, n>& names,
+                      std::size_t fallback) {
+  return map.choice_or(key, std::vector<std::string>(names.begin(), names.end()), fallback);
+}
+
 Training read_training(YamlMap map) {
   constexpr std::int64_t largest_batch = 1'000'000'000;
   Training training;
@@ -122,14 +128,20 @@ Training read_training(YamlMap map) {
   // The order of the enumerations.
   training.options.precision =
       static_cast<Precision>(map.choice_or("precision", {"fp32", "tf32", "fp16", "bf16"}, 0));
+  training.precision_given = map.find("precision");
   training.precision_pos = map.pos("precision");
   training.options.optimizer =
       static_cast<Optimizer>(map.choice_or("optimizer", {"sgd", "momentum", "adam"}, 0));
   training.options.recompute =
       static_cast<Recomputation>(map.choice_or("recompute", {"none", "blocks", "sqrt"}, 0));
   training.recompute_pos = map.pos("recompute");
-  training.options.framework =
-      static_cast<Framework>(map.choice_or("framework", {"pytorch", "pytorch1", "mxnet"}, 0));
+  training.options.framework = static_cast<Framework>(choice_of(map, "framework", framework_names, 0));
+  training.options.execution = static_cast<ExecutionMode>(
+      choice_of(map, "execution", execution_names,
+                static_cast<std::size_t>(default_execution(training.options.framework))));
+  training.options.one_process_a_host = map.choice_or("processes", {"per_device", "per_host"}, 0) == 1;
+  training.layout_given = map.find("layout");
+  training.options.layout = static_cast<Layout>(choice_of(map, "layout", layout_names, 0));
   if (map.find("dataset")) {
     YamlMap dataset = map.map("dataset");
     training.samples = dataset.integer("samples", 1);

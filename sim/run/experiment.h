@@ -34,7 +34,9 @@ struct ProfileSpec {
 /// `training:` of an experiment.
 struct Training {
   BatchSpec batch;
+  /// As the file says. What it leaves out is decided with the devices (resolve_software).
   TrainingOptions options;
+  bool precision_given = false, layout_given = false;
   SourcePos precision_pos, recompute_pos;
   std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
   std::optional<Anchor> anchor;

@@ -21,8 +21,11 @@ namespace convoy {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view mark = "\"schema\": \"convoy.results/";
-constexpr std::array<const char*, 4> result_files{"results.json", "results.csv", "report.html", "trace.json"};
+/// Files that tell a folder of results, and what they begin with.
+constexpr std::array<std::pair<const char*, std::string_view>, 2> marks{
+    {{"results.json", "\"schema\": \"convoy.results/"}, {"plan.json", "\"schema\": \"convoy.plan/"}}};
+constexpr std::array<const char*, 5> result_files{"results.json", "results.csv", "report.html", "trace.json",
+                                                  "plan.json"};
 constexpr std::array<const char*, 4> store_files{"results.sqlite", "results.sqlite-wal", "results.sqlite-shm",
                                                  "results.sqlite-journal"};
 constexpr const char* unfinished_set = ".convoy-unfinished";  ///< being written: removed
@@ -39,10 +42,13 @@ bool is_own_name(const std::string& name) {
 }
 
 bool is_result_folder(const fs::path& path) {
-  std::ifstream in(path / "results.json");
-  std::string start(200, '\0');
-  in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  if (start.find(mark) != std::string::npos) return true;
+  const bool marked = std::any_of(marks.begin(), marks.end(), [&](const auto& mark) {
+    std::ifstream in(path / mark.first);
+    std::string start(200, '\0');
+    in.read(start.data(), static_cast<std::streamsize>(start.size()));
+    return start.find(mark.second) != std::string::npos;
+  });
+  if (marked) return true;
   // What a run leaves that was ended early; folders in it are those of its variants.
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {

@@ -33,16 +33,23 @@ const Value& cached(std::map<std::string, Value>& cache, const std::string& key,
   return cache.emplace(key, make()).first->second;
 }
 
-/// "training.precision: device 'k80' cannot run tf32; it runs fp32"
-void check_precision(const Training& training, const Machine& machine) {
+/// What the experiment leaves to the framework: its precision, where all devices have TF32, and its layout.
+/// @throws InputError "training.precision: device 'k80' cannot run tf32; it runs fp32"
+TrainingOptions resolve_software(const Training& training, const Machine& machine) {
+  TrainingOptions options = training.options;
+  const bool have_tf32 = std::all_of(machine.device_types.begin(), machine.device_types.end(),
+                                     [](const DeviceType& type) { return type.runs(Precision::tf32); });
+  if (!training.precision_given) options.precision = default_precision(options.framework, have_tf32);
+  if (!training.layout_given) options.layout = default_layout(options.framework, options.precision);
   for (const DeviceType& type : machine.device_types) {
-    if (type.runs(training.options.precision)) continue;
+    if (type.runs(options.precision)) continue;
     std::vector<std::string> runs;
     for (const auto& [precision, peak] : type.peak_flops) runs.emplace_back(to_string(precision));
     throw InputError(training.precision_pos,
                      fmt::format("training.precision: device '{}' cannot run {}; it runs {}", type.name,
-                                 to_string(training.options.precision), list_of(runs)));
+                                 to_string(options.precision), list_of(runs)));
   }
+  return options;
 }
 
 /// "training.recompute: blocks does not go with this strategy: ..."
@@ -98,7 +105,7 @@ Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, con
 }
 
 CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
-  CostModel cost(training.options.precision);
+  CostModel cost{Software(graph.options)};
   if (training.profile) add_profile(*training.profile, graph, machine, cost);
   if (const std::optional<Anchor>& anchor = training.anchor)
     cost.anchor(graph, static_cast<double>(anchor->batch), anchor->images_per_s,
@@ -114,8 +121,10 @@ const Model& Preparer::model(const YamlNode& node) {
 
 std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
   const std::string key = fmt::format(
-      "{} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
-      static_cast<int>(options.recompute), static_cast<int>(options.framework), fingerprint(node));
+      "{} {} {} {} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
+      static_cast<int>(options.recompute), static_cast<int>(options.framework),
+      static_cast<int>(options.execution), static_cast<int>(options.layout), options.one_process_a_host,
+      fingerprint(node));
   return cached(graphs_, key, [&] {
     return std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
   });
@@ -145,15 +154,14 @@ PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
 PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change) {
   const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
-  std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, point.training.options);
   const ClusterSpec& cluster = this->cluster(point.cluster);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()),
                                   transport_of(*strategy, cluster, point.training));
   apply(change, machine);
-  check_precision(point.training, machine);
+  const TrainingOptions options = resolve_software(point.training, machine);
+  std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
   for (DeviceType& type : machine.device_types)
-    if (type.framework_reserves)
-      type.reserved_bytes = framework_memory(point.training.options.framework).reserved_bytes;
+    if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
   if (experiment_.network_model() == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};

@@ -11,6 +11,7 @@
 
 #include "models/model.h"
 #include "sim/results/classes.h"
+#include "sim/run/explain.h"
 #include "sim/run/manifest.h"
 #include "sim/run/search/search.h"
 #include "sim/run/store/point_key.h"
@@ -21,6 +22,22 @@ namespace convoy {
 namespace {
 
 using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
+
+/// Simulates a point and what it would be with one thing changed.
+RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
+                    const std::function<RunOutput()>& simulate_point) {
+  Point point = preparer.experiment().point(index);
+  if (is_search(point.strategy)) {  // simulates in processes of its own
+    RunOutput output = simulate_point();
+    point.strategy = output.result.search->ranking.front().candidate;
+    Explanation(preparer, point, jobs).add_to(output.result);
+    return output;
+  }
+  const Explanation explanation(preparer, point, jobs);
+  RunOutput output = simulate_point();
+  explanation.add_to(output.result);
+  return output;
+}
 
 /// Reads a point and plans it; what is returned simulates it.
 /// @param jobs processes that a search over strategies may have at a time
@@ -135,7 +152,12 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   SweepProgress progress{0, todo.size(), 0};
   const std::size_t inner_jobs = todo.size() == 1 ? options.jobs : 1;
   const FirstHalf work = [&](std::size_t item) -> SecondHalf {
-    return [run = simulation(preparer, todo[item], inner_jobs, options.trace), &options] {
+    std::function<RunOutput()> run = simulation(preparer, todo[item], inner_jobs, options.trace);
+    if (options.explain)
+      run = [&preparer, index = todo[item], inner_jobs, simulate_point = std::move(run)] {
+        return explained(preparer, index, inner_jobs, simulate_point);
+      };
+    return [run = std::move(run), &options] {
       RunOutput output = run();
       if (!options.full) merge_equal(output.result);
       return encode(stored_form(output, options.trace));

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/plan/process_memory.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/trace.h"
 #include "topologies/first_devices.h"
@@ -66,6 +67,7 @@ class RunTimeline {
 
   void fill(RunResult& result) const {
     Fullness fullest;
+    ProcessMemory process;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const RunPhase& phase = phases_[i];
       const Replayed& step = steps_.at(phase.devices);
@@ -78,9 +80,14 @@ class RunTimeline {
         result.reconfigurations.push_back(
             {phase.at_step, phases_[i - 1].devices, phase.devices, times_[i].pause_s, starts_[i].step});
       if (of_phase.share > fullest.share) fullest = of_phase;
+      for (const ProcessMemory& memory :
+           process_memories(phase.plan, step.machine, run_.graph->options,
+                            [&](std::size_t d) { return step.result.endpoints[d].peak_memory_bytes; }))
+        if (memory.share() > process.share()) process = memory;
     }
     result.peak_memory_bytes = fullest.bytes;
-    result.fits = fullest.share <= 1;
+    result.process_memory_bytes = process.bytes;
+    result.fits = process.fits();
     if (!result.epoch_time_s) return;
     result.epoch_time_s =
         time_of_steps(times_, starts_, static_cast<double>(*run_.samples) / run_.plan.images);

@@ -50,6 +50,7 @@ constexpr auto assessment_fields = [](auto& archive, auto& assessment) {
   archive.nullable("price_usd_per_h", assessment.price_usd_per_h);
   archive.nullable("samples", assessment.samples);
   archive.field("peak_bytes", assessment.peak_bytes);
+  archive.field("process_bytes", assessment.process_bytes);
   archive.field("fits", assessment.fits);
   archive.field("fullest", assessment.fullest);
   archive.field("fullest_size_bytes", assessment.fullest_size_bytes);

@@ -14,8 +14,9 @@ constexpr double bytes_a_mib = 1024 * 1024;
 
 /// A measured peak of results/published/memory.yaml.
 struct MemoryRow {
-  std::string table, name, model, source, framework, optimizer, disputed;
-  bool with_reserve = false;  ///< of the whole process; else of the framework's tensors alone
+  std::string table, name, model, source, framework, optimizer, disputed, device, precision;
+  std::int64_t devices = 1;
+  bool process = false;  ///< of the whole process; else of the framework's tensors alone
   bool fitted = false;
   std::int64_t batch = 0;
   double mib = 0;
@@ -42,10 +43,13 @@ void read_table(YamlMap& table, std::vector<MemoryRow>& rows) {
   table.text("note");
   row.framework = table.text("framework");
   row.optimizer = table.text("optimizer");
-  row.with_reserve = table.choice("measured", {"tensors", "process"}) == 1;
+  row.process = table.choice("measured", {"tensors", "process"}) == 1;
+  row.device = table.text("device");
+  row.devices = table.integer_or("devices", 1, 1);
   for (YamlMap& series : table.maps("series")) {
     row.name = series.text("name");
     row.model = model_of(series);
+    row.precision = series.text_or("precision", "fp32");
     row.fitted = series.flag_or("fitted", false);
     row.disputed = series.text_or("disputed", "");
     YamlMap points = series.map("mib");
@@ -71,13 +75,20 @@ std::vector<MemoryRow> read_rows() {
 }
 
 double predict_mib(const MemoryRow& row) {
-  const Experiment experiment =
-      Experiment::load(data_path("configs/published") + "/memory.yaml",
-                       {"model=" + row.model, fmt::format("training.batch_per_device={}", row.batch),
-                        "training.framework=" + row.framework, "training.optimizer=" + row.optimizer});
-  const DeviceResult device = simulate(Preparer(experiment).prepare(0), false).result.per_device.front();
+  std::vector<std::string> settings{
+      "model=" + row.model,
+      fmt::format("training.batch_per_device={}", row.batch),
+      "training.framework=" + row.framework,
+      "training.optimizer=" + row.optimizer,
+      "training.precision=" + row.precision,
+      fmt::format("cluster.servers.box.devices=[{{device: {}, count: {}}}]", row.device, row.devices)};
+  if (row.devices > 1) settings.push_back("strategy={kind: data_parallel, sync: all_reduce}");
+  const Experiment experiment = Experiment::load(data_path("configs/published") + "/memory.yaml", settings);
+  const RunResult result = simulate(Preparer(experiment).prepare(0), false).result;
+  if (row.process) return result.process_memory_bytes / bytes_a_mib;
+  const DeviceResult& device = result.per_device.front();
   const double reserved = device.memory[static_cast<std::size_t>(MemoryClass::reserved)];
-  return (device.peak_memory_bytes - (row.with_reserve ? 0 : reserved)) / bytes_a_mib;
+  return (device.peak_memory_bytes - reserved) / bytes_a_mib;
 }
 
 }  // namespace

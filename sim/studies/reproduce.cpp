@@ -93,27 +93,6 @@ std::vector<ScalingRow> read_scaling(const char* name) {
   return rows;
 }
 
-std::string disputed_key(const std::string& device, const std::string& model, double batch,
-                         const std::string& precision, const std::string& framework) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}", device, model, batch, precision, framework);
-}
-
-/// Why other measurements contradict a row of single_device.csv, by disputed_key.
-std::map<std::string, std::string> read_disputed() {
-  std::map<std::string, std::string> reasons;
-  const YamlNode file = load_yaml(data_path("results/published") + "/single_device_disputed.yaml");
-  YamlMap root(file, "");
-  for (YamlMap& row : root.maps("disputed")) {
-    reasons.emplace(disputed_key(row.text("device"), row.text("model"), row.number("batch", 1),
-                                 row.text("precision"), row.text("framework")),
-                    row.text("why"));
-    row.number("error", -1);
-    row.finish();
-  }
-  root.finish();
-  return reasons;
-}
-
 /// The throughput that convoy predicts for a row from that of one device.
 double predict(const ScalingRow& row, double images_per_s_of_one) {
   std::vector<std::string> settings{
@@ -143,6 +122,18 @@ double Reproduction::mean_error() const {
   return mean_of(rows, [](const ReproducedRow& row) { return !row.anchor && !row.fitted; });
 }
 
+double Reproduction::median_error() const {
+  std::vector<double> errors;
+  for (const ReproducedRow& row : rows)
+    if (!row.anchor && !row.fitted) errors.push_back(std::abs(row.error));
+  return summary_of(std::move(errors)).median;
+}
+
+bool Reproduction::passed() const {
+  return mean_error() <= mean_tolerance && (!worst_tolerance || worst_error() <= *worst_tolerance) &&
+         (!median_tolerance || median_error() <= *median_tolerance);
+}
+
 double Reproduction::fitted_error() const {
   return mean_of(rows, [](const ReproducedRow& row) { return row.fitted; });
 }
@@ -154,6 +145,22 @@ double Reproduction::worst_error() const {
   return worst;
 }
 
+ErrorSummary summary_of(std::vector<double> errors) {
+  ErrorSummary summary;
+  summary.rows = errors.size();
+  if (errors.empty()) return summary;
+  const double count = static_cast<double>(errors.size());
+  for (const double error : errors) {
+    summary.bias += error / count;
+    summary.mean += std::abs(error) / count;
+  }
+  for (double& error : errors) error = std::abs(error);
+  std::sort(errors.begin(), errors.end());
+  summary.median = errors[errors.size() / 2];
+  summary.ninety = errors[errors.size() * 9 / 10];
+  return summary;
+}
+
 double KernelReproduction::worst() const {
   double worst = 0;
   for (const KernelAccuracy& row : rows)
@@ -162,21 +169,6 @@ double KernelReproduction::worst() const {
 }
 
 KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
-
-Reproduction reproduce_single_device() {
-  Reproduction result{
-      "single-device", "Training throughput of one device, from the cost model alone", 0.10, 0.20, {}};
-  const std::map<std::string, std::string> disputed = read_disputed();
-  for (const AccuracyRow& row : single_device_accuracy()) {
-    const auto dispute =
-        disputed.find(disputed_key(row.device, row.model, row.batch, row.precision, row.framework));
-    result.rows.push_back({fmt::format("{} {}", row.device, row.precision), row.model,
-                           fmt::format("batch {}, {}", row.batch, row.framework), row.published,
-                           row.predicted, row.error, false, row.source,
-                           dispute == disputed.end() ? std::string{} : dispute->second});
-  }
-  return result;
-}
 
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
                   const std::function<double(std::size_t)>& predict) {

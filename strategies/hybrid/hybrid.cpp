@@ -58,7 +58,7 @@ class Hybrid : public Strategy {
     const Cut images = even_images(images_of_group(input, all), static_cast<std::size_t>(devices));
     const std::vector<LayerSpread> spreads = spread_layers(model, layouts, images);
     const bool by_images = std::any_of(spreads.begin(), spreads.end(),
-                                       [](const LayerSpread& s) { return s.layout == Layout::batch; });
+                                       [](const LayerSpread& s) { return s.layout == LayerLayout::batch; });
     if (by_images && images.size < devices)
       throw InputError(input.batch.pos, fmt::format("training: a group's batch of {} leaves some of its {} "
                                                     "devices without an image; at least {} is needed",
@@ -83,7 +83,7 @@ class Hybrid : public Strategy {
   TailParts tail_parts(const Model& model, const std::vector<LayerSpread>& spreads, const Cut& images) const {
     TailParts tail;
     for (std::size_t i = 0; i < spreads.size(); ++i) {
-      tail.is_tail.push_back(spreads[i].layout != Layout::batch);
+      tail.is_tail.push_back(spreads[i].layout != LayerLayout::batch);
       for (const LayerIndex input : model.layers[i].inputs)
         if (input != image_input && !tail.is_tail[i] && tail.is_tail[static_cast<std::size_t>(input)])
           throw InputError(

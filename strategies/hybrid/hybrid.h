@@ -7,10 +7,10 @@
 
 namespace convoy {
 
-/// `kind: hybrid`: one program for all devices, in which each layer has a layout (Layout): its images, output
-/// channels, input channels, rows or columns shared out, or everything done by everyone. Where a layer needs
-/// its input otherwise than the layer before leaves it, the tensor is exchanged, and its gradient the other
-/// way round in backward. On n devices and a tensor of S bytes, over all devices:
+/// `kind: hybrid`: one program for all devices, in which each layer has a layout (LayerLayout): its images,
+/// output channels, input channels, rows or columns shared out, or everything done by everyone. Where a layer
+/// needs its input otherwise than the layer before leaves it, the tensor is exchanged, and its gradient the
+/// other way round in backward. On n devices and a tensor of S bytes, over all devices:
 ///   split to whole            all-gather      (n - 1) S
 ///   sum of parts to split     reduce-scatter  (n - 1) S
 ///   sum of parts to whole     all-reduce      2 (n - 1) S (ring)

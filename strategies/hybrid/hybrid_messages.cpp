@@ -136,8 +136,9 @@ class Builder {
   }
 
   bool is_summed_by_all(std::size_t layer) const {
-    const Layout layout = spreads_[layer].layout;
-    return devices_ == 1 || layout == Layout::batch || layout == Layout::height || layout == Layout::width;
+    const LayerLayout layout = spreads_[layer].layout;
+    return devices_ == 1 || layout == LayerLayout::batch || layout == LayerLayout::height ||
+           layout == LayerLayout::width;
   }
 
   double elements_on(std::size_t parameter, std::size_t device) const {

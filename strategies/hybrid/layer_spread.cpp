@@ -79,7 +79,7 @@ class Spreader {
     if (!input) return with(before_the_first());
     switch (input->over) {
       case Over::images:
-        return with(Layout::batch);
+        return with(LayerLayout::batch);
       case Over::channels:
         if (const std::optional<Owner> owner = channels_after(*input)) return along_channels(*input, *owner);
         break;
@@ -94,40 +94,40 @@ class Spreader {
       case Over::partial:
         break;
     }
-    return with(Layout::replicated);
+    return with(LayerLayout::replicated);
   }
 
   /// Of a layer that reads the image and follows: as the first layer with a layout of its own, if it can.
-  Layout before_the_first() const {
+  LayerLayout before_the_first() const {
     for (std::size_t i = index_; i < layouts_.size(); ++i) {
       if (!layouts_[i].layout) continue;
-      const Layout layout = *layouts_[i].layout;
-      if (layout == Layout::batch) return layout;
-      const bool spatial = layout == Layout::height || layout == Layout::width;
-      return spatial && is_spatial(layer()) ? layout : Layout::replicated;
+      const LayerLayout layout = *layouts_[i].layout;
+      if (layout == LayerLayout::batch) return layout;
+      const bool spatial = layout == LayerLayout::height || layout == LayerLayout::width;
+      return spatial && is_spatial(layer()) ? layout : LayerLayout::replicated;
     }
-    return Layout::batch;
+    return LayerLayout::batch;
   }
 
-  LayerSpread with(Layout layout) const {
+  LayerSpread with(LayerLayout layout) const {
     switch (layout) {
-      case Layout::batch:
+      case LayerLayout::batch:
         return everywhere(layout, images_);
-      case Layout::filter:
+      case LayerLayout::filter:
         return groups_of(layer()) > 1 ? by_groups() : by_filters();
-      case Layout::channel:
+      case LayerLayout::channel:
         return by_channels();
-      case Layout::height:
+      case LayerLayout::height:
         return along(ImageAxis::height);
-      case Layout::width:
+      case LayerLayout::width:
         return along(ImageAxis::width);
-      case Layout::replicated:
+      case LayerLayout::replicated:
         break;
     }
-    return everywhere(Layout::replicated, {});
+    return everywhere(LayerLayout::replicated, {});
   }
 
-  LayerSpread everywhere(Layout layout, const Spread& spread) const {
+  LayerSpread everywhere(LayerLayout layout, const Spread& spread) const {
     LayerSpread result{layout, {}, spread, spread};
     result.inputs.assign(layer().inputs.size(), {spread, spread, std::nullopt});
     return result;
@@ -147,7 +147,7 @@ class Spreader {
 
   LayerSpread by_filters() const {
     const Spread out = even(Over::channels, layer().output.front(), "outputs");
-    LayerSpread result{Layout::filter, {}, out, out};
+    LayerSpread result{LayerLayout::filter, {}, out, out};
     result.inputs.assign(layer().inputs.size(), {{}, {Over::partial}, std::nullopt});
     result.splits_weights = true;
     return result;
@@ -161,7 +161,7 @@ class Spreader {
     if (!owner && groups < static_cast<std::int64_t>(devices_)) return by_filters();
     if (!owner) owner = even_cut(groups, devices_).owner;
     const Spread in = owned(repeated(*owner, inputs)), out = owned(repeated(*owner, outputs));
-    LayerSpread result{Layout::filter, {{in, in, std::nullopt}}, out, out};
+    LayerSpread result{LayerLayout::filter, {{in, in, std::nullopt}}, out, out};
     result.splits_weights = true;
     return result;
   }
@@ -181,7 +181,7 @@ class Spreader {
   }
 
   LayerSpread by_channels() const {
-    LayerSpread result{Layout::channel, {}, {Over::partial}, {}};
+    LayerSpread result{LayerLayout::channel, {}, {Over::partial}, {}};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const Spread in = made(k) && made(k)->over == Over::channels
                             ? *made(k)
@@ -242,7 +242,7 @@ class Spreader {
 
   LayerSpread along_channels(const Spread& input, const Owner& owner) const {
     const Spread out = owned(owner);
-    LayerSpread result{Layout::filter, {}, out, out};
+    LayerSpread result{LayerLayout::filter, {}, out, out};
     result.splits_weights = true;
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const Spread in = std::holds_alternative<Concat>(layer().kind) ? owned(concat_part(k)) : input;
@@ -266,7 +266,7 @@ class Spreader {
                         std::holds_alternative<ConvTranspose2d>(kind) || std::holds_alternative<Pool>(kind) ||
                         std::holds_alternative<Upsample>(kind) || std::holds_alternative<Pad>(kind);
     const Spread out = even(over, size, what);
-    LayerSpread result{rows ? Layout::height : Layout::width, {}, out, out};
+    LayerSpread result{rows ? LayerLayout::height : LayerLayout::width, {}, out, out};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const std::int64_t in_size = input_shape(k)[a];
       if (!window && in_size != size) {  // one row for all
@@ -285,7 +285,7 @@ class Spreader {
 
   /// Every device adds up its rows.
   LayerSpread pooled(const Spread& input) const {
-    LayerSpread result{input.over == Over::rows ? Layout::height : Layout::width,
+    LayerSpread result{input.over == Over::rows ? LayerLayout::height : LayerLayout::width,
                        {{input, input, std::nullopt}},
                        {Over::partial},
                        {}};

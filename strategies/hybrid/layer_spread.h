@@ -19,7 +19,7 @@ struct InputSpread {
 
 /// How a layer computes on the devices of a group.
 struct LayerSpread {
-  Layout layout;
+  LayerLayout layout;
   std::vector<InputSpread> inputs;
   Spread output;             ///< as it is made
   Spread output_gradient;    ///< as backward needs it

@@ -17,10 +17,12 @@ constexpr std::array<std::string_view, 6> names{"batch",  "filter", "channel",
                                                 "height", "width",  "replicated"};
 const std::vector<std::string> words{"batch", "filter", "channel", "pairs", "height", "width", "replicated"};
 
-std::vector<Layout> turns_of(std::size_t word) {
-  static const std::vector<std::vector<Layout>> table{
-      {Layout::batch},  {Layout::filter}, {Layout::channel},   {Layout::filter, Layout::channel},
-      {Layout::height}, {Layout::width},  {Layout::replicated}};
+std::vector<LayerLayout> turns_of(std::size_t word) {
+  static const std::vector<std::vector<LayerLayout>> table{
+      {LayerLayout::batch},     {LayerLayout::filter},
+      {LayerLayout::channel},   {LayerLayout::filter, LayerLayout::channel},
+      {LayerLayout::height},    {LayerLayout::width},
+      {LayerLayout::replicated}};
   return table[word];
 }
 
@@ -79,17 +81,17 @@ bool has_groups(const Layer& layer) {
   return false;
 }
 
-bool can_have(const Layer& layer, Layout layout) {
+bool can_have(const Layer& layer, LayerLayout layout) {
   switch (layout) {
-    case Layout::batch:
-    case Layout::replicated:
+    case LayerLayout::batch:
+    case LayerLayout::replicated:
       return true;
-    case Layout::filter:
+    case LayerLayout::filter:
       return decides(layer) && (is_convolution(layer) || layer.output.size() == 1);
-    case Layout::channel:
-      return can_have(layer, Layout::filter) && !has_groups(layer);
-    case Layout::height:
-    case Layout::width:
+    case LayerLayout::channel:
+      return can_have(layer, LayerLayout::filter) && !has_groups(layer);
+    case LayerLayout::height:
+    case LayerLayout::width:
       break;
   }
   return is_spatial(layer);
@@ -136,10 +138,10 @@ std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
                                list_of(std::vector<std::string>(kinds.begin(), kinds.end()))));
 }
 
-[[noreturn]] void fail_unable(const LayoutRule& rule, const Layer& layer, Layout layout) {
+[[noreturn]] void fail_unable(const LayoutRule& rule, const Layer& layer, LayerLayout layout) {
   std::string able;
   for (std::size_t l = 0; l < names.size(); ++l)
-    if (can_have(layer, static_cast<Layout>(l)))
+    if (can_have(layer, static_cast<LayerLayout>(l)))
       able += fmt::format("{}{}", able.empty() ? "" : ", ", names[l]);
   throw InputError(
       rule.pos, fmt::format("{}: layer '{}' ({}{}) cannot be shared out by {}; allowed for it: {}", rule.path,
@@ -153,7 +155,7 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
   bool any = layers.empty();
   for (const std::size_t i : layers) {
     const Layer& layer = model.layers[i];
-    const Layout layout = rule.turns[turn % rule.turns.size()];
+    const LayerLayout layout = rule.turns[turn % rule.turns.size()];
     const bool able = can_have(layer, layout);
     if (decides(layer)) {
       if (!able) fail_unable(rule, layer, layout);
@@ -168,7 +170,7 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
 
 }  // namespace
 
-std::string_view to_string(Layout layout) { return names[static_cast<std::size_t>(layout)]; }
+std::string_view to_string(LayerLayout layout) { return names[static_cast<std::size_t>(layout)]; }
 
 std::vector<LayoutRule> read_layout_rules(YamlMap& map) {
   std::vector<LayoutRule> rules;
@@ -189,7 +191,7 @@ std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<
                                           const SourcePos& pos) {
   std::vector<DecidedLayout> layouts;
   for (const Layer& layer : model.layers)
-    layouts.push_back({decides(layer) ? std::optional(Layout::batch) : std::nullopt, "strategy", pos});
+    layouts.push_back({decides(layer) ? std::optional(LayerLayout::batch) : std::nullopt, "strategy", pos});
   if (!model.layers.empty())
     for (const LayoutRule& rule : rules) apply(model, rule, layouts);
   return layouts;

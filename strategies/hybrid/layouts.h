@@ -13,7 +13,7 @@
 namespace convoy {
 
 /// How a layer's work is shared out in a group of devices.
-enum class Layout : std::uint8_t {
+enum class LayerLayout : std::uint8_t {
   batch,       ///< by images
   filter,      ///< by output channels or features
   channel,     ///< by input channels or features
@@ -21,14 +21,14 @@ enum class Layout : std::uint8_t {
   width,       ///< by columns
   replicated,  ///< everyone does all of it
 };
-std::string_view to_string(Layout layout);
+std::string_view to_string(LayerLayout layout);
 
 /// An entry of the strategy's YAML that gives layers a layout.
 struct LayoutRule {
-  std::string path;           ///< "strategy.conv", "strategy.groups.0.layout"
-  SourcePos pos;              ///< of the layout
-  std::vector<Layout> turns;  ///< layers get them in turn: one, or filter and channel (`pairs`)
-  std::string kind = {};      ///< "conv", "fc" or a layer kind; "": any
+  std::string path;                ///< "strategy.conv", "strategy.groups.0.layout"
+  SourcePos pos;                   ///< of the layout
+  std::vector<LayerLayout> turns;  ///< layers get them in turn: one, or filter and channel (`pairs`)
+  std::string kind = {};           ///< "conv", "fc" or a layer kind; "": any
   SourcePos kind_pos = {};
   std::vector<std::string> layers = {};  ///< none: any; one: a name or a pattern with *; two: from and to
   SourcePos layers_pos = {};
@@ -40,8 +40,8 @@ std::vector<LayoutRule> read_layout_rules(YamlMap& map);
 
 /// What the rules say of a layer.
 struct DecidedLayout {
-  std::optional<Layout> layout;  ///< nothing: it follows its input
-  std::string path;              ///< of the rule, for errors
+  std::optional<LayerLayout> layout;  ///< nothing: it follows its input
+  std::string path;                   ///< of the rule, for errors
   SourcePos pos;
 };
 

@@ -61,6 +61,31 @@ void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
     time_before_s_.push_back(before(slot, passes));
     update_before_s_.push_back(before(slot, updates));
   }
+  add_kinds();
+}
+
+void PipelineCosts::add_kinds() {
+  const std::size_t slots = shape_.slots.size();
+  least_before_s_.assign(count_ + 1, 0.0);
+  for (std::size_t u = 0; u < count_; ++u) {
+    double least_s = std::numeric_limits<double>::infinity();
+    for (const std::vector<double>& sums : time_before_s_) least_s = std::min(least_s, sums[u + 1] - sums[u]);
+    least_before_s_[u + 1] = least_before_s_[u] + least_s;
+  }
+  std::vector<std::uint32_t> first_like(slots);
+  for (std::uint32_t q = 0; q < slots; ++q)
+    for (first_like[q] = 0; first_like[q] < q; ++first_like[q])
+      if (time_before_s_[first_like[q]] == time_before_s_[q] &&
+          update_before_s_[first_like[q]] == update_before_s_[q])
+        break;
+  kinds_.resize(slots * (slots + 1));
+  for (std::size_t first = 0; first < slots; ++first)
+    for (std::size_t count = 1; first + count <= slots; ++count) {
+      std::vector<std::uint32_t>& kinds = kinds_[first * (slots + 1) + count];
+      kinds = kinds_[first * (slots + 1) + count - 1];
+      const std::uint32_t kind = first_like[first + count - 1];
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
 }
 
 void PipelineCosts::add_bytes(const Units& units) {
@@ -194,7 +219,7 @@ void PipelineCosts::add_shared_links(const Machine& machine) {
 double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                                 std::uint32_t slots) const {
   double slowest_s = 0;
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+  for (const std::uint32_t q : kinds(slots_before, slots))
     slowest_s = std::max(slowest_s, time_before_s_[q][end] - time_before_s_[q][begin]);
   return slowest_s;
 }
@@ -211,7 +236,7 @@ double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32
       n < 2 ? 0 : 2 * (n - 1) * cable.latency_s + 2 * (n - 1) / n * bytes / cable.bandwidth_Bps;
   if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);
   double update_s = 0;
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+  for (const std::uint32_t q : kinds(slots_before, slots))
     update_s = std::max(update_s, update_before_s_[q][end] - update_before_s_[q][begin]);
   return (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape_, slots));
 }
@@ -231,6 +256,21 @@ double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::
 }
 
 PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t end,
+                                              std::uint32_t slots_before, std::uint32_t slots) const {
+  StageCost cost = times(begin, end, slots_before, slots);
+  cost.fits = stage_fits(begin, end, slots_before, slots);
+  return cost;
+}
+
+bool PipelineCosts::stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                               std::uint32_t slots) const {
+  double capacity = std::numeric_limits<double>::infinity();
+  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
+    capacity = std::min(capacity, capacity_bytes_[q]);
+  return memory_bytes(begin, end, slots_before, slots) <= capacity;
+}
+
+PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t end,
                                               std::uint32_t slots_before, std::uint32_t slots) const {
   StageCost cost{};
   cost.compute_s = compute_s(begin, end, slots_before, slots);
@@ -258,10 +298,6 @@ PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t
                                   share * out * shape_.images / shared.out_Bps});
     }
   }
-  double capacity = std::numeric_limits<double>::infinity();
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
-    capacity = std::min(capacity, capacity_bytes_[q]);
-  cost.fits = memory_bytes(begin, end, slots_before, slots) <= capacity;
   return cost;
 }
 

@@ -32,6 +32,16 @@ class PipelineCosts {
   /// @param slots_before of the stages before it
   StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
+  /// The same without `fits`, which few of the stages looked at are asked for.
+  StageCost times(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                  std::uint32_t slots) const;
+  bool stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
+                  std::uint32_t slots) const;
+  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less in
+  /// sum, whichever slots they have.
+  double least_compute_s(std::uint32_t begin, std::uint32_t end) const {
+    return least_before_s_[end] - least_before_s_[begin];
+  }
 
   /// Step of a cut pipeline: every stage once, and for each further micro-batch the slowest interval,
   ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M sum.
@@ -63,6 +73,7 @@ class PipelineCosts {
     double in_Bps, out_Bps;
   };
   void add_times(const StrategyInput& input, const Units& units);
+  void add_kinds();
   void add_bytes(const Units& units);
   void add_memory(const StrategyInput& input, const Units& units);
   void add_cables(const Machine& machine);
@@ -84,11 +95,18 @@ class PipelineCosts {
     double at(std::size_t begin, std::size_t end) const { return values[begin * width + end]; }
   };
 
+  /// Slots [first, first + count) of different times, one of each kind.
+  const std::vector<std::uint32_t>& kinds(std::uint32_t first, std::uint32_t count) const {
+    return kinds_[first * (shape_.slots.size() + 1) + count];
+  }
+
   PipelineShape shape_;
   std::size_t count_;
   TrainingOptions options_;
   std::vector<std::vector<double>> time_before_s_;    ///< by slot: of all units before a unit
   std::vector<std::vector<double>> update_before_s_;  ///< the same of their updates
+  std::vector<double> least_before_s_;  ///< of all units before a unit, each on its fastest slot
+  std::vector<std::vector<std::uint32_t>> kinds_;
   std::vector<double> parameters_before_;
   Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
   Table out_bytes_, out_gradient_bytes_;   ///< what later units read of [begin, end); gradients of it

@@ -2,7 +2,6 @@
 #include "strategies/pipeline/pipeline_partition.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <optional>
 
@@ -15,14 +14,38 @@ constexpr double rounding = 1e-12;  ///< relative; sums in another order differ 
 /// What a stage adds to the sum of all, and the interval between micro-batches that it needs.
 struct Price {
   double sum_s, interval_s;
-  bool allowed = true;
   double least_interval_s =
       0;  ///< no less with more units; what is above the bound needs no longer be looked at
 };
 
-/// A stage of units [begin, end) on `slots` slots after `before`, followed by stages that sum up to rest_s.
-using Pricing = std::function<Price(std::uint32_t begin, std::uint32_t end, std::uint32_t before,
-                                    std::uint32_t slots, double rest_s)>;
+/// What `balanced` asks for: computing alone, then bytes.
+struct ComputePricing {
+  const PipelineCosts& costs;
+  /// A stage of units [begin, end) on `slots` slots after `before`, followed by stages that sum up to rest_s.
+  Price operator()(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots,
+                   double /*rest_s*/) const {
+    const PipelineCosts::StageCost cost = costs.times(begin, end, before, slots);
+    return {cost.messages_s, cost.compute_s / slots, cost.compute_s / slots};
+  }
+  bool takes(std::uint32_t /*slots*/) const { return true; }
+  bool allows(std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t) const { return true; }
+};
+
+/// The whole step.
+struct StepPricing {
+  const PipelineCosts& costs;
+  bool must_fit;
+  Price operator()(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots,
+                   double rest_s) const {
+    const PipelineCosts::StageCost cost = costs.times(begin, end, before, slots);
+    return {cost.sum_s(), std::max(cost.interval_s, costs.round_trip_s(cost, rest_s, before, slots)),
+            cost.compute_s / slots};
+  }
+  bool takes(std::uint32_t slots) const { return slots_allowed(costs.shape(), slots); }
+  bool allows(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots) const {
+    return !must_fit || costs.stage_fits(begin, end, before, slots);
+  }
+};
 
 struct Found {
   std::vector<StageChoice> stages;
@@ -30,15 +53,18 @@ struct Found {
 };
 
 /// Dynamic programming over stages, from the last to the first, by where the stages done so far begin: at
-/// which unit and at which slot.
+/// which unit and at which slot. Stages under a bound on the interval leave room only for so much: what is
+/// still to be done before them, even on the fastest slots, has to go into `slots x bound`.
+template <class Pricing>
 class Search {
  public:
   Search(const PipelineCosts& costs, Pricing price)
-      : units_(costs.unit_count()),
+      : costs_(costs),
+        units_(costs.unit_count()),
         slots_(costs.slot_count()),
         stages_(costs.shape().stages),
         stage_slots_(costs.shape().stage_slots),
-        price_(std::move(price)) {}
+        price_(price) {}
 
   /// The smallest slowest interval. @pre intervals do not depend on rest_s
   std::optional<Found> fastest() {
@@ -67,11 +93,12 @@ class Search {
         for (std::uint32_t after = slots_ - done; after > ahead; --after) {
           const double rest = best[done][at(end, after)].value;
           if (rest == infinity) continue;
-          if (stage_slots_.empty())
+          if (stage_slots_.empty()) {
             for (std::uint32_t slots = ahead == 0 ? after : 1; slots + ahead <= after; ++slots)
-              extend(best[done + 1], rest, ahead, end, after, slots, bound_s, add);
-          else if (stage_slots_[ahead] <= after)
+              if (price_.takes(slots)) extend(best[done + 1], rest, ahead, end, after, slots, bound_s, add);
+          } else if (stage_slots_[ahead] <= after && price_.takes(stage_slots_[ahead])) {
             extend(best[done + 1], rest, ahead, end, after, stage_slots_[ahead], bound_s, add);
+          }
         }
     }
     return read_back(best);
@@ -81,14 +108,31 @@ class Search {
   void extend(std::vector<State>& next, double rest, std::uint32_t ahead, std::uint32_t end,
               std::uint32_t after, std::uint32_t slots, double bound_s, Add add) {
     const std::uint32_t before = after - slots;
-    for (std::uint32_t begin = ahead == 0 ? 0 : end - 1; begin + 1 > ahead; --begin) {
+    const double room_s = bound_s * before * (1 + rounding);
+    for (std::uint32_t begin = first_begin(ahead, end, room_s); begin + 1 > ahead; --begin) {
       const Price price = price_(begin, end, before, slots, rest);
-      if (price.allowed && price.interval_s <= bound_s) {
+      if (price.interval_s <= bound_s) {
         State& state = next[at(begin, before)];
-        if (const double value = add(rest, price); value < state.value) state = {value, end, slots};
+        if (const double value = add(rest, price);
+            value < state.value && price_.allows(begin, end, before, slots))
+          state = {value, end, slots};
       }
       if (begin == 0 || price.least_interval_s > bound_s) break;
     }
+  }
+
+  /// The last unit that a stage before `end` can begin with, so that those before it can be done in room_s.
+  std::uint32_t first_begin(std::uint32_t ahead, std::uint32_t end, double room_s) const {
+    if (ahead == 0) return 0;
+    std::uint32_t low = 0, high = end - 1;
+    while (low < high) {
+      const std::uint32_t middle = (low + high + 1) / 2;
+      if (costs_.least_compute_s(0, middle) <= room_s)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low;
   }
 
   std::optional<Found> read_back(const std::vector<std::vector<State>>& best) {
@@ -112,6 +156,7 @@ class Search {
     return found;
   }
 
+  const PipelineCosts& costs_;
   std::uint32_t units_, slots_, stages_;
   std::vector<std::uint32_t> stage_slots_;  ///< empty: free
   Pricing price_;
@@ -121,7 +166,7 @@ class Search {
 /// smallest sum is a falling step function.
 class BoundSearch {
  public:
-  BoundSearch(Search& search, double interval_weight, double sum_weight)
+  BoundSearch(Search<StepPricing>& search, double interval_weight, double sum_weight)
       : search_(search), interval_weight_(interval_weight), sum_weight_(sum_weight) {}
 
   std::optional<std::vector<StageChoice>> run() {
@@ -153,7 +198,7 @@ class BoundSearch {
     between(middle_s, middle->sum_s, high_s, high_sum_s);
   }
 
-  Search& search_;
+  Search<StepPricing>& search_;
   double interval_weight_, sum_weight_;
   double best_value_ = infinity;
   std::vector<StageChoice> best_;
@@ -169,20 +214,13 @@ std::vector<StageChoice> even(const PipelineCosts& costs) {
 }
 
 std::vector<StageChoice> balanced(const PipelineCosts& costs) {
-  Search search(costs, [&](auto begin, auto end, auto before, auto slots, double) {
-    const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
-    return Price{cost.messages_s, cost.compute_s / slots};
-  });
+  Search<ComputePricing> search(costs, {costs});
   return search.cheapest(search.fastest()->interval_s)->stages;
 }
 
 std::vector<StageChoice> optimal(const PipelineCosts& costs) {
   for (const bool must_fit : {true, false}) {
-    Search search(costs, [&](auto begin, auto end, auto before, auto slots, double rest_s) {
-      const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
-      return Price{cost.sum_s(), std::max(cost.interval_s, costs.round_trip_s(cost, rest_s, before, slots)),
-                   (cost.fits || !must_fit) && slots_allowed(costs.shape(), slots), cost.compute_s / slots};
-    });
+    Search<StepPricing> search(costs, {costs, must_fit});
     if (auto stages = BoundSearch(search, costs.interval_weight(), costs.sum_weight()).run()) return *stages;
   }
   return {};

@@ -48,7 +48,7 @@ TEST_CASE("docs: every experiment in configs/ passes check, and every one writte
   }
   CHECK(count >= 10);
   int written = 0;
-  for (const char* name : {"README.md", "docs/experiment.md"})
+  for (const char* name : {"README.md", "docs/experiment.md", "docs/planning.md"})
     for (const std::string& block : blocks(page(name), "yaml")) {
       if (!block.starts_with("experiment:")) continue;
       place.file("block.yaml", block);

@@ -46,6 +46,29 @@ TEST_CASE("memory: the framework reserves some of a catalogue GPU, and of an inl
   CHECK(memory(small_experiment())["reserved"] == 0);
 }
 
+TEST_CASE("memory: fits is judged on the process, as the largest batches of a V100 with 16 GB were") {
+  // results/published/memory.yaml, "PyTorch 1.1, V100 16 GB": 112 images fitted and no more. The tensors of
+  // 112 alone take less than the card has.
+  const auto run = [](int batch) {
+    const Workplace place;
+    const std::string file = std::string(CONVOY_SOURCE) + "/results/published/models/se_resnext50_32x4d.yaml";
+    place.file("e.yaml",
+               fmt::format("experiment: e\nmodel: {{file: \"{}\"}}\ntraining: {{batch_per_device: {}, "
+                           "optimizer: momentum, framework: pytorch1}}\ncluster: {{server: aws-p3.2xlarge, "
+                           "nodes: 1}}\nstrategy: {{kind: single}}\n",
+                           file, batch));
+    return json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+  };
+  const json fitting = run(104), larger = run(114);
+  CHECK(fitting["fits"] == true);
+  CHECK(larger["fits"] == false);
+  CHECK(larger["peak_memory_bytes"] < larger["device_memory_bytes"]);
+  CHECK(larger["process_memory_bytes"] > larger["peak_memory_bytes"]);
+  CHECK(larger["bottleneck"]["kind"] == "memory");
+  CHECK(larger["bottleneck"]["text"].get<std::string>().find("the driver leaves it 15.8 GiB") !=
+        std::string::npos);
+}
+
 TEST_CASE("memory: recomputation takes less of it and more time") {
   const json plain = run_of(on_v100("recompute: none", ring)),
              blocks = run_of(on_v100("recompute: blocks", ring));

@@ -120,8 +120,11 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
                                     "comm_bytes",
                                     "load_imbalance",
                                     "peak_memory_bytes",
+                                    "process_memory_bytes",
                                     "device_memory_bytes",
                                     "fits",
+                                    "software",
+                                    "warnings",
                                     "bottleneck",
                                     "per_device",
                                     "per_link"};

@@ -272,7 +272,9 @@ TEST_CASE("the share of peak lies below its limit, and comes to it as the work g
     double limit = e.compute[static_cast<std::size_t>(kernel_class(w))];
     if (kernel_class(w) == KernelClass::convolution_3x3 && e.half_winograd > 0)
       limit = std::max(limit, e.compute[static_cast<std::size_t>(KernelClass::convolution_other)]);
-    limit *= w.phase == Phase::data_gradient ? e.data_gradient : w.phase == Phase::weight_gradient ? e.weight_gradient : 1.0;
+    limit *= w.phase == Phase::data_gradient     ? e.data_gradient
+             : w.phase == Phase::weight_gradient ? e.weight_gradient
+                                                 : 1.0;
     const double share = compute_efficiency(w, 4, Precision::fp32, e);
     REQUIRE(share > 0);
     REQUIRE(share <= limit);

@@ -106,6 +106,23 @@ void OnnxWriter::save(const std::string& file) const { std::ofstream(file, std::
 
 namespace {
 
+/// For each layer, the batch normalization that alone reads it, where it is a convolution; else -1.
+std::vector<LayerIndex> normalization_after(const Model& model) {
+  std::vector<std::vector<LayerIndex>> readers(model.layers.size());
+  for (std::size_t i = 0; i < model.layers.size(); ++i)
+    for (const LayerIndex input : model.layers[i].inputs)
+      if (input != image_input)
+        readers[static_cast<std::size_t>(input)].push_back(static_cast<LayerIndex>(i));
+  std::vector<LayerIndex> result(model.layers.size(), -1);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (!std::holds_alternative<Conv2d>(model.layers[i].kind) || readers[i].size() != 1) continue;
+    const auto* norm =
+        std::get_if<Normalization>(&model.layers[static_cast<std::size_t>(readers[i][0])].kind);
+    if (norm && norm->over == Normalization::Over::batch) result[i] = readers[i][0];
+  }
+  return result;
+}
+
 /// The nodes of one layer as PyTorch writes them for operator set 13.
 struct LayerWriter {
   OnnxWriter& onnx;
@@ -113,6 +130,7 @@ struct LayerWriter {
   const std::vector<std::string>& in;
   Shape in_shape;
   bool data;
+  std::string folded = {};  ///< of a convolution that batch normalization is folded into: its tensors' name
 
   using List = std::vector<std::int64_t>;
   static List pair(Size2 size) { return {size.h, size.w}; }
@@ -122,9 +140,15 @@ struct LayerWriter {
   }
 
   std::string operator()(const Conv2d& conv) const {
-    std::vector<std::string> inputs{in[0], parameter("weight", {conv.out_channels, in_shape[0] / conv.groups,
-                                                                conv.kernel.h, conv.kernel.w})};
-    if (conv.bias) inputs.push_back(parameter("bias", {conv.out_channels}));
+    const List dims{conv.out_channels, in_shape[0] / conv.groups, conv.kernel.h, conv.kernel.w};
+    std::vector<std::string> inputs{in[0]};
+    if (!folded.empty()) {
+      inputs.push_back(onnx.weight(folded + "0", dims, data));
+      inputs.push_back(onnx.weight(folded + "1", {conv.out_channels}, data));
+    } else {
+      inputs.push_back(parameter("weight", dims));
+      if (conv.bias) inputs.push_back(parameter("bias", {conv.out_channels}));
+    }
     return onnx.node("Conv", inputs,
                      {{"dilations", pair(conv.dilation)},
                       {"group", conv.groups},
@@ -250,21 +274,32 @@ struct LayerWriter {
 
 }  // namespace
 
-OnnxWriter exported(const Model& model, std::int64_t batch, bool data) {
+OnnxWriter exported(const Model& model, std::int64_t batch, bool data, Folding folding) {
   OnnxWriter onnx(13);
   std::vector<std::int64_t> dims = model.input;
   dims.insert(dims.begin(), batch);
   const std::string image = onnx.input("image", dims);
   std::vector<std::string> names;
-  std::vector<bool> read(model.layers.size());
+  std::vector<bool> read(model.layers.size()), gone(model.layers.size());
+  const std::vector<LayerIndex> norms = normalization_after(model);
   for (const Layer& layer : model.layers) {
     std::vector<std::string> in;
     for (const LayerIndex input : layer.inputs) {
       in.push_back(input == image_input ? image : names[static_cast<std::size_t>(input)]);
       if (input != image_input) read[static_cast<std::size_t>(input)] = true;
     }
+    const std::size_t i = names.size();
+    if (gone[i]) {
+      names.push_back(in[0]);
+      continue;
+    }
+    std::string folded;
+    if (folding != Folding::none && norms[i] >= 0) {
+      gone[static_cast<std::size_t>(norms[i])] = true;
+      folded = fmt::format("{}{}_", folding == Folding::pytorch ? "onnx::Conv_" : "fused_", i);
+    }
     names.push_back(
-        std::visit(LayerWriter{onnx, layer, in, model.shape_of(layer.inputs[0]), data}, layer.kind));
+        std::visit(LayerWriter{onnx, layer, in, model.shape_of(layer.inputs[0]), data, folded}, layer.kind));
   }
   for (std::size_t i = 0; i < read.size(); ++i)
     if (!read[i]) onnx.output(names[i]);

@@ -44,7 +44,11 @@ class OnnxWriter {
   int count_ = 0;
 };
 
-/// A model of the zoo as a training-mode export writes it.
-OnnxWriter exported(const Model& model, std::int64_t batch, bool data);
+/// What an export for inference makes of a batch normalization that follows a convolution: nothing, or a bias
+/// of the convolution, with names as PyTorch makes them up ("onnx::Conv_7") or another tool's ("fused_7").
+enum class Folding : std::uint8_t { none, pytorch, other };
+
+/// A model of the zoo as a training-mode export writes it, or one for inference.
+OnnxWriter exported(const Model& model, std::int64_t batch, bool data, Folding folding = Folding::none);
 
 }  // namespace convoy

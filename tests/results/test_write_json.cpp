@@ -66,8 +66,12 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "comm_bytes": 0,
       "load_imbalance": 1,
       "peak_memory_bytes": 1048576,
+      "process_memory_bytes": 1572864,
       "device_memory_bytes": 2097152,
       "fits": true,
+      "software": {"framework": "pytorch", "execution": "eager", "layout": "nchw", "precision": "fp32", "transport": "ideal", "input": "synthetic"},
+      "warnings": ["it may rain"],
+      "interval": {"level": 0.8, "step_time_s": [0.9, 1.1], "throughput_images_per_s": [9, 11], "peak_memory_bytes": [1, 2], "energy_j": [0, 1]},
       "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
       "per_device": [
         {"name": "n0", "count": 1, "busy_s": 0.5, "sent_bytes": 1, "received_bytes": 2, "peak_memory_bytes": 3, "memory": {"weights": 1, "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}, "energy_j": 0.1}

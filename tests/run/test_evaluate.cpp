@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <random>
+
+#include "sim/costs/residuals.h"
 #include "sim/run/evaluate.h"
 
 using namespace convoy;
@@ -117,4 +121,43 @@ TEST_CASE("evaluate: stages of a pipeline with what their devices did, and the s
   c.run.plan.stages = {{{0, 1}, {"conv", "flat", "fc"}}};  // replicas: the slowest, and the fullest
   CHECK(evaluate(c.run, c.replayed).stages ==
         std::vector<StageResult>{{"a", {"a", "b"}, {"conv", "flat", "fc"}, 1.5, 700}});
+}
+
+TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what it waits for aside") {
+  Case c;
+  c.run.machine.device_types.front().evidence_spread = 0.1;
+  c.run.machine.device_types.front().evidence_rows = 3;
+  for (EndpointUsage& usage : c.replayed.endpoints) usage = {};
+  for (std::size_t d = 0; d < 2; ++d)
+    c.replayed.endpoints[d].compute_s = 1.5, c.replayed.endpoints[d].end_s = 2;
+  const RunResult result = evaluate(c.run, c.replayed);
+  REQUIRE(result.interval);
+  CHECK(result.warnings.empty());
+  const double spread = std::hypot(0.1, residual_spread(residual_kind({}, 32, Precision::fp32)));
+  std::mt19937 random(7);
+  std::normal_distribution<double> deviation(0, spread);
+  constexpr int draws = 200'000;
+  int below = 0, above = 0;
+  for (int i = 0; i < draws; ++i) {
+    const double step_s = 0.5 + 1.5 * std::exp(deviation(random));
+    below += step_s < result.interval->step_time_s[0];
+    above += step_s > result.interval->step_time_s[1];
+  }
+  CHECK(below / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
+  CHECK(above / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
+  CHECK(result.interval->throughput_images_per_s[0] ==
+        doctest::Approx(64 / result.interval->step_time_s[1]));
+  CHECK(result.interval->throughput_images_per_s[1] ==
+        doctest::Approx(64 / result.interval->step_time_s[0]));
+}
+
+TEST_CASE("a device without published figures is named in a line, an exact one has no interval") {
+  Case c;
+  CHECK_FALSE(evaluate(c.run, c.replayed).interval);
+  c.run.machine.device_types.front().evidence_spread = 0.1;
+  c.run.machine.device_types.front().generation = "ada";
+  const RunResult result = evaluate(c.run, c.replayed);
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(result.warnings[0].find("card") != std::string::npos);
+  CHECK(result.warnings[0].find("ada") != std::string::npos);
 }

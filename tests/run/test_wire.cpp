@@ -77,6 +77,7 @@ TEST_CASE("wire: an assessment comes out as it went in") {
   in.bound_text = "at least";
   in.samples = 7;
   in.peak_bytes = 1e10;
+  in.process_bytes = 1.5e10;
   in.fits = false;
   in.fullest = "n0";
   in.fullest_size_bytes = 9e9;
@@ -89,6 +90,7 @@ TEST_CASE("wire: an assessment comes out as it went in") {
   CHECK_FALSE(out.price_usd_per_h.has_value());
   CHECK(out.samples == in.samples);
   CHECK(out.peak_bytes == in.peak_bytes);
+  CHECK(out.process_bytes == in.process_bytes);
   CHECK(out.fits == in.fits);
   CHECK(out.fullest == in.fullest);
   CHECK(out.fullest_size_bytes == in.fullest_size_bytes);

@@ -33,7 +33,8 @@ TEST_CASE("unknown names are errors with the nearest known one") {
         "c.yaml:2:36: unknown device 'idael' (did you mean 'ideal'?)");
   CHECK(error_of("server: box\nnods: 2\n" + box) ==
         "c.yaml:2:1: cluster.nods: unknown key (did you mean 'nodes'?); known here: communication, dedicated, devices, "
-        "devices_per_node, fabric, name, nodes, server, servers, sources, speed_variation, step_jitter, title");
+        "devices_per_node, fabric, name, nodes, power_limit, server, servers, sources, speed_variation, "
+        "step_jitter, title");
   CHECK(with_fabric("{kind: swich, bandwidth: 1Gbps, latency: 1us}") ==
         "c.yaml:3:16: cluster.fabric.kind: unknown value 'swich' (did you mean 'switch'?); allowed: switch, "
         "shared, ring, "

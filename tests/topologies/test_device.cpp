@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -72,11 +73,33 @@ TEST_CASE("a device tells its chip and what the driver leaves of its memory") {
   CHECK(d.l2_bytes == 6.0 * 1024 * 1024);
   CHECK(d.usable_memory_bytes == 16160.0 * 1024 * 1024);
   CHECK(device(with("sms: 1")).usable_memory_bytes == 16.0 * 1024 * 1024 * 1024);
-  CHECK(error_in(with("generation: vulta")).find("unknown value 'vulta'") !=
-        std::string::npos);
+  CHECK(error_in(with("generation: vulta")).find("unknown value 'vulta'") != std::string::npos);
   CHECK(error_in(with("clock: 1530")).find("lacks its unit; write a clock such as 1380MHz") !=
         std::string::npos);
   CHECK(error_in(with("usable_memory: 17GiB")).find("at most the device's memory") != std::string::npos);
+}
+
+TEST_CASE("a power limit lowers the clock so that full load draws just the limit") {
+  // Power above idle: the cube of the clock, and in proportion to it below 0.815 of the full clock.
+  const auto drawn = [](double clock) {
+    return 50 + 200 * (clock >= 0.815 ? clock * clock * clock : 0.815 * 0.815 * clock);
+  };
+  double before = 0;
+  for (const int limit : {60, 100, 150, 158, 159, 200, 249, 250, 400}) {
+    CAPTURE(limit);
+    const DeviceType d =
+        device(with(fmt::format("idle_power: 50W, peak_power: 250W, clock: 1GHz, power_limit: {}W", limit)));
+    const double clock = d.peak_flops.at(Precision::fp32) / 10e12;
+    CHECK(drawn(clock) == doctest::Approx(std::min(limit, 250)));
+    CHECK(clock >= before);
+    CHECK(clock <= 1);
+    before = clock;
+    CHECK(d.clock_hz == doctest::Approx(1e9 * clock));
+    CHECK(d.memory_bandwidth_Bps == 500e9);
+    CHECK(d.peak_power_w == std::min(limit, 250));
+  }
+  CHECK(error_in(with("idle_power: 50W, peak_power: 250W, power_limit: 50W"))
+            .find("devices.mine.power_limit: must be above idle_power") != std::string::npos);
 }
 
 TEST_CASE("efficiency 1.0 is the neutral one for every precision") {
@@ -160,7 +183,7 @@ TEST_CASE("wrong devices are refused with their place and the remedy") {
         "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: clock, "
         "efficiency, "
         "generation, idle_power, kind, l2, launch_overhead, memory, memory_bandwidth, peak, peak_power, "
-        "peer_to_peer, reserved, sms, sources, title, usable_memory");
+         "peer_to_peer, power_limit, reserved, sms, sources, title, usable_memory");
   CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: [1]}") ==
         "lab.yaml:1:80: devices.mine.efficiency: expected a number such as 0.7 or a mapping of shares, found "
         "a list");

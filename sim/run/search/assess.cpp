@@ -7,7 +7,9 @@
 
 #include "sim/base/quantity.h"
 #include "sim/plan/ledger.h"
+#include "sim/plan/process_memory.h"
 #include "sim/replay/lower_bound.h"
+#include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
 
 namespace convoy {
@@ -15,21 +17,33 @@ namespace {
 
 constexpr double rounding = 1e-6;  ///< far above what bounds and replays are apart by rounding
 
+/// How full devices are, over all plans of a run: their tensors, and the processes that hold them.
+struct Fullest {
+  double peak_share = 0, process_share = 0;
+};
+
 /// Takes in what a plan needs on the first devices of the machine.
-void add_memory(const Plan& plan, const Machine& machine, double& share, Assessment& assessment) {
+void add_memory(const Plan& plan, const Machine& machine, const TrainingOptions& options, Fullest& fullest,
+                Assessment& assessment) {
   std::vector<double> peaks(machine.devices.size(), 0.0);
   for (const Role& role : plan.roles) {
     if (role.members[0] >= machine.devices.size()) continue;
     const double bytes = peak_memory(role).bytes;
     for (const EndpointId d : role.members) peaks[d] = bytes;
   }
+  const std::vector<ProcessMemory> memories =
+      process_memories(plan, machine, options, [&](std::size_t d) { return peaks[d]; });
   for (std::size_t d = 0; d < peaks.size(); ++d) {
-    const double size = machine.device_types[machine.devices[d].type].memory_bytes;
-    if (peaks[d] / size <= share) continue;
-    share = peaks[d] / size;
-    assessment.peak_bytes = peaks[d];
+    const double share = peaks[d] / machine.device_types[machine.devices[d].type].memory_bytes;
+    if (share > fullest.peak_share) {
+      fullest.peak_share = share;
+      assessment.peak_bytes = peaks[d];
+    }
+    if (memories[d].share() <= fullest.process_share) continue;
+    fullest.process_share = memories[d].share();
+    assessment.process_bytes = memories[d].bytes;
     assessment.fullest = machine.devices[d].name;
-    assessment.fullest_size_bytes = size;
+    assessment.fullest_size_bytes = memories[d].of_bytes;
   }
 }
 
@@ -58,18 +72,18 @@ Assessment assess(const PreparedRun& run) {
   const LowerBound bound = lower_bound(run.plan, run.machine, run.cost);
   assessment.step_bound_s = bound.step_time_s;
   assessment.bound_text = bound_text(bound, run.machine);
-  assessment.energy_bound_j = step_energy_j(run.machine, bound.step_time_s, [&](std::size_t d) {
-    return bound.compute_s.empty() ? 0 : bound.compute_s[d];
-  });
+  assessment.energy_bound_j =
+      step_energy_j(run.machine, bound.step_time_s, busy_power_w(run.plan, run.machine, run.cost),
+                    [&](std::size_t d) { return bound.compute_s.empty() ? 0 : bound.compute_s[d]; });
   assessment.price_usd_per_h = price_usd_per_h(run.machine);
   if (run.samples) assessment.samples = static_cast<double>(*run.samples);
-  double share = 0;
+  Fullest fullest;
   if (run.phased)
     for (const RunPhase& phase : run.phased->phases)
-      add_memory(phase.plan, run.phased->machine, share, assessment);
+      add_memory(phase.plan, run.phased->machine, run.graph->options, fullest, assessment);
   else
-    add_memory(run.plan, run.machine, share, assessment);
-  assessment.fits = share <= 1;
+    add_memory(run.plan, run.machine, run.graph->options, fullest, assessment);
+  assessment.fits = fullest.process_share <= 1;
   return assessment;
 }
 

@@ -20,9 +20,10 @@ struct Assessment {
   std::optional<double> samples;
   /// Of the fullest device by share, over all phases; exactly what the simulation reports.
   double peak_bytes = 0;
+  double process_bytes = 0;  ///< of the fullest process, on device `fullest`
   bool fits = true;
-  std::string fullest;  ///< its name
-  double fullest_size_bytes = 0;
+  std::string fullest;            ///< its name
+  double fullest_size_bytes = 0;  ///< what its driver leaves to processes
 };
 
 Assessment assess(const PreparedRun& run);

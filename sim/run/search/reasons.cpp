@@ -73,7 +73,7 @@ std::string bound_text(const Assessment& assessment, const RunResult& best) {
 }
 
 std::string why_too_large(const Assessment& assessment) {
-  return fmt::format("does not fit: {} of {} on {}", format_bytes(assessment.peak_bytes),
+  return fmt::format("does not fit: {} of {} on {}", format_bytes(assessment.process_bytes),
                      format_bytes(assessment.fullest_size_bytes), assessment.fullest);
 }
 

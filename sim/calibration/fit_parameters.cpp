@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "sim/calibration/fit_parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace convoy {
+namespace {
+
+constexpr std::size_t at(KernelClass c) { return static_cast<std::size_t>(c); }
+
+template <KernelClass c>
+constexpr FitParameter compute(double cores, double tensor, double spread) {
+  return {kernel_class_names[at(c)],
+          cores,
+          tensor,
+          spread,
+          true,
+          false,
+          [](Efficiency& e, double v) { e.compute[at(c)] = v; },
+          [](const Efficiency& e) { return e.compute[at(c)]; }};
+}
+template <KernelClass c>
+constexpr FitParameter bandwidth(double typical, double spread, bool of_device) {
+  return {kernel_class_names[at(c)],
+          typical,
+          typical,
+          spread,
+          of_device,
+          false,
+          [](Efficiency& e, double v) { e.bandwidth[at(c)] = v; },
+          [](const Efficiency& e) { return e.bandwidth[at(c)]; }};
+}
+template <double Efficiency::*member>
+constexpr FitParameter member_of(std::string_view key, double cores, double tensor, double spread,
+                                 bool of_device = false, bool of_multiprocessor = false) {
+  return {key,
+          cores,
+          tensor,
+          spread,
+          of_device,
+          of_multiprocessor,
+          [](Efficiency& e, double v) { e.*member = v; },
+          [](const Efficiency& e) { return e.*member; }};
+}
+constexpr FitParameter streaming{"bandwidth",
+                                 0.75,
+                                 0.75,
+                                 0.15,
+                                 true,
+                                 false,
+                                 [](Efficiency& e, double v) {
+                                   for (std::size_t c = 0; c <= at(KernelClass::matmul); ++c)
+                                     e.bandwidth[c] = v;
+                                 },
+                                 [](const Efficiency& e) { return e.bandwidth[at(KernelClass::matmul)]; }};
+
+using enum KernelClass;
+// Round numbers near what the devices with many rows give; the saturations near what DeepBench's kernels
+// give.
+constexpr std::array<FitParameter, 30> parameters{
+    compute<convolution_1x1>(0.7, 0.5, 0.3),
+    compute<convolution_3x3>(1.2, 0.55, 0.4),
+    compute<convolution_5x5>(1.0, 0.5, 0.4),
+    compute<convolution_other>(0.65, 0.4, 0.3),
+    compute<convolution_grouped>(0.5, 0.35, 0.4),
+    compute<convolution_depthwise>(0.15, 0.03, 0.5),
+    compute<matmul>(0.75, 0.6, 0.3),
+    streaming,
+    bandwidth<normalization>(0.6, 0.25, true),
+    bandwidth<elementwise>(0.8, 0.15, true),
+    bandwidth<pooling>(0.6, 0.25, true),
+    bandwidth<softmax_loss>(0.5, 0.25, false),
+    bandwidth<update>(0.7, 0.15, false),
+    member_of<&Efficiency::data_gradient>("data_gradient", 0.95, 0.95, 0.1, true),
+    member_of<&Efficiency::weight_gradient>("weight_gradient", 0.85, 0.85, 0.1, true),
+    member_of<&Efficiency::half_outputs>("half_outputs", 20, 40, 0.5),
+    member_of<&Efficiency::half_reduction>("half_reduction", 30, 100, 0.5),
+    member_of<&Efficiency::half_rows>("half_rows", 5, 8, 0.7, false, true),
+    member_of<&Efficiency::half_weight_outputs>("half_weight_outputs", 40, 80, 0.5),
+    member_of<&Efficiency::half_weight_reduction>("half_weight_reduction", 60, 200, 0.5),
+    member_of<&Efficiency::half_weight_rows>("half_weight_rows", 6, 4, 0.7, false, true),
+    member_of<&Efficiency::half_matmul_rows>("half_matmul_rows", 70, 100, 0.7),
+    member_of<&Efficiency::strided_data_gradient>("strided_data_gradient", 0.5, 0.8, 0.3),
+    member_of<&Efficiency::half_winograd>("half_winograd", 28, 0, 0.5),
+    member_of<&Efficiency::unaligned>("unaligned", 0, 0.65, 0.4),
+    member_of<&Efficiency::transpose_passes>("transpose_passes", 0, 1.4, 0.6),
+    member_of<&Efficiency::depthwise_data_gradient>("depthwise_data_gradient", 0.9, 0.9, 0.3),
+    member_of<&Efficiency::depthwise_weight_gradient>("depthwise_weight_gradient", 0.5, 0.5, 0.4),
+    member_of<&Efficiency::half_group>("half_group", 24, 24, 0.5),
+    member_of<&Efficiency::wide_groups_nhwc>("wide_groups_nhwc", 0, 0.2, 0.7),
+};
+
+std::string section(const Efficiency& e, ComputePath path, const DeviceType& device, const Efficiency* base,
+                    std::string_view indent) {
+  std::string text;
+  for (const FitParameter& p : parameters) {
+    const bool here = typical_value(p, path, device) > 0;
+    if (!here && !(base && typical_value(p, ComputePath::cores, device) > 0)) continue;
+    const std::string value = fmt::format("{:.3g}", p.get(e));
+    if (base && value == fmt::format("{:.3g}", p.get(*base))) continue;
+    text += fmt::format("{}{}: {}\n", indent, p.key, value);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const FitParameter> fit_parameters() { return parameters; }
+
+ComputePath compute_path(const DeviceType& device, Precision precision) {
+  if (precision == Precision::fp32 || !device.has_tensor_cores()) return ComputePath::cores;
+  return precision == Precision::tf32 ? ComputePath::tensor_tf32 : ComputePath::tensor_fp16;
+}
+
+double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device) {
+  if (device.cpu && parameter.key == "half_winograd") return 0;  // GPU libraries' algorithm
+  return path == ComputePath::cores ? parameter.cores : parameter.tensor;
+}
+
+double within_bounds(const FitParameter& parameter, double value) {
+  static constexpr std::array streams{std::string_view("bandwidth"),    std::string_view("normalization"),
+                                      std::string_view("elementwise"),  std::string_view("pooling"),
+                                      std::string_view("softmax_loss"), std::string_view("update")};
+  const bool is_stream = std::find(streams.begin(), streams.end(), parameter.key) != streams.end();
+  return is_stream ? std::min(value, 1.0) : std::min(value, parameter.key.starts_with("half") ? value : 4.0);
+}
+
+std::string chip_of(const DeviceType& device) {
+  struct Chip {
+    std::string_view name;
+    std::span<const std::string_view> prefixes;
+  };
+  static constexpr std::array<std::string_view, 2> gv100{"v100", "titan-v"};
+  static constexpr std::array<std::string_view, 2> ga100{"a100", "a30"};
+  static constexpr std::array<std::string_view, 5> tu102{"rtx-2080-ti", "titan-rtx", "quadro-rtx-6000",
+                                                         "quadro-rtx-8000", "tu102"};
+  static constexpr std::array<std::string_view, 6> ga102{"rtx-3090",  "rtx-3080", "rtx-a5000",
+                                                         "rtx-a6000", "a10",      "a40"};
+  static constexpr std::array<std::string_view, 2> ga104{"rtx-3070", "rtx-a4000"};
+  static constexpr std::array<std::string_view, 1> gp100{"p100"};
+  static constexpr std::array<std::string_view, 4> gp102{"titan-x-pascal", "titan-xp", "gtx-1080-ti", "p40"};
+  static constexpr std::array<std::string_view, 2> gm200{"titan-x-maxwell", "m40"};
+  static constexpr std::array<std::string_view, 3> gh100{"h100", "h200", "gh200"};
+  static constexpr std::array<std::string_view, 3> ad102{"l40", "rtx-4090", "rtx-6000-ada"};
+  static constexpr std::array chips{Chip{"ga100", ga100}, Chip{"gv100", gv100}, Chip{"tu102", tu102},
+                                    Chip{"ga102", ga102}, Chip{"ga104", ga104}, Chip{"gp100", gp100},
+                                    Chip{"gp102", gp102}, Chip{"gm200", gm200}, Chip{"gh100", gh100},
+                                    Chip{"ad102", ad102}};
+  for (const Chip& chip : chips)
+    for (const std::string_view prefix : chip.prefixes)
+      if (device.name.starts_with(prefix)) return std::string(chip.name);
+  return device.name;
+}
+
+std::string catalogue_yaml(const DeviceType& device) {
+  const Efficiency& base = device.efficiency[static_cast<std::size_t>(Precision::fp32)];
+  std::string text = fmt::format("launch_overhead: {:.3g}us\n", device.launch_overhead_s * 1e6);
+  if (device.issue_factor > 0) text += fmt::format("issue_factor: {:.3g}\n", device.issue_factor);
+  text +=
+      fmt::format("evidence: {{rows: {}, spread: {:.3g}}}\n", device.evidence_rows, device.evidence_spread);
+  text += fmt::format("efficiency:\n  default: {:.3g}\n", base.bandwidth[at(elementwise)]);
+  text += section(base, ComputePath::cores, device, nullptr, "  ");
+  for (const Precision p : {Precision::tf32, Precision::fp16, Precision::bf16}) {
+    if (!device.runs(p)) continue;
+    const std::string different = section(device.efficiency[static_cast<std::size_t>(p)],
+                                          compute_path(device, p), device, &base, "    ");
+    if (!different.empty()) text += fmt::format("  {}:\n{}", to_string(p), different);
+  }
+  return text;
+}
+
+}  // namespace convoy

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "topologies/device.h"
+
+namespace convoy {
+
+/// The units of a device that compute: a fit has parameters for each (docs/cost_model.md).
+enum class ComputePath : std::uint8_t { cores, tensor_tf32, tensor_fp16 };
+
+/// The units that `precision` runs on: tensor cores where the device has them, else its cores.
+ComputePath compute_path(const DeviceType& device, Precision precision);
+
+/// A parameter of the fit: where it lives in an Efficiency, and what is believed of it before any
+/// measurement. It is fitted in logarithms, which keeps it positive and makes "twice" and "half" equally far.
+struct FitParameter {
+  std::string_view key;  ///< of the YAML
+  double cores,
+      tensor;      ///< typical on ordinary cores, on tensor cores; 0: means nothing there, stays neutral
+  double spread;   ///< standard deviation of the logarithm, over generations together
+  bool of_device;  ///< a single device may deviate; else only chips and generations do
+  bool of_multiprocessor;  ///< typical of one multiprocessor: a device has as many times that
+  void (*set)(Efficiency&, double);
+  double (*get)(const Efficiency&);
+};
+std::span<const FitParameter> fit_parameters();
+
+/// Of `parameter` on `path` of `device`; 0 where it means nothing there.
+double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device);
+
+/// Shares of bandwidth are at most 1, whatever was fitted.
+double within_bounds(const FitParameter& parameter, double value);
+
+/// Devices with one chip, whose efficiencies are alike: "gv100"; the device's own name where no other has its
+/// chip.
+std::string chip_of(const DeviceType& device);
+
+/// `launch_overhead`, `issue_factor`, `efficiency` and `evidence` of a catalogue file.
+std::string catalogue_yaml(const DeviceType& device);
+
+}  // namespace convoy

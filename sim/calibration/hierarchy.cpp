@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+#include "sim/calibration/hierarchy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/costs/issue_queue.h"
+
+namespace convoy {
+namespace {
+
+// Of the deviations of a generation, a chip and a device from what is above them, relative to a parameter's
+// own spread.
+constexpr double of_generation = 0.5, of_chip = 0.3, of_device = 0.12;
+constexpr double of_version = 0.3;         // of a framework
+constexpr double typical_launch_s = 3e-6;  // a kernel's start on the device alone
+constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
+constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
+
+Efficiency& of_path(DeviceType& device, std::size_t path) {
+  return device.efficiency[static_cast<std::size_t>(path_precisions[path])];
+}
+
+/// Time of issuing an operation, before any measurement: PyTorch's from results/published/host_issue.csv (6
+/// to 17 us an operator from Python, twice that with autograd), MXNet's and TensorFlow's graphs below it.
+double typical_issue_s(Framework framework, ExecutionMode execution) {
+  if (execution == ExecutionMode::compiled) return 5e-6;
+  switch (framework) {
+    case Framework::pytorch:
+    case Framework::pytorch1:
+      return execution == ExecutionMode::eager ? 25e-6 : 5e-6;
+    case Framework::caffe:
+    case Framework::caffe2:
+      return 6e-6;
+    case Framework::mxnet:
+      return 12e-6;
+    default:
+      return execution == ExecutionMode::eager ? 40e-6 : 10e-6;
+  }
+}
+
+double smaller_of_clock(const DeviceType& device) {
+  // Boards whose power is far below their chips' run below the clock that their peak is stated at: by the
+  // root of the watts a TFLOP/s of the cores, relative to the generation's other boards.
+  if (device.name == "t4") return 0.72;
+  if (device.name == "l4") return 0.85;
+  return device.name == "a10" || device.name == "a10g" ? 0.77 : 1.0;
+}
+
+}  // namespace
+
+Eigen::Index Hierarchy::unknown(const std::string& name, double prior, double spread) {
+  const auto [it, is_new] = index_.emplace(name, size());
+  if (is_new) {
+    prior_.push_back(prior);
+    spread_.push_back(spread);
+  }
+  return it->second;
+}
+
+HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
+  HierarchyRow row;
+  row.device = device;
+  row.images = m.batch;
+  row.seconds = m.seconds();
+  row.is_kernel = !m.whole_network();
+  row.spread = row.is_kernel ? 0.5 : 0.08;
+  row.framework = m.software;
+  row.software.precision = m.precision;
+  row.software.execution = m.execution;
+  row.software.layout = row.is_kernel ? Layout::nhwc : m.layout;  // benchmarks of kernels need no transposes
+  for (Work work : measured_work(m)) {
+    work.layer = Work::no_layer;
+    const auto known = std::find(row.works.begin(), row.works.end(), work);
+    row.order.push_back(static_cast<std::size_t>(known - row.works.begin()));
+    if (known == row.works.end()) row.works.push_back(work);
+  }
+  return row;
+}
+
+void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& links) {
+  const DeviceType& device = devices_[row.device];
+  const std::string generation = device.cpu ? "cpu" : device.generation;
+  const std::string chip = chip_of(device);
+  const auto main = static_cast<std::size_t>(compute_path(device, row.software.precision));
+  static constexpr std::array put{
+      +[](double v, std::size_t p, DeviceType& d, Software&) { fit_parameters()[p].set(of_path(d, 0), v); },
+      +[](double v, std::size_t p, DeviceType& d, Software&) { fit_parameters()[p].set(of_path(d, 1), v); },
+      +[](double v, std::size_t p, DeviceType& d, Software&) { fit_parameters()[p].set(of_path(d, 2), v); }};
+  for (std::size_t path = 0; path < path_names.size(); ++path) {
+    if (path != 0 && path != main) continue;
+    for (std::size_t p = 0; p < fit_parameters().size(); ++p) {
+      const FitParameter& parameter = fit_parameters()[p];
+      const double typical = typical_value(parameter, static_cast<ComputePath>(path), device);
+      if (typical <= 0) continue;
+      const std::string name = fmt::format("{}.{}", path_names[path], parameter.key);
+      Link& link = links.emplace_back();
+      link.put = put[path];
+      link.parameter = p;
+      link.unknowns = {unknown("all." + name, std::log(typical), parameter.spread),
+                       unknown(generation + "." + name, 0, of_generation * parameter.spread)};
+      if (chip != device.name)
+        link.unknowns.push_back(unknown(chip + " chip." + name, 0, of_chip * parameter.spread));
+      if (parameter.of_device)
+        link.unknowns.push_back(unknown(device.name + " device." + name, 0, of_device * parameter.spread));
+    }
+  }
+  Link& launch = links.emplace_back();
+  launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
+  launch.unknowns = {unknown("all.launch", std::log(typical_launch_s), 0.5),
+                     unknown(generation + ".launch", 0, 0.3)};
+  if (row.is_kernel) return;
+  Link& clock = links.emplace_back();
+  clock.put = [](double v, std::size_t, DeviceType& d, Software&) {
+    for (auto& [precision, peak] : d.peak_flops) peak *= v;
+  };
+  clock.unknowns = {unknown(device.name + " device.clock", std::log(smaller_of_clock(device)), 0.1)};
+  if (device.cpu) return;
+  Link& host = links.emplace_back();
+  host.put = [](double v, std::size_t, DeviceType& d, Software&) { d.issue_factor = v; };
+  host.unknowns = {unknown(device.name + " device.issue", 0, 0.3)};
+}
+
+void Hierarchy::add_software_links(Framework framework, ExecutionMode execution, Layout layout,
+                                   std::vector<Link>& links) {
+  struct Cost {
+    std::string_view name;
+    double typical, spread;
+    bool of_layout;
+    void (*put)(double, std::size_t, DeviceType&, Software&);
+  };
+  const double issue_s = typical_issue_s(framework, execution);
+  const std::array<Cost, 6> costs{
+      Cost{"issue_forward", 1.5 * issue_s, 0.4, false,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_forward_s = v; }},
+      Cost{"issue_backward", issue_s, 0.4, false,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_backward_s = v; }},
+      Cost{"issue_update", issue_s, 0.4, false,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_update_s = v; }},
+      Cost{"convolution", 1, 0.12, true,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.convolution = v; }},
+      Cost{"normalization", 1, 0.3, true,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.normalization = v; }},
+      Cost{"elementwise", 1, 0.2, true,
+           [](double v, std::size_t, DeviceType&, Software& s) { s.costs.elementwise = v; }}};
+  // Versions of one framework have most in common.
+  std::string family(to_string(framework));
+  while (family.back() >= '0' && family.back() <= '9') family.pop_back();
+  for (const Cost& cost : costs) {
+    const std::string what = cost.of_layout
+                                 ? fmt::format("{} {}.{}", to_string(execution), to_string(layout), cost.name)
+                                 : fmt::format("{}.{}", to_string(execution), cost.name);
+    Link& link = links.emplace_back();
+    link.put = cost.put;
+    link.unknowns = {unknown(family + " family " + what, std::log(cost.typical), cost.spread),
+                     unknown(fmt::format("{} {}", to_string(framework), what), 0, of_version * cost.spread)};
+  }
+  if (execution != ExecutionMode::compiled) return;
+  Link& fused = links.emplace_back();
+  fused.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.fused = v; };
+  fused.unknowns = {unknown("compiled.fused", std::log(0.4), 0.5)};
+}
+
+std::vector<Hierarchy::Link> Hierarchy::links(const HierarchyRow& row) {
+  std::vector<Link> links;
+  add_device_links(row, links);
+  if (!row.is_kernel && !devices_[row.device].cpu)
+    add_software_links(row.framework, row.software.execution, row.software.layout, links);
+  return links;
+}
+
+void Hierarchy::set_values(std::vector<Link>& links, const Eigen::VectorXd& x) {
+  for (Link& link : links) {
+    double sum = 0;
+    for (const Eigen::Index i : link.unknowns) sum += x[i];
+    link.value = std::exp(sum);
+  }
+}
+
+namespace {
+
+/// What the fit writes into a file: rows of a whole device, and shares that hardware can reach.
+void finish_device(DeviceType& device) {
+  for (std::size_t path = 0; path < path_names.size(); ++path) {
+    Efficiency& e = of_path(device, path);
+    for (const FitParameter& p : fit_parameters()) {
+      if (typical_value(p, static_cast<ComputePath>(path), device) <= 0) continue;
+      double value = p.get(e);
+      if (p.of_multiprocessor) value *= device.sms;
+      p.set(e, within_bounds(p, value));
+    }
+  }
+}
+
+}  // namespace
+
+double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& links) const {
+  DeviceType device = devices_[row.device];
+  device.issue_factor = 0;
+  device.efficiency.fill(Efficiency());
+  Software software = row.software;
+  for (const Link& link : links) link.put(link.value, link.parameter, device, software);
+  if (row.is_kernel && !device.cpu)
+    device.issue_factor = 1;  // so that both units are tried; issue times are 0
+  finish_device(device);
+  device.efficiency[static_cast<std::size_t>(Precision::bf16)] =
+      device.efficiency[static_cast<std::size_t>(Precision::fp16)];
+  if (!device.has_tensor_cores()) device.efficiency.fill(device.efficiency.front());
+  static thread_local std::vector<std::pair<double, double>> times;
+  times.clear();
+  for (const Work& work : row.works)
+    times.emplace_back(issue_time_s(work, row.images, software, device),
+                       operation_time_s(work, row.images, software, device));
+  IssueQueue queue;
+  for (const std::size_t i : row.order) queue.run(times[i].first, times[i].second);
+  return queue.end_s();
+}
+
+DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {
+  DeviceType result = devices_[device];
+  result.efficiency.fill(Efficiency());
+  double clock = 1;
+  for (const Precision precision : path_precisions) {
+    if (!result.runs(precision) || (precision != Precision::fp32 && !result.has_tensor_cores())) continue;
+    HierarchyRow row;
+    row.device = device;
+    row.software.precision = precision;
+    Software unused;
+    DeviceType scaled = result;
+    std::vector<Link> all;
+    add_device_links(row, all);
+    for (Link& link : all)
+      for (const Eigen::Index i : link.unknowns)
+        if (i >= x.size()) throw std::logic_error("an unknown that was not fitted");
+    set_values(all, x);
+    for (const Link& link : all) link.put(link.value, link.parameter, scaled, unused);
+    clock = scaled.peak_flops.at(precision) / result.peak_flops.at(precision);
+    scaled.peak_flops = result.peak_flops;
+    result = scaled;
+  }
+  finish_device(result);
+  for (Efficiency& e :
+       result.efficiency)  // the clock is no fact of a data sheet: it lowers what kernels reach
+    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c) e.compute[c] *= clock;
+  if (!result.has_tensor_cores()) result.efficiency.fill(result.efficiency.front());
+  result.efficiency[static_cast<std::size_t>(Precision::bf16)] =
+      result.efficiency[static_cast<std::size_t>(Precision::fp16)];
+  return result;
+}
+
+SoftwareCosts Hierarchy::software_at(Framework framework, ExecutionMode execution, Layout layout,
+                                     const Eigen::VectorXd& x) {
+  std::vector<Link> all;
+  add_software_links(framework, execution, layout, all);
+  set_values(all, x);
+  Software software;
+  DeviceType unused;
+  for (const Link& link : all) link.put(link.value, link.parameter, unused, software);
+  software.costs.fused = std::min(software.costs.fused, 1.0);
+  return software.costs;
+}
+
+}  // namespace convoy

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <Eigen/Core>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/calibration/fit_parameters.h"
+#include "sim/calibration/measurements.h"
+#include "sim/costs/cost_model.h"
+
+namespace convoy {
+
+/// A row of a fit: work of known duration, in the order it is issued.
+struct HierarchyRow {
+  std::size_t device = 0;   ///< index into Hierarchy's devices
+  std::vector<Work> works;  ///< each different one once
+  std::vector<std::size_t> order;
+  double images = 0, seconds = 0;
+  double spread = 0;  ///< of log(seconds), beyond which its error counts linearly
+  bool is_kernel = false;
+  Framework framework = Framework::pytorch;
+  Software software;
+};
+
+/// The unknowns of a fit over all devices: logarithms that add up to parameters.
+class Hierarchy {
+ public:
+  explicit Hierarchy(std::vector<DeviceType> devices) : devices_(std::move(devices)) {}
+
+  /// What a row's prediction depends on: a number, and the unknowns whose sum is its logarithm.
+  struct Link {
+    double value = 0;
+    std::vector<Eigen::Index> unknowns;
+    void (*put)(double value, std::size_t parameter, DeviceType& device, Software& software) = nullptr;
+    std::size_t parameter = 0;
+  };
+
+  const std::vector<DeviceType>& devices() const { return devices_; }
+  HierarchyRow row_of(const Measurement& measurement, std::size_t device) const;
+  /// The links of a row; makes unknowns that are not there yet.
+  std::vector<Link> links(const HierarchyRow& row);
+  /// Their values at `x`.
+  static void set_values(std::vector<Link>& links, const Eigen::VectorXd& x);
+  /// Seconds of the row.
+  double predict(const HierarchyRow& row, const std::vector<Link>& links) const;
+  /// `device` with the parameters of `x`.
+  DeviceType device_at(std::size_t device, const Eigen::VectorXd& x);
+  SoftwareCosts software_at(Framework framework, ExecutionMode execution, Layout layout,
+                            const Eigen::VectorXd& x);
+
+  Eigen::VectorXd prior() const { return Eigen::Map<const Eigen::VectorXd>(prior_.data(), size()); }
+  Eigen::VectorXd spread() const { return Eigen::Map<const Eigen::VectorXd>(spread_.data(), size()); }
+  Eigen::Index size() const { return static_cast<Eigen::Index>(prior_.size()); }
+
+ private:
+  Eigen::Index unknown(const std::string& name, double prior, double spread);
+  void add_device_links(const HierarchyRow& row, std::vector<Link>& links);
+  void add_software_links(Framework framework, ExecutionMode execution, Layout layout,
+                          std::vector<Link>& links);
+
+  std::vector<DeviceType> devices_;
+  std::map<std::string, Eigen::Index> index_;
+  std::vector<double> prior_, spread_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "models/training_graph.h"
+
+namespace convoy {
+
+/// What a framework, its way of execution and its layout of activations make of a device's kernels and of the
+/// host that issues them (topologies/catalog/software/*.yaml, fitted with the devices; docs/cost_model.md).
+struct SoftwareCosts {
+  /// Host time from one operation to the next, by phase. One process a device, or one with a thread for each.
+  double issue_forward_s = 0, issue_backward_s = 0, issue_update_s = 0;
+  double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
+  /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
+  /// kernels have no launch of their own then.
+  double fused = 1;
+};
+
+/// Of a framework as it is run. @throws InputError where the catalogue's file is wrong.
+SoftwareCosts software_costs(Framework framework, ExecutionMode execution, Layout layout);
+
+/// All that the time of a kernel depends on beside the work and the device.
+struct Software {
+  Precision precision;
+  Layout layout = Layout::nchw;
+  ExecutionMode execution = ExecutionMode::eager;
+  SoftwareCosts costs{};
+  bool one_process_a_host = false;  ///< its thread issues to all devices of the host, one after the other
+  /// A framework that costs nothing beside its kernels.
+  Software(Precision computes_in = Precision::fp32)
+      : precision(computes_in) {}  // NOLINT: a precision says it all
+  /// @throws InputError where the catalogue's file of the framework is wrong.
+  explicit Software(const TrainingOptions& options)
+      : precision(options.precision),
+        layout(options.layout),
+        execution(options.execution),
+        costs(software_costs(options.framework, options.execution, options.layout)),
+        one_process_a_host(options.one_process_a_host) {}
+};
+
+}  // namespace convoy

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "sim/plan/process_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "models/caching_allocator.h"
+#include "sim/plan/ledger.h"
+
+namespace convoy {
+namespace {
+
+constexpr double mib = 1024 * 1024;
+
+/// Context and the kernels that it loads, a multiprocessor: the driver keeps stacks and queues for every
+/// thread that a multiprocessor can hold. results/published/process_memory.csv, rows `context`:
+///   PyTorch 1: 1007 MiB on a Titan V (80 multiprocessors) and 879 on an RTX 2080 Ti (68) with CUDA 10,
+///   1488 on an RTX 3090 (82) and 1823 on an A100 (108) with CUDA 11: 12.6, 12.9, 18.1, 16.9 MiB each. CUDA
+///   10 knows no GPU after Turing, so Ampere and later take CUDA 11's 17.5. PyTorch 2: 1461 MiB on an
+///   A100, 13.5 MiB each. MXNet: 350 MiB on a Titan X (Maxwell, 24), fitted to ResNet-50 in
+///   results/published/memory.yaml.
+double context_bytes(const DeviceType& device, Framework framework) {
+  const std::vector<std::string>& names = generation_names();
+  const auto age = [&](const std::string& name) { return std::find(names.begin(), names.end(), name); };
+  const bool cuda11 = age(device.generation) >= age("ampere");
+  switch (framework) {
+    case Framework::pytorch:
+      return 13.5 * mib * device.sms;
+    case Framework::pytorch1:
+      return (cuda11 ? 17.5 : 12.7) * mib * device.sms;
+    default:
+      return 350.0 / 24 * mib * device.sms;
+  }
+}
+
+/// cuDNN's and cuBLAS's handles and kernels, which load with the first layers: fitted to MobileNet-v2 and
+/// EfficientNet-B0 on the A100 (results/published/memory.yaml, table nvidia-smi).
+constexpr double library_bytes = 320 * mib;
+
+/// NCCL's buffers of its channels: fitted to ResNet-50 in fp32 on one and on eight RTX 2080 Ti, which take
+/// 296 MiB more, 98 of them the buckets (results/published/memory.yaml).
+constexpr double nccl_bytes = 200 * mib;
+
+/// Scratch memory of a convolution's kernel while it runs. Weight gradients of 3x3 convolutions in fp32 and
+/// tf32 take the non-fused Winograd algorithm: 36 transformed values for each 4x4 tile of what they read
+/// (Lavin and Gray, arXiv:1509.09308, section 4). Tensor cores read channels last: fp16 and bf16 tensors with
+/// channels first are turned around into a copy before the kernel, and its result after it.
+double workspace_bytes(const PlanOp& op, Precision precision) {
+  const Work& work = op.work;
+  if (work.kind != KernelKind::convolution || work.phase == Phase::update) return 0;
+  if (precision == Precision::fp16 || precision == Precision::bf16) return work.bytes_per_image * op.images;
+  constexpr double transformed = 36.0 / 16;
+  const bool winograd = work.phase == Phase::weight_gradient && work.kernel_h == 3 && work.kernel_w == 3 &&
+                        work.stride == 1 && work.groups == 1;
+  return winograd ? transformed * work.bytes_per_image * op.images : 0;
+}
+
+/// The tensors of a role in PyTorch's allocator.
+class TensorStore {
+ public:
+  explicit TensorStore(double capacity_bytes) : allocator_(capacity_bytes) {}
+
+  void allocate(const MemoryDelta& delta) {
+    live_[static_cast<std::size_t>(delta.memory_class)][delta.bytes].push_back(
+        allocator_.allocate(delta.bytes));
+  }
+
+  /// A plan names a buffer that it frees by class and size; of equal ones the latest goes. Where it frees
+  /// several at once that have been allocated apart (or the other way round), the largest that are not larger
+  /// go, and the rest of what is freed is kept back.
+  void free(const MemoryDelta& delta) {
+    auto& sizes = live_[static_cast<std::size_t>(delta.memory_class)];
+    double bytes = delta.bytes;
+    while (bytes >= 1 && !sizes.empty()) {
+      auto found = sizes.upper_bound(bytes);
+      if (found == sizes.begin()) {
+        const double rest = found->first - bytes;
+        release(sizes, found);
+        return allocate({delta.memory_class, rest});
+      }
+      --found;
+      bytes -= found->first;
+      release(sizes, found);
+    }
+  }
+
+  void free_all() {
+    for (auto& sizes : live_)
+      while (!sizes.empty()) release(sizes, sizes.begin());
+  }
+
+  CachingAllocator& allocator() { return allocator_; }
+
+ private:
+  using Sizes = std::map<double, std::vector<CachingAllocator::Handle>>;
+
+  void release(Sizes& sizes, Sizes::iterator entry) {
+    allocator_.free(entry->second.back());
+    entry->second.pop_back();
+    if (entry->second.empty()) sizes.erase(entry);
+  }
+
+  CachingAllocator allocator_;
+  std::array<Sizes, memory_class_count> live_;
+};
+
+void run_step(TensorStore& store, const Role& role, Precision precision) {
+  for (const Task& task : role.program)
+    for (const PlanOp& op : task.ops) {
+      for (const MemoryDelta& delta : op.allocates) store.allocate(delta);
+      if (const double workspace = workspace_bytes(op, precision); workspace > 0)
+        store.allocator().free(store.allocator().allocate(workspace));
+      for (const MemoryDelta& delta : op.frees) store.free(delta);
+    }
+  store.free_all();
+}
+
+double usable_bytes(const DeviceType& device) {
+  return device.usable_memory_bytes > 0 ? device.usable_memory_bytes : device.memory_bytes;
+}
+
+/// @param fixed_bytes of the process beside the allocator's
+double pytorch_bytes(const Role& role, const DeviceType& device, Precision precision, double fixed_bytes) {
+  TensorStore store(usable_bytes(device) - fixed_bytes);
+  for (std::size_t c = 0; c < memory_class_count; ++c)
+    if (role.resident_bytes[c] > 0 && static_cast<MemoryClass>(c) != MemoryClass::reserved)
+      store.allocator().allocate(role.resident_bytes[c]);
+  run_step(store, role, precision);
+  run_step(store, role, precision);
+  return fixed_bytes + store.allocator().most_reserved_bytes();
+}
+
+bool takes_part_in_collectives(const Role& role) {
+  return std::any_of(role.program.begin(), role.program.end(),
+                     [](const Task& task) { return task.kind == Task::Kind::collective; });
+}
+
+bool has_process(const DeviceType& device) { return device.framework_reserves && device.sms > 0; }
+
+}  // namespace
+
+ProcessMemory process_memory(const Role& role, const DeviceType& device, const TrainingOptions& options) {
+  const double usable = usable_bytes(device);
+  if (!has_process(device)) return {peak_memory(role).bytes, usable};
+  const auto resident = [&](MemoryClass c) { return role.resident_bytes[static_cast<std::size_t>(c)]; };
+  double fixed_bytes = context_bytes(device, options.framework);
+  if (options.framework != Framework::pytorch && options.framework != Framework::pytorch1)
+    return {fixed_bytes + peak_memory(role).bytes - resident(MemoryClass::reserved), usable};
+  fixed_bytes += library_bytes;
+  if (takes_part_in_collectives(role)) fixed_bytes += nccl_bytes + resident(MemoryClass::gradients);
+  return {pytorch_bytes(role, device, options.precision, fixed_bytes), usable};
+}
+
+std::vector<ProcessMemory> process_memories(const Plan& plan, const Machine& machine,
+                                            const TrainingOptions& options,
+                                            const std::function<double(std::size_t)>& peak_bytes) {
+  std::vector<ProcessMemory> memories(machine.devices.size());
+  for (std::size_t d = 0; d < memories.size(); ++d) {
+    const DeviceType& device = machine.device_types[machine.devices[d].type];
+    memories[d] = {has_process(device) ? 0 : peak_bytes(d), usable_bytes(device)};
+  }
+  for (const Role& role : plan.roles) {
+    std::vector<std::optional<ProcessMemory>> of_type(machine.device_types.size());
+    for (const EndpointId d : role.members) {
+      if (d >= machine.devices.size()) break;  // hosts, which have no devices' memory
+      const std::uint32_t type = machine.devices[d].type;
+      if (!has_process(machine.device_types[type])) continue;
+      if (!of_type[type]) of_type[type] = process_memory(role, machine.device_types[type], options);
+      memories[d] = *of_type[type];
+    }
+  }
+  return memories;
+}
+
+}  // namespace convoy

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/quantity.h"
+#include "sim/results/report/html.h"
+#include "sim/results/report/sections.h"
+#include "sim/results/report/svg.h"
+#include "sim/results/write_explain.h"
+
+namespace convoy {
+
+std::string explain_section(const ReportContext& context) {
+  constexpr std::size_t most_runs = 8;
+  std::vector<std::size_t> all;
+  for (const std::size_t r : all_runs(context))
+    if (!context.run(r).counterfactuals.empty()) all.push_back(r);
+  if (all.empty()) return {};
+  std::string out = "<h2>What would help</h2>\n";
+  const std::vector<std::size_t> runs = fastest(context, all, most_runs);
+  for (const std::size_t r : runs) {
+    const RunResult& run = context.run(r);
+    std::vector<HtmlRow> rows;
+    for (const Counterfactual& row : run.counterfactuals)
+      rows.push_back({{row.change, format_time(row.step_time_s), gain_text(row, run), gain_usd_text(row)}});
+    out += html_paragraph(fmt::format("Run {}: a step takes {}; {}.", run.id, format_time(run.step_time_s),
+                                      run.bottleneck.text));
+    out += html_table({{"change"}, {"step", true}, {"gain"}, {"an epoch"}}, rows);
+  }
+  return out + html_paragraph(left_out(runs.size(), all.size()), "small");
+}
+
+}  // namespace convoy

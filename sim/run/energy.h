@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "sim/costs/cost_model.h"
+#include "sim/plan/plan.h"
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// What every device of `machine` draws on average while it computes its part of `plan`, W: the mean over its
+/// operations, by their times. An operation draws
+///   idle_power + (peak_power - idle_power) (a + 0.6 (1 - a))
+/// with a = its time if memory had no limit, over its time: arithmetic takes the board to its limit, waiting
+/// for memory does not (energy.cpp has the source of the 0.6). A device without operations: its peak_power.
+std::vector<double> busy_power_w(const Plan& plan, const Machine& machine, const CostModel& cost);
+
+/// Energy of a step in which device d draws power_w[d] for busy_s(d) and its idle power else; hosts their
+/// own.
+double step_energy_j(const Machine& machine, double step_s, const std::vector<double>& power_w,
+                     const std::function<double(std::size_t)>& busy_s);
+
+/// The same of one device, without its host.
+double device_energy_j(const DeviceType& type, double power_w, double busy_s, double step_s);
+
+}  // namespace convoy

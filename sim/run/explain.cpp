@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "sim/base/quantity.h"
+#include "sim/run/workers.h"
+#include "strategies/strategy.h"
+
+namespace convoy {
+namespace {
+
+/// A run that differs from the point's in one thing.
+struct Question {
+  std::string change;
+  std::string algorithm;  ///< of all-reduce; "": the point's own
+  WhatIf machine = {};
+  bool one_more_server = false;
+};
+
+/// What a simulation sends back; cost below 0: not known.
+struct Reply {
+  double step_time_s, images, usd_per_epoch;
+};
+
+std::string scalar_at(const YamlNode& mapping, std::string_view key) {
+  const YamlNode* value = mapping.find(key);
+  return value && value->kind == YamlNode::Kind::scalar ? value->scalar : std::string{};
+}
+
+/// The registry's algorithms of a data-parallel strategy that sums by all-reduce; "auto" is none.
+std::vector<std::string> algorithms_of(const YamlNode& strategy) {
+  std::vector<std::string> names;
+  if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce") return names;
+  for (const StrategyEntry& entry : strategy_registry())
+    for (const StrategyKey& key : entry.keys) {
+      if (entry.kind != "data_parallel" || key.name != "algorithm") continue;
+      std::string_view rest = key.values;
+      while (!rest.empty()) {
+        const std::size_t bar = std::min(rest.find(" | "), rest.size());
+        if (const std::string_view name = rest.substr(0, bar); name != "auto") names.emplace_back(name);
+        rest.remove_prefix(std::min(bar + 3, rest.size()));
+      }
+    }
+  return names;
+}
+
+void set_scalar(YamlNode& mapping, const std::string& key, const std::string& text) {
+  YamlNode value;
+  value.kind = YamlNode::Kind::scalar;
+  value.scalar = text;
+  set_path(mapping, key, std::move(value));
+}
+
+/// The count of the cluster's last kind of server, where it says one.
+YamlNode* count_of_servers(YamlNode& cluster) {
+  const auto entry = [](YamlNode& mapping, std::string_view key) -> YamlNode* {
+    for (auto& [name, value] : mapping.entries)
+      if (name == key) return &value;
+    return nullptr;
+  };
+  YamlNode* nodes = entry(cluster, "nodes");
+  if (nodes && nodes->kind == YamlNode::Kind::scalar) return nodes;
+  if (!nodes || nodes->kind != YamlNode::Kind::sequence || nodes->items.empty()) return nullptr;
+  return entry(nodes->items.back(), "count");
+}
+
+bool has_one_more(const YamlNode& cluster) {
+  YamlNode copy = cluster;
+  return count_of_servers(copy) != nullptr;
+}
+
+Point changed(const Point& point, const Question& question) {
+  Point other = point;
+  if (!question.algorithm.empty()) set_scalar(other.strategy, "algorithm", question.algorithm);
+  if (question.one_more_server)
+    if (YamlNode* count = count_of_servers(other.cluster))
+      count->scalar = std::to_string(read_integer(*count, "cluster.nodes", 1) + 1);
+  return other;
+}
+
+std::vector<Question> questions_of(const Point& point) {
+  std::vector<Question> questions{{"all links twice as fast", "", {2, 1, false}},
+                                  {"no latency", "", {1, 1, true}},
+                                  {"all devices twice as fast", "", {1, 2, false}}};
+  for (const std::string& name : algorithms_of(point.strategy)) questions.push_back({"algorithm: " + name, name});
+  if (has_one_more(point.cluster)) questions.push_back({"one more server", "", {}, true});
+  return questions;
+}
+
+/// Equal to the last digits: the run's own algorithm, or the one that `auto` came to.
+bool as_long(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); }
+
+}  // namespace
+
+Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t jobs)
+    : automatic_(scalar_at(point.strategy, "algorithm") == "auto") {
+  const std::vector<Question> questions = questions_of(point);
+  std::vector<std::optional<Row>> rows(questions.size());
+  const FirstHalf work = [&](std::size_t i) -> SecondHalf {
+    auto run = std::make_shared<const PreparedRun>(
+        preparer.prepare(changed(point, questions[i]), nullptr, questions[i].machine));
+    return [run] {
+      const RunResult result = simulate(*run, false).result;
+      const Reply reply{result.step_time_s, result.global_batch, result.cost_usd_per_epoch.value_or(-1)};
+      return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
+    };
+  };
+  run_in_workers(questions.size(), jobs, work, [&](std::size_t i, WorkerAnswer answer) {
+    if (answer.kind != WorkerAnswer::Kind::done) return;  // a batch that does not divide, a fabric that is full
+    Reply reply;
+    std::memcpy(&reply, answer.bytes.data(), sizeof reply);
+    rows[i] = Row{questions[i].change, questions[i].algorithm, reply.step_time_s, reply.images, {}};
+    if (reply.usd_per_epoch >= 0) rows[i]->usd_per_epoch = reply.usd_per_epoch;
+  });
+  for (std::optional<Row>& row : rows)
+    if (row) rows_.push_back(std::move(*row));
+}
+
+void Explanation::add_to(RunResult& result) const {
+  const Row* best = nullptr;  // of the algorithms
+  std::string own;
+  for (const Row& row : rows_) {
+    if (row.algorithm.empty()) continue;
+    if (!best || row.step_time_s < best->step_time_s) best = &row;
+    if (own.empty() && as_long(row.step_time_s, result.step_time_s)) own = row.algorithm;
+  }
+  for (const Row& row : rows_) {
+    if (!row.algorithm.empty() && &row != best) continue;
+    Counterfactual counterfactual;
+    counterfactual.change = row.change;
+    if (&row == best)
+      counterfactual.change =
+          fmt::format("best algorithm: {}{}", row.algorithm,
+                      automatic_ && !own.empty() ? fmt::format(" (auto chose {})", own) : "");
+    counterfactual.step_time_s = row.step_time_s;
+    counterfactual.gain_s = result.step_time_s - row.step_time_s * result.global_batch / row.images;
+    if (result.cost_usd_per_epoch && row.usd_per_epoch)
+      counterfactual.gain_usd_per_epoch = *result.cost_usd_per_epoch - *row.usd_per_epoch;
+    result.counterfactuals.push_back(std::move(counterfactual));
+  }
+  if (!best || result.bottleneck.kind != "latency") return;
+  if (const double gain_s = result.step_time_s - best->step_time_s; gain_s > 0)
+    result.bottleneck.text +=
+        fmt::format("; algorithm: {} would save {}", best->algorithm, format_time(gain_s));
+}
+
+}  // namespace convoy

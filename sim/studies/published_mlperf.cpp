@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include "sim/base/csv.h"
+#include "sim/base/data_path.h"
+#include "sim/planning/convergence.h"
+#include "sim/run/simulate.h"
+#include "sim/studies/reproduce.h"
+
+namespace convoy {
+namespace {
+
+constexpr double seconds_a_minute = 60;
+
+/// A row of results/published/mlperf.csv.
+struct Submission {
+  std::string system, server, source;
+  double nodes = 0, devices_per_node = 0, batch_per_device = 0, epochs = 0, minutes = 0;
+  double global_batch() const { return nodes * devices_per_node * batch_per_device; }
+};
+
+std::vector<Submission> read_submissions() {
+  const std::vector<std::string> columns{"system", "server", "nodes",   "devices_per_node", "batch_per_device",
+                                         "epochs", "minutes", "source"};
+  const CsvTable table(data_path("results/published") + "/mlperf.csv", columns, columns);
+  std::vector<Submission> rows;
+  for (const CsvRow& row : table.rows()) {
+    Submission submission{table.text(row, "system"), table.text(row, "server"), table.text(row, "source")};
+    submission.nodes = table.number(row, "nodes", true);
+    submission.devices_per_node = table.number(row, "devices_per_node", true);
+    submission.batch_per_device = table.number(row, "batch_per_device", true);
+    submission.epochs = table.number(row, "epochs", true);
+    submission.minutes = table.number(row, "minutes", true);
+    rows.push_back(std::move(submission));
+  }
+  return rows;
+}
+
+/// Training alone: no evaluation, no start of the run, images as quickly as the devices take them.
+double minutes_an_epoch(const Submission& row, double samples) {
+  const std::string text = fmt::format(
+      "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: mxnet, "
+      "optimizer: momentum}}, cluster: {{server: {}, nodes: {}, devices_per_node: {}}}, strategy: {{kind: "
+      "data_parallel, sync: all_reduce, algorithm: auto}}}}",
+      row.batch_per_device, row.server, row.nodes, row.devices_per_node);
+  Preparer preparer;
+  const PreparedRun run = preparer.prepare(read_point(parse_yaml(text, "mlperf.csv")), nullptr);
+  return samples / simulate(run, false).result.throughput_images_per_s / seconds_a_minute;
+}
+
+}  // namespace
+
+Reproduction reproduce_mlperf(std::size_t jobs) {
+  Reproduction result{"mlperf", "Time to train ResNet-50 to 75.9 %, MLPerf Training, minutes", 0.30, 0.80, {}, "minutes"};
+  const ConvergenceTable goal = load_goal("resnet50-imagenet-75.9", {});
+  const std::vector<Submission> rows = read_submissions();
+  std::vector<double> epochs;
+  for (const bool given : {true, false})
+    for (const Submission& row : rows) {
+      const std::optional<EpochsNeeded> needed = goal.at(row.global_batch(), true);
+      epochs.push_back(given ? row.epochs : needed->epochs);
+      result.rows.push_back({given ? "epochs as submitted" : "epochs from the table of the goal", row.system,
+                             fmt::format("{} x {} of {}, batch {}, {:.4g} epochs", row.nodes, row.devices_per_node,
+                                         row.server, row.batch_per_device, epochs.back()),
+                             row.minutes, 0, 0, false, row.source, "", false});
+    }
+  predict_rows(result, jobs, [&](std::size_t i) {
+    return epochs[i] * minutes_an_epoch(rows[i % rows.size()], *goal.samples);
+  });
+  return result;
+}
+
+}  // namespace convoy

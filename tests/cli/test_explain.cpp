@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+using nlohmann::json;
+
+/// Gains by change; the algorithm's row as "best algorithm".
+std::map<std::string, json> counterfactuals(const json& run) {
+  std::map<std::string, json> rows;
+  for (const json& row : run["counterfactuals"]) {
+    std::string change = row["change"];
+    rows[change.substr(0, change.find(':'))] = row;
+  }
+  return rows;
+}
+
+/// `layers` of 1 GFLOP forward and 2 backward an image on a device of 10 TFLOPS; a million parameters each.
+std::string experiment(const std::string& fabric, int nodes, const std::string& algorithm, int layers = 1) {
+  std::string text =
+      "experiment: e\nmodel:\n  name: m\n  input: [3, 8, 8]\n  layers:\n";
+  for (int l = 0; l < layers; ++l)
+    text += "    - {name: c" + std::to_string(l) +
+            ", kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 1000000, output: [10], "
+            "memory_bytes: 0}\n";
+  return text +
+         "training: {batch_per_device: 10, precision: fp32, optimizer: sgd, dataset: {samples: 36000}}\n"
+         "cluster:\n  name: lab\n  nodes: [{name: n, count: " +
+         std::to_string(nodes) + ", server: box}]\n  fabric: " + fabric +
+         "\n  servers: {box: {devices: [{device: ideal, count: 1}], price: 2.00USD/h}}\n"
+         "  devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}}\n"
+         "strategy: {kind: data_parallel, sync: all_reduce, algorithm: " +
+         algorithm + ", bucket: 1GB, overlap: false}\n";
+}
+
+}  // namespace
+
+TEST_CASE("explain: gains in the closed form of a ring") {
+  const Workplace place;
+  place.file("e.yaml", experiment("{kind: switch, bandwidth: 8Gbps, latency: 1ms}", 4, "ring"));
+  const Finished finished = place.convoy({"run", "e.yaml", "--explain", "--json"});
+  CAPTURE(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  const json run = json::parse(finished.out)["runs"][0];
+  // 10 images x 3 GFLOP / 10 TFLOPS, and 2 (N - 1) (alpha + S / (N B)) with N = 4, S = 4 MB, B = 1 GB/s
+  const double compute_s = 10 * 3e9 / 10e12, latency_s = 6 * 1e-3, bytes_s = 6 * 1e6 / 1e9;
+  CHECK(run["step_time_s"].get<double>() == doctest::Approx(compute_s + latency_s + bytes_s).epsilon(1e-6));
+  const auto rows = counterfactuals(run);
+  const auto gain = [&](const char* change) { return rows.at(change)["gain_s"].get<double>(); };
+  CHECK(gain("all links twice as fast") == doctest::Approx(bytes_s / 2).epsilon(1e-6));
+  CHECK(gain("no latency") == doctest::Approx(latency_s).epsilon(1e-6));
+  CHECK(gain("all devices twice as fast") == doctest::Approx(compute_s / 2).epsilon(1e-6));
+  // An epoch of 900 steps on four hosts of 2 USD/h.
+  CHECK(rows.at("no latency")["gain_usd_per_epoch"].get<double>() ==
+        doctest::Approx(900 * latency_s * 8 / 3600).epsilon(1e-6));
+  // Five hosts: 50 images take compute + 8 (alpha + S / (5 B)); of 40 images four fifths.
+  const double five_s = compute_s + 8 * (1e-3 + 0.8e6 / 1e9);
+  CHECK(rows.at("one more server")["step_time_s"].get<double>() == doctest::Approx(five_s).epsilon(1e-6));
+  CHECK(gain("one more server") ==
+        doctest::Approx(compute_s + latency_s + bytes_s - five_s * 4 / 5).epsilon(1e-6));
+}
+
+TEST_CASE("explain: a latency bottleneck names the algorithm that mends it, auto says what it chose") {
+  const Workplace place;
+  place.file("e.yaml", experiment("{kind: switch, bandwidth: 1000Gbps, latency: 5ms}", 16, "ring"));
+  const json ring = json::parse(place.convoy({"run", "e.yaml", "--explain", "--json"}).out)["runs"][0];
+  CHECK(ring["bottleneck"]["kind"] == "latency");
+  const std::string text = ring["bottleneck"]["text"];
+  const auto rows = counterfactuals(ring);
+  const std::string best = rows.at("best algorithm")["change"].get<std::string>().substr(16);
+  CHECK(text.find("algorithm: " + best + " would save") != std::string::npos);
+  CHECK(rows.at("best algorithm")["gain_s"].get<double>() > 0.05);
+  const Finished chosen = place.convoy({"run", "e.yaml", "--explain", "--set", "strategy.algorithm=auto"});
+  CHECK(chosen.out.find("(auto chose ") != std::string::npos);
+}
+
+TEST_CASE("explain: without it nothing of it is in the results; a sweep has it for every run, for any jobs") {
+  const Workplace place;
+  place.file("e.yaml", experiment("{kind: switch, bandwidth: 8Gbps, latency: 1ms}", 4, "ring") +
+                           "sweep: {training.batch_per_device: [10, 20]}\n");
+  CHECK(place.convoy({"run", "e.yaml", "--json"}).out.find("counterfactuals") == std::string::npos);
+  const Finished one = place.convoy({"run", "e.yaml", "--explain", "--json", "--jobs", "1"});
+  const Finished two = place.convoy({"run", "e.yaml", "--explain", "--json", "--jobs", "2"});
+  CHECK(one.out == two.out);
+  for (const json& run : json::parse(one.out)["runs"]) CHECK(run["counterfactuals"].size() == 5);
+}

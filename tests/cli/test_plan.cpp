@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace {
+
+std::string plan_text(const std::string& constraints) {
+  return "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\n"
+         "plan: {constraints: {" +
+         constraints +
+         "}, servers: [aws-p3.2xlarge, aws-p3.16xlarge], nodes: [1, 2], batch_per_device: [64, 128]}\n";
+}
+
+}  // namespace
+
+TEST_CASE("plan: the order in words, and as JSON of schema convoy.plan/1") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  const Finished words = place.convoy({"plan", "plan.yaml"});
+  CAPTURE(words.err);
+  REQUIRE(words.exit_code == 0);
+  CHECK(words.out.find("rent 1 aws-p3.2xlarge on demand for ") != std::string::npos);
+  CHECK(words.out.find("what would change it") != std::string::npos);
+  const Finished json = place.convoy({"plan", "plan.yaml", "--json"});
+  REQUIRE(json.exit_code == 0);
+  CHECK(json.out == place.read("runs/p/plan.json"));
+  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  CHECK(plan["schema"] == "convoy.plan/1");
+  CHECK(plan["choice"]["servers"] == nlohmann::json{{"aws-p3.2xlarge", 1}});
+  CHECK(plan["choice"]["strategy"]["kind"] == "data_parallel");
+  CHECK(plan["choice"]["cost_usd"].get<double>() ==
+        doctest::Approx(plan["choice"]["usd_per_h"].get<double>() *
+                        plan["choice"]["time_to_train_s"].get<double>() / 3600));
+  std::int64_t all = plan["simulated"];
+  for (const auto& [reason, count] : plan["pruned"].items()) all += count.get<std::int64_t>();
+  CHECK(plan["candidates"] == all);
+}
+
+TEST_CASE("plan: nothing meets the constraints: exit 1, no choice, the nearest constraint") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 1s"));
+  const Finished json = place.convoy({"plan", "plan.yaml", "--json"});
+  CHECK(json.exit_code == 1);
+  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  CHECK(plan["choice"].is_null());
+  CHECK(plan["nearest_constraint"]["name"] == "deadline");
+  CHECK(json.err.find("nearest is deadline") != std::string::npos);
+}
+
+TEST_CASE("plan: check counts its candidates, run says where to go, wrong files end with 2") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 1h"));
+  CHECK(place.convoy({"check", "plan.yaml"}).out == "p: 8 candidates of 2 kinds of servers\n");
+  const Finished run = place.convoy({"run", "plan.yaml"});
+  CHECK(run.exit_code == 2);
+  CHECK(run.err.find("use `convoy plan FILE`") != std::string::npos);
+  const Finished both = place.convoy({"plan", "plan.yaml", "--set", "goal.target=resnet50-imagenet-75.9"});
+  CHECK(both.exit_code == 2);
+  const Finished outside =
+      place.convoy({"plan", "plan.yaml", "--set", "goal={target: resnet50-imagenet-75.9}", "--set",
+                    "plan.batch_per_device=[8, 16]"});
+  CHECK(outside.exit_code == 2);
+  CHECK(outside.err.find(
+            "epochs for global batches of 1632 to 67840; those of all candidates, 8 to 256, lie outside") !=
+        std::string::npos);
+}
+
+TEST_CASE("plan: prices of the user's own, from a table with SkyPilot's header") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  place.file("vms.csv",
+             "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n"
+             "p3.2xlarge,V100,1,8,61,,300.0,90.0,us-east-1,us-east-1a\n"
+             "p3.16xlarge,V100,8,64,488,,24.48,7.0,us-east-1,us-east-1a\n");
+  const Finished json = place.convoy({"plan", "plan.yaml", "--json", "--prices", "vms.csv"});
+  CAPTURE(json.err);
+  REQUIRE(json.exit_code == 0);
+  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  CHECK(plan["choice"]["servers"] == nlohmann::json{{"aws-p3.16xlarge", 1}});
+  CHECK(plan["choice"]["usd_per_h"] == 24.48);
+  CHECK(plan["choice"]["region"] == "us-east-1");
+  const nlohmann::json spot = nlohmann::json::parse(
+      place.convoy({"plan", "plan.yaml", "--json", "--prices", "vms.csv", "--set", "plan.market=[on_demand, spot]"}).out);
+  CHECK(spot["choice"]["market"] == "spot");
+  CHECK(spot["choice"]["usd_per_h"] == 7.0);
+  CHECK_FALSE(spot["choice"]["doubts"].empty());
+}
+
+TEST_CASE("plan: written twice into the same folder; the report has the front") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  REQUIRE(place.convoy({"plan", "plan.yaml", "--out", "o"}).exit_code == 0);
+  const std::string report = place.read("o/report.html");
+  CHECK(report.find("<svg") != std::string::npos);
+  CHECK(report.find("What would change it") != std::string::npos);
+  CHECK(place.convoy({"plan", "plan.yaml", "--out", "o"}).exit_code == 0);
+  CHECK(place.read("o/report.html") == report);
+}
+
+TEST_CASE("calibrate: a noise scale from a table of batches and epochs") {
+  const Workplace place;
+  place.file("runs.csv", "batch,epochs\n1000,40\n3000,60\n7000,100\n");  // 30 (1 + B / 3000)
+  const Finished fit = place.convoy({"calibrate", "runs.csv"});
+  CHECK(fit.exit_code == 0);
+  CHECK(fit.out == "goal: {noise_scale: 3000, epochs: 30}\n");
+  place.file("falls.csv", "batch,epochs\n1000,40\n3000,30\n");
+  CHECK(place.convoy({"calibrate", "falls.csv"}).exit_code == 2);
+}

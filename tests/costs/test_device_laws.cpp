@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sim/costs/cost_model.h"
+
+using namespace convoy;
+
+namespace {
+
+Work convolution_of(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t side,
+                    std::int64_t groups, Phase phase, double element) {
+  Work w;
+  w.kind = groups == in && groups > 1 ? KernelKind::depthwise_convolution : KernelKind::convolution;
+  w.phase = phase;
+  w.in_channels = in;
+  w.out_channels = out;
+  w.kernel_h = w.kernel_w = kernel;
+  w.stride = 1;
+  w.groups = groups;
+  w.out_h = w.out_w = side;
+  const double values = static_cast<double>(side * side * (in + out));
+  const double weights = static_cast<double>(in / groups * out * kernel * kernel);
+  w.flops_per_image = 2 * weights * static_cast<double>(side * side);
+  w.bytes_per_image = element * values;
+  w.bytes_fixed = element * weights;
+  return w;
+}
+
+struct Shape {
+  std::int64_t in, out, kernel, side, groups;
+};
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all{{3, 64, 7, 112, 1},    {64, 64, 3, 56, 1},    {256, 64, 1, 56, 1},
+                                      {512, 2048, 1, 7, 1},  {128, 128, 3, 28, 32}, {96, 96, 3, 56, 96},
+                                      {192, 384, 5, 13, 1},  {512, 512, 3, 14, 1},  {240, 240, 3, 28, 10},
+                                      {1024, 1024, 3, 7, 32}};
+  return all;
+}
+
+std::vector<DeviceType> fitted_devices() {
+  std::vector<DeviceType> devices;
+  for (const std::string& name : device_names())
+    if (DeviceType device = load_device(name, {}); device.evidence_spread > 0) devices.push_back(device);
+  return devices;
+}
+
+template <class Check>
+void on_grid(Precision precision, Check check) {
+  for (const Shape& shape : shapes())
+    for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient})
+      for (const double images : {1.0, 8.0, 64.0, 256.0})
+        check(convolution_of(shape.in, shape.out, shape.kernel, shape.side, shape.groups, phase,
+                             element_bytes(precision)),
+              images);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "no kernel of a catalogue device runs beyond its peak times the algorithm's saving, or its bandwidth") {
+  for (const DeviceType& device : fitted_devices()) {
+    CAPTURE(device.name);
+    for (const auto& [precision, peak] : device.peak_flops) {
+      const Precision p = precision;
+      const double highest_peak =
+          std::max(peak, device.runs(Precision::fp32) ? device.peak_flops.at(Precision::fp32) : 0);
+      on_grid(p, [&](const Work& work, double images) {
+        const bool on_cores_3x3 = work.kernel_h == 3 && work.groups == 1,
+                   on_cores_5x5 = work.kernel_h >= 5 && work.groups == 1;
+        const double saving = on_cores_3x3 ? 4 : on_cores_5x5 ? 100.0 / 36 : 1;
+        const double limit =
+            std::max(p == Precision::fp32 ? peak * saving : peak,
+                     device.runs(Precision::fp32) ? device.peak_flops.at(Precision::fp32) * saving : 0);
+        CHECK(highest_peak > 0);
+        Software software(p);
+        software.layout = Layout::nhwc;
+        const double time_s = operation_time_s(work, images, software, device);
+        REQUIRE(work.flops_per_image * images / time_s <= limit * (1 + 1e-9));
+        REQUIRE((work.bytes_per_image * images + work.bytes_fixed) / time_s <=
+                device.memory_bandwidth_Bps * (1 + 1e-9));
+      });
+    }
+  }
+}
+
+TEST_CASE("lower precision is never slower on the same device") {
+  for (const DeviceType& device : fitted_devices()) {
+    if (!device.runs(Precision::fp32)) continue;
+    CAPTURE(device.name);
+    for (const auto& [precision, peak] : device.peak_flops) {
+      if (precision == Precision::fp32) continue;
+      for (const Shape& shape : shapes())
+        for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient})
+          for (const double images : {1.0, 32.0, 256.0})
+            for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+              const auto time_s = [&](Precision p) {
+                Software software(p);
+                software.layout = layout;
+                return operation_time_s(convolution_of(shape.in, shape.out, shape.kernel, shape.side,
+                                                       shape.groups, phase, element_bytes(p)),
+                                        images, software, device);
+              };
+              REQUIRE(time_s(precision) <= time_s(Precision::fp32) * (1 + 1e-9));
+            }
+    }
+  }
+}
+
+TEST_CASE("half the channels a group: less time, down to depthwise, and never a cliff") {
+  for (const DeviceType& device : fitted_devices()) {
+    CAPTURE(device.name);
+    for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
+      double before_s = 0;
+      for (std::int64_t groups = 1; groups <= 256; groups *= 2) {
+        const double time_s =
+            operation_time_s(convolution_of(256, 256, 3, 28, groups, phase, 4), 64, Precision::fp32, device);
+        // Winograd's algorithm goes with the first halving: one group may be faster than two.
+        if (groups > 2) {
+          CAPTURE(groups);
+          CHECK(time_s <= before_s * 1.6);
+          CHECK(time_s >= before_s / 4);
+        }
+        before_s = time_s;
+      }
+    }
+  }
+}

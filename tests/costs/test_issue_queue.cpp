@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "sim/costs/issue_queue.h"
+
+using namespace convoy;
+
+namespace {
+
+double end_of(int count, double issue_s, double device_s) {
+  IssueQueue queue;
+  for (int i = 0; i < count; ++i) queue.run(issue_s, device_s);
+  return queue.end_s();
+}
+
+}  // namespace
+
+TEST_CASE("equal operations: the device waits for the host, or the host is ahead") {
+  // Issue-bound: the last is issued after n issues, and runs.
+  CHECK(end_of(10, 5e-6, 2e-6) == doctest::Approx(10 * 5e-6 + 2e-6).epsilon(1e-14));
+  // Device-bound: the first is issued, and all run without a pause.
+  CHECK(end_of(10, 2e-6, 5e-6) == doctest::Approx(2e-6 + 10 * 5e-6).epsilon(1e-14));
+  // The bend: both forms are the same.
+  CHECK(end_of(10, 3e-6, 3e-6) == doctest::Approx(11 * 3e-6).epsilon(1e-14));
+  CHECK(end_of(10, 0, 4e-6) == doctest::Approx(10 * 4e-6).epsilon(1e-14));
+}
+
+TEST_CASE("small operations after large ones are hidden until the host has lost its lead") {
+  // 4 of 100 us let the host get ahead by 4 x 90 us; then 100 of 1 us are issued every 10 us.
+  IssueQueue queue;
+  for (int i = 0; i < 4; ++i) queue.run(10e-6, 100e-6);
+  for (int i = 0; i < 100; ++i) queue.run(10e-6, 1e-6);
+  CHECK(queue.end_s() == doctest::Approx(104 * 10e-6 + 1e-6).epsilon(1e-14));
+}
+
+TEST_CASE("a stretch ends when the operations one by one do, wherever the device comes to it") {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    std::uniform_real_distribution<double> time(0, 1);
+    const double begun_s = time(random) < 0.3 ? 0 : time(random);
+    IssuedStretch stretch(begun_s);
+    std::vector<std::pair<double, double>> operations;
+    const int count = static_cast<int>(random() % 20);
+    for (int i = 0; i < count; ++i) {
+      operations.emplace_back(time(random) < 0.2 ? 0 : time(random), time(random) < 0.2 ? 0 : time(random));
+      stretch.add(operations.back().first, operations.back().second);
+    }
+    const double slowness = 0.5 + time(random), start_s = 3 * time(random);
+    double issued_s = begun_s, end_s = start_s;
+    for (const auto& [issue_s, device_s] : operations) {
+      issued_s += issue_s;
+      if (device_s > 0) end_s = std::max(end_s, issued_s) + device_s * slowness;
+    }
+    REQUIRE(stretch.end_s(start_s, slowness) == doctest::Approx(end_s).epsilon(1e-12));
+    REQUIRE(stretch.issued_s() == doctest::Approx(issued_s).epsilon(1e-12));
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "sim/planning/answer.h"
+
+namespace convoy::plans {
+
+/// A small network, so that a simulation takes a moment.
+inline const std::string& small_model() {
+  static const std::string text =
+      "{name: small, input: [3, 32, 32], layers: [{name: conv1, kind: conv2d, out_channels: 32, kernel: 3, "
+      "padding: "
+      "1}, {name: relu1, kind: relu}, {name: conv2, kind: conv2d, out_channels: 64, kernel: 3, stride: 2, "
+      "padding: 1}, "
+      "{name: relu2, kind: relu}, {name: flat, kind: flatten}, {name: fc, kind: linear, out_features: "
+      "1000}]}";
+  return text;
+}
+
+/// A plan's file with its `goal` and `plan` as given, read.
+inline PlanSpec spec_of(const std::string& goal, const std::string& plan,
+                        const std::string& training = "{dataset: {samples: 100000}}",
+                        const std::string& model = small_model()) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("convoy-plan-{}.yaml", ::getpid());
+  std::ofstream(path) << fmt::format("experiment: p\nmodel: {}\ntraining: {}\ngoal: {}\nplan: {}\n", model,
+                                     training, goal, plan);
+  struct Removed {
+    std::filesystem::path file;
+    ~Removed() { std::filesystem::remove(file); }
+  } removed{path};
+  return read_plan(Experiment::load(path, {}));
+}
+
+/// What reading it says, without the file's name; "none".
+inline std::string error_of(const std::string& goal, const std::string& plan,
+                            const std::string& training = "{dataset: {samples: 100000}}") {
+  try {
+    spec_of(goal, plan, training);
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    return message.substr(message.find(".yaml") + 5);
+  }
+  return "none";
+}
+
+inline Trials trials_of(const PlanSpec& spec, std::size_t jobs = 1) {
+  return Trials(spec, jobs, [](const std::string&, std::size_t, std::size_t) {});
+}
+
+}  // namespace convoy::plans

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "sim/planning/convergence.h"
+#include "tests/planning/plan_text.h"
+
+using namespace convoy;
+
+TEST_CASE("convergence: the table's own points, and straight in the logarithm of the batch between them") {
+  const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
+  // github:mlcommons/logging rcps_resnet.json, rounds 1.0.0 to 2.0.0
+  CHECK(table.at(1632, false)->epochs == 35.0);
+  CHECK(table.at(4096, false)->epochs == 40.0);
+  CHECK(table.at(67840, false)->epochs == doctest::Approx(85.857));
+  CHECK(table.at(67840, false)->least == 85);
+  CHECK(table.at(67840, false)->most == 87);
+  // Two rows of one batch: 16 runs of 44.75 and 10 of 45.4.
+  CHECK(table.at(13056, false)->epochs == doctest::Approx((16 * 44.75 + 10 * 45.4) / 26));
+  // The geometric mean of two batches has the mean of their epochs.
+  CHECK(table.at(std::sqrt(4096.0 * 8192.0), false)->epochs == doctest::Approx(41.0));
+  CHECK(*table.samples == 1281167);
+}
+
+TEST_CASE("convergence: outside the table nothing, unless told to extrapolate, then continuous and growing") {
+  const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
+  CHECK_FALSE(table.at(1631, false));
+  CHECK_FALSE(table.at(67841, false));
+  CHECK(table.at(1631.999, true)->epochs == doctest::Approx(35.0).epsilon(1e-4));
+  CHECK(table.at(67840.01, true)->epochs == doctest::Approx(85.857).epsilon(1e-4));
+  CHECK(table.at(256, true)->epochs < 35);
+  CHECK(table.at(256, true)->epochs > 30);
+  CHECK(table.at(131072, true)->epochs > 120);
+}
+
+TEST_CASE("convergence: a noise scale is found again in a table made from it") {
+  const NoiseScale made{31.5, 12345};
+  std::vector<ConvergencePoint> points;
+  for (const double batch : {64.0, 300.0, 2048.0, 20000.0, 65536.0})
+    points.push_back({batch, {made.at(batch), 0, 0}, 1, ""});
+  const std::optional<NoiseScale> fit = fit_noise_scale(points);
+  REQUIRE(fit);
+  CHECK(fit->epochs == doctest::Approx(31.5).epsilon(1e-9));
+  CHECK(fit->noise_scale_images == doctest::Approx(12345).epsilon(1e-9));
+  CHECK_FALSE(fit_noise_scale({points.front()}));
+  CHECK_FALSE(fit_noise_scale({{1, {5, 5, 5}, 1, ""}, {2, {4, 4, 4}, 1, ""}}));
+}
+
+TEST_CASE("convergence: MLPerf's table of ResNet-50 follows a noise scale within 12 %") {
+  const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
+  const std::optional<NoiseScale> fit = fit_noise_scale(table.points);
+  REQUIRE(fit);
+  for (const ConvergencePoint& point : table.points) {
+    CAPTURE(point.batch);
+    CHECK(std::abs(fit->at(point.batch) / point.needed.epochs - 1) < 0.12);
+  }
+}
+
+TEST_CASE("convergence: what is wrong with a table or a name is said") {
+  CHECK_THROWS_WITH_AS(load_goal("resnet50-imagenet-75.8", {}),
+                       doctest::Contains("did you mean 'resnet50-imagenet-75.9'"), InputError);
+  const std::string file =
+      std::filesystem::temp_directory_path() / fmt::format("convoy-goal-{}.csv", ::getpid());
+  std::ofstream(file) << "batch,epochs,least,most\n64,10,11,12\n";
+  CHECK_THROWS_WITH_AS(read_convergence(file),
+                       doctest::Contains(":2:1: epochs: must lie between least and most"), InputError);
+  std::ofstream(file) << "batch,epochs\n128,12\n64,10\n";
+  const ConvergenceTable table = read_convergence(file);
+  CHECK(table.smallest() == 64);
+  CHECK(table.at(128, false)->epochs == 12);
+  std::filesystem::remove(file);
+}

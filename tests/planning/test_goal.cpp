@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "tests/planning/plan_text.h"
+
+using namespace convoy;
+
+namespace {
+
+Goal goal_of(const std::string& text) { return plans::spec_of(text, "{servers: [aws-p3.2xlarge]}").goal; }
+std::string goal_error(const std::string& text) {
+  return plans::error_of(text, "{servers: [aws-p3.2xlarge]}");
+}
+
+}  // namespace
+
+TEST_CASE("goal: epochs, images, a noise scale") {
+  CHECK(goal_of("{epochs: 90}").epochs(1e6)->epochs == 90);
+  CHECK(goal_of("{samples: 2500000}").epochs(7)->epochs == 25);
+  const Goal noise = goal_of("{noise_scale: 1000, epochs: 30}");
+  CHECK(noise.epochs(1)->epochs == doctest::Approx(30.03));
+  CHECK(noise.epochs(1000)->epochs == doctest::Approx(60));
+}
+
+TEST_CASE("goal: what is done beside training") {
+  const Goal goal =
+      goal_of("{epochs: 10, start_up: 5min, evaluation: {time: 10s, every: 4}, checkpoint: {time: 2s}}");
+  // Start-up once; evaluations after epochs 4, 8 and at the end; a checkpoint after each of ten epochs.
+  CHECK(goal.beside_s(10) == doctest::Approx(300 + 3 * 10 + 10 * 2));
+  CHECK(goal_of("{epochs: 10}").beside_s(10) == 0);
+}
+
+TEST_CASE("goal: errors") {
+  CHECK(goal_error("{}") ==
+        ":4:7: goal: says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale "
+        "with epochs");
+  CHECK(goal_error("{epochs: 9, samples: 10}").find("'samples' is given too") != std::string::npos);
+  CHECK(goal_error("{noise_scale: 10}").find("epochs") != std::string::npos);
+  CHECK(goal_error("{epochs: 9, evaluate: 3}").find("evaluate") != std::string::npos);
+  CHECK(plans::error_of("{epochs: 9}", "{servers: [aws-p3.2xlarge]}", "{}").find("training.dataset") !=
+        std::string::npos);
+}

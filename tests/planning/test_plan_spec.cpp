@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include "tests/planning/plan_text.h"
+
+using namespace convoy;
+
+TEST_CASE("plan: patterns, counts up to a limit, and what is left out") {
+  const PlanSpec spec =
+      plans::spec_of("{epochs: 1}", "{servers: ['aws-p3.*', gcp-a2-highgpu-8g], nodes: {max: 9}}");
+  CHECK(spec.servers ==
+        std::vector<std::string>{"aws-p3.16xlarge", "aws-p3.2xlarge", "aws-p3.8xlarge", "gcp-a2-highgpu-8g"});
+  CHECK(spec.nodes == std::vector<std::int64_t>{1, 2, 4, 8});
+  CHECK(spec.objective == PlanObjective::cost);
+  CHECK(spec.precisions == std::vector<Precision>{Precision::fp32});
+  CHECK(spec.strategies.size() == 1);
+  CHECK(plans::spec_of("{epochs: 1}", "{strategies: auto}").strategies.empty());
+  const PlanSpec many = plans::spec_of(
+      "{epochs: 1}",
+      "{strategies: [{kind: data_parallel, sync: all_reduce, algorithm: [ring, tree]}, {kind: single}]}");
+  CHECK(many.strategies.size() == 3);
+}
+
+TEST_CASE("plan: batches are powers of two that fit where none are given") {
+  const Trials trials =
+      plans::trials_of(plans::spec_of("{epochs: 1}", "{servers: [aws-p3.2xlarge], precision: fp16}",
+                                      "{dataset: {samples: 1281167}}", "resnet50"));
+  std::int64_t largest = 0;
+  for (const Setup& setup : trials.space().setups) {
+    CHECK(setup.batch_per_device == largest * 2 + (largest == 0));
+    largest = std::max(largest, setup.batch_per_device);
+  }
+  // 16 GiB hold ResNet-50 in half precision with 128 images, not with 512.
+  CHECK(largest >= 128);
+  CHECK(largest < 512);
+}
+
+TEST_CASE("plan: what is wrong is said with its place") {
+  const auto error = [](const std::string& plan) { return plans::error_of("{epochs: 1}", plan); };
+  CHECK(error("{servers: [aws-p9*]}")
+            .find(":5:18: plan.servers: no server of the catalogue is called 'aws-p9*'") == 0);
+  CHECK(error("{objective: price}").find("plan.objective") != std::string::npos);
+  CHECK(error("{constraints: {budget: 500}}").find("'500' is no sum such as 500USD") != std::string::npos);
+  CHECK(error("{constraints: {dead_line: 5h}}").find("did you mean 'deadline'") != std::string::npos);
+  CHECK(error("{market: sport}").find("did you mean 'spot'") != std::string::npos);
+  CHECK(error("{nodes: []}").find("the list is empty") != std::string::npos);
+  CHECK(error("{strategies: [{kind: auto}]}").find("strategies: auto") != std::string::npos);
+  CHECK(plans::error_of("{epochs: 1}", "{}", "{global_batch: 8, dataset: {samples: 9}}")
+            .find("max_global_batch") != std::string::npos);
+}
