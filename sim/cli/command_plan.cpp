@@ -36,12 +36,10 @@ Exit plan_command(const PlanArguments& arguments) {
   options.exhaustive = arguments.exhaustive;
   options.progress = show_progress;
   PlanAnswer answer = make_plan(spec, options);
-  answer.manifest = make_manifest(experiment, arguments.file, arguments.settings, {});
-  if (to_folder) {
-    OutputFolder folder(path);
-    folder.write("plan.json", [&](std::ostream& out) { write_json(answer, out); });
-    folder.write("report.html", [&](std::ostream& out) { write_report(answer, out); });
-  }
+  answer.manifest = make_manifest(experiment, arguments.file, arguments.settings);
+  if (to_folder)
+    OutputFolder(path).replace_all({{"plan.json", [&](std::ostream& out) { write_json(answer, out); }},
+                                    {"report.html", [&](std::ostream& out) { write_report(answer, out); }}});
   write_stdout([&](std::ostream& out) {
     if (arguments.json)
       write_json(answer, out);

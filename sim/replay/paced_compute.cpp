@@ -11,7 +11,7 @@ PacedCompute::PacedCompute(Engine& engine, std::vector<double> taken) : engine_(
   for (const double share : taken) places_.push_back({share, 0, 0, {}});
 }
 
-void PacedCompute::start(std::uint32_t endpoint_class, double alone_s, Engine::Callback done) {
+void PacedCompute::start(std::uint32_t endpoint_class, double alone_s, Callback done) {
   Place& place = places_[endpoint_class];
   settle(place);
   place.tasks.push_back({alone_s, 0, std::move(done)});
@@ -54,7 +54,7 @@ void PacedCompute::end(std::uint32_t endpoint_class, std::uint64_t ticket) {
                                  [&](const Running& running) { return running.ticket == ticket; });
   if (task == place.tasks.end()) return;
   settle(place);
-  const Engine::Callback done = std::move(task->done);
+  Callback done = std::move(task->done);
   place.tasks.erase(task);
   done();
 }

@@ -17,7 +17,7 @@ class PacedCompute {
   PacedCompute(Engine& engine, std::vector<double> taken);
 
   /// @param alone_s how long the task takes with all processors
-  void start(std::uint32_t endpoint_class, double alone_s, Engine::Callback done);
+  void start(std::uint32_t endpoint_class, double alone_s, Callback done);
   void collective_begins(std::uint32_t endpoint_class);
   void collective_ends(std::uint32_t endpoint_class);
   bool computes(std::uint32_t endpoint_class) const { return !places_[endpoint_class].tasks.empty(); }
@@ -26,7 +26,7 @@ class PacedCompute {
   struct Running {
     double left_s;  ///< at full rate, at Place::since_s
     std::uint64_t ticket;
-    Engine::Callback done;
+    Callback done;
   };
   struct Place {
     double taken;

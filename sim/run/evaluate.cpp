@@ -129,13 +129,14 @@ std::string device_types(const Machine& machine) {
   return joined(names);
 }
 
-SoftwareResult software_of(const TrainingOptions& options) {
+SoftwareResult software_of(const PreparedRun& run) {
+  const TrainingOptions& options = run.graph->options;
   return {std::string(to_string(options.framework)),
           std::string(to_string(options.execution)),
           std::string(to_string(options.layout)),
           std::string(to_string(options.precision)),
-          "ideal",
-          "synthetic"};
+          run.transport,
+          run.input};
 }
 
 std::string server_types(const Machine& machine) {
@@ -218,7 +219,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.strategy = run.strategy;
   result.servers = server_types(machine);
   result.device_type = device_types(machine);
-  result.software = software_of(run.graph->options);
+  result.software = software_of(run);
   result.network_model = machine.network_model;
   result.devices = static_cast<std::int64_t>(machine.devices.size());
   result.global_batch = run.plan.images;

@@ -155,15 +155,16 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   const ClusterSpec& cluster = this->cluster(point.cluster);
-  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()),
-                                  transport_of(*strategy, cluster, point.training));
+  const Transport transport = transport_of(*strategy, cluster, point.training);
+  Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()), transport);
   apply(change, machine);
   const TrainingOptions options = resolve_software(point.training, machine);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
-  if (experiment_.network_model() == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
+  const NetworkModel network_model = experiment_ ? experiment_->network_model() : NetworkModel::convoy;
+  if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};
   std::shared_ptr<PhasedRun> phased;
   Plan plan;
@@ -186,7 +187,9 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
           strategy->label(),
           point.training.samples,
           std::move(phased),
-          experiment_.network_model()};
+          network_model,
+          transport.name,
+          point.training.input.label()};
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {

@@ -40,6 +40,7 @@ struct PreparedRun {
   /// Where the run has several phases; machine and plan above are those of the last.
   std::shared_ptr<const PhasedRun> phased = nullptr;
   NetworkModel network_model = NetworkModel::convoy;
+  std::string transport = "ideal", input = "synthetic";  ///< their names
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.
