@@ -62,7 +62,7 @@ ResultsPlace::ResultsPlace(const std::string& folder, bool fresh) {
 }
 
 ResultsPlace::~ResultsPlace() {
-  if (!folder_ || made_.empty() || !store_ || store_->has_any()) return;
+  if (!folder_ || made_.empty() || written_ || !store_ || store_->has_any()) return;
   store_.reset();
   try {
     folder_->remove_store();
@@ -107,6 +107,7 @@ void ResultsPlace::write(const Results& results, bool with_trace) {
     store_->drop_traces();
   store_->write_table(results);
   folder_->replace_all(files);
+  written_ = true;
 }
 
 std::string default_folder(const std::string& experiment, const std::vector<std::string>& settings) {

@@ -38,6 +38,7 @@ class ResultsPlace {
  private:
   std::optional<OutputFolder> folder_;
   std::unique_ptr<Store> store_;
+  bool written_ = false;
   std::vector<std::string> made_;  ///< folders that were not there, from the inside
 };
 

@@ -184,7 +184,8 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
                        ++progress.done;
                        told(item);
                      },
-                     {options.point_memory_bytes, options.point_time_s, stop});
+                     {options.point_memory_bytes, options.point_time_s,
+                      preparer.experiment().network_model() == NetworkModel::simgrid, stop});
   store.commit();
   return whole;
 }

@@ -267,7 +267,7 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                     const std::function<void(std::size_t, WorkerAnswer)>& answered,
                     const WorkerOptions& options) {
   if (count == 0) return true;
-  WorkerPool pool(std::min(jobs, count), work, count > 1, options);
+  WorkerPool pool(std::min(jobs, count), work, options.apart && count > 1, options);
   if (pool.size() == 0) {
     for (std::size_t item = 0; item < count && !options.stop(); ++item)
       answered(item, answer_to(item, work, false));

@@ -11,13 +11,15 @@
 namespace convoy {
 
 /// The work of one item in two halves: the first runs in a worker that goes on to further items (so it may
-/// keep what they share), the second in a process of its own.
+/// keep what they share), the second there too or in a process of its own.
 using SecondHalf = std::function<std::string()>;
 using FirstHalf = std::function<SecondHalf(std::size_t item)>;
 
 struct WorkerOptions {
   double memory_bytes = std::numeric_limits<double>::infinity();  ///< of data, that a process may have
   double time_s = std::numeric_limits<double>::infinity();        ///< that an item may take
+  /// The second half in a process of its own; else in the worker, like the first.
+  bool apart = true;
   /// Called here several times a second while items are under way; true ends all of them.
   std::function<bool()> stop = [] { return false; };
 };
