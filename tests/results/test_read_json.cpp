@@ -160,7 +160,8 @@ TEST_CASE("read json: what is wrong is said with its place") {
         "o/results.json: manifest.set[1]: expected text, not a number");
   CHECK(error_after([](ordered_json& d) { d["manifest"]["inputs"]["a.csv"] = true; }) ==
         "o/results.json: manifest.inputs.a.csv: expected text, not a truth value");
-  CHECK(error_after([](ordered_json& d) { d["done"] = 3; }) == "o/results.json: 'done' is 3, and there are 2 runs");
+  CHECK(error_after([](ordered_json& d) { d["done"] = 3; }) ==
+        "o/results.json: 'done' is 3, and there are 2 runs");
   CHECK(error_after([](ordered_json& d) { d["auto"] = 1; }) == "o/results.json: unknown name 'auto'");
   CHECK(error_after([](ordered_json& d) { d.erase("manifest"); }) == "o/results.json: 'manifest' is missing");
 }

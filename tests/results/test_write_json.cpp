@@ -70,8 +70,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "device_memory_bytes": 2097152,
       "fits": true,
       "software": {"framework": "pytorch", "execution": "eager", "layout": "nchw", "precision": "fp32", "transport": "ideal", "input": "synthetic"},
-      "warnings": ["it may rain"],
-      "interval": {"level": 0.8, "step_time_s": [0.9, 1.1], "throughput_images_per_s": [9, 11], "peak_memory_bytes": [1, 2], "energy_j": [0, 1]},
+      "warnings": [],
       "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
       "per_device": [
         {"name": "n0", "count": 1, "busy_s": 0.5, "sent_bytes": 1, "received_bytes": 2, "peak_memory_bytes": 3, "memory": {"weights": 1, "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}, "energy_j": 0.1}
@@ -93,6 +92,18 @@ TEST_CASE("json: a run in full, names in the contract's order") {
   }
 }
 )");
+}
+
+TEST_CASE("json: the interval, only where there is one, and warnings") {
+  Results results{"demo", {run_of("1", 2, 10), run_of("2", 2, 10)}, {}};
+  results.runs[1].interval = IntervalResult{0.8, {0.9, 1.1}, {9, 11}, {1, 2}, {0, 1}};
+  results.runs[1].warnings = {"it may rain"};
+  const json report = json::parse(written(results));
+  CHECK_FALSE(report["runs"][0].contains("interval"));
+  CHECK(report["runs"][1]["interval"] ==
+        json::parse(R"({"level": 0.8, "step_time_s": [0.9, 1.1], "throughput_images_per_s": [9, 11],
+                        "peak_memory_bytes": [1, 2], "energy_j": [0, 1]})"));
+  CHECK(report["runs"][1]["warnings"] == json::parse(R"(["it may rain"])"));
 }
 
 TEST_CASE("json: a pipeline's stages, only where there are any") {
