@@ -97,7 +97,7 @@ TEST_CASE("show clusters: bandwidth between devices, and the same as a drawing")
   const std::string svg = place.convoy({"show", "clusters", "lab.yaml", "--svg"}).out;
   CHECK(svg.starts_with("<svg "));
   CHECK(svg.ends_with("</svg>\n"));
-  for (const char* name : {"n0.gpu1", "n1.nic", "12 GB/s"}) CHECK(svg.find(name) != std::string::npos);
+  for (const char* name : {"n0.gpu1", "n1.nic", "12.0 GB/s"}) CHECK(svg.find(name) != std::string::npos);
   CHECK(svg == place.convoy({"show", "clusters", "lab.yaml", "--svg"}).out);
 }
 
