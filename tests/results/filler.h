@@ -150,16 +150,28 @@ inline bool members_set(const PartitionSummary& v) {
   const auto& [a, b, c, d] = v;
   return all_set(a, b, c, d);
 }
+inline bool members_set(const Counterfactual& v) {
+  const auto& [a, b, c, d] = v;
+  return all_set(a, b, c, d);
+}
+inline bool members_set(const SoftwareResult& v) {
+  const auto& [a, b, c, d, e, f] = v;
+  return all_set(a, b, c, d, e, f);
+}
+inline bool members_set(const IntervalResult& v) {
+  const auto& [a, b, c, d, e] = v;
+  return all_set(a, b, c, d, e);
+}
 /// @param v its `fits` is true by default
 inline bool members_set(const RunResult& v) {
   const auto& [id, point, model, cluster, strategy, servers, device_type, network_model, devices,
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
-               peak, size, fits, bottleneck, per_device, per_link, phases, changes, staleness, bubble, stages,
-               partition, search, layouts] = v;
+               peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
+               phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals] = v;
   return all_set(id, point, model, cluster, strategy, servers, device_type, network_model, devices,
                  global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
-                 peak, size, !fits, bottleneck, per_device, per_link, phases, changes, staleness, bubble,
-                 stages, partition, search, layouts);
+                 peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
+                 phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals);
 }
 template <class T>
 bool is_set(const T& aggregate) {
