@@ -32,8 +32,10 @@ TEST_CASE("unknown names are errors with the nearest known one") {
   CHECK(error_of("server: box\nservers: {box: {devices: [{device: idael}]}}  # not ideal\n") ==
         "c.yaml:2:36: unknown device 'idael' (did you mean 'ideal'?)");
   CHECK(error_of("server: box\nnods: 2\n" + box) ==
-        "c.yaml:2:1: cluster.nods: unknown key (did you mean 'nodes'?); known here: communication, dedicated, devices, "
-        "devices_per_node, fabric, name, nodes, power_limit, server, servers, sources, speed_variation, "
+        "c.yaml:2:1: cluster.nods: unknown key (did you mean 'nodes'?); known here: communication, "
+        "dedicated, devices, "
+        "devices_per_node, fabric, name, nic_spread, nodes, power_limit, server, servers, sources, "
+        "speed_variation, "
         "step_jitter, title");
   CHECK(with_fabric("{kind: swich, bandwidth: 1Gbps, latency: 1us}") ==
         "c.yaml:3:16: cluster.fabric.kind: unknown value 'swich' (did you mean 'switch'?); allowed: switch, "
@@ -58,7 +60,7 @@ TEST_CASE("an unknown catalogue cluster is an error with the nearest name") {
 
 TEST_CASE("counts and sizes out of range are errors") {
   CHECK(error_of("server: box\nnodes: 0\n" + box) ==
-        "c.yaml:2:8: cluster.nodes: 0 is out of range: between 1 and 100000 is allowed");
+        "c.yaml:2:8: cluster.nodes: 0 is out of range: between 1 and 2000000 is allowed");
   CHECK(error_of("server: box\nnodes: 2.5\n" + box) ==
         "c.yaml:2:8: cluster.nodes: expected a whole number, found '2.5'");
   CHECK(error_of("nodes: []\n" + box) == "c.yaml:1:8: cluster.nodes: a cluster needs at least one node");
@@ -77,8 +79,8 @@ TEST_CASE("counts and sizes out of range are errors") {
 }
 
 TEST_CASE("machines beyond reason are errors before they are built") {
-  CHECK(error_of("server: dgx2\nnodes: 100000\n") ==
-        "c.yaml:1:1: cluster: 1600000 devices; at most 1000000 are allowed");
+  CHECK(error_of("server: dgx2\nnodes: 200000\n") ==
+        "c.yaml:1:1: cluster: 3200000 devices; at most 2000000 are allowed");
   CHECK(error_of("server: dgx1-v100\nnodes: 100000\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us, "
                  "nics: 32}\n") ==
         "c.yaml:1:1: cluster: 12200000 links inside servers and to their NICs; at most 10000000 are allowed");

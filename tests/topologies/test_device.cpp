@@ -182,8 +182,9 @@ TEST_CASE("wrong devices are refused with their place and the remedy") {
   CHECK(error_in(with("memroy: 1GiB")) ==
         "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: clock, "
         "efficiency, "
-        "generation, idle_power, kind, l2, launch_overhead, memory, memory_bandwidth, peak, peak_power, "
-         "peer_to_peer, power_limit, reserved, sms, sources, title, usable_memory");
+        "evidence, generation, idle_power, issue_factor, kind, l2, launch_overhead, memory, "
+        "memory_bandwidth, peak, peak_power, "
+        "peer_to_peer, power_limit, reserved, sms, sources, title, usable_memory");
   CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: [1]}") ==
         "lab.yaml:1:80: devices.mine.efficiency: expected a number such as 0.7 or a mapping of shares, found "
         "a list");
@@ -287,7 +288,8 @@ namespace {
 void number_leaves(const YamlNode& node, const std::string& path, std::vector<std::string>& leaves) {
   for (const auto& [key, value] : node.entries) {
     const std::string here = path.empty() ? key : path + "." + key;
-    if (here == "sources") continue;
+    if (here == "sources" || here == "evidence")
+      continue;  // evidence is counted, and of the efficiency's source
     if (value.kind == YamlNode::Kind::mapping) number_leaves(value, here, leaves);
     if (value.kind == YamlNode::Kind::scalar && !value.scalar.empty() && value.scalar[0] >= '0' &&
         value.scalar[0] <= '9')
