@@ -212,8 +212,8 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
 }
 
 Library default_library(const Strategy& strategy, Framework framework, bool cpu_devices) {
-  (void)framework;
-  if (strategy.uses_servers()) return Library::zmq;
+  const bool tensorflow = framework == Framework::tensorflow || framework == Framework::tensorflow1;
+  if (strategy.uses_servers()) return tensorflow ? Library::grpc : Library::zmq;
   return cpu_devices ? Library::gloo : Library::nccl;
 }
 

@@ -58,7 +58,7 @@ ReplayResult run(const std::string& text, std::uint32_t vcpus, const std::string
   return folded;
 }
 
-constexpr const char* sync = "{kind: data_parallel, sync: all_reduce}";
+constexpr const char* synchronous = "{kind: data_parallel, sync: all_reduce}";
 
 }  // namespace
 
@@ -146,15 +146,15 @@ TEST_CASE("a synchronous step takes the longer of training and input, without pr
       const ReplayResult result =
           run(fmt::format("{{kind: jpeg, library: pil, workers_per_device: {}, prefetch: {}}}", workers,
                           prefetch),
-              800, sync);
+              800, synchronous);
       const double input_s = 20 / (2 * workers * core);
       const double expected_s = prefetch == 0 ? train_s + input_s : std::max(train_s, input_s);
       CHECK(apart(result.step_time_s, expected_s) < 1e-4);
       CHECK(std::abs(result.input_wait_s - std::max(0.0, expected_s - train_s)) < 1e-4 * expected_s);
       CHECK(apart(result.endpoints[0].compute_s, train_s) < 1e-6);
     }
-  CHECK(apart(run("{kind: jpeg, library: tf_data}", 100'000, sync).step_time_s,
-              run("synthetic", 8, sync).step_time_s) < 1e-9);
+  CHECK(apart(run("{kind: jpeg, library: tf_data}", 100'000, synchronous).step_time_s,
+              run("synthetic", 8, synchronous).step_time_s) < 1e-9);
 }
 
 TEST_CASE("workers that do not wait for each other each wait for their own images") {
@@ -170,8 +170,8 @@ TEST_CASE("workers that do not wait for each other each wait for their own image
 }
 
 TEST_CASE("dali_gpu's part is the device's work") {
-  const ReplayResult cpu = run("{kind: jpeg, library: dali_cpu, workers_per_device: 100}", 100'000, sync);
-  const ReplayResult gpu = run("{kind: jpeg, library: dali_gpu, workers_per_device: 100}", 100'000, sync);
+  const ReplayResult cpu = run("{kind: jpeg, library: dali_cpu, workers_per_device: 100}", 100'000, synchronous);
+  const ReplayResult gpu = run("{kind: jpeg, library: dali_gpu, workers_per_device: 100}", 100'000, synchronous);
   const double bytes = load_input_library("dali_gpu", {}).device_bytes_per_image;
   CHECK(apart(gpu.endpoints[0].compute_s - cpu.endpoints[0].compute_s, 10 * bytes / 500e9) < 1e-3);
 }

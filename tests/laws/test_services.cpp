@@ -71,13 +71,15 @@ TEST_CASE("async: equal workers miss the updates of all others, one each") {
     CAPTURE(workers);
     const ReplayResult result = experiment(lab::star(workers, fast, "0us"), servers("mode: async")).run();
     REQUIRE(result.staleness.has_value());
-    CHECK(result.staleness->mean == doctest::Approx(workers - 1).epsilon(1e-9));
-    CHECK(result.staleness->max == doctest::Approx(workers - 1).epsilon(1e-9));
+    // Compute times vary by up to half: a worker may make up to three steps in one of another's.
+    CHECK(std::abs(result.staleness->mean - (workers - 1)) <= 0.02 * (workers - 1));
+    CHECK(result.staleness->max >= workers - 1);
+    CHECK(result.staleness->max <= 4 * (workers - 1));
   }
-  // Beyond 8 they set out in 8 groups; members of one push at the same moment.
+  // Up to 64 each for itself.
   const ReplayResult many = experiment(lab::star(16, fast, "0us"), servers("mode: async")).run();
-  CHECK(many.staleness->mean == doctest::Approx(15).epsilon(1e-9));
-  CHECK(many.timelines.size() == 8 + 1);
+  CHECK(std::abs(many.staleness->mean - 15) <= 0.3);
+  CHECK(many.timelines.size() == 16 + 1);
 }
 
 TEST_CASE("async on a slow network: the server's NIC sets the pace, and no worker waits for a slower one") {
@@ -128,10 +130,12 @@ TEST_CASE("ssp on a fast network: in the long run everybody keeps the slowest on
     CHECK(result.staleness->mean == doctest::Approx(1.5).epsilon(1e-6));
     CHECK(result.staleness->max <= 3 * (2 * bound + 1));
   }
-  // Jitter of 5 %: 1 + 0.05 E[max of 4] / sqrt(bound + 1).
-  const double with_jitter =
-      step_s(nodes_of_speeds(uneven, fast, ", step_jitter: 5%"), servers("mode: ssp, staleness: 3"));
-  CHECK(with_jitter == doctest::Approx(slowest_s * (1 + 0.05 * 1.02938 / 2)).epsilon(1e-4));
+  // Jitter of 5 %: the slowest decides every step here; of four equal ones 1 + 0.05 E[max of 4] / sqrt(bound
+  // + 1).
+  const std::string ssp = servers("mode: ssp, staleness: 3"), jitter = ", step_jitter: 5%";
+  CHECK(step_s(nodes_of_speeds(uneven, fast, jitter), ssp) / slowest_s == doctest::Approx(1).epsilon(1e-4));
+  CHECK(step_s(nodes_of_speeds({1, 1, 1, 1}, fast, jitter), ssp) / 6e-3 ==
+        doctest::Approx(1 + 0.05 * 1.02938 / 2).epsilon(1e-4));
 }
 
 TEST_CASE("backup workers: the step is that of the slowest one waited for, and its images are theirs") {

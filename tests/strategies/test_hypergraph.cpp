@@ -197,6 +197,12 @@ TEST_CASE("wrong parts, batches and granularities are errors that say what is al
         "test:1:1: training: a batch of 6 does not divide into 4 micro-batches");
   CHECK(error_of(2, ", granularity: fine") ==
         "strategy:1:33: strategy.granularity: unknown value 'fine'; allowed: auto, channel, layer");
+  CHECK(
+      error_of(2, ", method: even, granularity: layer") ==
+      "strategy:1:47: strategy.granularity: layer leaves one vertex a layer, and method: even shares out the "
+      "vertices of each layer: the first part would get everything; use auto, channel or a number, or "
+      "method: "
+      "layerwise");
   CHECK(error_of(2, ", epsilon: -0.1") ==
         "strategy:1:29: strategy.epsilon: -0.1 is out of range: between 0 and 1 is allowed");
   CHECK(error_of(2, ", seed: 3") ==
