@@ -34,10 +34,10 @@ struct ConvolutionShape {
   std::int64_t in, out, kernel, side, groups;
 };
 const std::vector<ConvolutionShape>& shapes() {
-  static const std::vector<ConvolutionShape> all{{3, 64, 7, 112, 1},    {64, 64, 3, 56, 1},    {256, 64, 1, 56, 1},
-                                      {512, 2048, 1, 7, 1},  {128, 128, 3, 28, 32}, {96, 96, 3, 56, 96},
-                                      {192, 384, 5, 13, 1},  {512, 512, 3, 14, 1},  {240, 240, 3, 28, 10},
-                                      {1024, 1024, 3, 7, 32}};
+  static const std::vector<ConvolutionShape> all{
+      {3, 64, 7, 112, 1},    {64, 64, 3, 56, 1},    {256, 64, 1, 56, 1},  {512, 2048, 1, 7, 1},
+      {128, 128, 3, 28, 32}, {96, 96, 3, 56, 96},   {192, 384, 5, 13, 1}, {512, 512, 3, 14, 1},
+      {240, 240, 3, 28, 10}, {1024, 1024, 3, 7, 32}};
   return all;
 }
 
