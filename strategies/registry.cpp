@@ -176,10 +176,12 @@ std::vector<StrategyEntry> rows() {
   return table;
 }
 
-/// Adds the key that read_strategy takes of every strategy whose devices talk to each other.
+/// Whether a strategy's devices talk to each other, so that read_strategy takes `transport` of it.
+bool has_transport(const StrategyEntry& entry) { return entry.kind != "single" && entry.kind != "auto"; }
+
 std::vector<StrategyEntry> with_transport(std::vector<StrategyEntry> table) {
   for (StrategyEntry& entry : table)
-    if (entry.kind != "single" && entry.kind != "auto")
+    if (has_transport(entry))
       entry.keys.push_back({"transport", "by strategy and framework | nccl | gloo | mpi | grpc | zmq",
                             "library that moves the bytes, over what the fabric speaks (docs/clusters.md)"});
   return table;
@@ -204,8 +206,10 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
   for (const StrategyEntry& entry : strategy_registry()) kinds.emplace_back(entry.kind);
   const std::size_t row = map.choice("kind", kinds);
   std::optional<Library> library;
-  if (map.find("transport")) library = static_cast<Library>(map.choice("transport", library_names));
-  std::unique_ptr<Strategy> strategy = strategy_registry()[row].read(map);
+  const StrategyEntry& entry = strategy_registry()[row];
+  if (has_transport(entry) && map.find("transport"))
+    library = static_cast<Library>(map.choice("transport", library_names));
+  std::unique_ptr<Strategy> strategy = entry.read(map);
   strategy->library = library;
   map.finish();
   return strategy;

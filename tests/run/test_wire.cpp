@@ -108,5 +108,5 @@ TEST_CASE("wire: a stored run that was changed is refused") {
   CHECK_THROWS_WITH(run_of_stored(run), "a stored run cannot be read: 'idle_s' is missing");
   run.result.resize(run.result.size() / 2);
   CHECK_THROWS_WITH(run_of_stored(run),
-                    "a stored run cannot be read: ends too early: it is no whole JSON document");
+                    doctest::Contains("a stored run cannot be read: not JSON: line 1, column "));
 }
