@@ -9,8 +9,8 @@ namespace convoy {
 namespace {
 
 constexpr std::size_t batches = 8, most_blocks = 8192;
-/// Messages of all clients together, either way: a second or so of simulation.
-constexpr double affordable_messages = 1 << 18;
+/// Messages of all clients together, either way: a fraction of a second of simulation.
+constexpr double affordable_messages = 1 << 16;
 constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
 constexpr double wanted_precision = 0.01;
 

@@ -18,7 +18,7 @@ namespace convoy {
 /// batches. How far a batch's mean compute time was from its known mean is a control variate for its mean
 /// step (coefficient: least squares over the batches), so that a client that waits for nobody is measured
 /// exactly. The measurement is over when the 95 % interval of the mean step over batches (Student's t, 6
-/// degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^18 messages.
+/// degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages.
 /// Source: Law, Simulation Modeling and Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4
 /// (control variates).
 class SteadyState {
