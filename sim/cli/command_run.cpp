@@ -95,6 +95,7 @@ void throw_if_all_wrong(const Results& results) {
 
 Exit run_shard(ResultsPlace& place, bool whole) {
   const Results results = load_results(place.store());
+  place.keep();
   if (!whole) return interrupted(results, place.folder()->path());
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} of {} points in {}; `convoy merge DIR... --out DIR` joins the shards\n",

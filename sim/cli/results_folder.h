@@ -31,6 +31,9 @@ class ResultsPlace {
   /// Makes the store that of `subject`. @throws OutputError: the folder holds results of something else
   void begin(StoreSubject subject);
 
+  /// Keeps the folder though its store has no points: a shard of a sweep with fewer points than shards.
+  void keep() { written_ = true; }
+
   /// Writes results.json, results.csv, report.html, the table `runs`, and trace.json where the runs have
   /// traces.
   void write(const Results& results, bool with_trace);

@@ -215,7 +215,7 @@ Reproduction predict_scaling(Reproduction result, const char* file, std::size_t 
 
 Reproduction reproduce_scaling(std::size_t jobs) {
   return predict_scaling(
-      {"scaling", "Training throughput of several devices, from that of one", 0.05, 0.15, {}}, "scaling.yaml",
+      {"scaling", "Training throughput of several devices, from that of one", 0.05, 0.20, {}}, "scaling.yaml",
       jobs);
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("explain: a latency bottleneck names the algorithm that mends it, auto
   CHECK(chosen.out.find("(auto chose ") != std::string::npos);
 }
 
-TEST_CASE("explain: without it nothing of it is in the results; a sweep has it for every run, for any jobs") {
+TEST_CASE("explain: without it nothing of it is in the results, a sweep has it for every run, for any jobs") {
   const Workplace place;
   place.file("e.yaml", experiment("{kind: switch, bandwidth: 8Gbps, latency: 1ms}", 4, "ring") +
                            "sweep: {training.batch_per_device: [10, 20]}\n");

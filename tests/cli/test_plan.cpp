@@ -93,7 +93,7 @@ TEST_CASE("plan: prices of the user's own, from a table with SkyPilot's header")
   CHECK(spot["choice"]["interruptions"].get<double>() >= 0);
 }
 
-TEST_CASE("plan: written twice into the same folder; the report has the front") {
+TEST_CASE("plan: written twice into the same folder, the report has the front") {
   const Workplace place;
   place.file("plan.yaml", plan_text("deadline: 48h"));
   REQUIRE(place.convoy({"plan", "plan.yaml", "--out", "o"}).exit_code == 0);

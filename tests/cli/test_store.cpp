@@ -57,7 +57,7 @@ TEST_CASE("store: the same command again computes nothing, and writes the same")
   CHECK(json::parse(place.read("o/results.json"))["manifest"]["network_model"] != "marked");
 }
 
-TEST_CASE("store: a changed experiment computes what is new only; another one is refused") {
+TEST_CASE("store: a changed experiment computes what is new only, another one is refused") {
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
@@ -84,7 +84,7 @@ TEST_CASE("store: a changed experiment computes what is new only; another one is
 TEST_CASE("store: what a point's files hold is part of it") {
   const Workplace place;
   const std::string model =
-      "name: toy\ninput: [3, 8, 8]\nlayers:\n  - {name: fc, kind: linear, out_features: ";
+      "name: toy\ninput: [3, 8, 8]\nlayers:\n  - {name: flat, kind: flatten}\n  - {name: fc, kind: linear, out_features: ";
   std::string text = small_experiment();
   const std::size_t begin = text.find("model:"), end = text.find("training:");
   text.replace(begin, end - begin, "model: {file: m.yaml}\n");
@@ -249,7 +249,7 @@ TEST_CASE("interrupted: what there is is written, and the same command goes on")
   }
 }
 
-TEST_CASE("folder: one writer at a time; leftovers of a crash are seen to") {
+TEST_CASE("folder: one writer at a time, leftovers of a crash are seen to") {
   const Workplace place;
   place.file("e.yaml", small_experiment());
   fs::create_directories(place.path() / "o");

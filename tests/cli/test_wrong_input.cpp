@@ -50,10 +50,11 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
           "10:11: training: the batch is missing: give batch_per_device or global_batch");
   refused("optimizer: sgd", "optimizer: sgd, precison: fp32",
           "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
-          "batch_per_device, "
-          "dataset, framework, global_batch, optimizer, precision, profile, recompute");
-  refused("optimizer: sgd", "optimizer: sgd, framework: caffe",
-          "10:77: training.framework: unknown value 'caffe'; allowed: pytorch, pytorch1, mxnet");
+          "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
+          "processes, profile, recompute");
+  refused("optimizer: sgd", "optimizer: sgd, framework: cafe",
+          "10:77: training.framework: unknown value 'cafe' (did you mean 'caffe'?); allowed: pytorch, pytorch1, "
+          "tensorflow, tensorflow1, mxnet, paddle, caffe, caffe2");
   refused("optimizer: sgd", "optimizer: sgd, recompute: all",
           "10:77: training.recompute: unknown value 'all'; allowed: none, blocks, sqrt");
   refused("strategy:", "stategy:", "1:1: key 'strategy' is missing (did you mean 'stategy'?)");
@@ -208,7 +209,8 @@ TEST_CASE("wrong input: what a sweep may not be") {
   with_sweep(
       "sweep: {training.batch_per_devise: [8, 16]}\n",
       "21:37: training.batch_per_devise: unknown key (did you mean 'batch_per_device'?); known here: anchor, "
-      "batch_per_device, dataset, framework, global_batch, optimizer, precision, profile, recompute");
+      "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, processes, "
+      "profile, recompute");
   with_sweep("sweep: {training.batch_per_device: [8, 0]}\n",
              "21:40: training.batch_per_device: 0 is out of range: between 1 and 1000000000 is allowed");
   std::vector<int> numbers(1000);
@@ -233,7 +235,7 @@ TEST_CASE("wrong input: --set points at itself") {
   with_set(
       "training.batch=1",
       "--set training.batch:1:1: training.batch: unknown key; known here: anchor, batch_per_device, dataset, "
-      "framework, global_batch, optimizer, precision, profile, recompute");
+      "execution, framework, global_batch, input, layout, optimizer, precision, processes, profile, recompute");
   with_set("training.batch_per_device",
            "--set training.batch_per_device:1:1: write --set key.path=value, such as --set "
            "cluster.nodes=4");

@@ -274,11 +274,12 @@ const std::vector<Row>& rows() {
        with_sums, Alone::single, false, filters_and_slices},
       {"hypergraph",
        [](Dice& dice, const Setting& setting) {
-         return fmt::format(
-             "{{kind: hypergraph, method: {}, granularity: {}, micro_batches: {}}}",
-             dice.one_of<std::string>({"hypergraph", "hypergraph", "layerwise", "even", "random"}),
-             dice.one_of<std::string>({"auto", "layer", "3"}),
-             setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+         const auto method =
+             dice.one_of<std::string>({"hypergraph", "hypergraph", "layerwise", "even", "random"});
+         // One vertex a layer leaves method even nothing to share out, and is refused.
+         const auto granularity = dice.one_of<std::string>({"auto", method == "even" ? "channel" : "layer", "3"});
+         return fmt::format("{{kind: hypergraph, method: {}, granularity: {}, micro_batches: {}}}", method,
+                            granularity, setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
        },
        with_partial_sums, Alone::single, false, connectivity_of_partition},
       {"pardnn",

@@ -237,7 +237,7 @@ TEST_CASE("report: of large results a part is drawn, and the page says which") {
   for (const char* said :
        {"The 20 series with the highest throughput at their ends; 80 others are left out.",
         "The 40 with the highest throughput, taking turns among models; results.csv has the 960 others too.",
-        "The first 32 of 65536 devices; results.json has all.",
+        "The first 32 of 65536; results.json has all.",
         "12 of 300000 links in use, 300000 in all."}) {
     CAPTURE(said);
     CHECK(text.find(said) != std::string::npos);

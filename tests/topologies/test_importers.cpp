@@ -143,7 +143,7 @@ TEST_CASE("nvidia-smi topo -m of a DGX-1: NVLinks, switches, sockets and adapter
   }
 }
 
-TEST_CASE("nvidia-smi topo -m: more NVLinks than ports are an NVSwitch; switches of two levels") {
+TEST_CASE("nvidia-smi topo -m: more NVLinks than ports are an NVSwitch, switches of two levels") {
   std::string topo = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\tNUMA Affinity\n";
   for (int a = 0; a < 3; ++a) {
     topo += fmt::format("GPU{}", a);

@@ -90,7 +90,7 @@ TEST_CASE("what a fabric speaks is told by the cluster's, or its servers'") {
       doctest::Contains("ideal, tcp, rdma"), InputError);
 }
 
-TEST_CASE("messages between hosts take a connection and the hosts' copies; those inside a host do not") {
+TEST_CASE("messages between hosts take a connection and the hosts' copies, those inside a host do not") {
   Transport transport = load_transport("nccl-tcp", {});
   const Machine machine = two_hosts(", protocol: tcp", transport);
   CHECK(names_of(machine, 0, 2) == std::vector<std::string>{"n0.gpu0.pcie.up", "n0.copies", "n0.nic.up",
@@ -113,7 +113,7 @@ TEST_CASE("messages between hosts take a connection and the hosts' copies; those
         doctest::Approx(gloo.start_s + 10e-6 + gloo.message_s));
 }
 
-TEST_CASE("without peer-to-peer messages between devices go through the host's memory; NVLink needs none") {
+TEST_CASE("without peer-to-peer messages between devices go through the host's memory, NVLink needs none") {
   const Machine machine =
       two_hosts("", ideal_transport(), ", peer_to_peer: false, host: {staging_bandwidth: 20GB/s}");
   CHECK(names_of(machine, 0, 1) == std::vector<std::string>{"n0.gpu0.pcie.up", "n0.gpu0.staging",
