@@ -9,7 +9,7 @@ namespace {
 
 /// Share of the range between idle and peak power that an operation draws while it waits for memory. Fitted
 /// to the V100 at its full power limit in results/published/energy.csv, whose other rows test it.
-constexpr double memory_bound_share = 0.6;
+constexpr double memory_bound_share = 0.64;
 
 /// Mean power of a role's operations on a device, where it has any.
 std::optional<double> role_power_w(const Role& role, const DeviceType& device, const CostModel& cost) {

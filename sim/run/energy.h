@@ -12,9 +12,9 @@ namespace convoy {
 
 /// What every device of `machine` draws on average while it computes its part of `plan`, W: the mean over its
 /// operations, by their times. An operation draws
-///   idle_power + (peak_power - idle_power) (a + 0.6 (1 - a))
+///   idle_power + (peak_power - idle_power) (a + 0.64 (1 - a))
 /// with a = its time if memory had no limit, over its time: arithmetic takes the board to its limit, waiting
-/// for memory does not (energy.cpp has the source of the 0.6). A device without operations: its peak_power.
+/// for memory does not (energy.cpp has the source of the 0.64). A device without operations: its peak_power.
 std::vector<double> busy_power_w(const Plan& plan, const Machine& machine, const CostModel& cost);
 
 /// Energy of a step in which device d draws power_w[d] for busy_s(d) and its idle power else; hosts their

@@ -280,7 +280,7 @@ TEST_CASE("wrong profiles are refused with line and column") {
   CHECK(
       profile_error("device,model,bacth,step,images_per_s\n") ==
       ":1:14: unknown column 'bacth' (did you mean 'batch'?); there are device, model, layer, kernel, batch, "
-      "precision, step, framework, images_per_s, time_ms, role, source, note");
+      "precision, step, framework, software, execution, layout, images_per_s, time_ms, role, source, note");
   CHECK(profile_error("device,model,batch,step,images_per_s,time_ms\nk80,vgg11,8,train,10,20\n") ==
         ":2:1: give either images_per_s or time_ms, and not both");
   CHECK(profile_error("device,model,batch,step,time_ms\nk80,vgg11,8,train,fast\n") ==

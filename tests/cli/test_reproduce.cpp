@@ -37,8 +37,8 @@ TEST_CASE("reproduce: published measurements are met within the stated tolerance
       if (row["disputed"] == "") worst = std::max(worst, std::abs(error));
     }
     CHECK(count >= (reproduction["name"] == "pipelines" ? 4 : memory ? 55 : 60));
-    // Energy has two constants for 35 rows.
-    if (memory || energy) CHECK(fitted <= (energy ? 0.15 : 0.02));
+    // Energy has two constants for 31 rows.
+    if (memory || energy) CHECK(fitted <= (energy ? 0.18 : 0.02));
     CHECK(reproduction["fitted_error"].get<double>() <= fitted);
     CHECK(reproduction["mean_error"].get<double>() == doctest::Approx(sum / count).epsilon(1e-9));
     CHECK(reproduction["worst_error"].get<double>() == doctest::Approx(worst).epsilon(1e-9));

@@ -30,14 +30,14 @@ Work convolution_of(std::int64_t in, std::int64_t out, std::int64_t kernel, std:
   return w;
 }
 
-struct Shape {
+struct ConvolutionShape {
   std::int64_t in, out, kernel, side, groups;
 };
-const std::vector<Shape>& shapes() {
-  static const std::vector<Shape> all{{3, 64, 7, 112, 1},    {64, 64, 3, 56, 1},    {256, 64, 1, 56, 1},
-                                      {512, 2048, 1, 7, 1},  {128, 128, 3, 28, 32}, {96, 96, 3, 56, 96},
-                                      {192, 384, 5, 13, 1},  {512, 512, 3, 14, 1},  {240, 240, 3, 28, 10},
-                                      {1024, 1024, 3, 7, 32}};
+const std::vector<ConvolutionShape>& shapes() {
+  static const std::vector<ConvolutionShape> all{
+      {3, 64, 7, 112, 1},    {64, 64, 3, 56, 1},    {256, 64, 1, 56, 1},  {512, 2048, 1, 7, 1},
+      {128, 128, 3, 28, 32}, {96, 96, 3, 56, 96},   {192, 384, 5, 13, 1}, {512, 512, 3, 14, 1},
+      {240, 240, 3, 28, 10}, {1024, 1024, 3, 7, 32}};
   return all;
 }
 
@@ -50,7 +50,7 @@ std::vector<DeviceType> fitted_devices() {
 
 template <class Check>
 void on_grid(Precision precision, Check check) {
-  for (const Shape& shape : shapes())
+  for (const ConvolutionShape& shape : shapes())
     for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient})
       for (const double images : {1.0, 8.0, 64.0, 256.0})
         check(convolution_of(shape.in, shape.out, shape.kernel, shape.side, shape.groups, phase,
@@ -93,7 +93,7 @@ TEST_CASE("lower precision is never slower on the same device") {
     CAPTURE(device.name);
     for (const auto& [precision, peak] : device.peak_flops) {
       if (precision == Precision::fp32) continue;
-      for (const Shape& shape : shapes())
+      for (const ConvolutionShape& shape : shapes())
         for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient})
           for (const double images : {1.0, 32.0, 256.0})
             for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
