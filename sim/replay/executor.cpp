@@ -230,7 +230,7 @@ class Executor final : private MessageListener {
         usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
                  step_s};
         result_.input_wait_s =
-            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps_done));
+            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps));
         result_.timelines[c].tasks = std::move(shown_[c]);
       } else {
         usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
@@ -261,7 +261,7 @@ class Executor final : private MessageListener {
       begin(c);
       return;
     }
-    input_wait_s_[c] += wait_s;
+    if (steady_->client(c).measured) input_wait_s_[c] += wait_s;
     engine_.after(wait_s, [this, c] {
       begin(c);
       drain();
