@@ -63,7 +63,8 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
             total += op.images;
           }
     }
-  const double once = total > plan.images ? plan.images / total : 1;
+  // With backup workers a global batch is less than what all read.
+  const double once = !plan.service && total > plan.images ? plan.images / total : 1;
   InputFeed feed;
   feed.prefetch = static_cast<std::uint32_t>(spec.prefetch);
   for (std::size_t h = 0; h < machine.hosts.size(); ++h) {

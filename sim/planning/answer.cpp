@@ -203,8 +203,9 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.strategy = setup.strategy;
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;
-  if (candidate.market == Market::spot)
-    result.doubts.emplace_back("spot machines are taken away when others pay more: these figures count no interruption");
+  if (candidate.market == Market::spot && !planner.ledger().knows_risk(c))
+    result.doubts.emplace_back(
+        "how often these spot machines are taken away is not known: no interruption is counted");
   result.figures = planner.figures(c, scenario);
   result.usd_per_h = planner.ledger().usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;

@@ -65,8 +65,8 @@ std::vector<std::int64_t> common_batches(const Order& order, Precision precision
 }
 
 /// What an hour of a server costs: by the price table, else what its own description says.
-std::optional<Price> price_of(const std::string& name, const PlanSpec& spec, const ServerTable& servers, Market market,
-                              const std::string& region) {
+std::optional<Price> price_of(const std::string& name, const PlanSpec& spec, const ServerTable& servers,
+                              Market market, const std::string& region) {
   if (std::optional<Price> price = spec.prices().find(name, market, region)) return price;
   const HostType& host = servers.at(name).host;
   const bool own = host.price_origin.empty() && host.price_usd_per_h > 0;

@@ -7,7 +7,9 @@
 #include <set>
 #include <string>
 
+#include "sim/planning/faults.h"
 #include "sim/planning/trials.h"
+#include "topologies/regions.h"
 
 namespace convoy {
 
@@ -15,7 +17,10 @@ namespace convoy {
 struct Figures {
   double epochs = 0, time_s = 0;
   double cost_usd = std::numeric_limits<double>::infinity();  ///< infinite where a price is not known
-  double energy_j = 0, carbon_kg = 0;
+  double energy_j = 0;
+  double carbon_kg =
+      std::numeric_limits<double>::infinity();  ///< infinite where the region's grid is not known
+  double interruptions = 0;                     ///< expected number, on the spot market
 };
 
 /// A question put to the candidates: the plan's own, or one that differs from it.
@@ -35,7 +40,7 @@ class Ledger {
   explicit Ledger(const Trials& trials);
 
   /// Why a candidate is out whatever its step takes: "max_devices", "max_global_batch", "goal", "price",
-  /// "precision", "memory", "cannot_run"; "" otherwise.
+  /// "carbon", "memory", "cannot_run", "failed"; "" otherwise.
   std::string out(std::size_t candidate, const Scenario& scenario) const;
   Figures figures(std::size_t candidate, const Scenario& scenario) const;
   /// As above with another step.
@@ -44,12 +49,24 @@ class Ledger {
   static std::string broken(const Figures& figures, const Scenario& scenario);
 
   const std::optional<EpochsNeeded>& epochs(std::size_t setup) const { return epochs_[setup]; }
+  bool knows_risk(std::size_t candidate) const { return risks_[candidate].has_value(); }
   double usd_per_h(std::size_t candidate, const Scenario& scenario) const;  ///< infinite where not known
 
  private:
+  void add_setup(const Setup& setup);
+  void add_candidate(const Candidate& candidate);
+
   const Trials& trials_;
   std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
+  std::vector<double> hosts_;
+  /// What takes hosts away, and for how long.
+  struct Risk {
+    Faults faults;
+    double wait_s = 0;
+  };
+  std::vector<std::optional<Risk>> risks_;  ///< by candidate: of spot machines whose rate is known
+  std::vector<const GridRegion*> grids_;    ///< by candidate: nullptr where not known
 };
 
 /// The objective's value; `front`: time x cost.

@@ -79,11 +79,10 @@ std::optional<EpochsNeeded> Goal::epochs(double global_batch) const {
   return std::get<ConvergenceTable>(length_).at(global_batch, extrapolate_);
 }
 
+double Goal::Pause::all_s(double epochs) const { return time_s * std::ceil(epochs / every_epochs - 1e-9); }
+
 double Goal::beside_s(double epochs) const {
-  const auto all = [&](const Pause& pause) {
-    return pause.time_s * std::ceil(epochs / pause.every_epochs - 1e-9);
-  };
-  return start_up_s_ + all(evaluation_) + all(checkpoint_);
+  return start_up_s_ + evaluation_.all_s(epochs) + checkpoint_.all_s(epochs);
 }
 
 std::optional<std::pair<double, double>> Goal::range() const {

@@ -27,6 +27,14 @@ class Goal {
   std::optional<EpochsNeeded> epochs(double global_batch) const;
   /// Seconds beside training: start-up, evaluations and checkpoints, each of them after so many epochs.
   double beside_s(double epochs) const;
+  /// What is done again and again beside training.
+  struct Pause {
+    double time_s = 0, every_epochs = 1;
+    double all_s(double epochs) const;  ///< of a run of so many epochs
+  };
+  double start_up_s() const { return start_up_s_; }
+  const Pause& evaluation() const { return evaluation_; }
+  const Pause& checkpoint() const { return checkpoint_; }
   double samples() const { return samples_; }  ///< of an epoch
   const std::string& text() const { return text_; }
   const SourcePos& pos() const { return pos_; }
@@ -34,9 +42,6 @@ class Goal {
   std::optional<std::pair<double, double>> range() const;
 
  private:
-  struct Pause {
-    double time_s = 0, every_epochs = 1;
-  };
   std::variant<double, NoiseScale, ConvergenceTable> length_;  ///< a number: epochs
   bool extrapolate_ = false;
   double samples_ = 0, start_up_s_ = 0;

@@ -18,14 +18,13 @@
 namespace convoy {
 namespace {
 
-constexpr double joules_a_kwh = 3.6e6;
-
 std::string kwh_text(const CandidateResultOfPlan& candidate) {
   return number_text(candidate.figures.energy_j / joules_a_kwh);
 }
 
 std::string interval_text(const CandidateResultOfPlan& candidate) {
-  return fmt::format("{} to {}", usd_text(candidate.cost_interval.first), usd_text(candidate.cost_interval.second));
+  return fmt::format("{} to {}", usd_text(candidate.cost_interval.first),
+                     usd_text(candidate.cost_interval.second));
 }
 
 std::string order_section(const PlanAnswer& answer) {
@@ -37,12 +36,16 @@ std::string order_section(const PlanAnswer& answer) {
   }
   const CandidateResultOfPlan& choice = *answer.choice;
   std::string out = "<div class=\"cards\">\n";
-  out += html_card("machines", text_of(choice.order), "", choice.market == Market::spot ? "on the spot market" : "on demand");
+  out += html_card("machines", text_of(choice.order), "",
+                   choice.market == Market::spot ? "on the spot market" : "on demand");
   out += html_card("time", hours_text(choice.figures.time_s), "",
-                   fmt::format("{} to {}", hours_text(choice.time_interval.first), hours_text(choice.time_interval.second)));
+                   fmt::format("{} to {}", hours_text(choice.time_interval.first),
+                               hours_text(choice.time_interval.second)));
   out += html_card("cost", usd_text(choice.figures.cost_usd), "", interval_text(choice));
   out += html_card("energy", kwh_text(choice), "kWh",
-                   choice.figures.carbon_kg > 0 ? fmt::format("{} kg CO2", number_text(choice.figures.carbon_kg)) : "");
+                   std::isfinite(choice.figures.carbon_kg)
+                       ? fmt::format("{} kg CO2", number_text(choice.figures.carbon_kg))
+                       : "");
   out += "</div>\n";
   out += html_paragraph(fmt::format("{}; {}.", training_text(choice), choice.bottleneck));
   for (const std::string& price : price_texts(choice)) out += html_paragraph(price, "small");
@@ -58,8 +61,9 @@ std::string front_section(const PlanAnswer& answer) {
     const std::string kind = kinds_of(candidate.order);
     XySeries& series = kinds.try_emplace(kind, XySeries{kind, {}, kinds.size(), false, true}).first->second;
     const double hours = candidate.figures.time_s / 3600;
-    const std::string title = fmt::format("{}: {}, {}", text_of(candidate.order), hours_text(candidate.figures.time_s),
-                                          usd_text(candidate.figures.cost_usd));
+    const std::string title =
+        fmt::format("{}: {}, {}", text_of(candidate.order), hours_text(candidate.figures.time_s),
+                    usd_text(candidate.figures.cost_usd));
     const bool known = std::any_of(series.points.begin(), series.points.end(), [&](const XyPoint& point) {
       return point.x == hours && point.y == candidate.figures.cost_usd;
     });
@@ -82,23 +86,27 @@ std::string front_section(const PlanAnswer& answer) {
   chart.ideal_label = "front";
   chart.width = 620;
   return "<h2>What time costs</h2>\n" +
-         html_figure(draw(chart), "On the dashed line nothing is both quicker and cheaper; beside it the best of other servers.");
+         html_figure(
+             draw(chart),
+             "On the dashed line nothing is both quicker and cheaper; beside it the best of other servers.");
 }
 
 HtmlRow row_of(const CandidateResultOfPlan& candidate, bool best) {
-  return {{text_of(candidate.order), std::string(to_string(candidate.precision)), std::to_string(candidate.global_batch),
-           candidate.label, fmt::format("{:.4g}", candidate.figures.epochs), hours_text(candidate.figures.time_s),
-           usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
-          best ? "best" : ""};
+  return {
+      {text_of(candidate.order), std::string(to_string(candidate.precision)),
+       std::to_string(candidate.global_batch), candidate.label,
+       fmt::format("{:.4g}", candidate.figures.epochs), hours_text(candidate.figures.time_s),
+       usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
+      best ? "best" : ""};
 }
 
 std::string tables(const PlanAnswer& answer) {
   if (!answer.choice) return {};
   std::vector<HtmlRow> rows{row_of(*answer.choice, true)};
   for (const CandidateResultOfPlan& candidate : answer.runners_up) rows.push_back(row_of(candidate, false));
-  const std::vector<HtmlColumn> columns{{"machines"}, {"precision"},  {"global batch", true}, {"strategy"},
-                                        {"epochs", true}, {"time", true}, {"cost", true},     {"interval"},
-                                        {"kWh", true},    {"why not"}};
+  const std::vector<HtmlColumn> columns{
+      {"machines"},   {"precision"},  {"global batch", true}, {"strategy"},  {"epochs", true},
+      {"time", true}, {"cost", true}, {"interval"},           {"kWh", true}, {"why not"}};
   std::string out = "<h2>The choice, and the best of other servers</h2>\n" + html_table(columns, rows);
   rows.clear();
   for (const CandidateResultOfPlan& candidate : answer.front) rows.push_back(row_of(candidate, false));
@@ -106,20 +114,23 @@ std::string tables(const PlanAnswer& answer) {
   if (answer.sensitivity.empty()) return out;
   rows.clear();
   for (const Change& change : answer.sensitivity)
-    rows.push_back({{change.text, change.choice ? text_of(change.choice->order) : "nothing meets the constraints",
-                     change.choice ? hours_text(change.choice->figures.time_s) : "",
-                     change.choice ? usd_text(change.choice->figures.cost_usd) : ""}});
+    rows.push_back(
+        {{change.text, change.choice ? text_of(change.choice->order) : "nothing meets the constraints",
+          change.choice ? hours_text(change.choice->figures.time_s) : "",
+          change.choice ? usd_text(change.choice->figures.cost_usd) : ""}});
   return out + "<h2>What would change it</h2>\n" +
          html_table({{"if"}, {"the choice is"}, {"time", true}, {"cost", true}}, rows);
 }
 
 }  // namespace
 
-void write_report(const PlanAnswer& answer, std::ostream& out) {  // an experiment's name needs no escaping (experiment.cpp)
-  out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+void write_report(const PlanAnswer& answer,
+                  std::ostream& out) {  // an experiment's name needs no escaping (experiment.cpp)
+  out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
+         "charset=\"utf-8\"/>\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
-      << answer.name << " - convoy</title>\n<style>" << report_style() << "</style>\n</head>\n<body><main>\n<h1>"
-      << answer.name << "</h1>\n"
+      << answer.name << " - convoy</title>\n<style>" << report_style()
+      << "</style>\n</head>\n<body><main>\n<h1>" << answer.name << "</h1>\n"
       << html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer))) << order_section(answer)
       << front_section(answer) << tables(answer) << html_paragraph(effort_text(answer), "small")
       << html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,

@@ -7,7 +7,8 @@
 
 namespace convoy {
 
-/// report.html of a plan: the order, the front drawn, runners-up, what would change the choice, how it was found.
+/// report.html of a plan: the order, the front drawn, runners-up, what would change the choice, how it was
+/// found.
 void write_report(const PlanAnswer& answer, std::ostream& out);
 
 }  // namespace convoy

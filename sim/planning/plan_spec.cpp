@@ -212,6 +212,7 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
     for (const std::size_t m : choices(map, "market", {"on_demand", "spot"}))  // the enumeration's order
       spec.markets.push_back(static_cast<Market>(m));
   }
+  spec.interruptions = static_cast<RiskKind>(map.choice_or("interruptions", {"advisor", "trace"}, 0));
   if (map.find("region")) spec.regions = texts(map, "region");
   if (map.find("strategies"))
     spec.strategies = read_strategies(map);

@@ -11,6 +11,7 @@
 #include "sim/planning/goal.h"
 #include "sim/run/experiment.h"
 #include "topologies/prices.h"
+#include "topologies/risks.h"
 
 namespace convoy {
 
@@ -44,7 +45,8 @@ struct PlanSpec {
   std::vector<std::int64_t> batches;  ///< images a device and step; empty: powers of two that fit
   std::vector<Precision> precisions;
   std::vector<Market> markets;
-  std::vector<std::string> regions;  ///< empty: where the price table has the server first
+  RiskKind interruptions = RiskKind::advisor;     ///< which rates count for spot machines
+  std::vector<std::string> regions;               ///< empty: where the price table has the server first
   std::shared_ptr<const PriceTable> user_prices;  ///< instead of the program's own table, where given
   /// `strategy:` mappings, lists of values multiplied out; empty: the registry's candidates for each cluster.
   std::vector<YamlNode> strategies;

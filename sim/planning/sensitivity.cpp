@@ -85,8 +85,7 @@ class Sensitivity {
     const CandidateSpace& space = planner_.trials().space();
     const Candidate& chosen = space.candidates[choice_];
     for (const Candidate& candidate : space.candidates) {
-      if (candidate.market != chosen.market || candidate.region != chosen.region || candidate.prices.empty())
-        continue;
+      if (candidate.market != chosen.market || candidate.prices.empty()) continue;
       const Order& order = space.setups[candidate.setup].order;
       for (std::size_t kind = 0; kind < order.size(); ++kind)
         if (order[kind].first == server) return candidate.prices[kind].usd_per_hour;

@@ -160,9 +160,8 @@ void Trials::fill_cost_table() {
     }
     for (std::size_t at = 0; at < answer.bytes.size(); at += sizeof(SoloNumbers)) {
       const SoloNumbers n = unpacked<SoloNumbers>(answer.bytes.substr(at)).first;
-      solo_[{name, precision, n.batch}] = {n.step_s,       n.update_s,     n.device_energy_j,
-                                           n.host_power_w, n.peak_bytes, n.fits != 0,
-                                           true,           {}};
+      solo_[{name, precision, n.batch}] = {
+          n.step_s, n.update_s, n.device_energy_j, n.host_power_w, n.peak_bytes, n.fits != 0, true, {}};
     }
   });
 }

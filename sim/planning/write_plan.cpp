@@ -17,8 +17,6 @@ namespace {
 
 using Style = JsonWriter::Style;
 
-constexpr double joules_a_kwh = 3.6e6;
-
 void number_or_null(JsonWriter& json, const char* name, double value) {
   json.key(name);
   std::isfinite(value) ? json.value(value) : json.null();
@@ -75,8 +73,8 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   number_or_null(json, "cost_usd", candidate.figures.cost_usd);
   write_prices(json, candidate);
   json.field("energy_kwh", candidate.figures.energy_j / joules_a_kwh);
-  json.key("carbon_kg");
-  candidate.figures.carbon_kg > 0 ? json.value(candidate.figures.carbon_kg) : json.null();
+  number_or_null(json, "carbon_kg", candidate.figures.carbon_kg);
+  if (candidate.market == Market::spot) json.field("interruptions", candidate.figures.interruptions);
   json.field("peak_memory_bytes", candidate.peak_memory_bytes);
   json.field("bottleneck", candidate.bottleneck);
   json.key("interval");
@@ -142,6 +140,7 @@ const char* meaning_of(const std::string& reason) {
   if (reason == "memory") return "do not fit in memory";
   if (reason == "goal") return "have a global batch outside the goal's table";
   if (reason == "price") return "have no price";
+  if (reason == "carbon") return "are in a region whose electricity is not known";
   if (reason == "deadline") return "miss the deadline even at their bounds";
   if (reason == "budget") return "exceed the budget even at their bounds";
   if (reason == "max_devices") return "have too many devices";
@@ -229,7 +228,7 @@ std::string order_text(const CandidateResultOfPlan& candidate) {
     text += fmt::format(": {} ({} to {} at 80 %)", usd_text(candidate.figures.cost_usd),
                         usd_text(candidate.cost_interval.first), usd_text(candidate.cost_interval.second));
   text += fmt::format(", {} kWh", number_text(candidate.figures.energy_j / joules_a_kwh));
-  if (candidate.figures.carbon_kg > 0)
+  if (std::isfinite(candidate.figures.carbon_kg))
     text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
   return text;
 }

@@ -26,6 +26,7 @@ std::vector<std::string> price_texts(const CandidateResultOfPlan& candidate);
 std::string question_text(const PlanAnswer& answer);
 /// "3456 candidates: 41 simulated; not simulated: 2,890 cannot be better (bound), ..."
 std::string effort_text(const PlanAnswer& answer);
+inline constexpr double joules_a_kwh = 3.6e6;
 std::string usd_text(double usd);  ///< "609 USD", "not known"
 std::string hours_text(double seconds);
 

@@ -63,7 +63,7 @@ class Executor final : private MessageListener {
  public:
   Executor(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
            const std::vector<bool>& one_by_one, const Folding& folding, Contention contention,
-           NetworkModel network_model)
+           NetworkModel network_model, const Disturbances& disturbances)
       : plan_(plan),
         machine_(machine),
         cost_(cost),
@@ -91,6 +91,7 @@ class Executor final : private MessageListener {
       result_.timelines.push_back(
           {role, folding.endpoints[c], std::vector<TaskTimes>(program.successors.size())});
     }
+    disturb(disturbances);
     step_began_s_.assign(progress_.size(), 0);
     stretch_.assign(progress_.size(), 1);
     input_wait_s_.assign(progress_.size(), 0);
@@ -118,6 +119,35 @@ class Executor final : private MessageListener {
   }
 
  private:
+  /// Has everything happen at its time. What is left over when the plan is done does not count.
+  void disturb(const Disturbances& disturbances) {
+    for (const Disturbances::LinkChange& change : disturbances.link_changes) {
+      const std::uint32_t link = folding_.link_class[change.link];
+      if (link != Folding::none)
+        engine_.after(change.at_s, [this, link, bandwidth_Bps = change.bandwidth_Bps] {
+          engine_.set_bandwidth(link, bandwidth_Bps);
+        });
+    }
+    for (const Disturbances::Stop& stop : disturbances.stops)
+      if (const std::uint32_t c = folding_.endpoint_class[stop.endpoint];
+          c != Folding::none && folding_.endpoints[c] == stop.endpoint)
+        stops_[c].push_back(stop);
+    for (auto& [c, stops] : stops_)
+      std::stable_sort(stops.begin(), stops.end(),
+                       [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
+    Route way;
+    for (const Disturbances::Transfer& transfer : disturbances.transfers) {
+      machine_.router->route(transfer.from, transfer.to, way);
+      std::vector<LinkUse> uses;
+      for (const LinkId link : way.links)
+        if (folding_.link_class[link] != Folding::none) uses.push_back({folding_.link_class[link], 1});
+      if (uses.empty()) continue;
+      const std::uint32_t route = engine_.add_route(uses, transfer.limit_Bps);
+      engine_.after(transfer.at_s,
+                    [this, route, bytes = transfer.bytes] { engine_.start_flow(bytes, route, [] {}); });
+    }
+  }
+
   std::vector<double> capacities(const FlowTable& table) const {
     std::vector<double> result;
     for (const LinkId link : folding_.links) result.push_back(bandwidth_Bps(machine_, table, link));
@@ -200,7 +230,7 @@ class Executor final : private MessageListener {
         usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
                  step_s};
         result_.input_wait_s =
-            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps_done));
+            std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps));
         result_.timelines[c].tasks = std::move(shown_[c]);
       } else {
         usage.compute_s = in_step(open_.adding_s[c], closed_.adding_s[c]);
@@ -231,7 +261,7 @@ class Executor final : private MessageListener {
       begin(c);
       return;
     }
-    input_wait_s_[c] += wait_s;
+    if (steady_->client(c).measured) input_wait_s_[c] += wait_s;
     engine_.after(wait_s, [this, c] {
       begin(c);
       drain();
@@ -307,7 +337,7 @@ class Executor final : private MessageListener {
       desk_ ? desk_->start(c, t, it) : messages_.start(c, t, it);
       return;
     }
-    const double duration_s = compute_time_s(c, t);
+    const double duration_s = with_stops_s(c, compute_time_s(c, t));
     if (duration_s == 0) {
       finished_.push_back({c, t});
       return;
@@ -318,6 +348,12 @@ class Executor final : private MessageListener {
       finished_.push_back({c, t});
       drain();
     });
+  }
+
+  double with_stops_s(std::uint32_t c, double duration_s) const {
+    const auto stops = stops_.find(c);
+    if (stops == stops_.end()) return duration_s;
+    return end_of_computation_s(engine_.now_s(), duration_s, stops->second) - engine_.now_s();
   }
 
   /// From now to its end: the device runs its operations in order, each when the host has issued it.
@@ -437,6 +473,7 @@ class Executor final : private MessageListener {
   /// By role, device type and devices of the host: what each task of the program asks of them.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<IssuedStretch>> stretches_;
   std::deque<std::pair<std::uint32_t, TaskId>> finished_;
+  std::map<std::uint32_t, std::vector<Disturbances::Stop>> stops_;  ///< by endpoint class, in time order
   Execution result_;
 };
 
@@ -444,8 +481,9 @@ class Executor final : private MessageListener {
 
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
                   const std::vector<bool>& one_by_one, const Folding& folding, Contention contention,
-                  NetworkModel network_model) {
-  return Executor(plan, machine, cost, table, one_by_one, folding, contention, network_model).run();
+                  NetworkModel network_model, const Disturbances& disturbances) {
+  return Executor(plan, machine, cost, table, one_by_one, folding, contention, network_model, disturbances)
+      .run();
 }
 
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

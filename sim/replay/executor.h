@@ -35,7 +35,7 @@ struct Execution {
 Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
                   const std::vector<bool>& one_by_one, const Folding& folding,
                   Contention contention = Contention::shared,
-                  NetworkModel network_model = NetworkModel::convoy);
+                  NetworkModel network_model = NetworkModel::convoy, const Disturbances& disturbances = {});
 
 /// Time of each operation of a compute task on `endpoint` (a host's task is one stretch of Task::seconds).
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,

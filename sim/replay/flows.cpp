@@ -24,7 +24,9 @@ class EqualRounds {
       : machine_(machine), table_(table), load_(machine.links.size() + table.connections_Bps.size(), 0) {}
 
   /// Of all groups of a pattern together: they may share links.
-  bool operator()(const Pattern& pattern, std::uint32_t first_group, std::uint32_t last_group) {
+  /// @param alike the ranks come at the same time; else messages that share a link may not be there together
+  bool operator()(const Pattern& pattern, std::uint32_t first_group, std::uint32_t last_group, bool alike) {
+    alike_ = alike;
     std::vector<std::vector<const Flow*>> rounds(pattern.rounds.size());
     std::vector<std::size_t> members;
     for (std::uint32_t g = first_group; g < last_group; ++g) {
@@ -59,10 +61,13 @@ class EqualRounds {
     std::optional<double> share_Bps;
     const bool equal = std::all_of(flows.begin(), flows.end(), [&](const Flow* flow) {
       double mine_Bps = std::numeric_limits<double>::infinity();
-      for (const LinkId link : table_.route(*flow))
+      bool shares = false;
+      for (const LinkId link : table_.route(*flow)) {
         mine_Bps = std::min(mine_Bps, bandwidth_Bps(machine_, table_, link) / load_[link]);
+        shares = shares || load_[link] > 1;
+      }
       if (!share_Bps) share_Bps = mine_Bps;
-      return mine_Bps == *share_Bps && flow->latency_s == flows.front()->latency_s &&
+      return mine_Bps == *share_Bps && (alike_ || !shares) && flow->latency_s == flows.front()->latency_s &&
              flow->fraction == flows.front()->fraction;
     });
     for (const Flow* flow : flows)
@@ -73,7 +78,25 @@ class EqualRounds {
   const Machine& machine_;
   const FlowTable& table_;
   std::vector<std::uint32_t> load_;  ///< flows by link; all 0 between calls
+  bool alike_ = true;
 };
+
+/// Whether all ranks of a pattern run one program at one speed.
+bool ranks_are_alike(const Plan& plan, const Machine& machine, const Pattern& pattern) {
+  std::vector<std::uint32_t> role_of(machine.endpoint_count(), 0);
+  for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
+    for (const EndpointId e : plan.roles[r].members) role_of[e] = r;
+  const auto alike = [&](EndpointId a, EndpointId b) {
+    if (a == b) return true;
+    if (role_of[a] != role_of[b] || a >= machine.devices.size() || b >= machine.devices.size()) return false;
+    return machine.devices[a].type == machine.devices[b].type &&
+           machine.devices[a].speed == machine.devices[b].speed;
+  };
+  const EndpointId first = pattern.groups.front().front();
+  return std::all_of(pattern.groups.begin(), pattern.groups.end(), [&](const auto& group) {
+    return std::all_of(group.begin(), group.end(), [&](EndpointId e) { return alike(first, e); });
+  });
+}
 
 /// By pattern: whether something else may be on its links while one of its communications is under way.
 /// Communications that the same endpoints have on one stream follow one another.
@@ -147,9 +170,10 @@ std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, c
   std::vector<bool> result(plan.patterns.size(), false);
   double total = 0;
   for (std::size_t p = 0; p < plan.patterns.size(); ++p) {
-    if (plan.patterns[p].groups.empty()) continue;
-    result[p] =
-        in_company(p) || !equal_rounds(plan.patterns[p], table.first_group[p], table.first_group[p + 1]);
+    const Pattern& pattern = plan.patterns[p];
+    if (pattern.groups.empty() || pattern.groups.front().empty()) continue;
+    result[p] = in_company(p) || !equal_rounds(pattern, table.first_group[p], table.first_group[p + 1],
+                                               ranks_are_alike(plan, machine, pattern));
     if (result[p]) total += messages[p];
   }
   if (total > automatic_messages_limit) result.assign(plan.patterns.size(), false);

@@ -66,7 +66,7 @@ class ColourTable {
 class Refiner {
  public:
   Refiner(const Plan& plan, const Machine& machine, const FlowTable& table,
-          const std::vector<bool>& one_by_one)
+          const std::vector<bool>& one_by_one, const Disturbances& disturbances)
       : plan_(plan), table_(table), one_by_one_(one_by_one) {
     colour_.endpoints.assign(machine.endpoint_count(), 0);
     for (std::size_t r = 0; r < plan.roles.size(); ++r)
@@ -94,6 +94,7 @@ class Refiner {
     colour_.links.reserve(machine.links.size());
     for (const Link& link : machine.links) colour_.links.push_back(bits(link.bandwidth_Bps));
     for (const double connection_Bps : table.connections_Bps) colour_.links.push_back(bits(connection_Bps));
+    disturb(machine, disturbances);
   }
 
   Colours refine() {
@@ -106,6 +107,25 @@ class Refiner {
   }
 
  private:
+  /// Those that something happens to are equal where the same happens to them; links of a transfer are each
+  /// of a kind of their own.
+  void disturb(const Machine& machine, const Disturbances& disturbances) {
+    for (const Disturbances::LinkChange& change : disturbances.link_changes) {
+      Colour& link = colour_.links[change.link];
+      link = mix(link, mix(bits(change.at_s), bits(change.bandwidth_Bps)));
+    }
+    for (const Disturbances::Stop& stop : disturbances.stops) {
+      Colour& endpoint = colour_.endpoints[stop.endpoint];
+      endpoint = mix(endpoint, mix(bits(stop.at_s), bits(stop.until_s)));
+    }
+    Route route;
+    Colour number = 1;
+    for (const Disturbances::Transfer& transfer : disturbances.transfers) {
+      machine.router->route(transfer.from, transfer.to, route);
+      for (const LinkId link : route.links) colour_.links[link] = mix(colour_.links[link], ++number);
+    }
+  }
+
   std::size_t things() const {
     return colour_.endpoints.size() + colour_.flows.size() + colour_.groups.size() + colour_.links.size();
   }
@@ -226,10 +246,10 @@ std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table) {
 }
 
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
-             const std::vector<bool>& one_by_one, bool fold) {
+             const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances) {
   Colours colours;
   if (fold) {
-    colours = Refiner(plan, machine, table, one_by_one).refine();
+    colours = Refiner(plan, machine, table, one_by_one, disturbances).refine();
   } else {
     const auto own_colours = [](std::size_t n) {
       std::vector<Colour> result(n);

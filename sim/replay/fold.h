@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "sim/replay/disturbances.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "topologies/machine.h"
@@ -50,6 +51,6 @@ std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table);
 ///        each other; where false, only the group as a whole matters.
 /// @param fold false puts everything into a class of its own.
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
-             const std::vector<bool>& one_by_one, bool fold);
+             const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances = {});
 
 }  // namespace convoy

@@ -9,6 +9,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
+#include "sim/replay/disturbances.h"
 #include "sim/replay/engine.h"
 #include "topologies/machine.h"
 
@@ -18,6 +19,7 @@ struct ReplayOptions {
   bool fold =
       true;  ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
   NetworkModel network_model = NetworkModel::convoy;
+  Disturbances disturbances{};  ///< with NetworkModel::convoy
 };
 
 /// When a task of a program ran. A collective starts when its messages do, not when its rank is ready for it.

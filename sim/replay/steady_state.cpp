@@ -8,7 +8,9 @@
 namespace convoy {
 namespace {
 
-constexpr std::size_t batches = 8, most_blocks = 512;
+constexpr std::size_t batches = 8, most_blocks = 8192;
+/// Messages of all clients together, either way: a fraction of a second of simulation.
+constexpr double affordable_messages = 1 << 16;
 constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
 constexpr double wanted_precision = 0.01;
 
@@ -134,7 +136,26 @@ bool SteadyState::is_known() {
   for (const double rate : of_batch)
     variance += (rate - images_per_s) * (rate - images_per_s) / (batches - 2);
   const double half_width = student_t * std::sqrt(variance / batches);
-  return half_width <= wanted_precision * images_per_s || blocks_wanted_ >= most_blocks;
+  if (half_width <= wanted_precision * images_per_s && phases_have_mixed()) return true;
+  const double steps = static_cast<double>(blocks_wanted_ * service_.measured_steps * clients_.size());
+  return blocks_wanted_ >= most_blocks || 2 * steps > affordable_steps();
+}
+
+/// Of all clients together.
+double SteadyState::affordable_steps() const {
+  return affordable_messages / static_cast<double>(std::max<std::size_t>(1, service_.exchanges.size()));
+}
+
+/// Whether a client has met the others at every phase: its phase walks by the standard deviation of its
+/// compute time a step, and has a whole step to walk over.
+bool SteadyState::phases_have_mixed() const {
+  double wanted = 0;
+  for (const Client& client : clients_) {
+    const double compute_s = client.compute_s / client.stretch;
+    const double walk_s = service_.compute_spread / std::sqrt(3.0) * compute_s;
+    if (walk_s > 0) wanted = std::max(wanted, std::pow(client.mean_step_s() / walk_s, 2));
+  }
+  return static_cast<double>(blocks_wanted_ * service_.measured_steps) >= wanted;
 }
 
 double SteadyState::step_time_s(double images) const {

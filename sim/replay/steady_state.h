@@ -18,8 +18,9 @@ namespace convoy {
 /// batches. How far a batch's mean compute time was from its known mean is a control variate for its mean
 /// step (coefficient: least squares over the batches), so that a client that waits for nobody is measured
 /// exactly. The measurement is over when the 95 % interval of the mean step over batches (Student's t, 6
-/// degrees of freedom) is within 1 %, or after 512 blocks. Source: Law, Simulation Modeling and Analysis, 5th
-/// ed. 2015, sections 9.5.3 (batch means) and 11.4 (control variates).
+/// degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages.
+/// Source: Law, Simulation Modeling and Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4
+/// (control variates).
 class SteadyState {
  public:
   /// What a client class did in whole steps of the measurement, the first of them begun at begin_s.
@@ -62,6 +63,8 @@ class SteadyState {
   };
   void end_block(Client& client);
   bool is_known();
+  bool phases_have_mixed() const;
+  double affordable_steps() const;
   const Service& service_;
   std::vector<std::uint32_t> client_;  ///< by endpoint class: index into clients_
   std::vector<Client> clients_;

@@ -11,11 +11,15 @@ constexpr double largest = 1e100;
 
 }  // namespace
 
-void read_value(const Json& value, const JsonPlace& place, double& number) {
+void read_signed(const Json& value, const JsonPlace& place, double& number) {
   if (!value.is_number()) throw JsonError(place, fmt::format("expected a number, not {}", kind_of(value)));
   number = value.get<double>();
+  if (number > largest || number < -largest) throw JsonError(place, "a number that large is no result");
+}
+
+void read_value(const Json& value, const JsonPlace& place, double& number) {
+  read_signed(value, place, number);
   if (number < 0) throw JsonError(place, "expected a number that is not below zero");
-  if (number > largest) throw JsonError(place, "a number that large is no result");
 }
 
 void read_value(const Json& value, const JsonPlace& place, std::int64_t& number) {

@@ -20,6 +20,7 @@ namespace convoy {
 // Values of results: numbers from 0 to 1e100 (which keeps sums and axes finite), whole ones where the field's
 // type is, truths and texts. @throws JsonError at `place` for another kind
 void read_value(const Json& value, const JsonPlace& place, double& number);
+void read_signed(const Json& value, const JsonPlace& place, double& number);  ///< may be below zero
 void read_value(const Json& value, const JsonPlace& place, std::int64_t& number);
 void read_value(const Json& value, const JsonPlace& place, std::uint64_t& number);
 void read_value(const Json& value, const JsonPlace& place, bool& truth);
@@ -36,6 +37,11 @@ class FieldReader {
   template <class T>
   void field(std::string_view name, T& value) {
     read_value(object_.get(name), at(name), value);
+  }
+  void gain(std::string_view name, double& number) { read_signed(object_.get(name), at(name), number); }
+  void gain(std::string_view name, std::optional<double>& number) {
+    const Json& value = object_.get(name);
+    if (!value.is_null()) read_signed(value, at(name), number.emplace());
   }
   void nullable(std::string_view name, std::optional<double>& number) {
     const Json& value = object_.get(name);

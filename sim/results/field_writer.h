@@ -29,6 +29,8 @@ class FieldWriter {
     json_.field(name, static_cast<std::int64_t>(value));
   }
 
+  void gain(std::string_view name, double number) { json_.field(name, number); }
+  void gain(std::string_view name, const std::optional<double>& number) { nullable(name, number); }
   void nullable(std::string_view name, const std::optional<double>& number) {
     number ? json_.field(name, *number) : null(name);
   }

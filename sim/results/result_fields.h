@@ -9,6 +9,7 @@
 // here is in none of them, which tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
+//   gain(name, value)                 a number, or an optional one, that may be below zero; always there, or null
 //   nullable(name, optional)          always there; null where there is no value
 //   optional(name, optional)          a number, only where there is one
 //   optional(name, optional, fields)  an object, only where there is one
@@ -140,8 +141,8 @@ inline constexpr auto interval_fields = [](auto& archive, auto& interval) {
 inline constexpr auto counterfactual_fields = [](auto& archive, auto& counterfactual) {
   archive.field("change", counterfactual.change);
   archive.field("step_time_s", counterfactual.step_time_s);
-  archive.field("gain_s", counterfactual.gain_s);
-  archive.nullable("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
+  archive.gain("gain_s", counterfactual.gain_s);
+  archive.gain("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
 };
 
 /// A run without its place in a sweep.

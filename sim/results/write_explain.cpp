@@ -27,8 +27,8 @@ std::string rows_of(const RunResult& run) {
   }
   std::string text;
   for (const Counterfactual& row : run.counterfactuals) {
-    std::string line = fmt::format("  {:<{}}  {:<{}}  {}", row.change, change_width, gain_text(row, run), gain_width,
-                                   gain_usd_text(row));
+    std::string line = fmt::format("  {:<{}}  {:<{}}  {}", row.change, change_width, gain_text(row, run),
+                                   gain_width, gain_usd_text(row));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }
@@ -40,8 +40,8 @@ std::string rows_of(const RunResult& run) {
 std::string gain_text(const Counterfactual& counterfactual, const RunResult& run) {
   const double share = counterfactual.gain_s / run.step_time_s;
   if (std::abs(share) < nothing) return "no gain";
-  return signed_text(share,
-                     fmt::format("{} ({})", format_time(std::abs(counterfactual.gain_s)), percent_text(std::abs(share))));
+  return signed_text(share, fmt::format("{} ({})", format_time(std::abs(counterfactual.gain_s)),
+                                        percent_text(std::abs(share))));
 }
 
 std::string gain_usd_text(const Counterfactual& counterfactual) {
@@ -56,7 +56,8 @@ std::string explanation(const Results& results) {
   std::size_t shown = 0;
   for (const RunResult& run : results.runs) {
     if (run.counterfactuals.empty() || ++shown > runs_in_full) continue;
-    text += fmt::format("\nrun {}: a step takes {}; {}\n", run.id, format_time(run.step_time_s), run.bottleneck.text);
+    text += fmt::format("\nrun {}: a step takes {}; {}\n", run.id, format_time(run.step_time_s),
+                        run.bottleneck.text);
     text += rows_of(run);
   }
   if (shown > runs_in_full) text += fmt::format("and {} more in results.json\n", shown - runs_in_full);

@@ -36,7 +36,8 @@ std::string scalar_at(const YamlNode& mapping, std::string_view key) {
 /// The registry's algorithms of a data-parallel strategy that sums by all-reduce; "auto" is none.
 std::vector<std::string> algorithms_of(const YamlNode& strategy) {
   std::vector<std::string> names;
-  if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce") return names;
+  if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce")
+    return names;
   for (const StrategyEntry& entry : strategy_registry())
     for (const StrategyKey& key : entry.keys) {
       if (entry.kind != "data_parallel" || key.name != "algorithm") continue;
@@ -88,7 +89,8 @@ std::vector<Question> questions_of(const Point& point) {
   std::vector<Question> questions{{"all links twice as fast", "", {2, 1, false}},
                                   {"no latency", "", {1, 1, true}},
                                   {"all devices twice as fast", "", {1, 2, false}}};
-  for (const std::string& name : algorithms_of(point.strategy)) questions.push_back({"algorithm: " + name, name});
+  for (const std::string& name : algorithms_of(point.strategy))
+    questions.push_back({"algorithm: " + name, name});
   if (has_one_more(point.cluster)) questions.push_back({"one more server", "", {}, true});
   return questions;
 }
@@ -112,7 +114,8 @@ Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t job
     };
   };
   run_in_workers(questions.size(), jobs, work, [&](std::size_t i, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done) return;  // a batch that does not divide, a fabric that is full
+    if (answer.kind != WorkerAnswer::Kind::done)
+      return;  // a batch that does not divide, a fabric that is full
     Reply reply;
     std::memcpy(&reply, answer.bytes.data(), sizeof reply);
     rows[i] = Row{questions[i].change, questions[i].algorithm, reply.step_time_s, reply.images, {}};

@@ -20,8 +20,8 @@ struct Submission {
 };
 
 std::vector<Submission> read_submissions() {
-  const std::vector<std::string> columns{"system", "server", "nodes",   "devices_per_node", "batch_per_device",
-                                         "epochs", "minutes", "source"};
+  const std::vector<std::string> columns{"system",           "server", "nodes",   "devices_per_node",
+                                         "batch_per_device", "epochs", "minutes", "source"};
   const CsvTable table(data_path("results/published") + "/mlperf.csv", columns, columns);
   std::vector<Submission> rows;
   for (const CsvRow& row : table.rows()) {
@@ -36,10 +36,12 @@ std::vector<Submission> read_submissions() {
   return rows;
 }
 
-/// Training alone: no evaluation, no start of the run, images as quickly as the devices take them.
+/// NVIDIA's MXNet container, that all of them ran, trains in half precision with channels last. Training
+/// alone: no evaluation, no start of the run, images as quickly as the devices take them.
 double minutes_an_epoch(const Submission& row, double samples) {
   const std::string text = fmt::format(
-      "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: mxnet, "
+      "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: "
+      "mxnet, layout: nhwc, "
       "optimizer: momentum}}, cluster: {{server: {}, nodes: {}, devices_per_node: {}}}, strategy: {{kind: "
       "data_parallel, sync: all_reduce, algorithm: auto}}}}",
       row.batch_per_device, row.server, row.nodes, row.devices_per_node);
@@ -51,7 +53,8 @@ double minutes_an_epoch(const Submission& row, double samples) {
 }  // namespace
 
 Reproduction reproduce_mlperf(std::size_t jobs) {
-  Reproduction result{"mlperf", "Time to train ResNet-50 to 75.9 %, MLPerf Training, minutes", 0.30, 0.80, {}, "minutes"};
+  Reproduction result{"mlperf", "Time to train ResNet-50 to 75.9 %, MLPerf Training, minutes", 0.20, 0.60, {},
+                      "minutes"};
   const ConvergenceTable goal = load_goal("resnet50-imagenet-75.9", {});
   const std::vector<Submission> rows = read_submissions();
   std::vector<double> epochs;
@@ -59,10 +62,11 @@ Reproduction reproduce_mlperf(std::size_t jobs) {
     for (const Submission& row : rows) {
       const std::optional<EpochsNeeded> needed = goal.at(row.global_batch(), true);
       epochs.push_back(given ? row.epochs : needed->epochs);
-      result.rows.push_back({given ? "epochs as submitted" : "epochs from the table of the goal", row.system,
-                             fmt::format("{} x {} of {}, batch {}, {:.4g} epochs", row.nodes, row.devices_per_node,
-                                         row.server, row.batch_per_device, epochs.back()),
-                             row.minutes, 0, 0, false, row.source, "", false});
+      result.rows.push_back(
+          {given ? "epochs as submitted" : "epochs from the table of the goal", row.system,
+           fmt::format("{} x {} of {}, batch {}, {:.4g} epochs", row.nodes, row.devices_per_node, row.server,
+                       row.batch_per_device, epochs.back()),
+           row.minutes, 0, 0, false, row.source, "", false});
     }
   predict_rows(result, jobs, [&](std::size_t i) {
     return epochs[i] * minutes_an_epoch(rows[i % rows.size()], *goal.samples);

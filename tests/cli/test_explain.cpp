@@ -21,8 +21,7 @@ std::map<std::string, json> counterfactuals(const json& run) {
 
 /// `layers` of 1 GFLOP forward and 2 backward an image on a device of 10 TFLOPS; a million parameters each.
 std::string experiment(const std::string& fabric, int nodes, const std::string& algorithm, int layers = 1) {
-  std::string text =
-      "experiment: e\nmodel:\n  name: m\n  input: [3, 8, 8]\n  layers:\n";
+  std::string text = "experiment: e\nmodel:\n  name: m\n  input: [3, 8, 8]\n  layers:\n";
   for (int l = 0; l < layers; ++l)
     text += "    - {name: c" + std::to_string(l) +
             ", kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 1000000, output: [10], "
@@ -32,7 +31,8 @@ std::string experiment(const std::string& fabric, int nodes, const std::string& 
          "cluster:\n  name: lab\n  nodes: [{name: n, count: " +
          std::to_string(nodes) + ", server: box}]\n  fabric: " + fabric +
          "\n  servers: {box: {devices: [{device: ideal, count: 1}], price: 2.00USD/h}}\n"
-         "  devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}}\n"
+         "  devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
+         "1.0}}\n"
          "strategy: {kind: data_parallel, sync: all_reduce, algorithm: " +
          algorithm + ", bucket: 1GB, overlap: false}\n";
 }

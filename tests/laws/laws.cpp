@@ -194,7 +194,10 @@ void check_devices(const Trial& trial) {
         busy_until_s = span.end_s;
         spans_s += span.end_s - span.start_s;
       }
-      CHECK(same(spans_s, program_s));
+      // The step shown of an asynchronous worker takes its random multiple of the mean.
+      const double spread = trial.plan.service ? trial.plan.service->compute_spread : 0;
+      CHECK(no_more((1 - spread) * program_s, spans_s));
+      CHECK(no_more(spans_s, (1 + spread) * program_s));
       if (!trial.plan.service)
         CHECK(same(trial.result.endpoints[member].compute_s, program_s / role.slowdown));
     }

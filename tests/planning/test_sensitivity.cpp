@@ -34,7 +34,20 @@ TEST_CASE(
   REQUIRE(chosen.order.size() == 1);
   const std::string server = chosen.order.front().first;
   const double price = load_server(server, {}).host.price_usd_per_h;
-  const std::vector<Change> changes = sensitivity_of(planner, now, *choice, {});
+  const std::optional<std::size_t> rivals = [&] {
+    Scenario without_it = now;
+    without_it.without.insert(server);
+    return planner.best(without_it);
+  }();
+  REQUIRE(rivals);
+  const std::vector<Change> changes = sensitivity_of(planner, now, *choice, {*rivals});
+  const std::string rival_server = result_of(planner, *rivals, now).order.front().first;
+  const Change* cheaper = find(changes, "price", rival_server);
+  REQUIRE(cheaper);
+  CHECK(cheaper->value ==
+        doctest::Approx(load_server(rival_server, {}).host.price_usd_per_h * chosen.figures.cost_usd /
+                        planner.figures(*rivals, now).cost_usd)
+            .epsilon(1e-6));
   const Change* flip = find(changes, "price", server);
   REQUIRE(flip);
   REQUIRE(flip->choice);

@@ -22,6 +22,8 @@ class FieldFiller {
   void field(std::string_view, std::uint64_t& number) { number = static_cast<std::uint64_t>(next()); }
   void field(std::string_view, bool& truth) { truth = !truth; }
   void field(std::string_view name, std::string& text) { text = fmt::format("{} \"{}\"", name, next()); }
+  void gain(std::string_view, double& number) { number = -(next() + 1.0 / 3); }
+  void gain(std::string_view name, std::optional<double>& number) { gain(name, number.emplace()); }
   void nullable(std::string_view name, std::optional<double>& number) { field(name, number.emplace()); }
   void optional(std::string_view name, std::optional<double>& number) { field(name, number.emplace()); }
   template <class T, class Fields>

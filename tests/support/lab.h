@@ -40,7 +40,9 @@ class Experiment {
     plan_ = strategy_->plan({graph_, machine_, cost_, batch_});
   }
 
-  ReplayResult run(bool fold = true) const { return replay(plan_, machine_, cost_, {fold}); }
+  ReplayResult run(bool fold = true, NetworkModel network_model = NetworkModel::convoy) const {
+    return replay(plan_, machine_, cost_, {fold, network_model});
+  }
 
   const TrainingGraph& graph() const { return graph_; }
   const Machine& machine() const { return machine_; }

@@ -181,8 +181,8 @@ TEST_CASE("a device without efficiency is an error, not a guess") {
 TEST_CASE("wrong devices are refused with their place and the remedy") {
   CHECK(error_in(with("memroy: 1GiB")) ==
         "lab.yaml:1:85: devices.mine.memroy: unknown key (did you mean 'memory'?); known here: clock, "
-        "efficiency, "
-        "generation, idle_power, kind, l2, launch_overhead, memory, memory_bandwidth, peak, peak_power, "
+        "efficiency, evidence, "
+        "generation, idle_power, issue_factor, kind, l2, launch_overhead, memory, memory_bandwidth, peak, peak_power, "
          "peer_to_peer, power_limit, reserved, sms, sources, title, usable_memory");
   CHECK(error_in("{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: [1]}") ==
         "lab.yaml:1:80: devices.mine.efficiency: expected a number such as 0.7 or a mapping of shares, found "

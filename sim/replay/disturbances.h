@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// What happens to the machine during a replay, beside the plan. Times are from its beginning.
+struct Disturbances {
+  /// From `at_s` on a link has this bandwidth; with 0 what crosses it stands still.
+  struct LinkChange {
+    double at_s;
+    LinkId link;
+    double bandwidth_Bps;
+  };
+  /// From `at_s` to `until_s` a device or host computes nothing; what it was computing goes on afterwards.
+  /// Its messages go on. Infinite: for good.
+  struct Stop {
+    double at_s;
+    EndpointId endpoint;
+    double until_s = std::numeric_limits<double>::infinity();
+  };
+  /// Somebody else's bytes from one endpoint to another, which share links with the plan's.
+  struct Transfer {
+    double at_s;
+    EndpointId from, to;
+    double bytes;                                                ///< > 0
+    double limit_Bps = std::numeric_limits<double>::infinity();  ///< it is no faster
+  };
+
+  std::vector<LinkChange> link_changes;
+  std::vector<Stop> stops;
+  std::vector<Transfer> transfers;
+};
+
+/// When a computation ends that takes `duration_s` of an endpoint's time, begun at `start_s`.
+/// @param stops its own, ordered by at_s
+double end_of_computation_s(double start_s, double duration_s, const std::vector<Disturbances::Stop>& stops);
+
+}  // namespace convoy

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "sim/replay/replay.h"
+#include "tests/support/hand.h"
+
+using namespace convoy;
+
+namespace {
+
+ReplayResult run(const Plan& plan, const Machine& machine, const Disturbances& disturbances, bool fold) {
+  return replay(plan, machine, CostModel(Precision::fp32), {fold, NetworkModel::convoy, disturbances});
+}
+
+/// Four workers compute 10 ms, then pass 4 MB each to the next over 1 GB/s: 14 ms.
+Plan plan_of_four() {
+  Plan plan;
+  plan.patterns = {{{{0, 1, 2, 3}}, {hand::ring_round(4, 1.0, 1)}}};
+  plan.communications = {{"ring", 0, 4e6, Fidelity::chunk, 0}};
+  plan.roles = {
+      hand::role("worker", {0, 1, 2, 3},
+                 {hand::compute("forward", 10), hand::message(Task::Kind::collective, "ring", 0, {0}, 1)})};
+  return plan;
+}
+
+double step_time_s(const Disturbances& disturbances) {
+  const Plan plan = plan_of_four();
+  const Machine machine = hand::star(4, 1e9, 0);
+  const double folded_s = run(plan, machine, disturbances, true).step_time_s;
+  CHECK(run(plan, machine, disturbances, false).step_time_s == doctest::Approx(folded_s).epsilon(1e-12));
+  return folded_s;
+}
+
+}  // namespace
+
+TEST_CASE("without disturbances four workers take 14 ms") {
+  CHECK(step_time_s({}) == doctest::Approx(14e-3));
+}
+
+TEST_CASE("a link that degrades slows what crosses it from then on") {
+  // Worker 1's way up (link 2) has half its rate from 12 ms on: 2 of 4 MB are left, 4 ms instead of 2.
+  CHECK(step_time_s({{{12e-3, 2, 0.5e9}}, {}, {}}) == doctest::Approx(16e-3));
+  // Down from 12 to 20 ms.
+  CHECK(step_time_s({{{12e-3, 2, 0}, {20e-3, 2, 1e9}}, {}, {}}) == doctest::Approx(22e-3));
+  // After the step nothing matters.
+  CHECK(step_time_s({{{1, 2, 0}}, {}, {}}) == doctest::Approx(14e-3));
+}
+
+TEST_CASE("a link that goes down for good blocks the plan, and the error says who waits") {
+  CHECK_THROWS_WITH_AS(step_time_s({{{12e-3, 2, 0}}, {}, {}}), doctest::Contains("the plan cannot finish"),
+                       std::runtime_error);
+}
+
+TEST_CASE("a device that stops goes on afterwards with what it was computing") {
+  CHECK(step_time_s({{}, {{3e-3, 2, 8e-3}}, {}}) == doctest::Approx(19e-3));
+  CHECK(step_time_s({{}, {{3e-3, 2, 4e-3}, {9e-3, 2, 10e-3}}, {}}) == doctest::Approx(16e-3));
+  // Two devices for one time: the step waits once.
+  CHECK(step_time_s({{}, {{3e-3, 2, 8e-3}, {3e-3, 0, 8e-3}}, {}}) == doctest::Approx(19e-3));
+  // While only messages are under way nothing is lost.
+  CHECK(step_time_s({{}, {{11e-3, 2, 13e-3}}, {}}) == doctest::Approx(14e-3));
+}
+
+TEST_CASE("a device that stops for good blocks the plan") {
+  CHECK_THROWS_AS(step_time_s({{}, {{3e-3, 2}}, {}}), std::runtime_error);
+}
+
+TEST_CASE("others' bytes share links with the plan's, no faster than their limit") {
+  // From 10 ms on 1 MB of others shares worker 0's way up: 2 ms for 1 MB each, then 3 MB alone: 15 ms.
+  CHECK(step_time_s({{}, {}, {{10e-3, 0, 2, 1e6}}}) == doctest::Approx(15e-3));
+  // At most 0.25 GB/s: the plan has 0.75 GB/s for 4 ms (3 MB), then 1 MB alone.
+  CHECK(step_time_s({{}, {}, {{10e-3, 0, 2, 1e6, 0.25e9}}}) == doctest::Approx(15e-3));
+}
+
+TEST_CASE("the end of a computation is that of its time in pieces") {
+  using Stop = Disturbances::Stop;
+  CHECK(end_of_computation_s(1, 2, {}) == 3);
+  CHECK(end_of_computation_s(1, 2, {Stop{2, 0, 5}}) == 6);
+  CHECK(end_of_computation_s(1, 2, {Stop{0, 0, 2}}) == 4);    // stopped when it would begin
+  CHECK(end_of_computation_s(1, 2, {Stop{0, 0, 0.5}}) == 3);  // over before
+  CHECK(end_of_computation_s(1, 2, {Stop{3, 0, 9}}) == 3);    // done by then
+  CHECK(end_of_computation_s(1, 2, {Stop{1.5, 0, 4}, Stop{2, 0, 3}, Stop{4.5, 0, 5}}) == 6);
+  CHECK(std::isinf(end_of_computation_s(1, 2, {Stop{2, 0}})));
+}
