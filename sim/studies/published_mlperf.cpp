@@ -36,11 +36,12 @@ std::vector<Submission> read_submissions() {
   return rows;
 }
 
-/// Training alone: no evaluation, no start of the run, images as quickly as the devices take them.
+/// NVIDIA's MXNet container, that all of them ran, trains in half precision with channels last. Training
+/// alone: no evaluation, no start of the run, images as quickly as the devices take them.
 double minutes_an_epoch(const Submission& row, double samples) {
   const std::string text = fmt::format(
       "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: "
-      "mxnet, "
+      "mxnet, layout: nhwc, "
       "optimizer: momentum}}, cluster: {{server: {}, nodes: {}, devices_per_node: {}}}, strategy: {{kind: "
       "data_parallel, sync: all_reduce, algorithm: auto}}}}",
       row.batch_per_device, row.server, row.nodes, row.devices_per_node);
@@ -52,7 +53,7 @@ double minutes_an_epoch(const Submission& row, double samples) {
 }  // namespace
 
 Reproduction reproduce_mlperf(std::size_t jobs) {
-  Reproduction result{"mlperf", "Time to train ResNet-50 to 75.9 %, MLPerf Training, minutes", 0.30, 0.80, {},
+  Reproduction result{"mlperf", "Time to train ResNet-50 to 75.9 %, MLPerf Training, minutes", 0.20, 0.60, {},
                       "minutes"};
   const ConvergenceTable goal = load_goal("resnet50-imagenet-75.9", {});
   const std::vector<Submission> rows = read_submissions();

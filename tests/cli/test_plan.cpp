@@ -113,3 +113,17 @@ TEST_CASE("calibrate: a noise scale from a table of batches and epochs") {
   place.file("falls.csv", "batch,epochs\n1000,40\n3000,30\n");
   CHECK(place.convoy({"calibrate", "falls.csv"}).exit_code == 2);
 }
+
+TEST_CASE("reproduce: MLPerf's times to train, with the epochs that were submitted") {
+  const Workplace place;
+  const Finished run = place.convoy({"reproduce", "mlperf", "--json"});
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  const nlohmann::json report = nlohmann::json::parse(run.out);
+  std::vector<double> errors;
+  for (const nlohmann::json& row : report["reproductions"][0]["rows"])
+    if (row["table"] == "epochs as submitted") errors.push_back(std::abs(row["error"].get<double>()));
+  REQUIRE(errors.size() == 16);
+  std::sort(errors.begin(), errors.end());
+  CHECK((errors[7] + errors[8]) / 2 < 0.12);
+}

@@ -165,9 +165,8 @@ TEST_CASE("workers that do not wait for each other each wait for their own image
     const ReplayResult result =
         run(input_text, 64, fmt::format("{{kind: data_parallel, sync: parameter_server, {}}}", mode));
     CHECK(apart(result.step_time_s, 10 / core) < 0.02);
-    // Part of the wait for images passes while parameters are under way, so that it is no longer than this.
-    CHECK(result.input_wait_s < 10 / core - 3e-3 + 1e-9);
-    CHECK(result.input_wait_s > 0.8 * (10 / core - 3e-3));
+    // Of the client that waits longest: some wait for each other too, at the expense of others' images.
+    CHECK(apart(result.input_wait_s, 10 / core - 3e-3) < 0.15);
   }
 }
 
