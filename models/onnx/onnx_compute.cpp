@@ -11,7 +11,7 @@
 namespace convoy {
 namespace {
 
-constexpr std::int64_t max_count = 1'000'000'000;  // of a side of a kernel, a stride, a padding
+constexpr std::int64_t max_extent = 1'000'000'000;  // of a side of a kernel, a stride, a padding
 
 /// Height and width of an attribute with one number an axis.
 Size2 size2(const OnnxImport& import, const OnnxNode& node, std::string_view attribute,
@@ -22,7 +22,7 @@ Size2 size2(const OnnxImport& import, const OnnxNode& node, std::string_view att
     import.fail(node, fmt::format("'{}' has {} numbers; only convolutions and pooling of images are read",
                                   attribute, given.size()));
   for (const std::int64_t number : given)
-    if (number < (fallback == 0 ? 0 : 1) || number > max_count)
+    if (number < (fallback == 0 ? 0 : 1) || number > max_extent)
       import.fail(node, fmt::format("'{}' cannot be {}", attribute, number));
   return {given[0], given[1]};
 }
@@ -50,7 +50,7 @@ void set_padding(const OnnxImport& import, const OnnxNode& node, const OnnxDims&
   if (pads.empty()) return;
   if (pads.size() != 4) import.fail(node, fmt::format("'pads' has {} numbers, not 4", pads.size()));
   for (const std::int64_t pad : pads)
-    if (pad < 0 || pad > max_count) import.fail(node, fmt::format("'pads' cannot have {}", pad));
+    if (pad < 0 || pad > max_extent) import.fail(node, fmt::format("'pads' cannot have {}", pad));
   window.begin = {pads[0], pads[1]};
   window.end = {pads[2], pads[3]};
 }
@@ -90,7 +90,7 @@ void finish(OnnxImport& import, const OnnxNode& node, LayerIndex layer) {
 void convolution(OnnxImport& import, const OnnxNode& node) {
   const OnnxValue& in = import.result(node, 0);
   const OnnxDims& weight = import.weight(node, 1).dims;
-  if (weight.size() != 4 || count_of(weight).value_or(0) == 0 || weight[2] > max_count || weight[3] > max_count)
+  if (weight.size() != 4 || count_of(weight).value_or(0) == 0 || weight[2] > max_extent || weight[3] > max_extent)
     import.fail(node, fmt::format("its weights are [{}]; only two-dimensional convolutions are read",
                                   fmt::join(weight, ", ")));
   Window window = read_window(import, node, in.dims, {weight[2], weight[3]});
@@ -283,7 +283,7 @@ bool convert_onnx_compute(OnnxImport& import, const OnnxNode& node) {
     return normalization(import, node), true;
   if (op == "LRN") {
     const std::int64_t size = to_integer(node.number_or("size", 5));
-    if (size < 1 || size > max_count) import.fail(node, fmt::format("'size' cannot be {}", size));
+    if (size < 1 || size > max_extent) import.fail(node, fmt::format("'size' cannot be {}", size));
     return finish(import, node, import.emit(node, LocalResponseNorm{size}, {import.result(node, 0).layer})),
            true;
   }
