@@ -390,8 +390,10 @@ class Scheduler {
       const LayerIndex input = layer.inputs[k];
       if (!index_.receives_gradient(input)) continue;
       const InputSpread& spread = spreads_[i].inputs[k];
-      Held held{spread.gradient, {add_copy(born.at(next++), spread.gradient)}, {}, step};
-      live(held.copies.front(), 2 * step);
+      // Where the framework computes in place (MXNet's static plan) the gradient that is read becomes this one.
+      Held held{spread.gradient, gradient.copies, {}, step};
+      if (next < born.size()) held.copies = {add_copy(born[next++], spread.gradient)};
+      for (const std::uint32_t copy : held.copies) live(copy, 2 * step);
       if (spread.halo) {
         const std::uint32_t rows =
             add_copy(tensor_bytes(input), 0, schedule_.copies[read_[i][k].halo].spread);
@@ -435,8 +437,9 @@ class Scheduler {
     } else if (total->own) {
       sum.copies = total->held.copies;
     } else {
-      sum.copies = {add_copy(index_.gradients_born_by(op).at(0), sum.spread)};
-      live(sum.copies.front(), 2 * step);
+      const std::vector<std::uint32_t> born = index_.gradients_born_by(op);
+      sum.copies = born.empty() ? more.held.copies : std::vector{add_copy(born.front(), sum.spread)};
+      for (const std::uint32_t copy : sum.copies) live(copy, 2 * step);
     }
     total = Gradient{std::move(sum), true, more.reader};
   }

@@ -98,3 +98,19 @@ TEST_CASE("memory: a catalogue GPU is shown to leave its reserve to the framewor
   CHECK(json::parse(place.convoy({"show", "devices", "k80", "--json"}).out)["reserved_bytes"].is_null());
   CHECK(json::parse(place.convoy({"show", "devices", "tegra-x1", "--json"}).out)["reserved_bytes"] == 0);
 }
+
+TEST_CASE("memory: hybrids of networks with branches run under the memory rules of every framework") {
+  const Workplace place;
+  for (const std::string framework :
+       {"pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "paddle", "caffe", "caffe2"})
+    for (const std::string model : {"alexnet", "resnet18", "googlenet"}) {
+      CAPTURE(framework);
+      CAPTURE(model);
+      const Finished run = place.convoy(
+          {"run", std::string(CONVOY_SOURCE) + "/configs/examples/hybrid.yaml", "--json", "--set", "model=" + model,
+           "--set", "training.framework=" + framework, "--set", "sweep={cluster.nodes: [1]}", "--set",
+           "strategy={kind: hybrid, conv: batch, fc: filter}"});
+      CHECK(run.exit_code == 0);
+      CHECK(run.err.empty());
+    }
+}
