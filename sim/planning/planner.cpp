@@ -44,8 +44,7 @@ bool Planner::simulated(std::size_t candidate) const {
   return trials_.trial(trials_.space().candidates[candidate].setup).state == Trial::State::simulated;
 }
 
-bool Planner::keeps(std::size_t candidate, const Figures& figures, const Scenario& scenario) const {
-  (void)candidate;
+bool Planner::keeps(const Figures& figures, const Scenario& scenario) {
   if (!Ledger::broken(figures, scenario).empty()) return false;
   return !scenario.value_below || value_of(scenario.value_of, figures) < *scenario.value_below;
 }
@@ -92,12 +91,12 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
         const Figures floor =
             ledger_.figures(c, scenario, at_least(trials_.trial(trials_.space().candidates[c].setup).step_s),
                             at_least(trials_.trial(trials_.space().candidates[c].setup).energy_j));
-        if (!keeps(c, floor, scenario)) continue;
+        if (!keeps(floor, scenario)) continue;
         unknown.push_back(c);
         value.push_back(value_of(scenario.objective, floor));
         continue;
       }
-      if (!keeps(c, figures, scenario)) continue;
+      if (!keeps(figures, scenario)) continue;
       const std::tuple<double, double> rank{value_of(scenario.objective, figures), figures.time_s};
       if (best && rank >= least) continue;
       best = c;
@@ -113,7 +112,7 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
         const Figures floor = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(c, floor, scenario) &&
+        return keeps(floor, scenario) &&
                (!best || value_of(scenario.objective, floor) <= std::get<0>(least));
       });
     });
@@ -130,7 +129,7 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
       const Figures figures =
           exact ? ledger_.figures(c, scenario)
                 : ledger_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
-      if (!keeps(c, figures, scenario)) continue;
+      if (!keeps(figures, scenario)) continue;
       (exact ? known : unknown).push_back(c);
       (exact ? spots : floors).push_back(spot_of(figures));
     }
@@ -166,7 +165,7 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
         const Figures floor = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(c, floor, scenario) && !beaten(spot_of(floor), front_spots);
+        return keeps(floor, scenario) && !beaten(spot_of(floor), front_spots);
       });
     });
   }

@@ -41,7 +41,7 @@ class Planner {
 
  private:
   std::vector<std::size_t> open(const Scenario& scenario) const;
-  bool keeps(std::size_t candidate, const Figures& figures, const Scenario& scenario) const;
+  static bool keeps(const Figures& figures, const Scenario& scenario);
   std::vector<std::size_t> first_setups(const std::vector<std::size_t>& candidates, std::size_t most) const;
 
   Trials& trials_;
