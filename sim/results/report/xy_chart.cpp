@@ -95,14 +95,17 @@ class Drawing {
     return d;
   }
 
-  /// The line as far as it lies within the plot: it ends where it would leave it.
+  /// Its pieces as far as they lie within the plot: a piece ends where it would leave it. The middle one is
+  /// labelled.
   void draw_ideal(Svg& svg) const {
-    if (chart_.ideal.size() != 2) return;
-    const XyPoint a = chart_.ideal.front(), b = chart_.ideal.back();
-    double x1 = x_.at(a.x), y1 = y_.at(a.y), x2 = x_.at(b.x), y2 = y_.at(b.y);
-    if (y2 < top && y1 > y2) x2 = x1 + (x2 - x1) * (y1 - top) / (y1 - y2), y2 = top;
-    svg.line(x1, y1, x2, y2, "ideal");
-    svg.text(x1 + 0.6 * (x2 - x1) - 8, y1 + 0.6 * (y2 - y1) - 8, chart_.ideal_label, "note", Anchor::end);
+    for (std::size_t i = 1; i < chart_.ideal.size(); ++i) {
+      const XyPoint a = chart_.ideal[i - 1], b = chart_.ideal[i];
+      double x1 = x_.at(a.x), y1 = y_.at(a.y), x2 = x_.at(b.x), y2 = y_.at(b.y);
+      if (y2 < top && y1 > y2) x2 = x1 + (x2 - x1) * (y1 - top) / (y1 - y2), y2 = top;
+      svg.line(x1, y1, x2, y2, "ideal");
+      if (i == chart_.ideal.size() / 2)
+        svg.text(x1 + 0.6 * (x2 - x1) - 8, y1 + 0.6 * (y2 - y1) - 8, chart_.ideal_label, "note", Anchor::end);
+    }
   }
 
   void draw_series(Svg& svg, const XySeries& series) const {
