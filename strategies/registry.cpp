@@ -132,7 +132,8 @@ std::vector<StrategyEntry> rows() {
        "[{}]"},
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
-       {{"stages", "devices / replicas | a number", "parts of the network"},
+       {{"stages", "devices / replicas | a number | auto",
+         "parts of the network; auto: as many as give the shortest estimated step that fits in memory"},
         {"replicas", "auto | a number | a list",
          "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
          "auto: one pipeline, whose stages have several where devices are left over and partition is "
@@ -156,9 +157,12 @@ std::vector<StrategyEntry> rows() {
          "not for the last micro-batch, which goes back at once"},
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
-        {"algorithm", all_reduce_algorithm_choices(), "all-reduce over replicas"},
+        {"inner", "{kind: data_parallel, sync: all_reduce, ...}",
+         "what the devices of a stage do: replicas of it that share each micro-batch, as many as there are "
+         "devices a stage, with buckets, overlap, compression and ZeRO"},
+        {"algorithm", all_reduce_algorithm_choices(), "without inner: all-reduce over replicas"},
         {"fidelity", "auto | chunk | fluid",
-         "all-reduces: every message, or one flow an edge; auto chooses"}},
+         "without inner: every message of all-reduces, or one flow an edge; auto chooses"}},
        &read_pipeline,
        "[{schedule: [1f1b, gpipe], micro_batches: [4, 8, 16, 32], replicas: [1, 2, 4]}, "
        "{micro_batches: [8, 32], stages: [2, 4]}, "

@@ -91,15 +91,13 @@ class Builder {
 
   Role role(std::size_t device, const std::vector<EndpointId>& members) {
     const Device& first = input_.machine.devices[members.front()];
-    Role role = replica_role(input_, {first.type, 0, members}, true);
-    role.name = fmt::format("like {}", first.name);
-    role.streams = {"compute", "all-reduce of gradients", "exchange"};
     double parameters = 0;
     for (std::size_t i = 0; i < spreads_.size(); ++i)
       parameters += parameters_on(graph_.model.layers[i], spreads_[i], device);
-    const double reserved = role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)];
-    role.resident_bytes = resident_bytes(parameters, graph_.options);
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += reserved;
+    Role role =
+        replica_role(input_, {first.type, 0, members}, resident_bytes(parameters, graph_.options));
+    role.name = fmt::format("like {}", first.name);
+    role.streams = {"compute", "all-reduce of gradients", "exchange"};
     add_program(role, device);
     return role;
   }

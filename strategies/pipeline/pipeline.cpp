@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -33,8 +34,9 @@ struct PipelineOptions {
       begins;  ///< `begins`: first layer of each stage but the first
   Recompute recompute;
   Neighbours neighbours;
-  AllReduceAlgorithm algorithm;
-  Fidelity fidelity;
+  GradientSync sync;  ///< of a stage's replicas
+  bool nested;        ///< as `inner` says it
+  bool auto_stages;   ///< as many as give the shortest estimate
   SourcePos stages_pos, replicas_pos, weights_pos;
 };
 
@@ -43,6 +45,7 @@ struct Candidate {
   PipelineShape shape;
   std::vector<StageChoice> choices;
   double step_s;
+  bool fits;
 };
 
 class Pipeline : public Strategy {
@@ -54,12 +57,13 @@ class Pipeline : public Strategy {
       return n ? fmt::format(fmt::runtime(format), *n) : std::string{};
     };
     return fmt::format(
-        "pipeline {}{}{}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
+        "pipeline {}{}{}{}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
         options_.weights == Weights::flush ? std::string{}
                                            : " " + weights_names[static_cast<std::size_t>(options_.weights)],
         count(", {} stages", options_.stages), count(" x {}", options_.replicas),
         options_.stage_replicas.empty() ? "" : fmt::format(" {}", fmt::join(options_.stage_replicas, "-")),
-        options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
+        options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "",
+        options_.nested ? ", inner " + label_of(options_.sync) : "");
   }
 
   std::string_view refuses_recomputation() const override {
@@ -68,11 +72,13 @@ class Pipeline : public Strategy {
 
   Plan steady_plan(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
-    const Candidate best = choose(input, units);
+    const Candidate best = options_.auto_stages
+                               ? choose_stages(input, units)
+                               : choose(input, units, count(input, units, options_.stages));
     std::vector<std::uint32_t> first_units;
     for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
     return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
-                         options_.algorithm, options_.fidelity);
+                         options_.sync);
   }
 
  private:
@@ -86,14 +92,17 @@ class Pipeline : public Strategy {
     bool spread;
   };
 
-  Counts count(const StrategyInput& input, const Units& units) const {
+  /// Without `replicas` an inner strategy has all devices of a stage.
+  Counts count(const StrategyInput& input, const Units& units, std::optional<std::int64_t> stages) const {
     const std::int64_t devices = device_count(input);
     Counts counts{0, options_.replicas.value_or(1), false};
-    counts.stages = options_.stages.value_or(devices / counts.replicas);
+    counts.stages = stages.value_or(devices / counts.replicas);
+    if (options_.nested && !options_.replicas && counts.stages <= devices)
+      counts.replicas = devices / counts.stages;
     if (!options_.stage_replicas.empty()) check_stage_replicas(devices);
-    counts.spread =
-        !options_.stage_replicas.empty() || (!options_.replicas && options_.partition == StageCut::optimal &&
-                                             options_.begins.empty() && counts.stages < devices);
+    counts.spread = !options_.stage_replicas.empty() ||
+                    (!options_.replicas && !options_.nested && options_.partition == StageCut::optimal &&
+                     options_.begins.empty() && counts.stages < devices);
     if (!counts.spread && counts.stages * counts.replicas != devices)
       throw InputError(
           options_.stages_pos,
@@ -193,8 +202,29 @@ class Pipeline : public Strategy {
     return result;
   }
 
-  Candidate choose(const StrategyInput& input, const Units& units) const {
-    const Counts counts = count(input, units);
+  /// Of all numbers of stages that divide the devices (or those of a pipeline, where `replicas` says how many
+  /// pipelines there are) the one with the shortest estimate, of those that fit in memory where any does.
+  Candidate choose_stages(const StrategyInput& input, const Units& units) const {
+    const std::int64_t slots = device_count(input) / options_.replicas.value_or(1);
+    std::optional<Candidate> best;
+    std::optional<InputError> reason;
+    for (std::int64_t stages = 1; stages <= std::min(slots, static_cast<std::int64_t>(units.size()));
+         ++stages) {
+      if (slots % stages != 0) continue;
+      try {
+        Candidate candidate = choose(input, units, count(input, units, stages));
+        if (!best || std::pair{!candidate.fits, candidate.step_s} < std::pair{!best->fits, best->step_s})
+          best = std::move(candidate);
+      } catch (const InputError& error) {
+        if (!reason) reason = error;
+      }
+    }
+    if (!best && reason) throw InputError(*reason);
+    if (!best) return choose(input, units, count(input, units, slots));
+    return *best;
+  }
+
+  Candidate choose(const StrategyInput& input, const Units& units, const Counts& counts) const {
     check_size(counts.stages);
     PipelineShape shape{{},
                         static_cast<std::uint32_t>(counts.stages),
@@ -203,7 +233,8 @@ class Pipeline : public Strategy {
                         options_.schedule,
                         options_.recompute,
                         options_.weights,
-                        options_.stage_replicas};
+                        options_.stage_replicas,
+                        options_.sync.zero};
     const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
     std::optional<Candidate> best;
     for (const bool stages_together : {true, false}) {
@@ -221,7 +252,10 @@ class Pipeline : public Strategy {
                         "stage's replicas have equally many of {} micro-batches",
                         slot_count, counts.stages, options_.micro_batches));
       const double step_s = costs.step_s(choices);
-      if (!best || step_s < best->step_s) best = Candidate{shape, std::move(choices), step_s};
+      if (!best || step_s < best->step_s) {
+        const bool fits = costs.fits(choices);
+        best = Candidate{shape, std::move(choices), step_s, fits};
+      }
     }
     return *best;
   }
@@ -270,12 +304,44 @@ void read_replicas(YamlMap& map, PipelineOptions& options) {
   options.stages = count;
 }
 
+/// `inner`, or without it one all-reduce of a stage's gradients after its last backward pass.
+void read_sync(YamlMap& map, PipelineOptions& options) {
+  options.nested = map.has("inner");
+  if (!options.nested) {
+    options.sync.algorithm =
+        static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
+    options.sync.algorithm_pos = map.pos("algorithm");
+    options.sync.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
+    options.sync.overlap = false;
+    options.sync.bucket_bytes = std::numeric_limits<double>::infinity();
+    return;
+  }
+  for (const char* key : {"algorithm", "fidelity"})
+    if (map.has(key)) map.fail(key, "belongs into inner, which says how a stage's replicas sum their gradients");
+  YamlMap inner = map.map("inner");
+  inner.choice("kind", {"data_parallel"});
+  inner.choice("sync", {"all_reduce"});
+  if (inner.has("micro_batches"))
+    inner.fail("micro_batches", "the pipeline has them: write strategy.micro_batches");
+  if (inner.has("shares")) inner.fail("shares", "a stage's replicas get equal shares of a micro-batch; leave it out");
+  options.sync = read_gradient_sync(inner);
+  inner.finish();
+  if (!options.stage_replicas.empty())
+    map.fail("replicas", "with inner a stage has equally many devices; give their number, or leave it out");
+  if (options.weights != Weights::flush && options.sync.zero >= 2)
+    map.fail("inner", fmt::format("zero: {} frees gradients and parameters after each use, and weights: {} keeps "
+                                  "versions of them; use zero: 0 or 1, or weights: flush",
+                                  options.sync.zero, weights_names[static_cast<std::size_t>(options.weights)]));
+}
+
 }  // namespace
 
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
   PipelineOptions options{};
   options.stages_pos = map.pos("stages");
-  if (map.has("stages")) options.stages = map.integer("stages", 1, many);
+  const YamlNode* stages = map.find("stages");
+  options.auto_stages = stages && stages->kind == YamlNode::Kind::scalar && stages->scalar == "auto";
+  if (stages && !options.auto_stages) options.stages = map.integer("stages", 1, many);
   options.replicas_pos = map.pos("replicas");
   read_replicas(map, options);
   options.micro_batches = map.integer_or("micro_batches", 1, 1, many);
@@ -308,9 +374,9 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
         "except_last needs schedule: gpipe, where the last micro-batch goes back as soon as it has come; use "
         "always or never");
   options.neighbours = static_cast<Neighbours>(map.choice_or("neighbours", neighbour_names, 0));
-  options.algorithm =
-      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
-  options.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
+  read_sync(map, options);
+  if (options.auto_stages && (!options.begins.empty() || !options.stage_replicas.empty()))
+    map.fail("stages", "auto chooses how many there are, and begins or a list of replicas says so");
   return std::make_unique<Pipeline>(std::move(options));
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/lowering/gradient_sync.h"
+
 namespace convoy {
 namespace {
 
@@ -243,7 +245,9 @@ double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32
 
 double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                                    std::uint32_t slots) const {
-  const auto resident = resident_bytes(parameters_before_[end] - parameters_before_[begin], options_);
+  const auto resident =
+      sharded_resident_bytes(parameters_before_[end] - parameters_before_[begin], options_, shape_.zero,
+                             static_cast<double>(slots * shape_.slots[slots_before].size()));
   const double flying = static_cast<double>(in_flight(shape_, slots_before, slots));
   const double held = held_bytes_.at(begin, end);
   const double activations =

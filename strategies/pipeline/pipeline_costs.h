@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "strategies/pipeline/pipeline_shape.h"
-#include "strategies/pipeline/units.h"
+#include "sim/lowering/units.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
