@@ -76,9 +76,10 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
   const bool gathers = sync.compression.kind == Compression::Kind::top_k;
   if (buckets_.empty() || (sync.zero == 0 && !gathers)) return;
   if (const std::string reason = why_no_scatter(sync.algorithm, ranks_, machine); !reason.empty())
-    throw InputError(sync.algorithm_pos,
-                     fmt::format("{}.algorithm: with {}, {}", sync.path,
-                                 gathers ? "compression: top_k" : fmt::format("zero: {}", sync.zero), reason));
+    throw InputError(
+        sync.algorithm_pos,
+        fmt::format("{}.algorithm: with {}, {}", sync.path,
+                    gathers ? "compression: top_k" : fmt::format("zero: {}", sync.zero), reason));
 }
 
 bool GroupSync::is_copied(const Bucket& bucket) const {
@@ -98,8 +99,8 @@ TaskId GroupSync::add(Role& role, int stream, Kind kind, const std::string& what
                                     sync_.fidelity, machine_.collective_overhead_s});
   }
   const CommId comm = communications_[next_++];
-  const TaskId task = add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm,
-                                  std::move(after));
+  const TaskId task =
+      add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm, std::move(after));
   role.program[task].stream = stream;
   return task;
 }
@@ -124,8 +125,8 @@ std::vector<std::uint32_t> GroupSync::patterns() const {
   return result;
 }
 
-StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options,
-                                                              int stage, double devices) {
+StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage,
+                                  double devices) {
   StateBytes bytes = resident_bytes(elements, options);
   if (stage == 0) return bytes;
   double& weights = bytes[static_cast<std::size_t>(MemoryClass::weights)];

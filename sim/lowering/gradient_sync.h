@@ -31,7 +31,7 @@ struct GradientSync {
   /// DistributedDataParallel (gradient_as_bucket_view=False, its default) and Horovod do: with zero: 0, where
   /// the fabric has software at all.
   bool copies = false;
-  std::string path = "strategy"; ///< of the mapping that says all this, for errors
+  std::string path = "strategy";  ///< of the mapping that says all this, for errors
   SourcePos algorithm_pos;
 };
 
@@ -41,8 +41,8 @@ GradientSync read_gradient_sync(YamlMap& map);
 /// "ring all-reduce, ZeRO-1, no overlap"
 std::string label_of(const GradientSync& sync);
 
-/// The sums of a group of replicas' gradients, in a plan: which buckets there are, and the communications that
-/// the programs of all members take part in, in the same order.
+/// The sums of a group of replicas' gradients, in a plan: which buckets there are, and the communications
+/// that the programs of all members take part in, in the same order.
 class GroupSync {
  public:
   /// @param ranks the group, of which each has `stage`
@@ -97,8 +97,8 @@ class GroupSync {
 /// Bytes of states on each of `devices` replicas with so many parameters between them, throughout the step.
 /// With psi parameters, mixed precision and Adam (K = 12: fp32 parameters and two moments): ZeRO's stage 1
 /// (2 + 2) psi + K psi/N, stage 2 2 psi + (2 + K) psi/N, stage 3 (2 + 2 + K) psi/N (Rajbhandari et al., SC
-/// 2020, section 5). In fp32 there are no copies of the parameters beside those that all devices compute with.
-StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options,
-                                                              int stage, double devices);
+/// 2020, section 5). In fp32 there are no copies of the parameters beside those that all devices compute
+/// with.
+StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage, double devices);
 
 }  // namespace convoy

@@ -61,7 +61,8 @@ void ReplicaProgram::find_first_gradients() {
 void ReplicaProgram::find_uses() {
   std::vector<std::size_t> bucket_of_layer(graph_.model.layers.size(), none);
   for (std::size_t b = 0; b < group_.buckets().size(); ++b)
-    for (const std::size_t p : group_.buckets()[b].parameters) bucket_of_layer[graph_.parameters[p].layer] = b;
+    for (const std::size_t p : group_.buckets()[b].parameters)
+      bucket_of_layer[graph_.parameters[p].layer] = b;
   for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
     const std::vector<StageOp>& ops = operations(passes_[pass]);
     Use use{none, 0, 0, pass};
@@ -96,10 +97,10 @@ void ReplicaProgram::add_gather_buffer(std::size_t use) {
 void ReplicaProgram::gather(std::size_t use, TaskId after) {
   const Use& of = uses_[use];
   const Pass& pass = passes_[of.pass];
-  gathers_.push_back(group_.add(role_, stream_, GroupSync::Kind::all_gather,
-                                fmt::format("bucket {} for {}{}", of.bucket, operations(pass)[of.first].name,
-                                            pass.suffix),
-                                group_.buckets()[of.bucket].bytes, {after}));
+  gathers_.push_back(
+      group_.add(role_, stream_, GroupSync::Kind::all_gather,
+                 fmt::format("bucket {} for {}{}", of.bucket, operations(pass)[of.first].name, pass.suffix),
+                 group_.buckets()[of.bucket].bytes, {after}));
 }
 
 void ReplicaProgram::scatter(std::size_t bucket, TaskId after) {
@@ -133,8 +134,7 @@ void ReplicaProgram::before(std::size_t position, const StageOp& op, PlanOp& mad
 }
 
 void ReplicaProgram::after(std::size_t position, const StageOp& op) {
-  const bool last_use =
-      use_ < uses_.size() && uses_[use_].pass == pass_ && uses_[use_].last == position;
+  const bool last_use = use_ < uses_.size() && uses_[use_].pass == pass_ && uses_[use_].last == position;
   const bool more = last_use && use_ + depth() < uses_.size();
   const std::size_t bucket = op.op == StageOp::none ? none : last_gradient_[op.op];
   if (more) add_gather_buffer(use_ + depth());

@@ -17,10 +17,10 @@ namespace convoy {
 struct Pass {
   bool backward;
   std::int64_t micro_batch;
-  double images;           ///< of it on this device
-  std::string suffix;      ///< of its operations' names: " #3"
-  bool completes = false;  ///< a backward pass that completes the gradients of an update
-  bool recomputes = false; ///< the stage keeps only its inputs, and runs forward again before backward
+  double images;            ///< of it on this device
+  std::string suffix;       ///< of its operations' names: " #3"
+  bool completes = false;   ///< a backward pass that completes the gradients of an update
+  bool recomputes = false;  ///< the stage keeps only its inputs, and runs forward again before backward
 };
 
 /// The program of a device that computes a stage's layers, of which others may have replicas: micro-batches

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/training_graph.h"
-#include "sim/plan/plan.h"
 #include "sim/lowering/units.h"
+#include "sim/plan/plan.h"
 
 namespace convoy {
 
@@ -30,9 +30,9 @@ struct StageOp {
 struct Stage {
   std::vector<std::string> layers;  ///< names, in the model's order
   std::vector<StageOp> forward, backward, update;
-  /// The same with recomputation of the whole stage (Chen et al., arXiv:1604.06174), of a network that is cut:
-  /// `light_forward` keeps nothing but what the stage got from others, `full_backward` runs the forward pass
-  /// again first.
+  /// The same with recomputation of the whole stage (Chen et al., arXiv:1604.06174), of a network that is
+  /// cut: `light_forward` keeps nothing but what the stage got from others, `full_backward` runs the forward
+  /// pass again first.
   std::vector<StageOp> light_forward, full_backward;
   double parameter_elements = 0;
   std::vector<std::size_t> parameters;  ///< indices into TrainingGraph::parameters

@@ -31,7 +31,8 @@ class AllReduce : public Strategy {
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   GradientSync sync = read_gradient_sync(map);
   const auto shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
-  return std::make_unique<AllReduce>(std::move(sync), shares, map.integer_or("micro_batches", 1, 1, 1'000'000));
+  return std::make_unique<AllReduce>(std::move(sync), shares,
+                                     map.integer_or("micro_batches", 1, 1, 1'000'000));
 }
 
 }  // namespace convoy

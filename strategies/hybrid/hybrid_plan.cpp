@@ -94,8 +94,7 @@ class Builder {
     double parameters = 0;
     for (std::size_t i = 0; i < spreads_.size(); ++i)
       parameters += parameters_on(graph_.model.layers[i], spreads_[i], device);
-    Role role =
-        replica_role(input_, {first.type, 0, members}, resident_bytes(parameters, graph_.options));
+    Role role = replica_role(input_, {first.type, 0, members}, resident_bytes(parameters, graph_.options));
     role.name = fmt::format("like {}", first.name);
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     add_program(role, device);

@@ -72,9 +72,8 @@ class Pipeline : public Strategy {
 
   Plan steady_plan(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
-    const Candidate best = options_.auto_stages
-                               ? choose_stages(input, units)
-                               : choose(input, units, count(input, units, options_.stages));
+    const Candidate best = options_.auto_stages ? choose_stages(input, units)
+                                                : choose(input, units, count(input, units, options_.stages));
     std::vector<std::uint32_t> first_units;
     for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
     return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
@@ -109,7 +108,9 @@ class Pipeline : public Strategy {
           fmt::format("strategy.stages: {} stages of {} replica{} need {} devices, and the cluster has {}{}",
                       counts.stages, counts.replicas, counts.replicas == 1 ? "" : "s",
                       counts.stages * counts.replicas, devices,
-                      counts.stages < devices && !options_.replicas
+                      options_.nested && !options_.replicas
+                          ? fmt::format("; use a number that divides {}, or auto", devices)
+                      : counts.stages < devices && !options_.replicas
                           ? "; give replicas, or use partition: optimal, which replicates stages"
                           : ""));
     if (counts.stages > static_cast<std::int64_t>(units.size()))
@@ -317,21 +318,24 @@ void read_sync(YamlMap& map, PipelineOptions& options) {
     return;
   }
   for (const char* key : {"algorithm", "fidelity"})
-    if (map.has(key)) map.fail(key, "belongs into inner, which says how a stage's replicas sum their gradients");
+    if (map.has(key))
+      map.fail(key, "belongs into inner, which says how a stage's replicas sum their gradients");
   YamlMap inner = map.map("inner");
   inner.choice("kind", {"data_parallel"});
   inner.choice("sync", {"all_reduce"});
   if (inner.has("micro_batches"))
     inner.fail("micro_batches", "the pipeline has them: write strategy.micro_batches");
-  if (inner.has("shares")) inner.fail("shares", "a stage's replicas get equal shares of a micro-batch; leave it out");
+  if (inner.has("shares"))
+    inner.fail("shares", "a stage's replicas get equal shares of a micro-batch; leave it out");
   options.sync = read_gradient_sync(inner);
   inner.finish();
   if (!options.stage_replicas.empty())
     map.fail("replicas", "with inner a stage has equally many devices; give their number, or leave it out");
   if (options.weights != Weights::flush && options.sync.zero >= 2)
-    map.fail("inner", fmt::format("zero: {} frees gradients and parameters after each use, and weights: {} keeps "
-                                  "versions of them; use zero: 0 or 1, or weights: flush",
-                                  options.sync.zero, weights_names[static_cast<std::size_t>(options.weights)]));
+    map.fail("inner",
+             fmt::format("zero: {} frees gradients and parameters after each use, and weights: {} keeps "
+                         "versions of them; use zero: 0 or 1, or weights: flush",
+                         options.sync.zero, weights_names[static_cast<std::size_t>(options.weights)]));
 }
 
 }  // namespace

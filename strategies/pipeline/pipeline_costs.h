@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
-#include "strategies/pipeline/pipeline_shape.h"
 #include "sim/lowering/units.h"
+#include "strategies/pipeline/pipeline_shape.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -37,8 +37,8 @@ class PipelineCosts {
                   std::uint32_t slots) const;
   bool stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
-  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less in
-  /// sum, whichever slots they have.
+  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less
+  /// in sum, whichever slots they have.
   double least_compute_s(std::uint32_t begin, std::uint32_t end) const {
     return least_before_s_[end] - least_before_s_[begin];
   }

@@ -161,11 +161,10 @@ class Builder {
       for (std::size_t r = 0; r < senders.size(); ++r) pairs.groups.push_back({senders[r], receivers[r]});
       plan_.patterns.push_back(std::move(pairs));
     }
-    plan_.communications.push_back({fmt::format("{} #{}, stage {} to {}",
-                                                backward ? "gradients" : "activations", micro_batch, from, to),
-                                    static_cast<std::uint32_t>(pattern->second),
-                                    shape_.images * (backward ? e.backward_bytes : e.forward_bytes),
-                                    sync_.fidelity, 0});
+    plan_.communications.push_back(
+        {fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch, from, to),
+         static_cast<std::uint32_t>(pattern->second),
+         shape_.images * (backward ? e.backward_bytes : e.forward_bytes), sync_.fidelity, 0});
     return it->second = static_cast<CommId>(plan_.communications.size() - 1);
   }
 
@@ -175,10 +174,9 @@ class Builder {
     std::vector<std::int64_t> micro_batches;
     for (std::int64_t m = k; m < micro_batches_; m += choices_[s].slots) micro_batches.push_back(m);
     const std::size_t flying = static_cast<std::size_t>(in_flight(shape_, first_slot_[s], choices_[s].slots));
-    const std::vector<Pass> passes =
-        describe(s, order_passes(micro_batches, flying,
-                                 shape_.schedule == PipelineSchedule::gpipe && shape_.stages > 1,
-                                 shape_.images));
+    const std::vector<Pass> passes = describe(
+        s, order_passes(micro_batches, flying,
+                        shape_.schedule == PipelineSchedule::gpipe && shape_.stages > 1, shape_.images));
     Role role;
     role.streams = stream_names;
     ReplicaProgram program(input_.graph, stages_.stages[s], groups_[s], role, summing, passes);
@@ -204,8 +202,8 @@ class Builder {
       if (!pass.backward) continue;
       ++backward;
       // The last updates, for which some slots have no micro-batch any more, are left out by all.
-      pass.completes = shape_.endless() && backward % share == 0 &&
-                       backward * choices_[s].slots <= micro_batches_;
+      pass.completes =
+          shape_.endless() && backward % share == 0 && backward * choices_[s].slots <= micro_batches_;
     }
     if (!shape_.endless() && !passes.empty()) passes.back().completes = true;
     return passes;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "sim/lowering/gradient_sync.h"
-#include "strategies/pipeline/pipeline_costs.h"
 #include "sim/lowering/stages.h"
+#include "strategies/pipeline/pipeline_costs.h"
 
 namespace convoy {
 
@@ -20,8 +20,8 @@ namespace convoy {
 /// A pipeline of one stage is naive in any case: there is nothing to overlap. Outputs leave when a stage's
 /// pass is over, in order, while it goes on; activations, gradients and sums are on streams of their own.
 /// Replicas of a stage sum its gradients and update its parameters as `sync` says (ReplicaProgram) when their
-/// last backward pass completes them; without flush in the same way after the backward pass that completes an update's
-/// (share_of_update), between the passes of other micro-batches.
+/// last backward pass completes them; without flush in the same way after the backward pass that completes an
+/// update's (share_of_update), between the passes of other micro-batches.
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                    const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync);
 

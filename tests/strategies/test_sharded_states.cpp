@@ -64,7 +64,9 @@ TEST_CASE("states of 7.5 billion parameters with Adam and mixed precision are th
   for (const Row& row : {Row{4, 52.5, 41.3, 30}, Row{16, 35.6, 21.6, 7.5}, Row{64, 31.4, 16.6, 1.88},
                          Row{256, 30.4, 15.4, 0.47}, Row{1024, 30.1, 15.1, 0.12}}) {
     CAPTURE(row.devices);
-    const auto GB = [&](int stage) { return sum(sharded_resident_bytes(7.5e9, graph.options, stage, row.devices)) / 1e9; };
+    const auto GB = [&](int stage) {
+      return sum(sharded_resident_bytes(7.5e9, graph.options, stage, row.devices)) / 1e9;
+    };
     CHECK(std::abs(GB(1) - row.stage_1) <= 0.0501);
     CHECK(std::abs(GB(2) - row.stage_2) <= 0.0501);
     CHECK(std::abs(GB(3) - row.stage_3) <= 0.0051);
