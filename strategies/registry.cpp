@@ -73,16 +73,19 @@ std::vector<StrategyEntry> rows() {
        "{sync: parameter_server, servers: $nodes, placement: colocated, sharding: [tensor, even], "
        "local_aggregation: [false, true]}]"},
       {"elastic",
-       "data-parallel replicas whose number changes during the run, with a fixed global batch",
-       {{"inner", "{kind: data_parallel, sync: all_reduce, ...}", "what runs on the devices; required"},
+       "another strategy on devices whose number changes during the run, with a fixed global batch",
+       {{"inner", "{kind: data_parallel | pipeline | hybrid, ...}",
+         "what runs on the devices there are; required. Data parallelism is dealt its batch here, the others "
+         "share it out themselves"},
         {"schedule", "a list of {at_step, devices}",
          "devices from which step on, the first at step 0; required"},
         {"reconfigure", "overlapped | restart",
          "newcomers start while the others train on, or all stop and go on from a checkpoint"},
         {"balance", "uniform | coarse",
-         "images a device: equal give or take one, or whole micro-batches dealt out"},
+         "inner data_parallel: images a device: equal give or take one, or whole micro-batches dealt out"},
         {"micro_batch", "what memory allows | a number",
-         "images at once; coarse: at most an equal share of the first devices, unless given"},
+         "inner data_parallel: images at once; coarse: at most an equal share of the first devices, unless "
+         "given"},
         {"times", "{process_start, framework_init, ...}", "lengths of a restart's parts"}},
        &read_elastic},
       {"filter_parallel",
