@@ -102,6 +102,8 @@ std::vector<StrategyEntry> rows() {
         {"groups", "a list of {layers, kind, layout}",
          "layouts by name, pattern, [first, last] or kind; the last that names a layer counts"},
         {"replicas", "1 | a number", "groups of devices that share the batch; the layouts are inside each"},
+        {"micro_batches", "1 | a number",
+         "parts of the batch whose gradients are accumulated before the update"},
         {"scheme", "a | b | c",
          "layers behind those split by images: all images at once, a device's at a time, or a part of each "
          "device's at a time"},
@@ -160,9 +162,10 @@ std::vector<StrategyEntry> rows() {
          "not for the last micro-batch, which goes back at once"},
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
-        {"inner", "{kind: data_parallel, sync: all_reduce, ...}",
-         "what the devices of a stage do: replicas of it that share each micro-batch, as many as there are "
-         "devices a stage, with buckets, overlap, compression and ZeRO"},
+        {"inner", "{kind: data_parallel, sync: all_reduce, ...} | {kind: hybrid, ...}",
+         "what the devices of a stage do with each micro-batch, as many as there are devices a stage: "
+         "replicas "
+         "that share it, with buckets, overlap, compression and ZeRO; or groups that split its layers"},
         {"algorithm", all_reduce_algorithm_choices(), "without inner: all-reduce over replicas"},
         {"fidelity", "auto | chunk | fluid",
          "without inner: every message of all-reduces, or one flow an edge; auto chooses"}},

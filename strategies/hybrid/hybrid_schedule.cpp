@@ -37,14 +37,24 @@ struct ReadInput {
 
 class Scheduler {
  public:
-  Scheduler(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads, const Cut& images)
-      : graph_(graph), spreads_(spreads), index_(graph), devices_(images.counts.size()) {
+  Scheduler(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads, const Cut& images,
+            const std::vector<std::uint32_t>& stages)
+      : graph_(graph),
+        spreads_(spreads),
+        index_(graph),
+        devices_(images.counts.size()),
+        stage_of_(stages.empty() ? std::vector<std::uint32_t>(graph.model.layers.size(), 0) : stages),
+        stages_(1 + *std::max_element(stage_of_.begin(), stage_of_.end())) {
     schedule_.parts.push_back({images, images});
     const std::size_t n = graph.model.layers.size();
     made_.resize(n);
-    converted_.resize(n);
+    arrived_.assign(stages_, std::vector<std::optional<Held>>(n));
+    converted_.assign(stages_, std::vector<std::vector<Held>>(n));
+    image_.resize(stages_);
     read_.resize(n);
-    gradient_.resize(n);
+    gradient_.assign(stages_, std::vector<std::optional<Gradient>>(n));
+    begins_.assign(2, std::vector<std::uint32_t>(stages_, none));
+    ends_ = begins_;
     sums_done_.resize(n);
     own_copy_.assign(graph.buffers.size(), none);
     schedule_.last_step.assign(graph.operations.size(), none);
@@ -57,11 +67,21 @@ class Scheduler {
     if (tail) run_parts(*tail, head, behind);
     losses(head);
     for (auto i = head.rbegin(); i != head.rend(); ++i) backward(*i);
+    for (const AtEnd& held : at_ends_) live(held.copy, 2 * ends_[held.backward][held.stage]);
     drop_what_nobody_needs();
     return std::move(schedule_);
   }
 
  private:
+  /// Goes on with a stage's pass.
+  void enter(std::size_t layer, bool backward) {
+    stage_ = stage_of_[layer];
+    // Parts of the images go forward and back within the backward pass.
+    backward_ = backward || schedule_.parts.size() > 1;
+    if (stages_ > 1 && begins_[backward_][stage_] == none)
+      begins_[backward_][stage_] = add_step(HybridSchedule::no_op);
+  }
+
   const Model& model() const { return graph_.model; }
   const ImagePart& part() const { return schedule_.parts[part_]; }
   static std::size_t at(LayerIndex layer) { return static_cast<std::size_t>(layer); }
@@ -80,21 +100,21 @@ class Scheduler {
       schedule_.parts.push_back(images);
       ++part_;
       not_before_ = ends.size() < 2 ? 0 : ends[ends.size() - 2];
-      std::fill(converted_.begin(), converted_.end(), std::vector<Held>{});
+      std::fill(converted_[0].begin(), converted_[0].end(), std::vector<Held>{});
       std::fill(sums_done_.begin(), sums_done_.end(), 0);
-      image_.clear();
+      image_[0].clear();
       for (const std::size_t i : behind) forward(i);
       losses(behind);
       for (auto i = behind.rbegin(); i != behind.rend(); ++i) backward(*i);
       for (const std::size_t i : head)
-        if (std::optional<Gradient> gradient = std::exchange(gradient_[i], std::nullopt))
+        if (std::optional<Gradient> gradient = std::exchange(gradient_[0][i], std::nullopt))
           append(border[i], at_output(i, std::move(*gradient)));
       ends.push_back(static_cast<std::uint32_t>(schedule_.steps.size()) - 1);
     }
     part_ = 0;
     not_before_ = 0;
-    image_.clear();
-    gradient_ = std::move(border);
+    image_[0].clear();
+    gradient_[0] = std::move(border);
   }
 
   /// The images of another part beside those there.
@@ -114,8 +134,9 @@ class Scheduler {
 
   std::uint32_t add_step(OpId op, std::optional<Spread> spread = std::nullopt) {
     const auto step = static_cast<std::uint32_t>(schedule_.steps.size());
-    schedule_.steps.push_back({op, part_, std::move(spread)});
-    schedule_.last_step[op] = step;
+    schedule_.steps.push_back({op, stage_, backward_, part_, std::move(spread)});
+    ends_[backward_][stage_] = step;
+    if (op != HybridSchedule::no_op) schedule_.last_step[op] = step;
     return step;
   }
 
@@ -201,16 +222,17 @@ class Scheduler {
   /// A layer's input as the layer needs it.
   Held request(LayerIndex input, const Spread& needed, std::size_t reader) {
     if (input == image_input || index_.is_image(at(input))) {
-      for (const Held& held : image_)
+      std::vector<Held>& images = image_[stage_];
+      for (const Held& held : images)
         if (same(held.spread, needed)) return held;
       const std::optional<std::uint32_t> image = index_.image_buffer();
       if (!image) return {needed, {}, {}, 0};  // nobody looks at it
-      image_.push_back({needed, {add_copy(*image, needed)}, {}, 0});
-      return image_.back();
+      images.push_back({needed, {add_copy(*image, needed)}, {}, 0});
+      return images.back();
     }
-    const Held& made = made_[at(input)];
+    const Held& made = stage_of_[at(input)] == stage_ ? made_[at(input)] : arrive(input, needed, reader);
     if (same(made.spread, needed)) return made;
-    std::vector<Held>& converted = converted_[at(input)];
+    std::vector<Held>& converted = converted_[stage_][at(input)];
     for (const Held& held : converted)
       if (same(held.spread, needed)) return held;
     const auto whole = std::find_if(converted.begin(), converted.end(),
@@ -221,6 +243,43 @@ class Scheduler {
     const Held held = convert(source, needed, model().layers[at(input)].name, reader, tensor_bytes(input));
     converted.push_back(held);
     return held;
+  }
+
+  /// An output of another stage in the one under way. What is a sum of parts is summed before it is sent.
+  const Held& arrive(LayerIndex input, const Spread& needed, std::size_t reader) {
+    std::optional<Held>& there = arrived_[stage_][at(input)];
+    if (there) return *there;
+    const std::uint32_t home = stage_of_[at(input)];
+    Held source = made_[at(input)];
+    const std::string& name = model().layers[at(input)].name;
+    if (source.spread.over == Over::partial) {
+      std::vector<Held>& converted = converted_[home][at(input)];
+      if (converted.empty())
+        converted.push_back(convert(source, needed.over == Over::partial ? Spread{} : needed, name, reader,
+                                    tensor_bytes(input)));
+      source = converted.front();
+    }
+    there = send(source, home, tensor_bytes(input));
+    return *there;
+  }
+
+  /// A tensor of stage `home`, as it is sent to the one under way at the end of home's pass.
+  Held send(const Held& held, std::uint32_t home, double bytes_per_image) {
+    schedule_.transfers.push_back({home, stage_, backward_, bytes_per_image, held.spread, held.ready});
+    for (const std::uint32_t copy : held.copies) at_ends_.push_back({copy, home, backward_});
+    for (const std::uint32_t exchange : held.ready) await_at_end(exchange, home);
+    const std::uint32_t begin = begins_[backward_][stage_];
+    const std::uint32_t copy = add_copy(bytes_per_image, 0, held.spread);
+    live(copy, 2 * begin);
+    return {held.spread, {copy}, {}, begin};
+  }
+
+  void await_at_end(std::uint32_t id, std::uint32_t home) {
+    HybridSchedule::Exchange& exchange = schedule_.exchanges[id];
+    if (exchange.sent) return;
+    exchange.sent = true;
+    for (const std::uint32_t copy : exchange.sources) at_ends_.push_back({copy, home, backward_});
+    for (const std::uint32_t earlier : exchange.after_exchanges) await_at_end(earlier, home);
   }
 
   ReadInput read_input(std::size_t layer, std::size_t k) {
@@ -250,6 +309,7 @@ class Scheduler {
 
   void forward(std::size_t i) {
     const Layer& layer = model().layers[i];
+    enter(i, false);
     read_[i].clear();
     for (std::size_t k = 0; k < layer.inputs.size(); ++k) read_[i].push_back(read_input(i, k));
     const std::optional<OpId> op = index_.forward(i);
@@ -314,6 +374,7 @@ class Scheduler {
       const Spread spread = loss_spread(spreads_[i].output);
       const std::optional<OpId> op = index_.loss_forward(i);
       if (!op && spreads_[i].output.over != Over::partial) continue;
+      enter(i, false);
       read[i] = request(static_cast<LayerIndex>(i), spread, i);
       if (!op) continue;
       const std::uint32_t step = add_step(*op, spread);
@@ -330,9 +391,10 @@ class Scheduler {
   /// @param output as the loss reads it
   void seed(std::size_t i, const Held& output) {
     if (!index_.needs_gradient(i)) return;
+    enter(i, true);
     const std::optional<OpId> op = index_.loss_data_gradient(i);
     if (!op) {  // whatever comes before backward, it needs the output
-      gradient_[i] = Gradient{{spreads_[i].output_gradient, {}, output.ready, output.made}, false, i};
+      gradient_[stage_][i] = Gradient{{spreads_[i].output_gradient, {}, output.ready, output.made}, false, i};
       return;
     }
     const Spread& spread = output.spread;
@@ -344,7 +406,7 @@ class Scheduler {
       else
         live(own_copy_[buffer], 2 * step);
     }
-    gradient_[i] = Gradient{{spread, {copy}, {}, step}, true, i};
+    gradient_[stage_][i] = Gradient{{spread, {copy}, {}, step}, true, i};
   }
 
   // Backward.
@@ -359,9 +421,12 @@ class Scheduler {
   }
 
   void backward(std::size_t i) {
-    if (!gradient_[i]) return;
-    const Held gradient = at_output(i, std::move(*gradient_[i])).held;
-    gradient_[i].reset();
+    gather_gradients(i);
+    std::optional<Gradient>& total = gradient_[stage_of_[i]][i];
+    if (!total) return;
+    enter(i, true);
+    const Held gradient = at_output(i, std::move(*total)).held;
+    total.reset();
     if (const std::optional<OpId> op = index_.data_gradient(i))
       data_gradient(i, *op, gradient);
     else
@@ -374,6 +439,19 @@ class Scheduler {
       const std::uint32_t step = add_step(*op);
       use(gradient, step);
       use_forward_buffers(*op, i, step, spreads_[i].output);
+    }
+  }
+
+  /// Those that other stages have of the layer's output come back, each stage's summed.
+  void gather_gradients(std::size_t i) {
+    for (std::uint32_t s = stages_; s-- > 0;) {
+      if (s == stage_of_[i] || !gradient_[s][i]) continue;
+      Gradient there = std::move(*gradient_[s][i]);
+      gradient_[s][i].reset();
+      if (there.held.spread.over == Over::partial) there = at_output(i, std::move(there));
+      enter(i, true);
+      Held here = send(there.held, s, tensor_bytes(static_cast<LayerIndex>(i)));
+      contribute(static_cast<LayerIndex>(i), {std::move(here), true, there.reader}, false);
     }
   }
 
@@ -390,7 +468,8 @@ class Scheduler {
       const LayerIndex input = layer.inputs[k];
       if (!index_.receives_gradient(input)) continue;
       const InputSpread& spread = spreads_[i].inputs[k];
-      // Where the framework computes in place (MXNet's static plan) the gradient that is read becomes this one.
+      // Where the framework computes in place (MXNet's static plan) the gradient that is read becomes this
+      // one.
       Held held{spread.gradient, gradient.copies, {}, step};
       if (next < born.size()) held.copies = {add_copy(born[next++], spread.gradient)};
       for (const std::uint32_t copy : held.copies) live(copy, 2 * step);
@@ -411,7 +490,7 @@ class Scheduler {
   void contribute(LayerIndex to, Gradient more, bool sum_is_free) {
     if (!index_.receives_gradient(to)) return;
     const std::size_t i = at(to);
-    std::optional<Gradient>& total = gradient_[i];
+    std::optional<Gradient>& total = gradient_[stage_][i];
     if (!total) {
       total = std::move(more);
       return;
@@ -453,16 +532,28 @@ class Scheduler {
   const std::vector<LayerSpread>& spreads_;
   GraphIndex index_;
   std::size_t devices_;
+  std::vector<std::uint32_t> stage_of_;  ///< by layer
+  std::uint32_t stages_;
   HybridSchedule schedule_;
   std::uint32_t part_ = 0;
-  std::uint32_t not_before_ = 0;                   ///< exchanges of the part under way begin after this step
-  std::vector<Held> made_;                         ///< by layer: its output as it is made
-  std::vector<std::vector<Held>> converted_;       ///< by layer: its output under other spreads
-  std::vector<Held> image_;                        ///< the image, as it is read
-  std::vector<std::vector<ReadInput>> read_;       ///< by layer and input
-  std::vector<std::optional<Gradient>> gradient_;  ///< by layer: of its output, so far
-  std::vector<int> sums_done_;                     ///< by layer
-  std::vector<std::uint32_t> own_copy_;            ///< by forward buffer
+  std::uint32_t stage_ = 0;                                ///< under way
+  bool backward_ = false;                                  ///< its backward pass is
+  std::vector<std::vector<std::uint32_t>> begins_, ends_;  ///< by pass and stage: its first and last step
+  struct AtEnd {
+    std::uint32_t copy, stage;
+    bool backward;
+  };
+  std::vector<AtEnd> at_ends_;    ///< copies that stay until the end of a stage's pass
+  std::uint32_t not_before_ = 0;  ///< exchanges of the part under way begin after this step
+  std::vector<Held> made_;        ///< by layer: its output as it is made
+  std::vector<std::vector<std::optional<Held>>> arrived_;  ///< by stage and layer of another one: its output
+  std::vector<std::vector<std::vector<Held>>>
+      converted_;                             ///< by stage and layer: outputs under other spreads
+  std::vector<std::vector<Held>> image_;      ///< by stage: the image, as it is read
+  std::vector<std::vector<ReadInput>> read_;  ///< by layer and input
+  std::vector<std::vector<std::optional<Gradient>>> gradient_;  ///< by stage and layer: of its output, so far
+  std::vector<int> sums_done_;                                  ///< by layer
+  std::vector<std::uint32_t> own_copy_;                         ///< by forward buffer
 };
 
 }  // namespace
@@ -475,8 +566,9 @@ double HybridSchedule::bytes(const Copy& copy, std::size_t device) const {
 }
 
 HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
-                               const Cut& images, const std::optional<TailParts>& tail) {
-  return Scheduler(graph, spreads, images).run(tail);
+                               const Cut& images, const std::optional<TailParts>& tail,
+                               const std::vector<std::uint32_t>& stages) {
+  return Scheduler(graph, spreads, images, stages).run(tail);
 }
 
 }  // namespace convoy

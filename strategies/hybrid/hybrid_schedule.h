@@ -25,9 +25,13 @@ struct ImagePart {
 struct HybridSchedule {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// An operation of the graph on one part.
+  static constexpr OpId no_op = none;
+
+  /// An operation of the graph on one part; no_op: a stage's pass begins, with what other stages have sent.
   struct Step {
     OpId op;
+    std::uint32_t stage;
+    bool backward;  ///< of the stage's backward pass
     std::uint32_t part;
     std::optional<Spread> spread;           ///< of a loss or a sum of gradients; else the layer's
     std::vector<std::uint32_t> waits = {};  ///< exchanges that must be over before it
@@ -47,6 +51,18 @@ struct HybridSchedule {
     std::vector<std::uint32_t> after_exchanges;
     std::vector<std::uint32_t> sources;  ///< copies that stay until it is over
     bool awaited = false;                ///< somebody needs it
+    bool sent = false;                   ///< its tensor goes to another stage
+    bool is_needed() const { return awaited || sent; }
+  };
+
+  /// A tensor that each device of a stage sends, as it has it, to its like of another stage when its pass is
+  /// over.
+  struct Transfer {
+    std::uint32_t from, to;
+    bool backward;  ///< a gradient, from a reader's stage to the producer's
+    double bytes_per_image;
+    Spread spread;
+    std::vector<std::uint32_t> waits;  ///< exchanges that bring it
   };
 
   /// A buffer on each device, in memory from the beginning (or the end) of step first / 2 to the end of step
@@ -64,6 +80,7 @@ struct HybridSchedule {
   std::vector<Step> steps;
   std::vector<Exchange> exchanges;
   std::vector<Copy> copies;
+  std::vector<Transfer> transfers;
   std::vector<std::uint32_t> last_step;  ///< by operation; none: updates
 
   double bytes(const Copy& copy, std::size_t device) const;
@@ -80,8 +97,13 @@ struct TailParts {
 /// added up first where they lie alike. An exchange begins when its tensor is there; what needs it waits.
 /// With `tail` its layers run once a part, forward and backward, between the forward and backward pass of the
 /// others; the tensors of part j are exchanged while part j - 1 computes.
+/// Where layers are on several stages, each a group of devices of its own, a tensor that another stage reads
+/// is sent there once, as it lies (partial sums are summed first), and its gradient comes back summed over
+/// that stage's readers. Every stage has a forward and a backward pass then.
+/// @param stages of each layer, not for `tail`; empty: all layers are on one
 /// @param spreads and graph must outlive the schedule
 HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
-                               const Cut& images, const std::optional<TailParts>& tail);
+                               const Cut& images, const std::optional<TailParts>& tail,
+                               const std::vector<std::uint32_t>& stages = {});
 
 }  // namespace convoy

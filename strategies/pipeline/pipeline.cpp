@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "strategies/hybrid/hybrid.h"
 #include "strategies/pipeline/pipeline_partition.h"
 #include "strategies/pipeline/pipeline_plan.h"
 
@@ -34,9 +35,10 @@ struct PipelineOptions {
       begins;  ///< `begins`: first layer of each stage but the first
   Recompute recompute;
   Neighbours neighbours;
-  GradientSync sync;  ///< of a stage's replicas
-  bool nested;        ///< as `inner` says it
-  bool auto_stages;   ///< as many as give the shortest estimate
+  GradientSync sync;                    ///< of a stage's replicas
+  bool nested;                          ///< as `inner` says it
+  std::optional<HybridOptions> hybrid;  ///< what a stage's devices do, where it is that
+  bool auto_stages;                     ///< as many as give the shortest estimate
   SourcePos stages_pos, replicas_pos, weights_pos;
 };
 
@@ -63,7 +65,9 @@ class Pipeline : public Strategy {
         count(", {} stages", options_.stages), count(" x {}", options_.replicas),
         options_.stage_replicas.empty() ? "" : fmt::format(" {}", fmt::join(options_.stage_replicas, "-")),
         options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "",
-        options_.nested ? ", inner " + label_of(options_.sync) : "");
+        options_.hybrid   ? ", inner " + label_of(*options_.hybrid)
+        : options_.nested ? ", inner " + label_of(options_.sync)
+                          : "");
   }
 
   std::string_view refuses_recomputation() const override {
@@ -74,6 +78,7 @@ class Pipeline : public Strategy {
     const Units units = find_units(input.graph);
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
+    if (options_.hybrid) return plan_of_hybrids(input, hybrid_stages(input, units, best));
     std::vector<std::uint32_t> first_units;
     for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
     return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
@@ -162,10 +167,40 @@ class Pipeline : public Strategy {
                       "each)"));
   }
 
+  Plan plan_of_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
+    Plan plan = plan_hybrid_pipeline(input, *options_.hybrid, pipeline);
+    for (const std::vector<EndpointId>& devices : pipeline.devices) plan.stages.push_back({devices, {}});
+    for (std::size_t i = 0; i < pipeline.stage_of_layer.size(); ++i)
+      plan.stages[pipeline.stage_of_layer[i]].layers.push_back(input.graph.model.layers[i].name);
+    return plan;
+  }
+
+  HybridPipeline hybrid_stages(const StrategyInput& input, const Units& units, const Candidate& best) const {
+    HybridPipeline pipeline;
+    pipeline.micro_batches = options_.micro_batches;
+    pipeline.images = global_batch(input) / options_.micro_batches;
+    pipeline.devices = best.shape.slots;
+    for (std::uint32_t s = 0; s < best.choices.size(); ++s)
+      pipeline.passes.push_back(
+          passes_of_slot(best.shape, best.choices[s], s, 0, options_.micro_batches, false));
+    for (const std::uint32_t unit : units.unit_of) {
+      std::uint32_t stage = 0;
+      while (unit != Units::none && stage + 1 < best.choices.size() &&
+             best.choices[stage + 1].first_unit <= unit)
+        ++stage;
+      pipeline.stage_of_layer.push_back(stage);
+    }
+    return pipeline;
+  }
+
+  std::int64_t global_batch(const StrategyInput& input) const {
+    return input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
+  }
+
   double micro_batch_images(const StrategyInput& input, std::int64_t pipelines) const {
-    const std::int64_t global =
-        input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
-    const std::int64_t parts = pipelines * options_.micro_batches;
+    const std::int64_t global = global_batch(input);
+    // An inner hybrid strategy shares a micro-batch out as its layouts say.
+    const std::int64_t parts = (options_.hybrid ? 1 : pipelines) * options_.micro_batches;
     if (global % parts != 0) {
       const std::int64_t below = global / parts * parts;
       throw InputError(
@@ -174,7 +209,7 @@ class Pipeline : public Strategy {
                       global, pipelines > 1 ? fmt::format("{} pipelines of ", pipelines) : "",
                       options_.micro_batches, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
     }
-    return static_cast<double>(global / parts);
+    return static_cast<double>(global) / static_cast<double>(pipelines * options_.micro_batches);
   }
 
   /// A plan has a task forward and one backward of each stage's each micro-batch; what that takes is told
@@ -305,6 +340,22 @@ void read_replicas(YamlMap& map, PipelineOptions& options) {
   options.stages = count;
 }
 
+/// `inner: {kind: hybrid}`
+void read_hybrid_stages(const YamlMap& map, YamlMap& inner, PipelineOptions& options) {
+  for (const char* key : {"micro_batches", "scheme"})
+    if (inner.has(key))
+      inner.fail(key, key == std::string_view("scheme")
+                          ? "cuts a batch whose layers are all on the same devices; leave it out"
+                          : "the pipeline has them: write strategy.micro_batches");
+  if (map.has("replicas"))
+    map.fail("replicas", "belongs into inner: groups of a stage's devices that share each micro-batch");
+  if (options.weights != Weights::flush)
+    map.fail("weights", "goes without flush over inner data_parallel only; leave it out");
+  if (options.recompute != Recompute::never)
+    map.fail("recompute", "goes over inner data_parallel only; leave it out");
+  options.hybrid = read_hybrid_options(inner);
+}
+
 /// `inner`, or without it one all-reduce of a stage's gradients after its last backward pass.
 void read_sync(YamlMap& map, PipelineOptions& options) {
   options.nested = map.has("inner");
@@ -321,7 +372,11 @@ void read_sync(YamlMap& map, PipelineOptions& options) {
     if (map.has(key))
       map.fail(key, "belongs into inner, which says how a stage's replicas sum their gradients");
   YamlMap inner = map.map("inner");
-  inner.choice("kind", {"data_parallel"});
+  if (inner.choice("kind", {"data_parallel", "hybrid"}) == 1) {
+    read_hybrid_stages(map, inner, options);
+    inner.finish();
+    return;
+  }
   inner.choice("sync", {"all_reduce"});
   if (inner.has("micro_batches"))
     inner.fail("micro_batches", "the pipeline has them: write strategy.micro_batches");

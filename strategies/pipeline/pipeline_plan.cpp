@@ -171,12 +171,8 @@ class Builder {
   // Programs.
 
   void add_slot(std::uint32_t s, std::uint32_t k) {
-    std::vector<std::int64_t> micro_batches;
-    for (std::int64_t m = k; m < micro_batches_; m += choices_[s].slots) micro_batches.push_back(m);
-    const std::size_t flying = static_cast<std::size_t>(in_flight(shape_, first_slot_[s], choices_[s].slots));
-    const std::vector<Pass> passes = describe(
-        s, order_passes(micro_batches, flying,
-                        shape_.schedule == PipelineSchedule::gpipe && shape_.stages > 1, shape_.images));
+    const std::vector<Pass> passes = passes_of_slot(shape_, choices_[s], first_slot_[s], k, micro_batches_,
+                                                    !stages_.stages[s].backward.empty());
     Role role;
     role.streams = stream_names;
     ReplicaProgram program(input_.graph, stages_.stages[s], groups_[s], role, summing, passes);
@@ -187,26 +183,6 @@ class Builder {
       program.update("");
     }
     add_roles(s, k, std::move(role));
-  }
-
-  /// What passes recompute, and which of them complete an update's gradients.
-  std::vector<Pass> describe(std::uint32_t s, std::vector<Pass> passes) const {
-    const std::int64_t share = share_of_update(shape_, choices_[s].slots);
-    std::int64_t backward = 0;
-    for (Pass& pass : passes) {
-      if (micro_batches_ > 1) pass.suffix = fmt::format(" #{}", pass.micro_batch);
-      pass.recomputes =
-          !stages_.stages[s].backward.empty() &&
-          (shape_.recompute == Recompute::always ||
-           (shape_.recompute == Recompute::except_last && pass.micro_batch + 1 < shape_.micro_batches));
-      if (!pass.backward) continue;
-      ++backward;
-      // The last updates, for which some slots have no micro-batch any more, are left out by all.
-      pass.completes =
-          shape_.endless() && backward % share == 0 && backward * choices_[s].slots <= micro_batches_;
-    }
-    if (!shape_.endless() && !passes.empty()) passes.back().completes = true;
-    return passes;
   }
 
   /// Updates follow the backward pass that completes their gradients; double-buffered weights are not needed
@@ -317,6 +293,30 @@ class Builder {
 };
 
 }  // namespace
+
+std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& choice,
+                                 std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
+                                 bool can_recompute) {
+  std::vector<std::int64_t> own;
+  for (std::int64_t m = slot; m < micro_batches; m += choice.slots) own.push_back(m);
+  const auto flying = static_cast<std::size_t>(in_flight(shape, slots_before, choice.slots));
+  std::vector<Pass> passes =
+      order_passes(own, flying, shape.schedule == PipelineSchedule::gpipe && shape.stages > 1, shape.images);
+  const std::int64_t share = share_of_update(shape, choice.slots);
+  std::int64_t backward = 0;
+  for (Pass& pass : passes) {
+    if (micro_batches > 1) pass.suffix = fmt::format(" #{}", pass.micro_batch);
+    pass.recomputes = can_recompute &&
+                      (shape.recompute == Recompute::always ||
+                       (shape.recompute == Recompute::except_last && pass.micro_batch + 1 < micro_batches));
+    if (!pass.backward) continue;
+    ++backward;
+    // The last updates, for which some slots have no micro-batch any more, are left out by all.
+    pass.completes = shape.endless() && backward % share == 0 && backward * choice.slots <= micro_batches;
+  }
+  if (!shape.endless()) passes.back().completes = true;
+  return passes;
+}
 
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                    const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync) {

@@ -4,10 +4,19 @@
 #include <vector>
 
 #include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/replica_program.h"
 #include "sim/lowering/stages.h"
 #include "strategies/pipeline/pipeline_costs.h"
 
 namespace convoy {
+
+/// What a slot of a stage does in a step with flush (or a stretch of an endless run of so many
+/// micro-batches).
+/// @param slots_before of all stages before it
+/// @param can_recompute the stage has a backward pass
+std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& choice,
+                                 std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
+                                 bool can_recompute);
 
 /// The plan of a cut pipeline. Micro-batch m of a stage with n slots is the business of its slot m mod n.
 ///

@@ -139,6 +139,104 @@ TEST_CASE("what ZeRO sends within stages, and keeps, is that of its paper for ea
   CHECK(states(3) == 16 * psi / replicas);
 }
 
+TEST_CASE("hybrid stages whose layers are split by images are data-parallel stages") {
+  // With a branch over layers that a cut may part: the two gradients that come back over it are one tensor to
+  // a data-parallel stage, whose memory is less therefore.
+  const auto model = [](bool branch) {
+    return fmt::format(
+        "{{name: net, input: [3, 16, 16], layers: ["
+        "{{name: a, kind: conv2d, out_channels: 8, kernel: 3, padding: 1}}, {{name: ra, kind: relu}}, "
+        "{{name: b, kind: conv2d, out_channels: 8, kernel: 3, padding: 1}}, {}"
+        "{{name: rs, kind: relu}}, {{name: c, kind: conv2d, out_channels: 16, kernel: 3, stride: 2, padding: "
+        "1}}, "
+        "{{name: flat, kind: flatten}}, {{name: fc, kind: linear, out_features: 10}}]}}",
+        branch ? "{name: sum, kind: add, inputs: [ra, b]}, " : "");
+  };
+  for (const bool branch : {false, true})
+    for (const int stages : {1, 2, 3, 6})
+      for (const char* schedule : {"gpipe", "1f1b"})
+        for (const std::string sums : {"bucket: 1kB", "overlap: false"}) {
+          CAPTURE(branch);
+          CAPTURE(stages);
+          CAPTURE(schedule);
+          CAPTURE(sums);
+          const std::string keys = fmt::format(
+              "stages: {}, partition: balanced, micro_batches: 4, schedule: {}", stages, schedule);
+          const ReplayResult replicas = run(model(branch), 6, pipeline(keys, sums), 16);
+          const ReplayResult hybrid =
+              run(model(branch), 6,
+                  fmt::format("{{kind: pipeline, {}, inner: {{kind: hybrid, conv: batch, fc: batch, {}}}}}",
+                              keys, sums),
+                  16);
+          // A branch's gradients are added up before or after a weight gradient that a bucket waits for.
+          CHECK(hybrid.step_time_s ==
+                doctest::Approx(replicas.step_time_s).epsilon(branch && sums == "bucket: 1kB" ? 1e-3 : 1e-9));
+          CHECK(hybrid.comm_bytes == doctest::Approx(replicas.comm_bytes).epsilon(1e-12));
+          if (!branch) CHECK(peak(hybrid) == doctest::Approx(peak(replicas)).epsilon(1e-12));
+        }
+}
+
+TEST_CASE(
+    "pipeline x tensor x data: what Megatron's pairs, the stages' messages and the replicas send, counted") {
+  // Four linear layers of 64 features on 2 stages of 2 replicas of 2 devices. Each pair (filter, channel)
+  // ends with an all-reduce of its output over 2 devices: 2 (n - 1) S a group, forward and, for its input's
+  // gradient, backward; weights are in halves that two replicas sum.
+  std::string model = "{name: mlp, input: [64, 1, 1], layers: [{name: flat, kind: flatten}";
+  for (int i = 0; i < 4; ++i)
+    model += fmt::format(", {{name: fc{}, kind: linear, out_features: 64, bias: false}}", i);
+  model += "]}";
+  const double images = 64, tensor = 64 * 4 * images;  // of a step, all replicas
+  const double pairs = 2;
+  const double exchanged = pairs * 2 * tensor          // forward
+                           + (pairs - 1) * 2 * tensor  // backward: the image needs no gradient
+                           + 0;
+  // Both devices of a group have all of what goes from stage to stage, and send it to their like.
+  const double sent = 2 * 2 * tensor;
+  const double weights = 4 * 64 * 64 * 4.0;
+  const double summed = 2 * (2 - 1) * weights;
+  for (const int micro_batches : {1, 4}) {
+    CAPTURE(micro_batches);
+    const lab::Experiment lab(
+        model, lab::star(8, "1GB/s", "0us"),
+        fmt::format(
+            "{{kind: pipeline, stages: 2, partition: even, micro_batches: {}, inner: {{kind: hybrid, groups: "
+            "[{{kind: linear, layout: pairs}}], replicas: 2}}}}",
+            micro_batches),
+        8);
+    CHECK(lab.run().comm_bytes == doctest::Approx(exchanged + sent + summed).epsilon(1e-9));
+    REQUIRE(lab.plan().stages.size() == 2);
+    CHECK(lab.plan().stages[0].layers == std::vector<std::string>{"flat", "fc0", "fc1"});
+    // Half of two layers' weights, and of their gradients.
+    const StateBytes states = lab.plan().roles[0].resident_bytes;
+    CHECK(states[static_cast<std::size_t>(MemoryClass::weights)] == weights / 4);
+  }
+}
+
+TEST_CASE("keys that an inner hybrid strategy cannot have are errors") {
+  const auto hybrid = [](const std::string& outer, const std::string& keys) {
+    return error_of(
+        fmt::format("{{kind: pipeline, stages: 2{}, inner: {{kind: hybrid, groups: [{{layers: 'body*', "
+                    "layout: batch}}]{}}}}}",
+                    outer, keys));
+  };
+  CHECK(hybrid("", "") == "no error");
+  CHECK(hybrid("", ", micro_batches: 2")
+            .ends_with("strategy.inner.micro_batches: the pipeline has them: write strategy.micro_batches"));
+  CHECK(
+      hybrid("", ", scheme: b")
+          .ends_with(
+              "strategy.inner.scheme: cuts a batch whose layers are all on the same devices; leave it out"));
+  CHECK(hybrid("", ", replicas: 3")
+            .ends_with("strategy.inner.replicas: 2 devices of a stage do not divide into 3 groups"));
+  CHECK(hybrid(", replicas: 2", "")
+            .ends_with("strategy.replicas: belongs into inner: groups of a stage's devices that share each "
+                       "micro-batch"));
+  CHECK(hybrid(", weights: stash", "")
+            .ends_with("strategy.weights: goes without flush over inner data_parallel only; leave it out"));
+  CHECK(hybrid(", recompute: always", "")
+            .ends_with("strategy.recompute: goes over inner data_parallel only; leave it out"));
+}
+
 TEST_CASE("a stage has all devices that its share of the pipeline leaves it") {
   const Plan plan = lab::Experiment(lab::custom_model(8, 1000), lab::star(8, "1GB/s", "10us"),
                                     pipeline("stages: 2, micro_batches: 4", "overlap: false"), 8)
