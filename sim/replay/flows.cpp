@@ -124,7 +124,7 @@ class Company {
     stream_[pattern] = stream_[pattern] == unused || stream_[pattern] == stream ? stream : no_order;
   }
 
-  /// Groups that cross one place: every one is compared with the first.
+  /// Groups that cross one place: all follow one another if every one follows the first.
   void meet_in_places(const Plan& plan, const FlowTable& table,
                       const std::function<std::uint32_t(LinkId)>& place) {
     std::map<std::vector<EndpointId>, std::uint32_t> known;
@@ -134,19 +134,22 @@ class Company {
                             .emplace(plan.patterns[group.pattern].groups[group.index],
                                      static_cast<std::uint32_t>(known.size()))
                             .first->second);
-    constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+    constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max(), mixed = nobody - 1;
     std::vector<std::uint32_t> first;  // by place: a group
     for (const Flow& flow : table.flows)
       for (const LinkId link : table.route(flow)) {
         const std::uint32_t at = place(link);
         if (at >= first.size()) first.resize(at + 1, nobody);
         const std::uint32_t other = first[at] == nobody ? first[at] = flow.group : first[at];
-        if (other == flow.group) continue;
+        if (other == flow.group || other == mixed) continue;
         const std::uint32_t a = table.groups[flow.group].pattern, b = table.groups[other].pattern;
         const bool follow =
             stream_[a] >= 0 && stream_[a] == stream_[b] && members[flow.group] == members[other];
-        if (!follow) meets_[a] = meets_[b] = true;
+        if (!follow) first[at] = mixed;
       }
+    for (const Flow& flow : table.flows)
+      for (const LinkId link : table.route(flow))
+        if (first[place(link)] == mixed) meets_[table.groups[flow.group].pattern] = true;
   }
 
   std::vector<int> stream_;  ///< by pattern
