@@ -78,14 +78,17 @@ struct CandidateResult {
   std::string
       outcome;  ///< "best" | "beaten" | "pruned" | "does_not_fit" | "cannot_run" | "failed" | "unknown"
   std::optional<double> value;  ///< of the objective, where it was simulated
-  std::optional<double> bound;  ///< of the objective: no simulation gives better; where it was planned
+  /// Of the objective: no simulation gives better. Where the cost table or the plan gives one.
+  std::optional<double> bound;
+  bool tie = false;    ///< simulated, and no worse than the interval of the best reaches
   std::string reason;           ///< a sentence: why it is not the best
 };
 
 /// `strategy: {kind: auto}`: the run is that of the best candidate.
 struct SearchSummary {
   std::string objective;
-  std::int64_t simulated = 0;
+  std::int64_t planned = 0, simulated = 0;  ///< candidates
+  std::int64_t pruned_by_cost_table = 0;    ///< before they were planned
   bool proven = true;                    ///< no candidate can be better: none was left out for want of budget
   std::vector<CandidateResult> ranking;  ///< best first
 };
@@ -118,6 +121,7 @@ struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
   std::string model, cluster, strategy;
+  std::vector<std::string> algorithms;  ///< that `algorithm: auto` came to, the one with most bytes first
   std::string servers;        ///< kinds of hosts with devices: "dgx1-v100"; "a + b" where they differ
   std::string device_type;    ///< "k80"; "v100-sxm2-16gb + k80" where they differ
   std::string network_model;  ///< of the machine; in results.json part of the manifest

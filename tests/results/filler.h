@@ -135,12 +135,12 @@ inline bool members_set(const StageResult& v) {
   return all_set(a, b, c, d, e, f, g);
 }
 inline bool members_set(const CandidateResult& v) {
-  const auto& [a, b, c, d, e, f] = v;
-  return all_set(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g] = v;
+  return all_set(a, b, c, d, e, f, g);
 }
 inline bool members_set(const SearchSummary& v) {
-  const auto& [a, b, proven, d] = v;
-  return all_set(a, b, !proven, d);  // `proven` is true by default
+  const auto& [a, b, c, d, proven, e] = v;
+  return all_set(a, b, c, d, !proven, e);  // `proven` is true by default
 }
 inline bool members_set(const LayerGroup& v) {
   const auto& [a, b, c, d, e] = v;
@@ -164,11 +164,11 @@ inline bool members_set(const IntervalResult& v) {
 }
 /// @param v its `fits` is true by default
 inline bool members_set(const RunResult& v) {
-  const auto& [id, point, model, cluster, strategy, servers, device_type, network_model, devices,
+  const auto& [id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
                peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
                phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals] = v;
-  return all_set(id, point, model, cluster, strategy, servers, device_type, network_model, devices,
+  return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                  global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
                  peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
                  phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals);
