@@ -65,10 +65,10 @@ class Hybrid : public Strategy {
 
 /// Images of the layers that are not split by images, in the parts that the scheme says.
 TailParts tail_parts(const HybridOptions& options, const Model& model,
-                     const std::vector<LayerSpread>& spreads, const Cut& images) {
+                     const std::vector<LayerSharding>& shardings, const Shards& images) {
   TailParts tail;
-  for (std::size_t i = 0; i < spreads.size(); ++i) {
-    tail.is_tail.push_back(spreads[i].layout != LayerLayout::batch);
+  for (std::size_t i = 0; i < shardings.size(); ++i) {
+    tail.is_tail.push_back(shardings[i].layout != LayerLayout::batch);
     for (const LayerIndex input : model.layers[i].inputs)
       if (input != image_input && !tail.is_tail[i] && tail.is_tail[static_cast<std::size_t>(input)])
         throw InputError(
@@ -150,10 +150,10 @@ Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& optio
                     pipeline.images, options.replicas));
   const std::int64_t devices = all / options.replicas;
   const std::vector<DecidedLayout> layouts = decide_layouts(model, options.rules, options.communication.pos);
-  const Cut images = even_images(pipeline.images / options.replicas, static_cast<std::size_t>(devices));
-  const std::vector<LayerSpread> spreads = spread_layers(model, layouts, images);
-  const bool by_images = std::any_of(spreads.begin(), spreads.end(),
-                                     [](const LayerSpread& s) { return s.layout == LayerLayout::batch; });
+  const Shards images = even_images(pipeline.images / options.replicas, static_cast<std::size_t>(devices));
+  const std::vector<LayerSharding> shardings = shard_layers(model, layouts, images);
+  const bool by_images = std::any_of(shardings.begin(), shardings.end(),
+                                     [](const LayerSharding& s) { return s.layout == LayerLayout::batch; });
   if (by_images && images.size < devices)
     throw InputError(input.batch.pos, fmt::format("training: a group's {} of {} leaves some of its {} "
                                                   "devices without an image; at least {} is needed",
@@ -161,16 +161,16 @@ Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& optio
                                                   images.size, devices, devices));
   std::optional<TailParts> tail;
   if (options.scheme != HybridScheme::all_at_once && devices > 1)
-    tail = tail_parts(options, model, spreads, images);
+    tail = tail_parts(options, model, shardings, images);
   const HybridSchedule schedule = schedule_hybrid(
-      input.graph, spreads, images, tail, alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer);
+      input.graph, shardings, images, tail, alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer);
   HybridStages stages{pipeline.stage_of_layer, {}, pipeline.passes, pipeline.micro_batches};
   for (const std::vector<EndpointId>& of_stage : pipeline.devices) {
     stages.groups.emplace_back();
     for (std::int64_t r = 0; r < options.replicas; ++r)
       stages.groups.back().emplace_back(of_stage.begin() + r * devices, of_stage.begin() + (r + 1) * devices);
   }
-  return plan_hybrid(input, stages, spreads, schedule, options.communication);
+  return plan_hybrid(input, stages, shardings, schedule, options.communication);
 }
 
 }  // namespace convoy

@@ -30,7 +30,7 @@ std::string_view to_string(Kind kind) {
 class Builder {
  public:
   Builder(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-          const std::vector<std::uint32_t>& stages, const std::vector<LayerSpread>& spreads,
+          const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
           const HybridSchedule& schedule, const HybridCommunication& communication,
           std::int64_t micro_batches)
       : plan_(plan),
@@ -38,7 +38,7 @@ class Builder {
         graph_(input.graph),
         groups_(groups),
         stages_(stages),
-        spreads_(spreads),
+        shardings_(shardings),
         schedule_(schedule),
         how_(communication),
         micro_batches_(micro_batches),
@@ -81,22 +81,25 @@ class Builder {
   std::vector<Round> rounds(const Exchange& exchange) {
     const std::uint32_t stage = schedule_.steps[exchange.after].stage;
     const bool in_rings = exchange.kind == Kind::all_gather || exchange.kind == Kind::reduce_scatter;
-    const Cut* cut = exchange.kind == Kind::all_gather       ? exchange.from.cut.get()
-                     : exchange.kind == Kind::reduce_scatter ? exchange.to.cut.get()
-                                                             : nullptr;
-    const bool even = cut && std::all_of(cut->counts.begin(), cut->counts.end(),
-                                         [&](std::int64_t count) { return count == cut->counts.front(); });
+    const Shards* shards = exchange.kind == Kind::all_gather       ? exchange.from.shards.get()
+                           : exchange.kind == Kind::reduce_scatter ? exchange.to.shards.get()
+                                                                   : nullptr;
+    const bool even =
+        shards && std::all_of(shards->counts.begin(), shards->counts.end(),
+                              [&](std::int64_t count) { return count == shards->counts.front(); });
     if ((in_rings ? !even : exchange.kind != Kind::all_reduce) && devices_ * devices_ > largest_exchange)
       throw InputError(how_.pos, fmt::format("strategy: groups of {} devices are too large for the {} of {}; "
                                              "use replicas",
                                              devices_, to_string(exchange.kind), exchange.tensor));
     switch (exchange.kind) {
       case Kind::all_gather:
-        if (const std::optional<std::uint32_t> owner = only_owner(*cut)) return at_once(star(*owner, true));
-        return ring_all_gather(rings(stage), *cut);
+        if (const std::optional<std::uint32_t> owner = only_owner(*shards))
+          return at_once(star(*owner, true));
+        return ring_all_gather(rings(stage), *shards);
       case Kind::reduce_scatter:
-        if (const std::optional<std::uint32_t> owner = only_owner(*cut)) return at_once(star(*owner, false));
-        return ring_reduce_scatter(rings(stage), *cut);
+        if (const std::optional<std::uint32_t> owner = only_owner(*shards))
+          return at_once(star(*owner, false));
+        return ring_reduce_scatter(rings(stage), *shards);
       case Kind::all_reduce:
         return all_reduce_pattern(how_.algorithm, groups_[stage].front(), input_.machine, exchange.bytes,
                                   how_.rings)
@@ -116,9 +119,9 @@ class Builder {
   }
 
   /// The device that has all there is, if one has.
-  static std::optional<std::uint32_t> only_owner(const Cut& cut) {
-    for (std::uint32_t d = 0; d < cut.counts.size(); ++d)
-      if (cut.counts[d] == cut.size) return d;
+  static std::optional<std::uint32_t> only_owner(const Shards& shards) {
+    for (std::uint32_t d = 0; d < shards.counts.size(); ++d)
+      if (shards.counts[d] == shards.size) return d;
     return std::nullopt;
   }
   Traffic star(std::uint32_t hub, bool out) const {
@@ -150,7 +153,7 @@ class Builder {
   }
 
   bool is_summed_by_all(std::size_t layer) const {
-    const LayerLayout layout = spreads_[layer].layout;
+    const LayerLayout layout = shardings_[layer].layout;
     return devices_ == 1 || layout == LayerLayout::batch || layout == LayerLayout::height ||
            layout == LayerLayout::width;
   }
@@ -160,7 +163,7 @@ class Builder {
     const Layer& layer = graph_.model.layers[p.layer];
     for (const ParameterTensor& tensor : layer.parameters)
       if (layer.name + "." + tensor.name == p.name)
-        return parameters_on(layer, spreads_[p.layer], tensor, device);
+        return parameters_on(layer, shardings_[p.layer], tensor, device);
     return 0;
   }
 
@@ -235,7 +238,7 @@ class Builder {
   }
 
   void describe() {
-    std::vector<double> exchanged(spreads_.size(), 0.0), summed = exchanged;
+    std::vector<double> exchanged(shardings_.size(), 0.0), summed = exchanged;
     for (const std::vector<CommId>& of_micro_batch : messages_.of_exchange)
       for (std::size_t e = 0; e < of_micro_batch.size(); ++e)
         if (of_micro_batch[e] != none)
@@ -249,15 +252,15 @@ class Builder {
             if (comm != none)
               summed[graph_.parameters[p].layer] += sent_bytes(comm) * elements_on(p, 0) / elements;
       }
-    for (std::size_t i = 0; i < spreads_.size(); ++i) {
-      const std::string_view layout = convoy::to_string(spreads_[i].layout);
+    for (std::size_t i = 0; i < shardings_.size(); ++i) {
+      const std::string_view layout = convoy::to_string(shardings_[i].layout);
       if (plan_.layouts.empty() || plan_.layouts.back().layout != layout)
         plan_.layouts.push_back({std::string(layout), {}});
       LayerGroup& group = plan_.layouts.back();
       group.layers.push_back(graph_.model.layers[i].name);
       double most = 0;
       for (std::size_t d = 0; d < devices_; ++d)
-        most = std::max(most, parameters_on(graph_.model.layers[i], spreads_[i], d));
+        most = std::max(most, parameters_on(graph_.model.layers[i], shardings_[i], d));
       group.parameter_bytes += most * element_bytes(graph_.options.precision);
       group.exchange_bytes += exchanged[i];
       group.gradient_bytes += summed[i];
@@ -269,7 +272,7 @@ class Builder {
   const TrainingGraph& graph_;
   const HybridGroups& groups_;
   const std::vector<std::uint32_t>& stages_;  ///< by layer
-  const std::vector<LayerSpread>& spreads_;
+  const std::vector<LayerSharding>& shardings_;
   const HybridSchedule& schedule_;
   const HybridCommunication& how_;
   std::int64_t micro_batches_;
@@ -281,10 +284,10 @@ class Builder {
 }  // namespace
 
 HybridMessages add_messages(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                            const std::vector<std::uint32_t>& stages, const std::vector<LayerSpread>& spreads,
-                            const HybridSchedule& schedule, const HybridCommunication& communication,
-                            std::int64_t micro_batches) {
-  return Builder(plan, input, groups, stages, spreads, schedule, communication, micro_batches).build();
+                            const std::vector<std::uint32_t>& stages,
+                            const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                            const HybridCommunication& communication, std::int64_t micro_batches) {
+  return Builder(plan, input, groups, stages, shardings, schedule, communication, micro_batches).build();
 }
 
 }  // namespace convoy

@@ -45,8 +45,8 @@ struct HybridMessages {
 /// @param stages of each layer
 /// @throws InputError where a group is too large for its exchanges.
 HybridMessages add_messages(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                            const std::vector<std::uint32_t>& stages, const std::vector<LayerSpread>& spreads,
-                            const HybridSchedule& schedule, const HybridCommunication& communication,
-                            std::int64_t micro_batches);
+                            const std::vector<std::uint32_t>& stages,
+                            const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                            const HybridCommunication& communication, std::int64_t micro_batches);
 
 }  // namespace convoy

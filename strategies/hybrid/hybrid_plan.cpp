@@ -17,12 +17,12 @@ namespace {
 
 class Builder {
  public:
-  Builder(const StrategyInput& input, const HybridStages& stages, const std::vector<LayerSpread>& spreads,
+  Builder(const StrategyInput& input, const HybridStages& stages, const std::vector<LayerSharding>& shardings,
           const HybridSchedule& schedule, const HybridCommunication& communication)
       : input_(input),
         graph_(input.graph),
         stages_(stages),
-        spreads_(spreads),
+        shardings_(shardings),
         schedule_(schedule),
         how_(communication),
         devices_(stages.groups.front().front().size()) {}
@@ -30,7 +30,7 @@ class Builder {
   Plan build() {
     plan_.images = schedule_.parts.front().total() * static_cast<double>(stages_.micro_batches) *
                    static_cast<double>(stages_.groups.front().size());
-    messages_ = add_messages(plan_, input_, stages_.groups, stages_.of_layer, spreads_, schedule_, how_,
+    messages_ = add_messages(plan_, input_, stages_.groups, stages_.of_layer, shardings_, schedule_, how_,
                              stages_.micro_batches);
     for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
       edges_.insert({transfer.from, transfer.to, transfer.backward});
@@ -69,13 +69,13 @@ class Builder {
     const auto add = [&](const std::vector<std::int64_t>& each) {
       if (known.insert(&each).second) counts.push_back(&each);
     };
-    const auto add_spread = [&](const Spread& spread) {
-      if (spread.cut) add(spread.cut->counts);
+    const auto add_sharding = [&](const Sharding& sharding) {
+      if (sharding.shards) add(sharding.shards->counts);
     };
-    for (const LayerSpread& spread : spreads_) {
-      add_spread(spread.output);
-      for (const InputSpread& in : spread.inputs) {
-        add_spread(in.needed);
+    for (const LayerSharding& sharding : shardings_) {
+      add_sharding(sharding.output);
+      for (const InputSharding& in : sharding.inputs) {
+        add_sharding(in.needed);
         if (in.halo) add(in.halo->counts);
       }
     }
@@ -89,15 +89,15 @@ class Builder {
   Role role(std::uint32_t stage, std::size_t device, const std::vector<EndpointId>& members) {
     const Device& first = input_.machine.devices[members.front()];
     double parameters = 0;
-    for (std::size_t i = 0; i < spreads_.size(); ++i)
+    for (std::size_t i = 0; i < shardings_.size(); ++i)
       if (stages_.of_layer[i] == stage)
-        parameters += parameters_on(graph_.model.layers[i], spreads_[i], device);
+        parameters += parameters_on(graph_.model.layers[i], shardings_[i], device);
     Role role = replica_role(input_, {first.type, 0, members}, resident_bytes(parameters, graph_.options));
     role.name = fmt::format("like {}", first.name);
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     if (stages_.groups.size() > 1)
       role.streams.insert(role.streams.end(), {"receive", "send activations", "send gradients"});
-    HybridProgram program(graph_, spreads_, schedule_, messages_, plan_, how_.overlap, stages_.of_layer,
+    HybridProgram program(graph_, shardings_, schedule_, messages_, plan_, how_.overlap, stages_.of_layer,
                           stage, device, role);
     for (const Pass& pass : stages_.passes[stage]) add_pass(program, role, stage, device, pass);
     program.update();
@@ -145,8 +145,8 @@ class Builder {
     double bytes = 0;
     for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
       if (Edge{transfer.from, transfer.to, transfer.backward} == edge)
-        bytes += schedule_.bytes({MemoryClass::activations, transfer.bytes_per_image, 0, transfer.spread, 0},
-                                 device);
+        bytes += schedule_.bytes(
+            {MemoryClass::activations, transfer.bytes_per_image, 0, transfer.sharding, 0}, device);
     return bytes;
   }
 
@@ -176,7 +176,7 @@ class Builder {
   const StrategyInput& input_;
   const TrainingGraph& graph_;
   const HybridStages& stages_;
-  const std::vector<LayerSpread>& spreads_;
+  const std::vector<LayerSharding>& shardings_;
   const HybridSchedule& schedule_;
   const HybridCommunication& how_;
   std::size_t devices_;  ///< of a group
@@ -190,9 +190,9 @@ class Builder {
 }  // namespace
 
 Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
-                 const std::vector<LayerSpread>& spreads, const HybridSchedule& schedule,
+                 const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
                  const HybridCommunication& communication) {
-  return Builder(input, stages, spreads, schedule, communication).build();
+  return Builder(input, stages, shardings, schedule, communication).build();
 }
 
 }  // namespace convoy

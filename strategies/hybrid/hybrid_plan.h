@@ -23,7 +23,7 @@ struct HybridStages {
 /// stages that exchange messages have equal positions in their groups.
 /// @throws InputError where a group is too large for its exchanges.
 Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
-                 const std::vector<LayerSpread>& spreads, const HybridSchedule& schedule,
+                 const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
                  const HybridCommunication& communication);
 
 }  // namespace convoy

@@ -30,12 +30,12 @@ std::vector<MemoryDelta> at(const std::map<std::uint32_t, std::vector<MemoryDelt
 
 }  // namespace
 
-HybridProgram::HybridProgram(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
+HybridProgram::HybridProgram(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                              const HybridSchedule& schedule, const HybridMessages& messages, const Plan& plan,
                              bool overlap, const std::vector<std::uint32_t>& stages, std::uint32_t stage,
                              std::size_t device, Role& role)
     : graph_(graph),
-      spreads_(spreads),
+      shardings_(shardings),
       schedule_(schedule),
       messages_(messages),
       plan_(plan),
@@ -68,7 +68,7 @@ TaskId HybridProgram::add_collective(Stream stream, CommId comm, std::vector<Tas
 
 PlanOp HybridProgram::operation(const HybridSchedule::Step& step, const std::string& suffix) const {
   if (step.op == HybridSchedule::no_op) return memory_op("received" + suffix, {}, {});
-  ShareOfWork share = share_of(graph_, spreads_, schedule_, step, device_);
+  ShareOfWork share = share_of(graph_, shardings_, schedule_, step, device_);
   std::string name = graph_.operations[step.op].name;
   if (step.part > 0) name += fmt::format(" #{}", step.part - 1);
   return {name + suffix, share.work, share.images, {}, {}};
@@ -124,7 +124,7 @@ void HybridProgram::update() {
   for (OpId id = 0; id < graph_.operations.size(); ++id) {
     const Operation& op = graph_.operations[id];
     if (op.phase == Phase::update && stages_[op.layer] == stage_)
-      ops.push_back({op.name, share_of_update(graph_, spreads_, id, device_), 1, {}, {}});
+      ops.push_back({op.name, share_of_update(graph_, shardings_, id, device_), 1, {}, {}});
   }
   add_compute(role_, "update", std::move(ops), std::move(before));
 }

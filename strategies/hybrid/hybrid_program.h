@@ -22,7 +22,7 @@ class HybridProgram {
 
   /// @param role gets the program
   /// @param device of a group, by position
-  HybridProgram(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
+  HybridProgram(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                 const HybridSchedule& schedule, const HybridMessages& messages, const Plan& plan,
                 bool overlap, const std::vector<std::uint32_t>& stages, std::uint32_t stage,
                 std::size_t device, Role& role);
@@ -44,7 +44,7 @@ class HybridProgram {
   void add_step(std::uint32_t step, const Pass& pass);
 
   const TrainingGraph& graph_;
-  const std::vector<LayerSpread>& spreads_;
+  const std::vector<LayerSharding>& shardings_;
   const HybridSchedule& schedule_;
   const HybridMessages& messages_;
   const Plan& plan_;
