@@ -336,6 +336,36 @@ double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
   return sum_weight() * sum_s + interval_weight() * interval_s;
 }
 
+double PipelineCosts::step_with_sums_s(const std::vector<StageChoice>& stages, bool overlap) const {
+  if (shape_.endless()) return step_s(stages);
+  // Data gradient and weight gradient take as long as the forward pass each.
+  constexpr double backward_share = 2.0 / 3;
+  struct Sum {
+    double backward_s, sum_s;
+  };
+  std::vector<Sum> sums;  // from the last stage on
+  double sum_s = 0, interval_s = 0;
+  std::uint32_t end = unit_count(), before = slot_count();
+  for (auto stage = stages.rbegin(); stage != stages.rend(); end = stage++->first_unit) {
+    before -= stage->slots;
+    StageCost cost = this->stage(stage->first_unit, end, before, stage->slots);
+    const double summing_s = cost.sync_s * static_cast<double>(shape_.micro_batches);
+    const double backward_s = backward_share * cost.compute_s;
+    sums.push_back({backward_s + cost.messages_s / 2, std::max(0.0, summing_s - (overlap ? backward_s : 0))});
+    cost.interval_s -= std::min(cost.interval_s, cost.sync_s);
+    cost.sync_s = 0;
+    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
+    sum_s += cost.sum_s();
+  }
+  const double passes_s = sum_weight() * sum_s + interval_weight() * interval_s;
+  double step_s = passes_s, after_s = 0;  // of the stages before, whose last backward passes come later
+  for (auto stage = sums.rbegin(); stage != sums.rend(); ++stage) {
+    step_s = std::max(step_s, passes_s - after_s + stage->sum_s);
+    after_s += stage->backward_s;
+  }
+  return step_s;
+}
+
 bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {
   for (std::uint32_t s = 0, before = 0; s < stages.size(); before += stages[s++].slots) {
     const std::uint32_t end = s + 1 < stages.size() ? stages[s + 1].first_unit : unit_count();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "tests/support/lab.h"
@@ -258,6 +259,23 @@ TEST_CASE(
   CHECK(stages(1, replicas) == 1);  // no bubble
   // 8 layers of 4 GB and as much of their gradients take 64 GB, of 16 GiB a device.
   CHECK(stages(1'000'000'000, replicas) == 4);
+}
+
+TEST_CASE("stages: auto finds the number of stages whose simulated step is the shortest") {
+  for (const std::int64_t batch : {8, 64, 512})
+    for (const std::string inner : {"overlap: false", "bucket: 8MB"}) {
+      CAPTURE(batch);
+      CAPTURE(inner);
+      const auto step_s = [&](const std::string& stages) {
+        return lab::Experiment(lab::custom_model(8, 2'000'000), lab::star(8, "1GB/s", "10us"),
+                               pipeline("micro_batches: 4, stages: " + stages, inner), batch)
+            .run()
+            .step_time_s;
+      };
+      double best_s = std::numeric_limits<double>::infinity();
+      for (const char* stages : {"1", "2", "4", "8"}) best_s = std::min(best_s, step_s(stages));
+      CHECK(step_s("auto") == best_s);
+    }
 }
 
 TEST_CASE("inner strategies that cannot be are errors") {
