@@ -10,7 +10,6 @@
 
 #include "sim/base/names.h"
 #include "sim/lowering/plan_ops.h"
-#include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 namespace {
