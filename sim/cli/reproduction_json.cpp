@@ -112,8 +112,8 @@ void write_summaries(const std::vector<ErrorSummary>& summaries, JsonWriter& jso
 }  // namespace
 
 void write_reproductions(const std::vector<Reproduction>& reproductions,
-                const std::optional<KernelReproduction>& kernels,
-                const std::vector<ThesisReproduction>& theses, std::ostream& out) {
+                         const std::optional<KernelReproduction>& kernels,
+                         const std::vector<ThesisReproduction>& theses, std::ostream& out) {
   JsonWriter json(out);
   json.begin_object();
   json.field("schema", "convoy.reproduction/1");

@@ -31,7 +31,8 @@ std::vector<char> critical_path(const Dag& dag, const std::vector<double>& way) 
   while (true) {
     on_path[v] = 1;
     const auto children = dag.children(v);
-    const auto next = std::find_if(children.begin(), children.end(), [&](NodeId w) { return way[w] >= longest; });
+    const auto next =
+        std::find_if(children.begin(), children.end(), [&](NodeId w) { return way[w] >= longest; });
     if (next == children.end()) return on_path;
     v = *next;
   }
@@ -63,7 +64,8 @@ PartitionAnswer partition_cpop(const PartitionTask& task) {
     next.pop();
     find_ready(dag, v, answer.placement, schedule.finish_us, message, ready);
     Part best = 0;  // the critical path's
-    double best_start = on_path[v] ? gaps[0].earliest(ready[0], dag.time_us(v)) : std::numeric_limits<double>::infinity();
+    double best_start =
+        on_path[v] ? gaps[0].earliest(ready[0], dag.time_us(v)) : std::numeric_limits<double>::infinity();
     for (Part part = 0; !on_path[v] && part < task.parts; ++part) {
       if (ready[part] >= best_start) continue;
       const double start = gaps[part].earliest(ready[part], dag.time_us(v));
