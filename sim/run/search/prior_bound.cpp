@@ -77,6 +77,9 @@ std::optional<Floor> floor_of_pipeline(const YamlNode& candidate, const BatchSpe
   const YamlNode* replicas_node = candidate.find("replicas");
   const bool listed = replicas_node && replicas_node->kind == YamlNode::Kind::sequence;
   if ((!weights.empty() && weights != "flush") || candidate.find("begins") || listed) return std::nullopt;
+  // Stages that hold another strategy share micro-batches out as that does; how many stages `auto` takes is
+  // not known before.
+  if (candidate.find("inner") || text_of(candidate, "stages") == "auto") return std::nullopt;
   const std::int64_t devices = device_count(table);
   const std::optional<std::int64_t> replicas = number_of(candidate, "replicas");
   const std::int64_t pipelines = replicas.value_or(1);
