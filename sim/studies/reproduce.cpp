@@ -62,7 +62,7 @@ OrderCount right_order(const std::vector<ReproducedRow>& rows) {
       const ReproducedRow &a = rows[i], &b = rows[j];
       if (!a.tested() || !b.tested() || a.group.empty() || a.table == b.table) continue;
       if (std::tie(a.group, a.model, a.setup) != std::tie(b.group, b.model, b.setup)) continue;
-      const auto [less, more] = std::minmax(a.published, b.published);
+      const auto [less, more] = std::minmax({a.published, b.published});
       if (more <= apart * less) continue;
       ++count.pairs;
       if ((a.published < b.published) == (a.predicted < b.predicted)) ++count.right;

@@ -18,11 +18,11 @@ TEST_CASE("a device's clock: computing and messages at random moments, against a
     std::vector<char> computing(slices + 1, 0);
     std::uniform_int_distribution<int> moment(0, slices - 1);
     for (int m = 0; m < 6; ++m) {
-      const auto [from, to] = std::minmax(moment(random), moment(random));
+      const auto [from, to] = std::minmax({moment(random), moment(random)});
       for (int s = from; s < to; ++s) ++messages[static_cast<std::size_t>(s)];
     }
     for (int task = 0; task < 5; ++task) {
-      const auto [from, to] = std::minmax(moment(random), moment(random));
+      const auto [from, to] = std::minmax({moment(random), moment(random)});
       for (int s = from; s < to; ++s) computing[static_cast<std::size_t>(s)] = 1;
     }
     DeviceClock clock;
