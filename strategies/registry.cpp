@@ -118,6 +118,7 @@ std::vector<StrategyEntry> rows() {
         {"granularity", "auto | channel | layer | a number",
          "channels a vertex; auto: as fine as epsilon needs"},
         {"method", "hypergraph | layerwise | even | random", "how nodes get their parts"},
+        {"shares", "probed | equal", "a part's work after the speed of its device, or the same for all"},
         {"partitioner", "own | zoltan",
          "method hypergraph: convoy's own, or Zoltan's, refined by convoy's; where it was built with it"},
         {"seed", "1 | a number", "method random: of its random numbers"}},

@@ -75,7 +75,7 @@ Exit interrupted(const Results& results, const std::string& path) {
 }
 
 Exit exit_for(const Results& results, const RunArguments& arguments) {
-  if (!results.failed.empty()) return tell_failures(results);
+  if (const Exit failed = tell_failures(results); failed != Exit::done) return failed;
   const auto over =
       std::count_if(results.runs.begin(), results.runs.end(), [](const RunResult& run) { return !run.fits; });
   if (!arguments.require_fit || over == 0) return Exit::done;

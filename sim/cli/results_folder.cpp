@@ -145,6 +145,15 @@ Exit tell_failures(const Results& results) {
     fmt::print(stderr, "convoy: {}: {}\n", clean(point_text(point_index(failed[i].id), failed[i].point)),
                clean(failed[i].reason));
   if (failed.size() > named) fmt::print(stderr, "convoy: and {} more points\n", failed.size() - named);
+  for (const RunResult& run : results.runs) {
+    if (!run.search) continue;
+    for (const CandidateResult& candidate : run.search->ranking) {
+      if (candidate.outcome != "failed") continue;
+      fmt::print(stderr, "convoy: run {}: auto: {}: {}\n", run.id, clean(candidate.strategy),
+                 clean(candidate.reason));
+      return Exit::bug;
+    }
+  }
   const auto any = [&](std::string_view kind) {
     return std::any_of(failed.begin(), failed.end(),
                        [&](const FailedPoint& point) { return point.kind == kind; });

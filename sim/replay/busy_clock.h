@@ -19,6 +19,7 @@ class BusyTime {
   void leave(double now_s) {
     if (--users_ == 0) total_s_ += now_s - since_s_;
   }
+  void add(double time_s) { total_s_ += time_s; }
   double total_s(double now_s) const { return users_ > 0 ? total_s_ + (now_s - since_s_) : total_s_; }
 
  private:
@@ -33,14 +34,29 @@ class LinkClock {
   LinkClock(const Machine& machine, const Folding& folding);
   void flow_begins(std::uint32_t flow_class, double now_s);
   void flow_ends(std::uint32_t flow_class, double now_s);
+  /// Calls `use` with the clock, below size(), of every link and port that a flow class crosses; a clock may
+  /// come more than once.
+  template <class Use>
+  void for_each(std::uint32_t flow_class, Use use) const {
+    for (const LinkUse& crossed : folding_.flow_route[flow_class]) {
+      use(crossed.link);
+      for (std::uint32_t p = first_port_[crossed.link]; p < first_port_[crossed.link + 1]; ++p)
+        use(ports_[p]);
+    }
+  }
+  std::size_t size() const { return clocks_.size(); }
+  /// Of a link or port that nobody uses now.
+  void add(std::uint32_t clock, double time_s) { clocks_[clock].add(time_s); }
+
   std::vector<double> link_busy_s(double now_s) const;  ///< by link class
   std::vector<double> port_busy_s(double now_s) const;  ///< by Link::port
 
  private:
   const Folding& folding_;
-  std::vector<BusyTime> links_, ports_;
-  std::vector<std::vector<std::uint32_t>> port_classes_of_link_;  ///< by link class
-  std::vector<std::uint32_t> port_class_;                         ///< by port
+  std::size_t link_count_;
+  std::vector<BusyTime> clocks_;                   ///< of link classes, then of classes of equal ports
+  std::vector<std::uint32_t> first_port_, ports_;  ///< by link class: clocks of its ports
+  std::vector<std::uint32_t> port_clock_;          ///< by port
 };
 
 /// What an endpoint's messages have to do with its computing, in seconds: under way while it does not

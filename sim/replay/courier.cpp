@@ -5,13 +5,12 @@ namespace convoy {
 
 Courier::Courier(const FlowTable& table, const Folding& folding, Engine& engine, LinkClock& link_clock,
                  MessageListener& listener)
-    : engine_(engine), link_clock_(link_clock), listener_(listener) {
+    : folding_(folding), engine_(engine), link_clock_(link_clock), listener_(listener) {
   lanes_.reserve(folding.flows.size());
   for (std::size_t c = 0; c < folding.flows.size(); ++c) {
     const Flow& flow = table.flows[folding.flows[c]];
-    const std::vector<LinkUse>& route = folding.flow_route[c];
     lanes_.push_back({folding.endpoint_class[flow.from], folding.endpoint_class[flow.to],
-                      route.empty() ? no_route : engine.add_route(route), flow.latency_s});
+                      folding.flow_route[c].empty() ? no_route : unknown, flow.latency_s});
   }
 }
 
@@ -35,7 +34,8 @@ void Courier::send(std::uint32_t flow_class, double bytes, double repeat, bool f
     free_.pop_back();
     messages_[slot] = {flow_class, for_ends, delivered};
   }
-  const Lane& lane = lanes_[flow_class];
+  Lane& lane = lanes_[flow_class];
+  if (lane.route == unknown) lane.route = engine_.add_route(folding_.flow_route[flow_class]);
   link_clock_.flow_begins(flow_class, engine_.now_s());
   const auto end = [this, slot] { deliver(slot); };
   if (bytes == 0 || lane.route == no_route)

@@ -44,11 +44,11 @@ class Courier {
   std::uint32_t receiver(std::uint32_t flow_class) const { return lanes_[flow_class].to; }
 
  private:
-  static constexpr std::uint32_t no_route = Folding::none;
+  static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
   /// What messages of one flow class have in common.
   struct Lane {
     std::uint32_t from, to;
-    std::uint32_t route;  ///< no_route: both ends are in one place
+    std::uint32_t route;  ///< no_route: both ends are in one place; unknown: asked for at the first message
     double latency_s;
   };
   struct Message {
@@ -60,6 +60,7 @@ class Courier {
   void send(std::uint32_t flow_class, double bytes, double repeat, bool for_ends, Callback delivered);
   void deliver(std::uint32_t slot);
 
+  const Folding& folding_;
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;

@@ -35,6 +35,8 @@ struct Disturbances {
   std::vector<LinkChange> link_changes;
   std::vector<Stop> stops;
   std::vector<Transfer> transfers;
+
+  bool empty() const { return link_changes.empty() && stops.empty() && transfers.empty(); }
 };
 
 /// When a computation ends that takes `duration_s` of an endpoint's time, begun at `start_s`.

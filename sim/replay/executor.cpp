@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/courier.h"
 #include "sim/replay/input_queue.h"
+#include "sim/replay/lone_groups.h"
 #include "sim/replay/message_groups.h"
 #include "sim/replay/paced_compute.h"
 #include "sim/replay/service_desk.h"
@@ -72,7 +74,12 @@ class Executor final : private MessageListener {
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
         compute_(engine_, processors_taken()),
-        messages_(plan, table, one_by_one, folding, engine_, courier_, *this) {
+        lone_(plan.service || plan.endless || contention == Contention::none ||
+                      network_model == NetworkModel::simgrid || !disturbances.empty()
+                  ? nullptr
+                  : std::make_unique<LoneGroups>(table, folding, link_clock_, capacities(table))),
+        messages_(plan, table, one_by_one, folding, engine_, courier_, *this, lone_.get(),
+                  lone_ ? has_links_for_itself(plan, machine, table) : std::vector<bool>()) {
     if (plan.service) {
       desk_.emplace(plan, machine, table, folding, engine_, courier_, static_cast<MessageListener&>(*this));
       steady_.emplace(*plan.service, folding);
@@ -111,6 +118,7 @@ class Executor final : private MessageListener {
           {computed_s(c, progress_[c].clock.compute_s()), progress_[c].clock.comm(), end_s});
       result_.end_s = std::max(result_.end_s, end_s);
     }
+    messages_.count_lone_groups(link_clock_);
     result_.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
     result_.port_busy_s = link_clock_.port_busy_s(engine_.now_s());
     result_.pace.assign(progress_.size(), 1);
@@ -458,6 +466,7 @@ class Executor final : private MessageListener {
   LinkClock link_clock_;
   Courier courier_;
   PacedCompute compute_;
+  std::unique_ptr<LoneGroups> lone_;
   MessageGroups messages_;
   std::optional<ServiceDesk> desk_;
   std::optional<SteadyState> steady_;

@@ -98,11 +98,13 @@ bool ranks_are_alike(const Plan& plan, const Machine& machine, const Pattern& pa
   });
 }
 
-/// By pattern: whether something else may be on its links while one of its communications is under way.
-/// Communications that the same endpoints have on one stream follow one another.
+/// By pattern: whether something else may be on its links, or in places of which each has several links,
+/// while one of its communications is under way. Communications that the same endpoints have on one stream
+/// follow one another.
 class Company {
  public:
-  Company(const Plan& plan, const FlowTable& table)
+  /// @param place by link
+  Company(const Plan& plan, const FlowTable& table, const std::function<std::uint32_t(LinkId)>& place)
       : stream_(plan.patterns.size(), unused), meets_(plan.patterns.size(), false) {
     std::vector<std::uint32_t> uses(plan.patterns.size(), 0);
     for (const Communication& comm : plan.communications) ++uses[comm.pattern];
@@ -110,7 +112,7 @@ class Company {
       for (const Task& task : role.program)
         if (task.kind != Task::Kind::compute) add(plan.communications[task.comm].pattern, task);
     for (std::size_t p = 0; p < plan.patterns.size(); ++p) meets_[p] = stream_[p] == no_order && uses[p] > 1;
-    meet_on_links(plan, table);
+    meet_in_places(plan, table, place);
   }
   bool operator()(std::size_t pattern) const { return meets_[pattern]; }
 
@@ -122,8 +124,9 @@ class Company {
     stream_[pattern] = stream_[pattern] == unused || stream_[pattern] == stream ? stream : no_order;
   }
 
-  /// Groups that cross one link: every one is compared with the first.
-  void meet_on_links(const Plan& plan, const FlowTable& table) {
+  /// Groups that cross one place: all follow one another if every one follows the first.
+  void meet_in_places(const Plan& plan, const FlowTable& table,
+                      const std::function<std::uint32_t(LinkId)>& place) {
     std::map<std::vector<EndpointId>, std::uint32_t> known;
     std::vector<std::uint32_t> members;  // by group of the table: equal where the members are
     for (const FlowGroup& group : table.groups)
@@ -131,18 +134,22 @@ class Company {
                             .emplace(plan.patterns[group.pattern].groups[group.index],
                                      static_cast<std::uint32_t>(known.size()))
                             .first->second);
-    constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
-    std::vector<std::uint32_t> first;  // by link: a group
+    constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max(), mixed = nobody - 1;
+    std::vector<std::uint32_t> first;  // by place: a group
     for (const Flow& flow : table.flows)
       for (const LinkId link : table.route(flow)) {
-        if (link >= first.size()) first.resize(link + 1, nobody);
-        const std::uint32_t other = first[link] == nobody ? first[link] = flow.group : first[link];
-        if (other == flow.group) continue;
+        const std::uint32_t at = place(link);
+        if (at >= first.size()) first.resize(at + 1, nobody);
+        const std::uint32_t other = first[at] == nobody ? first[at] = flow.group : first[at];
+        if (other == flow.group || other == mixed) continue;
         const std::uint32_t a = table.groups[flow.group].pattern, b = table.groups[other].pattern;
         const bool follow =
             stream_[a] >= 0 && stream_[a] == stream_[b] && members[flow.group] == members[other];
-        if (!follow) meets_[a] = meets_[b] = true;
+        if (!follow) first[at] = mixed;
       }
+    for (const Flow& flow : table.flows)
+      for (const LinkId link : table.route(flow))
+        if (first[place(link)] == mixed) meets_[table.groups[flow.group].pattern] = true;
   }
 
   std::vector<int> stream_;  ///< by pattern
@@ -165,7 +172,7 @@ std::vector<double> message_counts(const Plan& plan) {
 /// By pattern: what `automatic` means.
 std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table) {
   EqualRounds equal_rounds(machine, table);
-  const Company in_company(plan, table);
+  const Company in_company(plan, table, [](LinkId link) { return link; });
   const std::vector<double> messages = message_counts(plan);
   std::vector<bool> result(plan.patterns.size(), false);
   double total = 0;
@@ -181,6 +188,18 @@ std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, c
 }
 
 }  // namespace
+
+std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine, const FlowTable& table) {
+  std::uint32_t ports = 0;
+  for (const Link& link : machine.links) ports = std::max(ports, link.port + 1);
+  const auto links = static_cast<LinkId>(machine.links.size());
+  const Company in_company(plan, table, [&](LinkId link) {
+    return link < links ? machine.links[link].port : ports + (link - links);
+  });
+  std::vector<bool> result(plan.patterns.size());
+  for (std::size_t p = 0; p < result.size(); ++p) result[p] = !in_company(p);
+  return result;
+}
 
 double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link) {
   return link < machine.links.size() ? machine.links[link].bandwidth_Bps

@@ -56,4 +56,8 @@ FlowTable expand_flows(const Plan& plan, const Machine& machine);
 /// @throws std::logic_error when communications of one pattern ask for different fidelities.
 std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, const FlowTable& table);
 
+/// For each pattern: whether nothing else is on the links of a group's flows, nor on those that go the other
+/// way through the same ports, while the group does a communication whose ranks go in step.
+std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine, const FlowTable& table);
+
 }  // namespace convoy

@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 namespace convoy {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                              const Folding& folding, Engine& engine, Courier& courier,
-                             MessageListener& listener)
+                             MessageListener& listener, LoneGroups* lone, std::vector<bool> alone)
     : plan_(plan),
       table_(table),
       one_by_one_(one_by_one),
@@ -17,7 +18,10 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
       engine_(engine),
       courier_(courier),
       listener_(listener),
+      lone_(lone),
+      alone_(std::move(alone)),
       groups_(folding.groups.size()),
+      lone_of_(folding.groups.size()),
       member_of_(plan.patterns.size()) {
   std::vector<bool> seen(folding.flows.size(), false);
   for (std::uint32_t g = 0; g < groups_.size(); ++g) build_group(g, seen);
@@ -96,7 +100,7 @@ void MessageGroups::start(std::uint32_t endpoint_class, TaskId id, const Task& t
     listener_.messages_begin(run.group->members[m].endpoint_class, run.ranks[m].task);
     listener_.message_begins(run.group->members[m].endpoint_class);
   }
-  after_overhead(run, [this, &run] { next_round_in_step(run); });
+  after_overhead(run, [this, &run] { start_in_step(run); });
 }
 
 void MessageGroups::start_one_by_one(Run& run, std::uint32_t member, TaskId id, Task::Kind kind) {
@@ -149,6 +153,29 @@ double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
 }
 
 // --- all ranks in step (fluid) ---
+
+void MessageGroups::start_in_step(Run& run) {
+  Lone& lone = lone_of_[static_cast<std::size_t>(run.group - groups_.data())];
+  if (!std::exchange(lone.known, true) && lone_ && alone_[comm_of(run).pattern])
+    lone.times = lone_->find(run.group->flows, rounds_of(run));
+  if (!lone.times) {
+    next_round_in_step(run);
+    return;
+  }
+  engine_.after(lone.times->latency_s + comm_of(run).bytes * lone.times->s_per_byte, [this, &run, &lone] {
+    ++lone.communications;
+    lone.bytes += comm_of(run).bytes;
+    end_in_step(run);
+    listener_.after_event();
+  });
+}
+
+void MessageGroups::count_lone_groups(LinkClock& clock) const {
+  for (const Lone& lone : lone_of_)
+    if (lone.times)
+      for (const LoneGroup::Use& use : lone.times->uses)
+        clock.add(use.clock, lone.communications * use.latency_s + lone.bytes * use.s_per_byte);
+}
 
 void MessageGroups::next_round_in_step(Run& run) {
   const std::vector<std::vector<std::uint32_t>>& rounds = run.group->flows;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -10,19 +11,26 @@
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/lone_groups.h"
 
 namespace convoy {
 
 /// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one
 /// (chunk), and sends and receives. A message of a collective whose ranks go one by one begins when both its
-/// ends have come to its round (rendezvous), as those of NCCL and MPI for large messages do.
+/// ends have come to its round (rendezvous), as those of NCCL and MPI for large messages do. A communication
+/// in step that has its links for itself is one delay (LoneGroup) instead of its messages.
 class MessageGroups {
  public:
+  /// @param lone where given, finds the times of groups whose patterns (by pattern) are `alone`
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
-                const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener);
+                const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener,
+                LoneGroups* lone, std::vector<bool> alone);
 
   /// `task` (a collective, send or receive) of `endpoint_class` has its turn.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
+
+  /// At the end: adds the time for which lone groups used links and ports.
+  void count_lone_groups(LinkClock& clock) const;
 
  private:
   /// A class of equal groups: who is in it, and the flow classes of each round.
@@ -61,6 +69,13 @@ class MessageGroups {
     std::size_t under_way = 0;
   };
 
+  /// Of a class of groups, once one of its communications has been started.
+  struct Lone {
+    bool known = false;
+    std::optional<LoneGroup> times;
+    double communications = 0, bytes = 0;  ///< done so far
+  };
+
   void build_group(std::uint32_t group_class, std::vector<bool>& seen);
   Run& run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member);
   void start_one_by_one(Run& run, std::uint32_t member, TaskId id, Task::Kind kind);
@@ -73,6 +88,7 @@ class MessageGroups {
   void after_overhead(const Run& run, Closure next);
   double bytes_of(const Run& run, std::uint32_t flow_class) const;
 
+  void start_in_step(Run& run);
   void next_round_in_step(Run& run);
   void end_in_step(Run& run);
   void begin_step(Run& run, std::uint32_t member);
@@ -88,7 +104,10 @@ class MessageGroups {
   Engine& engine_;
   Courier& courier_;
   MessageListener& listener_;
+  LoneGroups* lone_;
+  std::vector<bool> alone_;                                               ///< by pattern
   std::vector<Group> groups_;                                             ///< by group class
+  std::vector<Lone> lone_of_;                                             ///< by group class
   std::vector<std::unordered_map<std::uint32_t, Membership>> member_of_;  ///< by pattern: of endpoint classes
   std::unordered_map<std::uint64_t, Run> runs_;                           ///< by (communication, group class)
 };

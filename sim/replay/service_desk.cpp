@@ -47,6 +47,7 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
       courier_(courier),
       listener_(listener),
       exchange_of_(plan.communications.size()),
+      clients_(folding.endpoints.size()),
       members_(folding.endpoints.size(), 0) {
   for (const std::uint32_t c : folding.endpoint_class)
     if (c != Folding::none) ++members_[c];
@@ -79,11 +80,11 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
     if (const auto adder = adder_.find(lane.server); adder != adder_.end())
       lane.adding = engine.add_route(std::vector<LinkUse>{{adder->second, lane.arrivals}});
   for (const Service::Client& client : service_.clients) {
-    const std::uint32_t c = folding.endpoint_class[client.device];
-    turns_.try_emplace(c, service_.exchanges.size());
-    versions_.emplace(c, 0);
-    pushed_.try_emplace(c, Pushed{client.head_start, 0});
-    next_version_.emplace(c, 0);
+    Client& known = clients_[folding.endpoint_class[client.device]];
+    if (!known.turns.empty()) continue;
+    known.turns.resize(service_.exchanges.size());
+    known.steps = client.head_start;
+    steps_.add(client.head_start);
   }
   for (std::size_t x = 0; x < service_.exchanges.size(); ++x) {
     const Service::Exchange& exchange = service_.exchanges[x];
@@ -103,10 +104,11 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
     }
   }
   if (service_.max_lead == Service::unbounded) return;
-  for (const Service::Client& client : service_.clients)
-    for (const Turn& turn : turns_.at(folding.endpoint_class[client.device]))
-      for (const auto& [desk, position] : turn.lanes)
-        desks_[desk].accounts[position].steps = client.head_start;
+  for (const Client& client : clients_)
+    for (const Turn& turn : client.turns)
+      for (const auto& [desk, position] : turn.lanes) desks_[desk].accounts[position].steps = client.steps;
+  for (Desk& desk : desks_)
+    for (const Account& account : desk.accounts) desk.steps.add(account.steps);
 }
 
 double ServiceDesk::adding_s(std::uint32_t server_class, double now_s) const {
@@ -115,23 +117,20 @@ double ServiceDesk::adding_s(std::uint32_t server_class, double now_s) const {
 }
 
 void ServiceDesk::begin_step(std::uint32_t client_class) {
-  versions_[client_class] = next_version_[client_class];
-  next_version_[client_class] = std::numeric_limits<std::uint64_t>::max();
-  for (Turn& turn : turns_.at(client_class)) {
+  Client& client = clients_[client_class];
+  client.version = std::exchange(client.next_version, std::numeric_limits<std::uint64_t>::max());
+  client.left = 0;
+  for (Turn& turn : client.turns) {
     turn.to_deliver = turn.to_receive = static_cast<std::uint32_t>(turn.lanes.size());
     turn.receive_started = false;
+    client.left += turn.lanes.size();
   }
-  Pushed& pushed = pushed_.at(client_class);
-  pushed.left = 0;
-  for (const Turn& turn : turns_.at(client_class)) pushed.left += turn.lanes.size();
-  std::uint64_t slowest = pushed.steps;
-  for (const auto& [other, its] : pushed_) slowest = std::min(slowest, its.steps);
-  max_lead_ = std::max(max_lead_, pushed.steps - slowest);
+  max_lead_ = std::max(max_lead_, client.steps - steps_.fewest());
 }
 
 void ServiceDesk::count_push(std::uint32_t client_class) {
-  Pushed& pushed = pushed_.at(client_class);
-  if (--pushed.left == 0) ++pushed.steps;
+  Client& client = clients_[client_class];
+  if (--client.left == 0) steps_.step(client.steps++);
 }
 
 void ServiceDesk::start(std::uint32_t client_class, TaskId id, const Task& task) {
@@ -151,7 +150,7 @@ void ServiceDesk::start(std::uint32_t client_class, TaskId id, const Task& task)
 void ServiceDesk::send(std::uint32_t client_class, std::size_t exchange) {
   for (const auto& [desk, position] : turn(client_class, exchange).lanes) {
     const Lane& lane = lanes_[desks_[desk].lanes[position]];
-    if (service_.quorum > 0) desks_[desk].accounts[position].steps = versions_[client_class];
+    if (service_.quorum > 0) desks_[desk].accounts[position].steps = clients_[client_class].version;
     const double bytes = desks_[desk].push_bytes * table_.flows[folding_.flows[lane.push]].fraction;
     courier_.launch_for_ends(lane.push, bytes,
                              [this, desk = desk, position = position, client_class,
@@ -203,22 +202,30 @@ void ServiceDesk::apply(std::uint32_t desk_id, std::uint32_t position) {
   account.applied_at_s = engine_.now_s();
   desk.applied.push_back(
       {engine_.now_s(), (desk.applied.empty() ? 0 : desk.applied.back().total) + arrivals});
+  if (service_.max_lead != Service::unbounded) desk.steps.step(account.steps);
   ++account.steps;
   count_push(lanes_[desk.lanes[position]].client);
+  const bool all_may = desk.steps.fewest() > std::exchange(desk.released_at, desk.steps.fewest());
+  if (!all_may && may_go_on(desk, position)) {
+    answer(desk_id, position);
+    return;
+  }
   desk.waiting.push_back(position);
-  release(desk_id);
+  if (all_may) release(desk_id);
 }
 
-/// Answers those who are not too far ahead.
+/// Whether a client is not too far ahead.
+bool ServiceDesk::may_go_on(const Desk& desk, std::uint32_t position) const {
+  return service_.max_lead == Service::unbounded ||
+         desk.accounts[position].steps - desk.steps.fewest() <= service_.max_lead;
+}
+
+/// Answers those who no longer are.
 void ServiceDesk::release(std::uint32_t desk_id) {
   Desk& desk = desks_[desk_id];
-  std::uint64_t slowest = std::numeric_limits<std::uint64_t>::max();
-  if (service_.max_lead != Service::unbounded)
-    for (const Account& account : desk.accounts) slowest = std::min(slowest, account.steps);
   std::vector<std::uint32_t> ready;
   std::erase_if(desk.waiting, [&](std::uint32_t position) {
-    const std::uint64_t steps = desk.accounts[position].steps;
-    if (steps > slowest && steps - slowest > service_.max_lead) return false;
+    if (!may_go_on(desk, position)) return false;
     ready.push_back(position);
     return true;
   });
@@ -231,7 +238,8 @@ void ServiceDesk::answer(std::uint32_t desk_id, std::uint32_t position) {
   const std::uint32_t client = lane.client;
   desk.accounts[position].answered_at_s = engine_.now_s();
   // The oldest of what a client gets is what its next step counts as made from.
-  next_version_[client] = std::min(next_version_[client], desk.version);
+  std::uint64_t& next_version = clients_[client].next_version;
+  next_version = std::min(next_version, desk.version);
   const double bytes = desk.pull_bytes * table_.flows[folding_.flows[lane.pull]].fraction;
   courier_.launch_for_ends(lane.pull, bytes, [this, client, exchange = exchange_of_desk_[desk_id]] {
     Turn& turn = this->turn(client, exchange);

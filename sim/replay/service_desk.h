@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 #include "sim/replay/replay.h"
+#include "sim/replay/step_counts.h"
 #include "topologies/machine.h"
 
 namespace convoy {
@@ -35,7 +35,7 @@ class ServiceDesk {
   void start(std::uint32_t client_class, TaskId id, const Task& task);
 
   /// Of the parameters that a client that is between two steps has, in updates by quorum.
-  std::uint64_t version(std::uint32_t client_class) const { return next_version_.at(client_class); }
+  std::uint64_t version(std::uint32_t client_class) const { return clients_[client_class].next_version; }
   /// Time for which a server's CPUs have been adding up.
   double adding_s(std::uint32_t server_class, double now_s) const;
   /// Of the gradients applied in a stretch of time; max_lead of all time.
@@ -68,6 +68,8 @@ class ServiceDesk {
     std::vector<std::uint32_t> lanes;
     std::vector<Account> accounts;       ///< by position in lanes
     std::vector<std::uint32_t> waiting;  ///< positions of lanes whose answer waits
+    StepCounts steps;                    ///< of accounts (max_lead)
+    std::uint64_t released_at = 0;       ///< their fewest steps when all that wait were last asked
     std::uint64_t version = 0;
     std::uint32_t counted = 0;  ///< pushes made from `version`
     std::vector<Applied> applied;
@@ -81,11 +83,22 @@ class ServiceDesk {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> lanes;  ///< desk and position in its lanes
   };
 
-  Turn& turn(std::uint32_t client_class, std::size_t exchange) { return turns_.at(client_class)[exchange]; }
+  struct Client {
+    std::vector<Turn> turns;         ///< by exchange
+    std::uint64_t version = 0;       ///< that the step under way was begun with
+    std::uint64_t next_version = 0;  ///< of the answers so far in this step
+    std::uint64_t steps = 0;         ///< whose gradients have all been applied
+    std::size_t left = 0;            ///< gradients of the step under way that have not
+  };
+
+  Turn& turn(std::uint32_t client_class, std::size_t exchange) {
+    return clients_[client_class].turns[exchange];
+  }
   void send(std::uint32_t client_class, std::size_t exchange);
   void arrive(std::uint32_t desk, std::uint32_t position);
   void apply(std::uint32_t desk, std::uint32_t position);
   void count_push(std::uint32_t client_class);
+  bool may_go_on(const Desk& desk, std::uint32_t position) const;
   void release(std::uint32_t desk);
   void answer(std::uint32_t desk, std::uint32_t position);
 
@@ -99,18 +112,10 @@ class ServiceDesk {
   std::vector<Lane> lanes_;
   std::vector<Desk> desks_;
   std::vector<std::size_t> exchange_of_desk_;
-  std::vector<std::size_t> exchange_of_;                        ///< by communication
-  std::unordered_map<std::uint32_t, std::vector<Turn>> turns_;  ///< by client class and exchange
-  /// By client class: steps whose gradients have all been applied, and how many of the step under way have
-  /// not.
-  struct Pushed {
-    std::uint64_t steps = 0;
-    std::size_t left = 0;
-  };
-  std::map<std::uint32_t, Pushed> pushed_;
+  std::vector<std::size_t> exchange_of_;  ///< by communication
+  std::vector<Client> clients_;           ///< by endpoint class; others have no turns
+  StepCounts steps_;                      ///< of clients
   std::uint64_t max_lead_ = 0;
-  std::unordered_map<std::uint32_t, std::uint64_t> versions_;      ///< by client class
-  std::unordered_map<std::uint32_t, std::uint64_t> next_version_;  ///< of the answers so far in this step
   std::unordered_map<std::uint32_t, std::uint32_t> adder_;  ///< link by server class; absent: takes no time
   std::unordered_map<std::uint32_t, BusyTime> adding_;      ///< by server class
   std::vector<std::uint32_t> members_;                      ///< by endpoint class

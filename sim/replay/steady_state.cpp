@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t batches = 8, most_blocks = 8192;
 /// Messages of all clients together, either way: a fraction of a second of simulation.
 constexpr double affordable_messages = 1 << 16;
+/// As many at most before the first look at them: some seconds.
+constexpr double first_messages = 3 << 20;
 constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
 constexpr double wanted_precision = 0.01;
 
@@ -58,7 +60,15 @@ Batches batch_means(const SteadyState::Client& client, std::size_t blocks, doubl
 }  // namespace
 
 SteadyState::SteadyState(const Service& service, const Folding& folding)
-    : service_(service), client_(folding.endpoints.size(), none), blocks_wanted_(batches) {
+    : service_(service),
+      client_(folding.endpoints.size(), none),
+      steps_a_block_(service.measured_steps),
+      blocks_wanted_(batches) {
+  if (service.compute_spread > 0) {
+    const double messages = static_cast<double>(service.clients.size() * service.exchanges.size() * batches);
+    steps_a_block_ = static_cast<std::uint32_t>(
+        std::clamp(std::floor(first_messages / messages), 1.0, static_cast<double>(steps_a_block_)));
+  }
   for (const Service::Client& member : service.clients) {
     std::uint32_t& index = client_[folding.endpoint_class[member.device]];
     if (index == none) {
@@ -104,7 +114,7 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
   client.comm = clock.comm() - start.comm;
   client.stretch += stretch;
   client.last_version = next_version;
-  if (++client.steps % service_.measured_steps == 0) end_block(client);
+  if (++client.steps % steps_a_block_ == 0) end_block(client);
 }
 
 void SteadyState::end_block(Client& client) {
@@ -126,7 +136,7 @@ bool SteadyState::is_known() {
   double images_per_s = 0;
   std::vector<double> of_batch(batches, 0.0);
   for (Client& client : clients_) {
-    const Batches steps = batch_means(client, blocks_wanted_, service_.measured_steps);
+    const Batches steps = batch_means(client, blocks_wanted_, steps_a_block_);
     client.corrected_step_s = steps.mean_s;
     if (steps.mean_s <= 0) return true;
     images_per_s += client.members * client.images / steps.mean_s;
@@ -137,7 +147,7 @@ bool SteadyState::is_known() {
     variance += (rate - images_per_s) * (rate - images_per_s) / (batches - 2);
   const double half_width = student_t * std::sqrt(variance / batches);
   if (half_width <= wanted_precision * images_per_s && phases_have_mixed()) return true;
-  const double steps = static_cast<double>(blocks_wanted_ * service_.measured_steps * clients_.size());
+  const double steps = static_cast<double>(blocks_wanted_ * steps_a_block_ * clients_.size());
   return blocks_wanted_ >= most_blocks || 2 * steps > affordable_steps();
 }
 
@@ -155,7 +165,7 @@ bool SteadyState::phases_have_mixed() const {
     const double walk_s = service_.compute_spread / std::sqrt(3.0) * compute_s;
     if (walk_s > 0) wanted = std::max(wanted, std::pow(client.mean_step_s() / walk_s, 2));
   }
-  return static_cast<double>(blocks_wanted_ * service_.measured_steps) >= wanted;
+  return static_cast<double>(blocks_wanted_ * steps_a_block_) >= wanted;
 }
 
 double SteadyState::step_time_s(double images) const {

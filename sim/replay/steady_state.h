@@ -14,13 +14,14 @@ namespace convoy {
 /// Watches the clients of a plan's Service step by step, between warm-up and the end of the measurement.
 ///
 /// With Service::compute_spread the measurement goes on until the mean is known: each client's measured steps
-/// are taken in blocks of Service::measured_steps, and when all have 8, 16, 32, ... blocks, these make 8
-/// batches. How far a batch's mean compute time was from its known mean is a control variate for its mean
-/// step (coefficient: least squares over the batches), so that a client that waits for nobody is measured
-/// exactly. The measurement is over when the 95 % interval of the mean step over batches (Student's t, 6
-/// degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages.
-/// Source: Law, Simulation Modeling and Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4
-/// (control variates).
+/// are taken in blocks of Service::measured_steps (fewer where so many clients and tensors make more than 3 x
+/// 2^20 messages of 8 blocks), and when all have 8, 16, 32, ... blocks, these make 8 batches. How far a
+/// batch's mean compute time was from its known mean is a control variate for its mean step (coefficient:
+/// least squares over the batches), so that a client that waits for nobody is measured exactly. The
+/// measurement is over when the 95 % interval of the mean step over batches (Student's t, 6 degrees of
+/// freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages. Source:
+/// Law, Simulation Modeling and Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4 (control
+/// variates).
 class SteadyState {
  public:
   /// What a client class did in whole steps of the measurement, the first of them begun at begin_s.
@@ -73,6 +74,7 @@ class SteadyState {
   std::vector<Start> starts_;
   std::vector<std::uint64_t> seeds_;  ///< by client
   std::size_t warm_left_, measuring_left_;
+  std::uint32_t steps_a_block_;
   std::size_t blocks_wanted_;  ///< of each client before the next look
 };
 

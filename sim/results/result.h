@@ -78,14 +78,17 @@ struct CandidateResult {
   std::string
       outcome;  ///< "best" | "beaten" | "pruned" | "does_not_fit" | "cannot_run" | "failed" | "unknown"
   std::optional<double> value;  ///< of the objective, where it was simulated
-  std::optional<double> bound;  ///< of the objective: no simulation gives better; where it was planned
+  /// Of the objective: no simulation gives better. Where the cost table or the plan gives one.
+  std::optional<double> bound;
+  bool tie = false;    ///< simulated, and no worse than the interval of the best reaches
   std::string reason;           ///< a sentence: why it is not the best
 };
 
 /// `strategy: {kind: auto}`: the run is that of the best candidate.
 struct SearchSummary {
   std::string objective;
-  std::int64_t simulated = 0;
+  std::int64_t planned = 0, simulated = 0;  ///< candidates
+  std::int64_t pruned_by_cost_table = 0;    ///< before they were planned
   bool proven = true;                    ///< no candidate can be better: none was left out for want of budget
   std::vector<CandidateResult> ranking;  ///< best first
 };

@@ -102,12 +102,15 @@ inline constexpr auto candidate_fields = [](auto& archive, auto& candidate) {
   archive.field("outcome", candidate.outcome);
   archive.nullable("value", candidate.value);
   archive.nullable("bound", candidate.bound);
+  archive.field("tie", candidate.tie);
   archive.field("reason", candidate.reason);
 };
 
 inline constexpr auto search_fields = [](auto& archive, auto& search) {
   archive.field("objective", search.objective);
+  archive.field("planned", search.planned);
   archive.field("simulated", search.simulated);
+  archive.field("pruned_by_cost_table", search.pruned_by_cost_table);
   archive.field("proven", search.proven);
   archive.count("candidates", search.ranking);
   archive.list("ranking", search.ranking, candidate_fields);

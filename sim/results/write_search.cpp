@@ -48,18 +48,26 @@ std::string found_text(const std::string& objective, const CandidateResult& cand
 
 std::string search_headline(const RunResult& run) {
   const SearchSummary& search = *run.search;
-  std::string text = fmt::format("run {}: auto, {}: {} candidates, {} simulated", run.id, search.objective,
-                                 search.ranking.size(), search.simulated);
+  std::string text = fmt::format("run {}: auto, {}: {} candidates, {} planned, {} simulated", run.id,
+                                 search.objective, search.ranking.size(), search.planned, search.simulated);
   const auto add = [&](const char* outcome, const char* means) {
     const auto count = std::count_if(search.ranking.begin(), search.ranking.end(),
                                      [&](const CandidateResult& row) { return row.outcome == outcome; });
     if (count > 0) text += fmt::format(", {} {}", count, means);
   };
-  add("pruned", "ruled out by bounds");
+  if (search.pruned_by_cost_table > 0)
+    text += fmt::format(", {} ruled out by the cost table", search.pruned_by_cost_table);
+  const auto pruned = std::count_if(search.ranking.begin(), search.ranking.end(),
+                                    [](const CandidateResult& row) { return row.outcome == "pruned"; });
+  if (pruned > search.pruned_by_cost_table)
+    text += fmt::format(", {} by bounds of their plans", pruned - search.pruned_by_cost_table);
   add("does_not_fit", "too large");
   add("cannot_run", "that cannot run");
   add("failed", "failed");
   add("unknown", "left unknown by the budget");
+  const auto ties = std::count_if(search.ranking.begin(), search.ranking.end(),
+                                  [](const CandidateResult& row) { return row.tie; });
+  if (ties > 0) text += fmt::format("; {} tie{} with the best", ties, ties == 1 ? "s" : "");
   return text + '\n';
 }
 

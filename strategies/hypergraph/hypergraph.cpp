@@ -27,25 +27,44 @@ struct HypergraphOptions {
   std::uint32_t micro_batches = 1;
   Granularity granularity;
   Method method = Method::hypergraph;
-  bool zoltan = false;
+  bool zoltan = false, probed = true;
   std::uint64_t seed = 1;
   SourcePos parts_pos, granularity_pos;
 };
 
-Parts partition(const LayeredHypergraph& graph, std::uint32_t parts, const HypergraphOptions& options) {
+/// Of the first `parts` devices: how often each computes forward and backward pass of the whole network in
+/// the time that the fastest takes for it once.
+Speeds probed_speeds(const StrategyInput& input, std::uint32_t parts, double images) {
+  Speeds speeds;
+  for (std::uint32_t p = 0; p < parts; ++p) {
+    const Device& device = input.machine.devices[p];
+    double time_s = 0;
+    for (const Operation& operation : input.graph.operations)
+      if (operation.phase != Phase::update)
+        time_s += input.cost.time_s(operation.work, images, input.machine.device_types[device.type]);
+    speeds.push_back(time_s > 0 ? device.speed / time_s : device.speed);
+  }
+  const double fastest = *std::max_element(speeds.begin(), speeds.end());
+  for (double& speed : speeds) speed /= fastest;
+  return speeds;
+}
+
+Parts partition(const LayeredHypergraph& graph, const Speeds& speeds, const HypergraphOptions& options) {
   switch (options.method) {
     case Method::layerwise:
-      return partition_by_layers(graph, parts);
+      return partition_by_layers(graph, speeds);
     case Method::even:
-      return partition_evenly(graph, parts);
+      return partition_evenly(graph, speeds);
     case Method::random:
-      return partition_at_random(graph, parts, options.seed);
+      return partition_at_random(graph, speeds, options.seed);
     case Method::hypergraph:
       break;
   }
-  if (options.zoltan)
-    return refine(graph, partition_by_zoltan(graph, parts, options.epsilon), parts, options.epsilon);
-  return partition_hypergraph(graph, parts, options.epsilon);
+  if (options.zoltan) {
+    const auto parts = static_cast<Part>(speeds.size());
+    return refine(graph, partition_by_zoltan(graph, parts, options.epsilon), speeds, options.epsilon);
+  }
+  return partition_hypergraph(graph, speeds, options.epsilon);
 }
 
 /// Slices and orders as tasks and communications.
@@ -225,7 +244,8 @@ class HypergraphStrategy : public Strategy {
                                    options_.micro_batches));
     const auto images = static_cast<double>(batch / options_.micro_batches);
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
-    const Parts assignment = partition(nodes.graph, parts, options_);
+    const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
+    const Parts assignment = partition(nodes.graph, speeds, options_);
     Plan plan = parts == 1 ? on_one_device(input, batch)
                            : Builder(input, slice_graph(input.graph, nodes, assignment, parts, images),
                                      options_.micro_batches, images)
@@ -233,7 +253,7 @@ class HypergraphStrategy : public Strategy {
     plan.partition = PartitionSummary{method_names[static_cast<std::size_t>(options_.method)],
                                       connectivity(nodes.graph, assignment) * static_cast<double>(batch),
                                       cut(nodes.graph, assignment) * static_cast<double>(batch),
-                                      imbalance(nodes.graph, assignment, parts)};
+                                      imbalance(nodes.graph.weight, assignment, speeds)};
     return plan;
   }
 
@@ -291,6 +311,7 @@ std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
     options.zoltan = map.choice_or("partitioner", {"own", "zoltan"}, 0) == 1;
   if (options.zoltan && !have_zoltan())
     map.fail("partitioner", "this convoy was built without Zoltan; 'own' is there (docs/model_parallel.md)");
+  options.probed = map.choice_or("shares", {"probed", "equal"}, 0) == 0;
   if (options.method == Method::random)
     options.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
   return std::make_unique<HypergraphStrategy>(std::move(options));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "models/memory_rules.h"
 #include "sim/lowering/plan_ops.h"
@@ -77,14 +76,15 @@ class Slicer {
   }
 
   void find_messages() {
+    std::vector<char> reads(count_);
     for (const NodeLayer& node : layers_) {
       std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;
       for (const NodeBlock& block : node.blocks) {
-        std::set<std::uint32_t> readers;
-        for (const std::uint32_t reader : block.readers) readers.insert(parts_[reader]);
-        readers.erase(part_of_block(block));
-        for (const std::uint32_t reader : readers)
-          bytes[{part_of_block(block), reader}] += node.bytes * node.share(block);
+        std::fill(reads.begin(), reads.end(), 0);
+        for (const std::uint32_t reader : block.readers) reads[parts_[reader]] = 1;
+        for (std::uint32_t reader = 0; reader < reads.size(); ++reader)
+          if (reads[reader] && reader != part_of_block(block))
+            bytes[{part_of_block(block), reader}] += node.bytes * node.share(block);
       }
       std::vector<NodeMessage>& messages = result_.messages.emplace_back();
       for (const auto& [pair, size] : bytes) messages.push_back({pair.first, pair.second, size});

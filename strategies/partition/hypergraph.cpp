@@ -37,11 +37,22 @@ double cut(const Hypergraph& graph, const Placement& parts) {
   return sum_over_nets(graph, parts, [](std::uint32_t found) { return found > 1 ? 1.0 : 0.0; });
 }
 
-double imbalance(const Hypergraph& graph, const Placement& parts, Part count) {
-  std::vector<double> weight(count, 0.0);
-  for (std::size_t v = 0; v < parts.size(); ++v) weight[parts[v]] += graph.weight[v];
-  const double mean = std::accumulate(graph.weight.begin(), graph.weight.end(), 0.0) / count;
-  return mean > 0 ? *std::max_element(weight.begin(), weight.end()) / mean : 1;
+std::vector<double> shares_of(const std::vector<double>& weight, const Speeds& speeds) {
+  const double all = std::accumulate(weight.begin(), weight.end(), 0.0);
+  const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  std::vector<double> shares;
+  for (const double speed : speeds) shares.push_back(all * speed / sum);
+  return shares;
+}
+
+double imbalance(const std::vector<double>& weight, const Placement& parts, const Speeds& speeds) {
+  const std::vector<double> shares = shares_of(weight, speeds);
+  std::vector<double> has(speeds.size(), 0.0);
+  for (std::size_t v = 0; v < parts.size(); ++v) has[parts[v]] += weight[v];
+  double worst = 0;
+  for (std::size_t p = 0; p < has.size(); ++p)
+    worst = std::max(worst, shares[p] > 0 ? has[p] / shares[p] : 1);
+  return worst;
 }
 
 Hypergraph hypergraph_of(const Dag& dag) {

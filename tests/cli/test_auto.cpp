@@ -76,7 +76,7 @@ TEST_CASE("auto: table, CSV and trace of one search") {
   CHECK(run.out.find("\nauto: ") != std::string::npos);
   CHECK(run.out.find("\nrun 1: auto, cost: 6 candidates, ") != std::string::npos);
   CHECK(run.out.find("cannot run: ") != std::string::npos);
-  CHECK(place.read("o/results.csv").find(",auto_objective,auto_simulated,auto_proven,auto_candidates,") != std::string::npos);
+  CHECK(place.read("o/results.csv").find(",auto_objective,auto_planned,auto_simulated,auto_pruned_by_cost_table,auto_proven,auto_candidates,") != std::string::npos);
   CHECK(json::parse(place.read("o/trace.json"))["traceEvents"].size() > 10);
   const json search = json::parse(place.read("o/results.json"))["runs"][0]["auto"];
   CHECK(search["objective"] == "cost");

@@ -60,7 +60,7 @@ double brute_force(const LayeredHypergraph& graph, std::uint32_t count, double e
   double best = std::numeric_limits<double>::infinity();
   Parts parts(graph.weight.size(), 0);
   while (true) {
-    if (imbalance(graph, parts, count) <= 1 + epsilon)
+    if (imbalance(graph.weight, parts, equal_speeds(count)) <= 1 + epsilon)
       best = std::min(best, slow_connectivity(graph, parts, count));
     std::size_t v = 0;
     while (v < parts.size() && ++parts[v] == count) parts[v++] = 0;
@@ -94,7 +94,7 @@ TEST_CASE("a net over three parts costs twice, and half the weight too much is a
   CHECK(connectivity(graph, {0, 1, 2, 2}) == 2 * 5);
   CHECK(cut(graph, {0, 1, 2, 2}) == 5);
   CHECK(connectivity(graph, {0, 1, 2, 0}) == 2 * 5 + 7);
-  CHECK(imbalance(graph, {0, 1, 2, 2}, 3) == 1.5);
+  CHECK(imbalance(graph.weight, {0, 1, 2, 2}, equal_speeds(3)) == 1.5);
 }
 
 TEST_CASE("refinement never gives back worse than it got, and keeps the balance it got") {
@@ -104,10 +104,10 @@ TEST_CASE("refinement never gives back worse than it got, and keeps the balance 
     const LayeredHypergraph graph = random_hypergraph(seed, 60, 90, 4);
     Parts start(60);
     for (std::uint32_t v = 0; v < 60; ++v) start[v] = v % count;
-    const double epsilon = std::max(0.1, imbalance(graph, start, count) - 1);
-    const Parts refined = refine(graph, start, count, epsilon);
+    const double epsilon = std::max(0.1, imbalance(graph.weight, start, equal_speeds(count)) - 1);
+    const Parts refined = refine(graph, start, equal_speeds(count), epsilon);
     CHECK(slow_connectivity(graph, refined, count) <= slow_connectivity(graph, start, count));
-    CHECK(imbalance(graph, refined, count) <= 1 + epsilon + 1e-9);
+    CHECK(imbalance(graph.weight, refined, equal_speeds(count)) <= 1 + epsilon + 1e-9);
   }
 }
 
@@ -117,9 +117,10 @@ TEST_CASE("a pass leaves what it says: refining twice in a row changes nothing")
     const LayeredHypergraph graph = random_hypergraph(seed, 40, 80, 3);
     Parts parts = random_parts(seed, 40, 4);
     const double limit = 1.2 * std::accumulate(graph.weight.begin(), graph.weight.end(), 0.0) / 4;
-    for (int i = 0; i < 30; ++i) FmRefinement(graph, parts, 4, limit).run();
+    const LayeredNets nets = shorten(graph);
+    for (int i = 0; i < 30; ++i) FmRefinement(nets, parts, std::vector<double>(4, limit)).run();
     const double cost = slow_connectivity(graph, parts, 4);
-    FmRefinement(graph, parts, 4, limit).run();
+    FmRefinement(nets, parts, std::vector<double>(4, limit)).run();
     CHECK(slow_connectivity(graph, parts, 4) == cost);
   }
 }
@@ -132,8 +133,8 @@ TEST_CASE("partitions of small hypergraphs are near the best of all, and within 
     const LayeredHypergraph graph = random_hypergraph(seed, 10, 14, 2);
     const double optimum = brute_force(graph, count, 0.3);
     if (optimum == std::numeric_limits<double>::infinity()) continue;
-    const Parts parts = partition_hypergraph(graph, count, 0.3);
-    CHECK(imbalance(graph, parts, count) <= 1.3 + 1e-9);
+    const Parts parts = partition_hypergraph(graph, equal_speeds(count), 0.3);
+    CHECK(imbalance(graph.weight, parts, equal_speeds(count)) <= 1.3 + 1e-9);
     CHECK(slow_connectivity(graph, parts, count) >= optimum);
     found += slow_connectivity(graph, parts, count);
     best += optimum;
@@ -147,10 +148,10 @@ TEST_CASE("the balance holds where vertices are light") {
       CAPTURE(count);
       CAPTURE(epsilon);
       const LayeredHypergraph graph = random_hypergraph(count, 600, 800, 2);
-      const Parts parts = partition_hypergraph(graph, count, epsilon);
-      CHECK(imbalance(graph, parts, count) <= 1 + epsilon + 1e-9);
+      const Parts parts = partition_hypergraph(graph, equal_speeds(count), epsilon);
+      CHECK(imbalance(graph.weight, parts, equal_speeds(count)) <= 1 + epsilon + 1e-9);
       CHECK(*std::max_element(parts.begin(), parts.end()) < count);
-      CHECK(parts == partition_hypergraph(graph, count, epsilon));
+      CHECK(parts == partition_hypergraph(graph, equal_speeds(count), epsilon));
     }
   }
 }
@@ -158,10 +159,11 @@ TEST_CASE("the balance holds where vertices are light") {
 TEST_CASE("layer-wise borders are the best: the heaviest part is as light as can be") {
   // Layers of 5, 1, 1, 5, 2, 2, 6: in three parts {5 1 1} {5 2} {2 6}, heaviest 8, mean 22/3.
   LayeredHypergraph graph{{{5, 1, 1, 5, 2, 2, 6}, {}}, {0, 1, 2, 3, 4, 5, 6}};
-  CHECK(imbalance(graph, partition_by_layers(graph, 3), 3) == doctest::Approx(8 / (22.0 / 3)));
+  CHECK(imbalance(graph.weight, partition_by_layers(graph, equal_speeds(3)), equal_speeds(3)) ==
+        doctest::Approx(8 / (22.0 / 3)));
   // A layer is never split: both its blocks lie together.
   graph.layer = {0, 0, 1, 1, 2, 2, 2};
-  const Parts parts = partition_by_layers(graph, 2);
+  const Parts parts = partition_by_layers(graph, equal_speeds(2));
   CHECK(parts == Parts{0, 0, 0, 0, 1, 1, 1});
 }
 
@@ -169,11 +171,11 @@ TEST_CASE(
     "the even split gives every part the same number of each layer's blocks, random ones depend on the "
     "seed") {
   const LayeredHypergraph graph{{{1, 1, 1, 1, 1, 1}, {}}, {0, 0, 1, 1, 1, 1}};
-  CHECK(partition_evenly(graph, 2) == Parts{0, 1, 0, 0, 1, 1});
+  CHECK(partition_evenly(graph, equal_speeds(2)) == Parts{0, 1, 0, 0, 1, 1});
   const LayeredHypergraph larger = random_hypergraph(1, 100, 1, 1);
-  CHECK(partition_at_random(larger, 4, 1) == partition_at_random(larger, 4, 1));
-  CHECK(partition_at_random(larger, 4, 1) != partition_at_random(larger, 4, 2));
-  CHECK(imbalance(larger, partition_at_random(larger, 4, 1), 4) == 1);
+  CHECK(partition_at_random(larger, equal_speeds(4), 1) == partition_at_random(larger, equal_speeds(4), 1));
+  CHECK(partition_at_random(larger, equal_speeds(4), 1) != partition_at_random(larger, equal_speeds(4), 2));
+  CHECK(imbalance(larger.weight, partition_at_random(larger, equal_speeds(4), 1), equal_speeds(4)) == 1);
 }
 
 TEST_CASE("Zoltan gives the same partition each time, refinement makes it no worse, and ours comes near it") {
@@ -189,9 +191,10 @@ TEST_CASE("Zoltan gives the same partition each time, refinement makes it no wor
     const Parts zoltan = partition_by_zoltan(graph, 4, 0.1);
     CHECK(zoltan == partition_by_zoltan(graph, 4, 0.1));
     CHECK(std::set<std::uint32_t>(zoltan.begin(), zoltan.end()).size() == 4);
-    const double allowed = std::max(0.1, imbalance(graph, zoltan, 4) - 1);
-    const Parts refined = refine(graph, zoltan, 4, allowed);
+    const double allowed = std::max(0.1, imbalance(graph.weight, zoltan, equal_speeds(4)) - 1);
+    const Parts refined = refine(graph, zoltan, equal_speeds(4), allowed);
     CHECK(connectivity(graph, refined) <= connectivity(graph, zoltan));
-    CHECK(connectivity(graph, partition_hypergraph(graph, 4, 0.1)) <= 1.25 * connectivity(graph, zoltan));
+    CHECK(connectivity(graph, partition_hypergraph(graph, equal_speeds(4), 0.1)) <=
+          1.25 * connectivity(graph, zoltan));
   }
 }

@@ -102,7 +102,7 @@ TEST_CASE("as a hypergraph a graph sends what it sends: connectivity is the cut 
     for (const Part parts : {1u, 2u, 5u}) {
       const Placement placement = partition_random(task_of(dag, parts)).placement;
       CHECK(connectivity(graph, placement) == doctest::Approx(cut_bytes(dag, placement)).epsilon(1e-12));
-      CHECK(imbalance(graph, placement, parts) ==
+      CHECK(imbalance(graph.weight, placement, equal_speeds(parts)) ==
             doctest::Approx(load_imbalance(dag, parts, placement)).epsilon(1e-12));
     }
   }

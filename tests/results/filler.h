@@ -135,12 +135,12 @@ inline bool members_set(const StageResult& v) {
   return all_set(a, b, c, d, e, f, g);
 }
 inline bool members_set(const CandidateResult& v) {
-  const auto& [a, b, c, d, e, f] = v;
-  return all_set(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g] = v;
+  return all_set(a, b, c, d, e, f, g);
 }
 inline bool members_set(const SearchSummary& v) {
-  const auto& [a, b, proven, d] = v;
-  return all_set(a, b, !proven, d);  // `proven` is true by default
+  const auto& [a, b, c, d, proven, e] = v;
+  return all_set(a, b, c, d, !proven, e);  // `proven` is true by default
 }
 inline bool members_set(const LayerGroup& v) {
   const auto& [a, b, c, d, e] = v;

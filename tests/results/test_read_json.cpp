@@ -57,10 +57,12 @@ Results full_results() {
   run.partition = PartitionSummary{"hypergraph", 1e6, 5e5, 1.0625};
   run.search = SearchSummary{
       "step_time",
+      2,
+      1,
       1,
       true,
-      {{"ring", parse_yaml("{kind: data_parallel, bucket: 5MiB}", "t"), "best", 1.5, 1.25, "compute"},
-       {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, "cannot run"}}};
+      {{"ring", parse_yaml("{kind: data_parallel, bucket: 5MiB}", "t"), "best", 1.5, 1.25, true, "compute"},
+       {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, false, "cannot run"}}};
   run.layouts = {{"batch", {"conv1", "relu1"}, 1e5, 0, 2e5}, {"filter", {"fc"}, 3e5, 1e6, 0}};
   results.points = 5;
   results.failed = {{"3", results.runs[1].point, "memory", "ran out of memory"}};

@@ -41,15 +41,15 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
 TEST_CASE("csv: what only some runs have is a column for all of them, empty for the others") {
   RunResult one = run_of("1", 1, 10), two = run_of("2", 2, 16);
   two.staleness = Staleness{1.5, 3};
-  two.search = SearchSummary{"cost", 2, true, {{}, {}, {}}};
+  two.search = SearchSummary{"cost", 3, 2, 1, true, {{}, {}, {}}};
   std::ostringstream out;
   write_csv({"demo", {one, two}, {}}, out);
   std::istringstream lines(out.str());
   std::string header, first, second;
   std::getline(lines, header), std::getline(lines, first), std::getline(lines, second);
   CHECK(
-      header.ends_with(",staleness_mean,staleness_max,auto_objective,auto_simulated,auto_proven,auto_"
-                       "candidates,scaling_efficiency"));
-  CHECK(first.ends_with("of the step,,,,,,,1"));
-  CHECK(second.ends_with("of the step,1.5,3,cost,2,true,3,0.8"));
+      header.ends_with(",staleness_mean,staleness_max,auto_objective,auto_planned,auto_simulated,auto_pruned_"
+                       "by_cost_table,auto_proven,auto_candidates,scaling_efficiency"));
+  CHECK(first.ends_with("of the step,,,,,,,,,1"));
+  CHECK(second.ends_with("of the step,1.5,3,cost,3,2,1,true,3,0.8"));
 }

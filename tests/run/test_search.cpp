@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "sim/run/search/assess.h"
+#include "sim/run/search/prior_bound.h"
 #include "sim/run/search/search.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
@@ -90,7 +91,7 @@ std::vector<std::optional<RunResult>> exhaustive(const convoy::Experiment& exper
 }  // namespace
 
 TEST_CASE("search: on 30 random models and clusters the best of all candidates, with few simulations") {
-  std::int64_t simulated = 0, possible = 0;
+  std::int64_t simulated = 0, possible = 0, planned = 0, unplanned = 0;
   int out_of_memory = 0;
   for (unsigned seed = 1; seed <= 30; ++seed) {
     lab::Dice dice(seed);
@@ -123,10 +124,12 @@ TEST_CASE("search: on 30 random models and clusters the best of all candidates, 
     for (std::size_t i = 0; i < all.size(); ++i) {
       const CandidateResult& row = search.ranking[i];
       CAPTURE(row.strategy);
-      CHECK(all[i].has_value() == (row.outcome != "cannot_run"));
+      // What the cost table rules out is not planned: whether it fits, or can run at all, is not known.
+      const bool pruned = row.outcome == "pruned";
+      CHECK((all[i].has_value() || pruned) == (row.outcome != "cannot_run"));
       if (!all[i]) continue;
       ++possible;
-      CHECK((row.outcome == "does_not_fit") == (any_fits && !all[i]->fits));
+      if (!pruned) CHECK((row.outcome == "does_not_fit") == (any_fits && !all[i]->fits));
       out_of_memory += row.outcome == "does_not_fit" ? 1 : 0;
       if (any_fits && !all[i]->fits) continue;
       const Rank rank = rank_of(objective, *all[i]);
@@ -140,8 +143,12 @@ TEST_CASE("search: on 30 random models and clusters the best of all candidates, 
     CHECK(all[0]->step_time_s == found.result.step_time_s);  // the very candidate that is named
     CHECK(all[0]->strategy == found.result.strategy);
     simulated += search.simulated;
+    planned += search.planned;
+    unplanned += search.pruned_by_cost_table;
+    CHECK(search.planned + search.pruned_by_cost_table <= static_cast<std::int64_t>(all.size()));
   }
   CHECK(out_of_memory >= 20);
+  CHECK(unplanned * 20 > planned);  // bounds come before plans: 58 and 812 when this was written
   CHECK(simulated * 8 < possible);  // 65 of 602 when this was written
 }
 
@@ -336,4 +343,100 @@ TEST_CASE("search: candidates of one label are told apart by the keys in which t
                  c = parse_yaml("{kind: y, bucket: 5MiB}", "t");
   CHECK(telling_names({"ring", "ring", "tree"}, {&a, &b, &c}) ==
         std::vector<std::string>{"ring (bucket: 5MiB)", "ring", "tree"});
+}
+
+namespace {
+
+/// Every candidate's cost-table bound against its plan's bound and its simulation. @returns how many had one
+int hold_prior_bounds(const convoy::Experiment& experiment, const std::vector<YamlNode>& candidates) {
+  Preparer preparer(experiment);
+  const YamlNode alone = parse_yaml("{kind: single}", "t");
+  const PreparedRun base = preparer.prepare(0, &alone);
+  CostTable table(base);
+  const std::vector<std::optional<RunResult>> all = exhaustive(experiment, candidates);
+  int bounded = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!all[i]) continue;
+    const std::string candidate = to_flow(candidates[i]);
+    CAPTURE(candidate);
+    const std::optional<Assessment> prior =
+        prior_bound(candidates[i], "label", experiment.point(0).training.batch, table);
+    if (!prior) continue;
+    ++bounded;
+    CHECK(prior->images == all[i]->global_batch);
+    CHECK(prior->step_bound_s <= all[i]->step_time_s * (1 + 1e-9));
+    CHECK(prior->energy_bound_j <= all[i]->energy_j * (1 + 1e-9));
+    const Assessment planned = assess(preparer.prepare(0, &candidates[i]));
+    if (planned.step_bound_s > 0) CHECK(prior->images == planned.images);
+  }
+  return bounded;
+}
+
+}  // namespace
+
+TEST_CASE("search: no simulation goes below the cost table's bound, on random models and clusters") {
+  int bounded = 0;
+  for (unsigned seed = 101; seed <= 115; ++seed) {
+    lab::Dice dice(seed);
+    const std::string model = lab::random_model(dice);
+    const lab::RandomCluster random = lab::random_cluster(dice, lab::fabrics()[seed % lab::fabrics().size()]);
+    CAPTURE(seed);
+    CAPTURE(model);
+    const std::string cluster = random.text();
+    CAPTURE(cluster);
+    const std::string training =
+        dice.coin() ? "{global_batch: 48, dataset: {samples: 1000}}" : "{batch_per_device: 12}";
+    const Written written(experiment(model, cluster, "{kind: single}", training));
+    const std::vector<YamlNode> candidates = multiplied_out(parse_yaml(
+        "{all: [{kind: single, micro_batches: [1, 2, 3]}, "
+        "{kind: data_parallel, sync: all_reduce, micro_batches: [1, 2], zero: [1, 3]}, "
+        "{kind: data_parallel, sync: all_reduce, micro_batches: [1, 2], overlap: false}, "
+        "{kind: data_parallel, sync: parameter_server, overlap: [true, false]}, "
+        "{kind: pipeline, schedule: [gpipe, 1f1b, naive], micro_batches: [1, 2, 4, 6], replicas: [1, 2]}, "
+        "{kind: pipeline, stages: 2, micro_batches: [2, 4, 8], recompute: [never, always]}, {kind: pardnn}]}",
+        "t"));
+    std::vector<YamlNode> strategies;
+    for (const YamlNode& each : candidates) strategies.push_back(*each.find("all"));
+    bounded += hold_prior_bounds(*written, strategies);
+  }
+  CHECK(bounded > 150);
+}
+
+TEST_CASE("search: no simulation goes below the cost table's bound, with a framework's and a transport's costs") {
+  for (const char* software : {"framework: pytorch, precision: fp16", "framework: tensorflow, recompute: sqrt",
+                               "framework: mxnet, execution: graph"}) {
+    CAPTURE(software);
+    const Written written(experiment("vgg16_cifar10", "{server: aws-p3.8xlarge, nodes: 2, devices_per_node: 2}",
+                                     "{kind: single}", fmt::format("{{global_batch: 64, {}}}", software)));
+    Preparer preparer(*written);
+    const std::vector<YamlNode> all = usual_candidates(preparer.cluster((*written).point(0).cluster));
+    CHECK(hold_prior_bounds(*written, all) > 20);
+  }
+}
+
+TEST_CASE("search: what cannot be the best by the cost table is not planned, and ties are said to be ties") {
+  const RunOutput found =
+      Written(experiment("resnet18", "{server: aws-p3.8xlarge, nodes: 2}",
+                         "{kind: auto, candidates: [{kind: data_parallel, sync: all_reduce, bucket: [20MiB, "
+                         "25MiB, 30MiB]}, {kind: single, micro_batches: [1, 2, 4, 8, 16, 32]}, {kind: "
+                         "data_parallel, sync: all_reduce, micro_batches: [8, 16]}]}",
+                         "{batch_per_device: 64}"))
+          .search();
+  const SearchSummary& search = *found.result.search;
+  CHECK(search.ranking.size() == 11);
+  CHECK(search.pruned_by_cost_table == 11 - search.planned);
+  int unplanned = 0, ties = 0;
+  const double best = *search.ranking[0].value;
+  for (const CandidateResult& row : search.ranking) {
+    CAPTURE(row.strategy);
+    unplanned += row.reason.find("a step for computing") != std::string::npos;
+    ties += row.tie;
+    REQUIRE(row.bound.has_value());
+    const double reaches = (*found.result.interval).step_time_s[1];
+    if (row.outcome == "beaten") CHECK(row.tie == (*row.value <= reaches));
+    if (row.tie) CHECK(row.reason.ends_with("; a tie: the difference is within the 80 % interval"));
+    if (row.outcome == "pruned") CHECK(*row.bound > best);
+  }
+  CHECK(unplanned == search.pruned_by_cost_table);
+  CHECK_FALSE(search.ranking[0].tie);
 }

@@ -207,5 +207,27 @@ TEST_CASE("wrong parts, batches and granularities are errors that say what is al
         "strategy:1:29: strategy.epsilon: -0.1 is out of range: between 0 and 1000 is allowed");
   CHECK(error_of(2, ", seed: 3") ==
         "strategy:1:20: strategy.seed: unknown key; known here: epsilon, granularity, kind, method, "
-        "micro_batches, partitioner, parts, transport");
+        "micro_batches, partitioner, parts, shares, transport");
+}
+
+TEST_CASE("a device of half the speed gets half as much, unless all are to get the same") {
+  // Layers of 48 equal channels on devices of 10 and 5 TFLOP/s: two thirds and one third.
+  const auto busy = [](const std::string& shares) {
+    const lab::Experiment lab{
+        "{name: wide, input: [48, 16, 16], layers: [{name: a, kind: conv2d, out_channels: 48, kernel: 3, "
+        "padding: 1}, {name: b, kind: conv2d, out_channels: 48, kernel: 3, padding: 1}]}",
+        "{name: lab, nodes: [{name: f, count: 1, server: fast}, {name: s, count: 1, server: slow}], "
+        "fabric: {kind: switch, bandwidth: 10GB/s, latency: 1us}, servers: "
+        "{fast: {devices: [{device: quick, count: 1}], interconnect: {kind: none}}, "
+        "slow: {devices: [{device: lame, count: 1}], interconnect: {kind: none}}}, devices: "
+        "{quick: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 100TB/s, efficiency: 1.0, "
+        "launch_overhead: 0us, idle_power: 50W, peak_power: 250W}, "
+        "lame: {peak: {fp32: 5TFLOPS}, memory: 16GiB, memory_bandwidth: 100TB/s, efficiency: 1.0, "
+        "launch_overhead: 0us, idle_power: 50W, peak_power: 250W}}}",
+        "{kind: hypergraph, epsilon: 0.02, granularity: channel, shares: " + shares + "}", 32};
+    const ReplayResult result = lab.run();
+    return result.endpoints[0].compute_s / result.endpoints[1].compute_s;
+  };
+  CHECK(busy("probed") == doctest::Approx(1).epsilon(0.06));
+  CHECK(busy("equal") == doctest::Approx(0.5).epsilon(0.06));
 }

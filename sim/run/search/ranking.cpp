@@ -14,6 +14,7 @@ int group_of(const Candidate& candidate) {
   switch (candidate.state) {
     case CandidateState::simulated:
       return 0;
+    case CandidateState::open:
     case CandidateState::planned:
     case CandidateState::pruned:
     case CandidateState::unknown:
@@ -44,7 +45,8 @@ std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Cand
   std::vector<const YamlNode*> mappings;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& label = candidates[i].assessment.label;
-    labels.push_back(label.empty() ? to_flow(spec.candidates[i]) : label);
+    const bool runs = candidates[i].state != CandidateState::cannot_run && !label.empty();
+    labels.push_back(!runs ? to_flow(spec.candidates[i]) : label);
     mappings.push_back(&spec.candidates[i]);
   }
   return telling_names(labels, mappings);
@@ -65,6 +67,7 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
       row.outcome = "does_not_fit";
       row.reason = why_too_large(candidate.assessment);
       break;
+    case CandidateState::open:
     case CandidateState::planned:
     case CandidateState::unknown:
       row.outcome = "unknown";
@@ -82,19 +85,36 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
   }
 }
 
+/// Says where the difference to the best is less than predictions are sure of.
+void say_tie(Objective objective, const Candidate& candidate, const RunResult& best, CandidateResult& row) {
+  if (group_of(candidate) > 1 ||
+      !is_tie(objective, candidate.state == CandidateState::simulated ? candidate.rank : candidate.bound,
+              best))
+    return;
+  row.tie = candidate.state == CandidateState::simulated;
+  row.reason += row.tie ? "; a tie: the difference is within the 80 % interval"
+                        : "; perhaps a tie: its bound is within the 80 % interval";
+}
+
 }  // namespace
 
 SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
                         std::int64_t simulated) {
-  SearchSummary summary{objective_names()[static_cast<std::size_t>(spec.objective)], simulated, true, {}};
+  SearchSummary summary{
+      objective_names()[static_cast<std::size_t>(spec.objective)], 0, simulated, 0, true, {}};
   const std::vector<std::string> names = names_of(spec, candidates);
   const double images = candidates[best].result.global_batch;
   for (const std::size_t i : order_of(candidates)) {
     const Candidate& candidate = candidates[i];
-    CandidateResult row{names[i], spec.candidates[i], {}, std::nullopt, std::nullopt, {}};
-    if (group_of(candidate) < 3) row.bound = shown_value(spec.objective, candidate.bound.value, images);
+    CandidateResult row{names[i], spec.candidates[i], {}, std::nullopt, std::nullopt, false, {}};
+    const bool bounded = candidate.planned || candidate.assessment.step_bound_s > 0;
+    if (group_of(candidate) < 3 && bounded)
+      row.bound = shown_value(spec.objective, candidate.bound.value, images);
     if (group_of(candidate) == 0) row.value = shown_value(spec.objective, candidate.rank.value, images);
     say_outcome(spec, candidate, candidates[best], row);
+    if (i != best) say_tie(spec.objective, candidate, candidates[best].result, row);
+    summary.planned += candidate.planned;
+    summary.pruned_by_cost_table += candidate.state == CandidateState::pruned && !candidate.planned;
     if (candidate.state == CandidateState::unknown || candidate.state == CandidateState::failed)
       summary.proven = false;
     summary.ranking.push_back(std::move(row));

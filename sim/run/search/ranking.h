@@ -15,6 +15,7 @@ namespace convoy {
 enum class CandidateState : std::uint8_t {
   cannot_run,
   failed,
+  open,  ///< not planned yet
   planned,
   too_large,
   pruned,
@@ -25,7 +26,8 @@ enum class CandidateState : std::uint8_t {
 /// What is known of a candidate so far.
 struct Candidate {
   CandidateState state = CandidateState::cannot_run;
-  std::string message;  ///< why it cannot run, or what failed
+  std::string message;   ///< why it cannot run, or what failed
+  bool planned = false;  ///< else the assessment is what the cost table says, where that says anything
   Assessment assessment;
   Rank bound;
   RunResult result;  ///< of a simulated one, without its devices and links

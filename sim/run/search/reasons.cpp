@@ -67,7 +67,7 @@ std::string why_pruned(Objective objective, const Assessment& pruned, const RunR
 }
 
 std::string bound_text(const Assessment& assessment, const RunResult& best) {
-  if (assessment.images == best.global_batch) return assessment.bound_text;
+  if (assessment.images == 0 || assessment.images == best.global_batch) return assessment.bound_text;
   return fmt::format("{}; its step has {:g} images, the best one's {:g}", assessment.bound_text,
                      assessment.images, best.global_batch);
 }
@@ -75,6 +75,14 @@ std::string bound_text(const Assessment& assessment, const RunResult& best) {
 std::string why_too_large(const Assessment& assessment) {
   return fmt::format("does not fit: {} of {} on {}", format_bytes(assessment.process_bytes),
                      format_bytes(assessment.fullest_size_bytes), assessment.fullest);
+}
+
+bool is_tie(Objective objective, const Rank& rank, const RunResult& best) {
+  if (!best.interval || best.step_time_s <= 0) return false;
+  const double farthest = objective == Objective::memory
+                              ? best.interval->peak_memory_bytes[1] / best.peak_memory_bytes
+                              : best.interval->step_time_s[1] / best.step_time_s;
+  return rank.value > 0 && rank.value <= rank_of(objective, best).value * farthest;
 }
 
 double shown_value(Objective objective, double rank_value, double images) {

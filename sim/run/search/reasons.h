@@ -22,6 +22,10 @@ std::string bound_text(const Assessment& assessment, const RunResult& best);
 /// "does not fit: 18.2 GiB of 16.0 GiB on n0"
 std::string why_too_large(const Assessment& assessment);
 
+/// Whether what ranks at `rank` is no farther from the best than the 80 % interval of the best one's step (of
+/// its memory, where that is the objective) reaches. False where the best has no interval.
+bool is_tie(Objective objective, const Rank& rank, const RunResult& best);
+
 /// The objective's value as results show it, from what ranks are compared by.
 /// @param images of the best candidate's step
 double shown_value(Objective objective, double rank_value, double images);

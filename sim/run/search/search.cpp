@@ -4,14 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 
 #include "sim/run/evaluate.h"
+#include "sim/run/search/prior_bound.h"
 #include "sim/run/search/ranking.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
+#include "strategies/strategy.h"
 
 namespace convoy {
 namespace {
@@ -24,57 +25,48 @@ class Hunt {
   Hunt(Preparer& preparer, std::size_t index, const SearchSpec& spec, std::size_t jobs)
       : preparer_(preparer), index_(index), spec_(spec), jobs_(jobs), entries_(spec.candidates.size()) {}
 
-  void plan_all() {
-    const FirstHalf work = [&](std::size_t i) -> SecondHalf {
-      const std::string bytes = encode(assess(preparer_.prepare(index_, &spec_.candidates[i])));
-      return [bytes] { return bytes; };
-    };
-    run_in_workers(entries_.size(), jobs_, work, [&](std::size_t i, WorkerAnswer answer) {
+  /// What the cost table says of every candidate, and which mappings no strategy can be read from.
+  void bound_all() {
+    const YamlNode alone = parse_yaml("{kind: single}", "auto");
+    const PreparedRun base = preparer_.prepare(index_, &alone);
+    CostTable table(base);
+    const BatchSpec batch = preparer_.experiment().point(index_).training.batch;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
       Candidate& entry = entries_[i];
-      if (answer.kind != WorkerAnswer::Kind::done) {
-        entry.state =
-            answer.kind == WorkerAnswer::Kind::failed ? CandidateState::failed : CandidateState::cannot_run;
-        entry.message = std::move(answer.bytes);
-        return;
+      try {
+        entry.assessment.label = read_strategy(spec_.candidates[i])->label();
+      } catch (const InputError& error) {
+        entry.state = CandidateState::cannot_run;
+        entry.message = error.what();
+        continue;
       }
-      entry.state = CandidateState::planned;
-      entry.assessment = decode_assessment(answer.bytes);
-    });
-    for (Candidate& entry : entries_) take_in(entry);
-  }
-
-  /// What does not fit is out, unless nothing fits.
-  void drop_too_large() {
-    const auto fits = [](const Candidate& e) {
-      return e.state == CandidateState::planned && e.assessment.fits;
-    };
-    if (std::none_of(entries_.begin(), entries_.end(), fits)) return;
-    for (Candidate& entry : entries_)
-      if (entry.state == CandidateState::planned && !entry.assessment.fits)
-        entry.state = CandidateState::too_large;
-  }
-
-  void simulate_promising() {
-    std::vector<std::size_t> order(entries_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::erase_if(order, [&](std::size_t i) { return entries_[i].state != CandidateState::planned; });
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return entries_[a].bound < entries_[b].bound; });
-    for (std::size_t next = 0; next < order.size();) {
-      std::vector<std::size_t> batch;
-      for (; next < order.size() && batch.size() < jobs_; ++next) {
-        Candidate& entry = entries_[order[next]];
-        if (best_ && cannot_beat(entry.bound, entries_[*best_].rank))
-          entry.state = CandidateState::pruned;
-        else if (!spec_.budget || simulated_ + static_cast<std::int64_t>(batch.size()) < *spec_.budget)
-          batch.push_back(order[next]);
-        else if (batch.empty())
-          entry.state = CandidateState::unknown;
-        else
-          break;  // some of the batch may turn out not to count
-      }
-      simulate_batch(batch);
+      entry.state = CandidateState::open;
+      std::optional<Assessment> prior =
+          prior_bound(spec_.candidates[i], entry.assessment.label, batch, table);
+      entry.assessment.bound_text = "nothing is known of its step beforehand";
+      if (!prior || (spec_.objective == Objective::cost && !prior->price_usd_per_h)) continue;
+      entry.assessment = std::move(*prior);
+      entry.bound = best_rank(spec_.objective, entry.assessment);
     }
+  }
+
+  /// Until no candidate that is left can be the best. A candidate is planned only when all planned ones have
+  /// a greater bound, and simulated only when all others have: what is simulated, and in which order, is what
+  /// it would be if all had been planned.
+  void hunt() {
+    for (;;) {
+      if (spent()) break;
+      if (const std::vector<std::size_t> group = next_to_plan(); !group.empty())
+        plan(group);
+      else if (const std::vector<std::size_t> batch = next_to_simulate(); !batch.empty())
+        simulate_batch(batch);
+      else if (best_ || !take_too_large())
+        break;
+    }
+    for (Candidate& entry : entries_)
+      if (waits(entry.state))
+        entry.state = best_ && cannot_beat(entry.bound, entries_[*best_].rank) ? CandidateState::pruned
+                                                                               : CandidateState::unknown;
   }
 
   RunOutput outcome(bool with_trace) {
@@ -86,9 +78,60 @@ class Hunt {
   }
 
  private:
-  /// Knows a planned candidate's bound, or why it is out.
+  static bool waits(CandidateState state) {
+    return state == CandidateState::open || state == CandidateState::planned;
+  }
+  bool spent() const { return spec_.budget && simulated_ >= *spec_.budget; }
+  bool hopeless(std::size_t i) const {
+    return best_ && cannot_beat(entries_[i].bound, entries_[*best_].rank);
+  }
+
+  /// Candidates in a state that may still be the best, by bound, of equals in the order given.
+  std::vector<std::size_t> hopeful(CandidateState state) const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].state == state && !hopeless(i)) found.push_back(i);
+    std::stable_sort(found.begin(), found.end(),
+                     [&](std::size_t a, std::size_t b) { return entries_[a].bound < entries_[b].bound; });
+    return found;
+  }
+
+  /// A group that grows, so that a space of 10,000 takes few rounds and one whose best comes early few plans.
+  std::vector<std::size_t> next_to_plan() {
+    const std::vector<std::size_t> planned = hopeful(CandidateState::planned);
+    std::vector<std::size_t> group = hopeful(CandidateState::open);
+    if (!planned.empty())
+      std::erase_if(group,
+                    [&](std::size_t i) { return entries_[planned.front()].bound < entries_[i].bound; });
+    if (group.size() > group_size_) group.resize(group_size_);
+    if (!group.empty()) group_size_ = std::min(2 * group_size_, largest_group);
+    return group;
+  }
+
+  void plan(const std::vector<std::size_t>& group) {
+    const FirstHalf work = [&](std::size_t item) -> SecondHalf {
+      const std::string bytes = encode(assess(preparer_.prepare(index_, &spec_.candidates[group[item]])));
+      return [bytes] { return bytes; };
+    };
+    run_in_workers(group.size(), jobs_, work,
+                   [&](std::size_t item, WorkerAnswer answer) {
+                     Candidate& entry = entries_[group[item]];
+                     entry.planned = true;
+                     if (answer.kind != WorkerAnswer::Kind::done) {
+                       entry.state = answer.kind == WorkerAnswer::Kind::input_error
+                                         ? CandidateState::cannot_run
+                                         : CandidateState::failed;
+                       entry.message = std::move(answer.bytes);
+                       return;
+                     }
+                     entry.assessment = decode_assessment(answer.bytes);
+                     take_in(entry);
+                   },
+                   {.apart = false});
+  }
+
+  /// Knows a planned candidate's bound, or why it is out. What does not fit is out, unless nothing fits.
   void take_in(Candidate& entry) {
-    if (entry.state != CandidateState::planned) return;
     const Assessment& assessment = entry.assessment;
     if (spec_.objective == Objective::cost && !assessment.price_usd_per_h) {
       entry.state = CandidateState::cannot_run;
@@ -96,6 +139,29 @@ class Hunt {
       return;
     }
     entry.bound = best_rank(spec_.objective, assessment);
+    entry.state = assessment.fits ? CandidateState::planned : CandidateState::too_large;
+  }
+
+  bool take_too_large() {
+    bool any = false;
+    for (Candidate& entry : entries_) {
+      if (entry.state != CandidateState::too_large) continue;
+      entry.state = CandidateState::planned;
+      any = true;
+    }
+    return any;
+  }
+
+  /// As many as processes: what the first of them rules out will not count.
+  std::vector<std::size_t> next_to_simulate() const {
+    std::vector<std::size_t> batch = hopeful(CandidateState::planned);
+    const std::vector<std::size_t> open = hopeful(CandidateState::open);
+    if (!open.empty())
+      std::erase_if(batch, [&](std::size_t i) { return entries_[open.front()].bound <= entries_[i].bound; });
+    std::size_t most = jobs_;
+    if (spec_.budget) most = std::min(most, static_cast<std::size_t>(*spec_.budget - simulated_));
+    if (batch.size() > most) batch.resize(most);
+    return batch;
   }
 
   FirstHalf simulation(const std::vector<std::size_t>& batch, bool with_trace) {
@@ -123,10 +189,7 @@ class Hunt {
                    [&](std::size_t item, WorkerAnswer answer) { answers[item] = std::move(answer); });
     for (std::size_t item = 0; item < batch.size(); ++item) {
       Candidate& entry = entries_[batch[item]];
-      if (best_ && cannot_beat(entry.bound, entries_[*best_].rank)) {
-        entry.state = CandidateState::pruned;
-        continue;
-      }
+      if (hopeless(batch[item])) continue;
       ++simulated_;
       if (answers[item].kind != WorkerAnswer::Kind::done) {
         entry.state = CandidateState::failed;
@@ -159,6 +222,8 @@ class Hunt {
   const SearchSpec& spec_;
   std::size_t jobs_;
   std::vector<Candidate> entries_;
+  static constexpr std::size_t first_group = 16, largest_group = 1024;
+  std::size_t group_size_ = first_group;
   std::int64_t simulated_ = 0;
   std::optional<std::size_t> best_;
   std::optional<RunOutput> best_output_;
@@ -196,9 +261,8 @@ Search::Search(Preparer& preparer, std::size_t index) : preparer_(preparer), ind
 
 RunOutput Search::run(std::size_t jobs, bool with_trace) const {
   Hunt hunt(preparer_, index_, spec_, jobs);
-  hunt.plan_all();
-  hunt.drop_too_large();
-  hunt.simulate_promising();
+  hunt.bound_all();
+  hunt.hunt();
   return hunt.outcome(with_trace);
 }
 

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/search/prior_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <vector>
+
+#include "sim/base/quantity.h"
+#include "sim/costs/issue_queue.h"
+#include "sim/run/energy.h"
+#include "sim/run/evaluate.h"
+
+namespace convoy {
+namespace {
+
+const std::string& text_of(const YamlNode& mapping, std::string_view key) {
+  static const std::string none;
+  const YamlNode* value = mapping.find(key);
+  return value && value->kind == YamlNode::Kind::scalar ? value->scalar : none;
+}
+
+/// Nothing where the key is not there, or is no whole number.
+std::optional<std::int64_t> number_of(const YamlNode& mapping, std::string_view key) {
+  const std::string& text = text_of(mapping, key);
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// What a step cannot go below, and of how many images it is.
+struct Floor {
+  double step_s, images;
+  std::string text;
+};
+
+std::int64_t device_count(const CostTable& table) {
+  return static_cast<std::int64_t>(table.run().machine.devices.size());
+}
+
+std::optional<Floor> floor_of_single(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::int64_t images = batch.global ? *batch.global : *batch.per_device;
+  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
+  if (images % parts != 0) return std::nullopt;
+  const CostTable::Passes passes = table.quickest(static_cast<double>(images / parts));
+  const double step_s = parts == 1 ? passes.issued_s + passes.update_s
+                                   : static_cast<double>(parts) * passes.both_s() + passes.update_s;
+  return Floor{step_s, static_cast<double>(images),
+               fmt::format("at least {} a step for computing", format_time(step_s))};
+}
+
+std::optional<Floor> floor_of_replicas(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::string& sync = text_of(candidate, "sync");
+  if (candidate.find("backup_workers") || text_of(candidate, "shares") == "speed" || candidate.find("mode"))
+    return std::nullopt;
+  const std::int64_t devices = device_count(table);
+  if (batch.global && *batch.global % devices != 0) return std::nullopt;
+  const std::int64_t share = batch.global ? *batch.global / devices : *batch.per_device;
+  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
+  if (share % parts != 0) return std::nullopt;
+  const bool whole = sync == "all_reduce" && !candidate.find("zero");
+  double step_s = 0;  // every kind of device has a replica
+  for (const CostTable::Passes& passes : table.of_kinds(static_cast<double>(share / parts))) {
+    const double both_s =
+        parts == 1 ? passes.issued_s : static_cast<double>(parts) * std::max(passes.both_s(), passes.host_s);
+    step_s = std::max(step_s, both_s + (whole ? passes.update_s : 0));
+  }
+  return Floor{step_s, static_cast<double>(share * devices),
+               fmt::format("at least {} a step for computing alone", format_time(step_s))};
+}
+
+std::optional<Floor> floor_of_pipeline(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::string& weights = text_of(candidate, "weights");
+  const YamlNode* replicas_node = candidate.find("replicas");
+  const bool listed = replicas_node && replicas_node->kind == YamlNode::Kind::sequence;
+  if ((!weights.empty() && weights != "flush") || candidate.find("begins") || listed) return std::nullopt;
+  const std::int64_t devices = device_count(table);
+  const std::optional<std::int64_t> replicas = number_of(candidate, "replicas");
+  const std::int64_t pipelines = replicas.value_or(1);
+  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
+  const std::int64_t images = batch.global ? *batch.global : *batch.per_device * devices;
+  if (devices % pipelines != 0 || images % (pipelines * parts) != 0) return std::nullopt;
+  const std::int64_t slots = devices / pipelines;  // of a pipeline
+  const std::int64_t stages = number_of(candidate, "stages").value_or(slots);
+  if (stages > slots || (stages < slots && stages * parts < devices)) return std::nullopt;  // cannot run
+  const CostTable::Passes passes = table.quickest(static_cast<double>(images / (pipelines * parts)));
+  const double longer_s = std::max(passes.forward_s, passes.backward_s);
+  const auto m = static_cast<double>(parts), s = static_cast<double>(stages);
+  double more_s = 0;  // than one micro-batch takes to go forward and back
+  if (stages == slots)
+    more_s = (m - 1) * longer_s / s;
+  else if (slots - stages + 1 < parts)
+    more_s = longer_s / s;
+  double step_s = std::max(passes.both_s() + more_s, m * passes.both_s() / static_cast<double>(slots));
+  if (text_of(candidate, "schedule") == "naive") step_s = std::max(step_s, m * passes.both_s());
+  return Floor{
+      step_s, static_cast<double>(images),
+      fmt::format("at least {} a step to fill and drain the pipeline and compute", format_time(step_s))};
+}
+
+std::optional<Floor> floor_of_placement(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::int64_t parts = number_of(candidate, "parts").value_or(device_count(table));
+  const std::int64_t images = batch.global ? *batch.global : *batch.per_device * parts;
+  const double step_s = table.quickest(static_cast<double>(images)).chain_s;
+  return Floor{
+      step_s, static_cast<double>(images),
+      fmt::format("at least {} a step for operations that wait for each other", format_time(step_s))};
+}
+
+std::optional<Floor> floor_of(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::string& kind = text_of(candidate, "kind");
+  if (kind == "single") return floor_of_single(candidate, batch, table);
+  if (kind == "data_parallel") return floor_of_replicas(candidate, batch, table);
+  if (kind == "pipeline") return floor_of_pipeline(candidate, batch, table);
+  if (kind == "pardnn") return floor_of_placement(candidate, batch, table);
+  return std::nullopt;
+}
+
+CostTable::Passes passes_of(const PreparedRun& run, double images, const Device& device) {
+  const DeviceType& type = run.machine.device_types[device.type];
+  const std::vector<Operation>& operations = run.graph->operations;
+  CostTable::Passes passes;
+  IssueQueue queue;
+  std::vector<double> ends_s(operations.size(), 0.0);
+  for (std::size_t o = 0; o < operations.size(); ++o) {
+    const Operation& operation = operations[o];
+    if (operation.again) continue;  // what recomputation adds only makes steps longer
+    const bool update = operation.phase == Phase::update;
+    const double time_s = run.cost.time_s(operation.work, update ? 1 : images, type) / device.speed;
+    if (update) {
+      passes.update_s += time_s;
+      continue;
+    }
+    (operation.phase == Phase::forward ? passes.forward_s : passes.backward_s) += time_s;
+    queue.run(run.cost.issue_s(operation.work, images, type), time_s);
+    for (const OpId input : operation.inputs) ends_s[o] = std::max(ends_s[o], ends_s[input]);
+    ends_s[o] += time_s;
+    passes.chain_s = std::max(passes.chain_s, ends_s[o]);
+  }
+  passes.issued_s = queue.end_s();
+  passes.host_s = queue.issued_s();
+  return passes;
+}
+
+}  // namespace
+
+const std::vector<CostTable::Passes>& CostTable::of_kinds(double images) {
+  const auto [row, fresh] = rows_.try_emplace(images);
+  if (!fresh) return row->second;
+  std::set<std::pair<std::uint32_t, double>> seen;  // types and speeds of devices
+  for (const Device& device : run_.machine.devices)
+    if (seen.emplace(device.type, device.speed).second)
+      row->second.push_back(passes_of(run_, images, device));
+  return row->second;
+}
+
+CostTable::Passes CostTable::quickest(double images) {
+  const std::vector<Passes>& kinds = of_kinds(images);
+  Passes least = kinds.front();
+  for (const Passes& kind : kinds)
+    for (double Passes::*number : {&Passes::forward_s, &Passes::backward_s, &Passes::update_s,
+                                   &Passes::issued_s, &Passes::host_s, &Passes::chain_s})
+      least.*number = std::min(least.*number, kind.*number);
+  return least;
+}
+
+std::optional<Assessment> prior_bound(const YamlNode& candidate, const std::string& label,
+                                      const BatchSpec& batch, CostTable& table) {
+  const std::optional<Floor> floor = floor_of(candidate, batch, table);
+  if (!floor) return std::nullopt;
+  const PreparedRun& run = table.run();
+  Assessment assessment;
+  assessment.label = label;
+  assessment.images = floor->images;
+  assessment.step_bound_s = floor->step_s;
+  assessment.bound_text = floor->text;
+  std::vector<double> idle_w;
+  for (const Device& device : run.machine.devices)
+    idle_w.push_back(run.machine.device_types[device.type].idle_power_w);
+  assessment.energy_bound_j =
+      step_energy_j(run.machine, floor->step_s, idle_w, [](std::size_t) { return 0.0; });
+  assessment.price_usd_per_h = price_usd_per_h(run.machine);
+  if (run.samples) assessment.samples = static_cast<double>(*run.samples);
+  return assessment;
+}
+
+}  // namespace convoy
