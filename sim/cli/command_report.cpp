@@ -9,6 +9,8 @@
 #include "sim/base/input_error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/results_folder.h"
+#include "sim/planning/plan_report.h"
+#include "sim/planning/read_plan_json.h"
 #include "sim/results/read_json.h"
 #include "sim/results/read_trace.h"
 #include "sim/results/write_report.h"
@@ -42,11 +44,27 @@ std::vector<StepTrace> read_steps(const fs::path& folder, const Results& results
   return traces;
 }
 
+/// The page of a plan, from its plan.json.
+Exit report_plan(const fs::path& folder, const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  const PlanAnswer answer = read_plan_answer(in, file);
+  OutputFolder(folder.string()).replace({"report.html", [&](std::ostream& out) {
+                                           write_report(answer, out);
+                                         }});
+  write_stdout([&](std::ostream& out) {
+    out << fmt::format("report of {}: {}\n", clean(answer.name), (folder / "report.html").string());
+  });
+  return Exit::done;
+}
+
 }  // namespace
 
 Exit report_command(const ReportArguments& arguments) {
   const fs::path folder = arguments.folder;
-  const std::string file = (folder / "results.json").string();
+  const std::string file = (folder / "results.json").string(), plan = (folder / "plan.json").string();
+  if (!fs::is_regular_file(folder / "results.sqlite") && !fs::is_regular_file(file) &&
+      fs::is_regular_file(plan))
+    return report_plan(folder, plan);
   if (!fs::is_regular_file(folder / "results.sqlite") && !fs::is_regular_file(file))
     throw InputError({file, 0, 0}, "cannot be opened; `convoy report` takes the folder of a finished run");
   const OutputFolder place(arguments.folder);

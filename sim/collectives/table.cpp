@@ -35,9 +35,14 @@ std::string equal_hosts_or_one(const Call& call) {
 
 Pattern ring_half_pattern(const Call& c, bool) { return {{c.ranks}, ring_half(c.ranks, c.machine, c.order)}; }
 
+struct Chosen {
+  Pattern pattern;
+  std::string_view name;
+};
+
 template <class Make>
-Pattern least_estimate(const Call& call, Make make) {
-  Pattern best{{call.ranks}, {}};
+Chosen least_estimate(const Call& call, Make make) {
+  Chosen best{{{call.ranks}, {}}, {}};
   double best_s = std::numeric_limits<double>::infinity();
   for (const CollectiveAlgorithm& row : collective_table()) {
     if (call.ranks.size() > row.auto_ranks) continue;
@@ -45,23 +50,27 @@ Pattern least_estimate(const Call& call, Make make) {
     if (!pattern) continue;
     const double time_s = estimate_s(*pattern, call.machine, call.bytes);
     if (time_s >= best_s) continue;
-    best = std::move(*pattern);
+    best = {std::move(*pattern), row.name};
     best_s = time_s;
   }
   return best;
 }
 
-Pattern best_all_reduce(const Call& call) {
+Chosen choose_all_reduce(const Call& call) {
   return least_estimate(
       call, [&](const CollectiveAlgorithm& row) { return std::optional<Pattern>{row.all_reduce(call)}; });
 }
 
-Pattern best_half(const Call& call, bool gather) {
+Pattern best_all_reduce(const Call& call) { return choose_all_reduce(call).pattern; }
+
+Chosen choose_half(const Call& call, bool gather) {
   return least_estimate(call, [&](const CollectiveAlgorithm& row) -> std::optional<Pattern> {
     if (!row.half || !row.scatter_needs(call).empty()) return std::nullopt;
     return row.half(call, gather);
   });
 }
+
+Pattern best_half(const Call& call, bool gather) { return choose_half(call, gather).pattern; }
 
 /// Whether the way between two devices of a host is a cable or switch of their own rather than PCIe.
 bool has_nvlink(const Call& call) {
@@ -153,6 +162,12 @@ const std::string& all_reduce_algorithm_choices() {
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order) {
   return collective(algorithm).all_reduce({ranks, machine, bytes, order});
+}
+
+std::string_view chosen_algorithm(const std::vector<EndpointId>& ranks, const Machine& machine, double bytes,
+                                  RingOrder order, bool half) {
+  const CollectiveCall call{ranks, machine, bytes, order};
+  return half ? choose_half(call, false).name : choose_all_reduce(call).name;
 }
 
 Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,

@@ -61,6 +61,11 @@ const std::string& all_reduce_algorithm_choices();
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 
+/// The name of the row that `auto` takes for so many bytes.
+/// @param half of a reduce-scatter or all-gather, rather than of an all-reduce
+std::string_view chosen_algorithm(const std::vector<EndpointId>& ranks, const Machine& machine, double bytes,
+                                  RingOrder order, bool half);
+
 /// Halves of an all-reduce as patterns of Communication::bytes = S (collectives.h).
 /// @pre why_no_scatter(algorithm, ranks, machine) is empty
 Pattern reduce_scatter_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,

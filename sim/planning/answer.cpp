@@ -70,6 +70,19 @@ std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
   return text;
 }
 
+/// "12 x as quick, costs 3 times as much": what a candidate of the front offers instead of the choice.
+std::string instead(const CandidateResultOfPlan& other, const CandidateResultOfPlan& choice) {
+  const auto compared = [](double ratio, const char* less, const char* more) {
+    if (std::abs(ratio - 1) < 5e-4) return std::string{};
+    if (ratio >= 2 || ratio <= 0.5)
+      return fmt::format("{:.3g} times {}", ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? more : less);
+    return fmt::format("{:.3g} % {}", 100 * std::abs(ratio - 1), ratio > 1 ? more : less);
+  };
+  const std::string time = compared(other.figures.time_s / choice.figures.time_s, "quicker", "slower"),
+                    cost = compared(other.figures.cost_usd / choice.figures.cost_usd, "cheaper", "dearer");
+  return fmt::format("{}{}{}", time, time.empty() || cost.empty() ? "" : ", ", cost);
+}
+
 bool overlap(const std::pair<double, double>& a, const std::pair<double, double>& b) {
   return a.first <= b.second && b.first <= a.second;
 }
@@ -90,6 +103,8 @@ std::optional<Relaxed> without(Planner& planner, const Scenario& scenario, const
   Scenario relaxed = scenario;
   relaxed.constraints.*limit = std::nullopt;
   relaxed.objective = least;
+  relaxed.priced = scenario.priced || scenario.objective == PlanObjective::cost ||
+                   scenario.objective == PlanObjective::front;
   const std::optional<std::size_t> found = planner.best(relaxed);
   if (!found) return std::nullopt;
   const double needs = amount(*found), allowed = static_cast<double>(*(scenario.constraints.*limit));
@@ -152,6 +167,11 @@ NearestConstraint several_constraints(Planner& planner, const Scenario& scenario
   std::string text = "no candidate can be rented at all:";
   for (const auto& [reason, count] : pruned) text += fmt::format(" {} out for {},", count, reason);
   text.pop_back();
+  for (std::size_t s = 0; s < planner.trials().space().setups.size(); ++s)
+    if (const Trial& trial = planner.trials().trial(s); !trial.message.empty()) {
+      text += fmt::format("; the first: {}", trial.message);
+      break;
+    }
   const auto most = std::max_element(pruned.begin(), pruned.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return {most == pruned.end() ? "candidates" : most->first, text, std::nullopt};
@@ -193,6 +213,8 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.devices = setup.devices;
   result.market = candidate.market;
   result.region = candidate.region;
+  result.interruptible = candidate.market == Market::spot || planner.trials().spec().failures;
+  result.reaction = candidate.reaction;
   result.prices = candidate.prices;
   for (const Price& price : candidate.prices)
     if (const std::string doubt = planner.trials().spec().prices().doubt(price); !doubt.empty())
@@ -233,10 +255,13 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
   answer.candidates = static_cast<std::int64_t>(trials.space().candidates.size());
   const std::optional<std::size_t> choice = planner.best(scenario);
   if (choice) {
-    for (const std::size_t c : planner.front(scenario))
-      answer.front.push_back(result_of(planner, c, scenario));
+    const std::vector<std::size_t> front = planner.front(scenario);
     const std::vector<std::size_t> others = runners_up_of(planner, scenario, *choice);
     answer.choice = result_of(planner, *choice, scenario);
+    for (const std::size_t c : front) {
+      answer.front.push_back(result_of(planner, c, scenario));
+      answer.front.back().reason = c == *choice ? "the choice" : instead(answer.front.back(), *answer.choice);
+    }
     for (const std::size_t c : others) {
       CandidateResultOfPlan runner = result_of(planner, c, scenario);
       runner.tie = spec.objective == PlanObjective::time

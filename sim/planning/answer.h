@@ -19,6 +19,8 @@ struct CandidateResultOfPlan {
   std::int64_t devices = 0;
   Market market = Market::on_demand;
   std::string region;
+  bool interruptible = false;  ///< on the spot market, or failures of hosts count
+  OnInterruption reaction = OnInterruption::wait;
   std::vector<Price> prices;        ///< of each kind of server; empty where not known
   std::vector<std::string> doubts;  ///< why the choice should not rest on them
   Precision precision = Precision::fp32;
@@ -29,7 +31,7 @@ struct CandidateResultOfPlan {
   double usd_per_h = 0;  ///< of all servers; infinite where not known
   double step_time_s = 0, peak_memory_bytes = 0;
   std::pair<double, double> time_interval, cost_interval;
-  std::string reason;  ///< of a runner-up: why it is not the choice
+  std::string reason;  ///< of a runner-up and on the front: why it is not the choice
   bool tie = false;    ///< its interval and the choice's overlap
 };
 

@@ -78,13 +78,32 @@ std::optional<Price> price_of(const std::string& name, const PlanSpec& spec, con
   return price;
 }
 
-/// Markets and regions, with the prices there; for a setup that is still to be named.
+/// Whether the machines that are left can go on: replicas that all have the weights.
+bool can_go_on(const YamlNode& strategy) {
+  const auto is = [&](std::string_view key, std::string_view text) {
+    const YamlNode* value = strategy.find(key);
+    return value && value->scalar == text;
+  };
+  return is("kind", "data_parallel") && is("sync", "all_reduce") && !strategy.find("zero");
+}
+
+/// Whether an offer is one of a setup's: only what may be interrupted needs to choose what to do then.
+bool applies(const Candidate& offer, const Order& order, const YamlNode& strategy, const PlanSpec& spec) {
+  std::int64_t hosts = 0;
+  for (const auto& [name, count] : order) hosts += count;
+  const bool interrupted = offer.market == Market::spot || spec.failures;
+  const bool goes_on = interrupted && hosts > 1 && can_go_on(strategy);
+  const bool may_wait = spec.reactions.front() == OnInterruption::wait;
+  return offer.reaction == OnInterruption::wait ? may_wait || !goes_on : goes_on;
+}
+
+/// Markets, regions and reactions, with the prices there; for a setup that is still to be named.
 std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const ServerTable& servers) {
   std::vector<Candidate> offers;
   const std::vector<std::string> regions = spec.regions.empty() ? std::vector<std::string>{""} : spec.regions;
   for (const Market market : spec.markets)
     for (const std::string& region : regions) {
-      Candidate offer{0, market, region, {}};
+      Candidate offer{0, market, region, {}, OnInterruption::wait};
       for (const auto& [name, count] : order) {
         const std::optional<Price> price = price_of(name, spec, servers, market, offer.region);
         if (!price) break;
@@ -92,6 +111,9 @@ std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const
         offer.prices.push_back(*price);
       }
       if (offer.prices.size() < order.size()) offer.prices.clear();
+      offers.push_back(offer);
+      if (spec.reactions.back() == OnInterruption::wait) continue;
+      offer.reaction = OnInterruption::go_on;
       offers.push_back(std::move(offer));
     }
   return offers;
@@ -136,6 +158,7 @@ CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const
         for (const YamlNode& strategy : strategies) {
           space.setups.push_back({order, precision, batch, devices, batch * devices, strategy});
           for (const Candidate& offer : offers) {
+            if (!applies(offer, order, strategy, spec)) continue;
             space.candidates.push_back(offer);
             space.candidates.back().setup = space.setups.size() - 1;
           }

@@ -35,10 +35,11 @@ struct Candidate {
   Market market = Market::on_demand;
   std::string region;         ///< "": the user's own price, that is of no region; or no price at all
   std::vector<Price> prices;  ///< of a server of each kind of the order; empty where not known
+  OnInterruption reaction = OnInterruption::wait;
 };
 
 /// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes,
-/// precisions, batches, strategies, markets, regions; the last changes fastest.
+/// precisions, batches, strategies, markets, regions, reactions to interruptions; the last changes fastest.
 struct CandidateSpace {
   std::vector<Setup> setups;
   std::vector<Candidate> candidates;

@@ -32,24 +32,55 @@ void Ledger::add_candidate(const Candidate& candidate) {
   const Order& order = trials_.setup(candidate.setup).order;
   const std::string& first = order.front().first;
   grids_.push_back(find_grid_region(first.substr(0, first.find('-')), candidate.region));
-  std::optional<Risk> risk;
-  if (candidate.market == Market::spot) {
-    risk.emplace();
-    risk->faults.lost_at_once = 0;
-    for (const auto& [name, count] : order) {  // the mean over its hosts
-      const std::optional<InterruptionRate> rate =
-          find_interruption_rate(name, candidate.region, trials_.spec().interruptions);
-      if (!rate) {
-        risk.reset();
-        break;
-      }
-      const double share = static_cast<double>(count) / hosts_[candidate.setup];
-      risk->faults.per_host_s += share * rate->per_host_h / seconds_an_hour;
-      risk->faults.lost_at_once += share * rate->lost_at_once;
-      risk->wait_s += share * rate->wait_h.value_or(0) * seconds_an_hour;
+  risks_.push_back(risk_of(candidate, order));
+}
+
+/// Interruptions of spot machines and, where they count, failures of hosts: the means over the order's hosts.
+std::optional<Ledger::Risk> Ledger::risk_of(const Candidate& candidate, const Order& order) const {
+  const PlanSpec& spec = trials_.spec();
+  const bool spot = candidate.market == Market::spot;
+  if (!spot && !spec.failures) return std::nullopt;
+  double taken_s = 0, failing_s = 0, at_once = 0, wait_s = 0;  // hosts a second, of one host
+  for (const auto& [name, count] : order) {
+    const double share = static_cast<double>(count) / hosts_[candidate.setup];
+    if (spec.failures) {
+      const auto& [type, devices] = trials_.servers().at(name).devices.front();
+      constexpr double devices_of_table = 8, seconds_a_day = 24 * seconds_an_hour;
+      failing_s +=
+          share * failure_rate_of(type.name).per_host_day * devices / devices_of_table / seconds_a_day;
     }
+    if (!spot) continue;
+    const std::optional<InterruptionRate> rate =
+        find_interruption_rate(name, candidate.region, spec.interruptions);
+    if (!rate) return std::nullopt;
+    taken_s += share * rate->per_host_h / seconds_an_hour;
+    at_once += share * rate->lost_at_once;
+    wait_s += share * rate->wait_h.value_or(0) * seconds_an_hour;
   }
-  risks_.push_back(risk);
+  Risk risk;
+  risk.faults.per_host_s = taken_s + failing_s;
+  if (risk.faults.per_host_s <= 0) return risk;
+  // Hosts that fail go one by one.
+  const double events = (spot ? taken_s / at_once : 0) + failing_s;
+  risk.faults.lost_at_once = risk.faults.per_host_s / events;
+  risk.wait_s = (taken_s * wait_s + failing_s * spec.repair_s) / risk.faults.per_host_s;
+  return risk;
+}
+
+RunEstimate Ledger::estimate(const Candidate& candidate, const Risk& risk, double work_s,
+                             double epochs) const {
+  const Goal& goal = trials_.spec().goal;
+  const double hosts = hosts_[candidate.setup];
+  if (candidate.reaction == OnInterruption::go_on) {
+    RunEstimate run = expected_elastic_run(risk.faults, {goal.start_up_s(), risk.wait_s}, hosts, work_s);
+    const double checkpoints_s = goal.checkpoint().all_s(epochs);
+    run.time_s += checkpoints_s;
+    run.paid_host_s += hosts * checkpoints_s;
+    return run;
+  }
+  const double every_s = goal.checkpoint().every_epochs * work_s / epochs;
+  const Recovery recovery{goal.checkpoint().time_s, every_s, risk.wait_s, goal.start_up_s()};
+  return expected_run(risk.faults, recovery, hosts, work_s);
 }
 
 std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
@@ -61,7 +92,7 @@ std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
   if (limits.max_global_batch && setup.global_batch > *limits.max_global_batch) return "max_global_batch";
   if (!epochs_[candidate.setup]) return "goal";
   const bool needs_price = scenario.objective == PlanObjective::cost ||
-                           scenario.objective == PlanObjective::front || limits.budget_usd;
+                           scenario.objective == PlanObjective::front || limits.budget_usd || scenario.priced;
   if (needs_price && candidate.prices.empty()) return "price";
   if (scenario.objective == PlanObjective::carbon && !grids_[c]) return "carbon";
   if (trial.state == Trial::State::too_large) return "memory";
@@ -101,13 +132,11 @@ Figures Ledger::figures(std::size_t c, const Scenario& scenario, double step_s, 
   figures.time_s = work_s + beside_s;
   double paid_s = figures.time_s;
   if (const std::optional<Risk>& risk = risks_[c]; risk && work_s > 0) {
-    const double every_s = goal.checkpoint().every_epochs * work_s / figures.epochs;
-    const Recovery recovery{goal.checkpoint().time_s, every_s, risk->wait_s, goal.start_up_s()};
     const double undisturbed_s = goal.start_up_s() + goal.evaluation().all_s(figures.epochs);
-    const RunEstimate estimate = expected_run(risk->faults, recovery, hosts_[candidate.setup], work_s);
-    figures.interruptions = estimate.events;
-    figures.time_s = undisturbed_s + estimate.time_s;
-    paid_s = undisturbed_s + estimate.paid_host_s / hosts_[candidate.setup];
+    const RunEstimate run = estimate(candidate, *risk, work_s, figures.epochs);
+    figures.interruptions = run.events;
+    figures.time_s = undisturbed_s + run.time_s;
+    paid_s = undisturbed_s + run.paid_host_s / hosts_[candidate.setup];
     beside_s = paid_s - work_s;
   }
   figures.cost_usd = usd_per_h(c, scenario) * paid_s / seconds_an_hour;

@@ -20,7 +20,7 @@ struct Figures {
   double energy_j = 0;
   double carbon_kg =
       std::numeric_limits<double>::infinity();  ///< infinite where the region's grid is not known
-  double interruptions = 0;                     ///< expected number, on the spot market
+  double interruptions = 0;                     ///< expected number, where machines may go
 };
 
 /// A question put to the candidates: the plan's own, or one that differs from it.
@@ -28,7 +28,8 @@ struct Scenario {
   PlanObjective objective = PlanObjective::cost;
   PlanConstraints constraints;
   std::map<std::string, double> price_factor;  ///< by server
-  std::set<std::string> without;               ///< kinds of servers (kinds_of) that are left out
+  bool priced = false;            ///< only candidates whose price is known, whatever the objective
+  std::set<std::string> without;  ///< kinds of servers (kinds_of) that are left out
   /// Only candidates whose value of the plan's objective is below this.
   std::optional<double> value_below;
   PlanObjective value_of = PlanObjective::cost;
@@ -65,7 +66,9 @@ class Ledger {
     Faults faults;
     double wait_s = 0;
   };
-  std::vector<std::optional<Risk>> risks_;  ///< by candidate: of spot machines whose rate is known
+  std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
+  RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
+  std::vector<std::optional<Risk>> risks_;  ///< by candidate: where machines may go and the rate is known
   std::vector<const GridRegion*> grids_;    ///< by candidate: nullptr where not known
 };
 

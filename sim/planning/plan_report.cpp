@@ -91,9 +91,19 @@ std::string front_section(const PlanAnswer& answer) {
              "On the dashed line nothing is both quicker and cheaper; beside it the best of other servers.");
 }
 
+/// Prices of an hour with region and dates.
+std::string prices_cell(const CandidateResultOfPlan& candidate) {
+  std::string text;
+  for (const Price& price : candidate.prices)
+    text += fmt::format("{}{:g} USD/h, {}", text.empty() ? "" : "; ", price.usd_per_hour,
+                        price.region.empty() ? price.source : price.origin());
+  for (const std::string& doubt : candidate.doubts) text += fmt::format("; {}", doubt);
+  return text;
+}
+
 HtmlRow row_of(const CandidateResultOfPlan& candidate, bool best) {
   return {
-      {text_of(candidate.order), std::string(to_string(candidate.precision)),
+      {text_of(candidate.order), prices_cell(candidate), std::string(to_string(candidate.precision)),
        std::to_string(candidate.global_batch), candidate.label,
        fmt::format("{:.4g}", candidate.figures.epochs), hours_text(candidate.figures.time_s),
        usd_text(candidate.figures.cost_usd), interval_text(candidate), kwh_text(candidate), candidate.reason},
@@ -104,11 +114,12 @@ std::string tables(const PlanAnswer& answer) {
   if (!answer.choice) return {};
   std::vector<HtmlRow> rows{row_of(*answer.choice, true)};
   for (const CandidateResultOfPlan& candidate : answer.runners_up) rows.push_back(row_of(candidate, false));
-  const std::vector<HtmlColumn> columns{
-      {"machines"},   {"precision"},  {"global batch", true}, {"strategy"},  {"epochs", true},
-      {"time", true}, {"cost", true}, {"interval"},           {"kWh", true}, {"why not"}};
+  std::vector<HtmlColumn> columns{{"machines"}, {"price"},        {"precision"},  {"global batch", true},
+                                  {"strategy"}, {"epochs", true}, {"time", true}, {"cost", true},
+                                  {"interval"}, {"kWh", true},    {"why not"}};
   std::string out = "<h2>The choice, and the best of other servers</h2>\n" + html_table(columns, rows);
   rows.clear();
+  columns.back().title = "against the choice";
   for (const CandidateResultOfPlan& candidate : answer.front) rows.push_back(row_of(candidate, false));
   out += "<h2>The front</h2>\n" + html_table(columns, rows);
   if (answer.sensitivity.empty()) return out;

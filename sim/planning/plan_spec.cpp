@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::int64_t most_nodes = 100'000, most_batch = 1'000'000;
 const std::vector<std::string> objectives{"cost", "time", "energy", "carbon", "front"};
+const std::vector<std::string> reaction_names{"wait", "continue"};               // the enumeration's order
 const std::vector<std::string> precision_names{"fp32", "tf32", "fp16", "bf16"};  // the enumeration's order
 
 bool is_list(const YamlNode& node) { return node.kind == YamlNode::Kind::sequence; }
@@ -138,6 +140,37 @@ std::vector<YamlNode> read_strategies(YamlMap& map) {
   return strategies;
 }
 
+/// Regions that the price table knows; others would leave every candidate without a price.
+std::vector<std::string> read_regions(YamlMap& map, const PriceTable& prices) {
+  std::set<std::string> known;
+  for (const Price& price : prices.prices()) known.insert(price.region);
+  std::vector<std::string> regions;
+  for (const YamlNode* item : items_of(map, "region")) {
+    std::string region = read_text(*item, map.path_of("region"));
+    const std::vector<std::string> names(known.begin(), known.end());
+    if (!known.contains(region))
+      throw InputError(item->pos,
+                       fmt::format("plan.region: no price in a region '{}'{}; the price table has {}", region,
+                                   suggestion(region, names), list_of(names)));
+    if (std::find(regions.begin(), regions.end(), region) == regions.end())
+      regions.push_back(std::move(region));
+  }
+  return regions;
+}
+
+/// `failures: {repair: 10min}`, or `failures: true`.
+void read_failures_of_hosts(YamlMap& map, PlanSpec& spec) {
+  if (!map.find("failures")) return;
+  if (map.node("failures").kind != YamlNode::Kind::mapping) {
+    spec.failures = map.flag_or("failures", false);
+    return;
+  }
+  YamlMap inner = map.map("failures");
+  spec.failures = true;
+  spec.repair_s = inner.quantity_or("repair", Dimension::time, 0, false);
+  inner.finish();
+}
+
 /// `training:` without what the plan varies; what it is may be said there or in the plan, not in both.
 YamlNode fixed_training(const YamlNode& training, const YamlMap& plan, std::vector<std::int64_t>& batches,
                         std::vector<Precision>& precisions) {
@@ -170,6 +203,10 @@ std::optional<double> samples_of(const YamlNode& training) {
 }
 
 }  // namespace
+
+std::string_view to_string(OnInterruption reaction) {
+  return reaction_names[static_cast<std::size_t>(reaction)];
+}
 
 std::string_view to_string(PlanObjective objective) {
   return objectives[static_cast<std::size_t>(objective)];
@@ -213,7 +250,13 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
       spec.markets.push_back(static_cast<Market>(m));
   }
   spec.interruptions = static_cast<RiskKind>(map.choice_or("interruptions", {"advisor", "trace"}, 0));
-  if (map.find("region")) spec.regions = texts(map, "region");
+  read_failures_of_hosts(map, spec);
+  if (map.find("on_interruption")) {
+    spec.reactions.clear();
+    for (const std::size_t r : choices(map, "on_interruption", reaction_names))
+      spec.reactions.push_back(static_cast<OnInterruption>(r));
+  }
+  if (map.find("region")) spec.regions = read_regions(map, spec.prices());
   if (map.find("strategies"))
     spec.strategies = read_strategies(map);
   else

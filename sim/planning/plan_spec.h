@@ -20,6 +20,10 @@ namespace convoy {
 enum class PlanObjective : std::uint8_t { cost, time, energy, carbon, front };
 std::string_view to_string(PlanObjective objective);
 
+/// What training does when machines are taken away: wait for others, or go on with those that are left.
+enum class OnInterruption : std::uint8_t { wait, go_on };
+std::string_view to_string(OnInterruption reaction);
+
 /// `constraints:` of a plan.
 struct PlanConstraints {
   std::optional<double> deadline_s, budget_usd;
@@ -45,7 +49,10 @@ struct PlanSpec {
   std::vector<std::int64_t> batches;  ///< images a device and step; empty: powers of two that fit
   std::vector<Precision> precisions;
   std::vector<Market> markets;
-  RiskKind interruptions = RiskKind::advisor;     ///< which rates count for spot machines
+  RiskKind interruptions = RiskKind::advisor;  ///< which rates count for spot machines
+  bool failures = false;  ///< hosts on demand fail too, at the rates of topologies/catalog/failures.csv
+  double repair_s = 0;    ///< until a host that failed is replaced
+  std::vector<OnInterruption> reactions{OnInterruption::wait};
   std::vector<std::string> regions;               ///< empty: where the price table has the server first
   std::shared_ptr<const PriceTable> user_prices;  ///< instead of the program's own table, where given
   /// `strategy:` mappings, lists of values multiplied out; empty: the registry's candidates for each cluster.

@@ -112,8 +112,7 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
         const Figures floor = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(floor, scenario) &&
-               (!best || value_of(scenario.objective, floor) <= std::get<0>(least));
+        return keeps(floor, scenario) && (!best || value_of(scenario.objective, floor) <= std::get<0>(least));
       });
     });
   }

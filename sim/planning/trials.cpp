@@ -210,7 +210,9 @@ void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) 
         preparer_.prepare(point_of(spec_, space_.setups[s]), nullptr, change_));
     return [run, s, share, &hopeless] {
       const Assessment assessment = assess(*run);
-      const std::string& label = run->strategy;
+      const std::string label = run->algorithms.empty()
+                                    ? run->strategy
+                                    : fmt::format("{} ({})", run->strategy, fmt::join(run->algorithms, ", "));
       const bool fits = fits_in(assessment, share);
       if (!fits || hopeless(s, assessment.step_bound_s, assessment.energy_bound_j))
         return packed(

@@ -74,7 +74,10 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
   write_prices(json, candidate);
   json.field("energy_kwh", candidate.figures.energy_j / joules_a_kwh);
   number_or_null(json, "carbon_kg", candidate.figures.carbon_kg);
-  if (candidate.market == Market::spot) json.field("interruptions", candidate.figures.interruptions);
+  if (candidate.interruptible) {
+    json.field("interruptions", candidate.figures.interruptions);
+    json.field("on_interruption", to_string(candidate.reaction));
+  }
   json.field("peak_memory_bytes", candidate.peak_memory_bytes);
   json.field("bottleneck", candidate.bottleneck);
   json.key("interval");
@@ -87,6 +90,21 @@ void write(JsonWriter& json, const CandidateResultOfPlan& candidate) {
     json.field("reason", candidate.reason);
     json.field("tie", candidate.tie);
   }
+  json.end_object();
+}
+
+void write_constraints(JsonWriter& json, const PlanConstraints& limits) {
+  json.key("constraints");
+  json.begin_object();
+  if (limits.deadline_s) json.field("deadline_s", *limits.deadline_s);
+  if (limits.budget_usd) json.field("budget_usd", *limits.budget_usd);
+  if (limits.max_devices) json.field("max_devices", *limits.max_devices);
+  if (limits.max_global_batch) json.field("max_global_batch", *limits.max_global_batch);
+  json.field("memory", limits.memory);
+  json.key("providers");
+  json.begin_array(Style::compact);
+  for (const std::string& provider : limits.providers) json.value(std::string_view(provider));
+  json.end_array();
   json.end_object();
 }
 
@@ -230,6 +248,11 @@ std::string order_text(const CandidateResultOfPlan& candidate) {
   text += fmt::format(", {} kWh", number_text(candidate.figures.energy_j / joules_a_kwh));
   if (std::isfinite(candidate.figures.carbon_kg))
     text += fmt::format(", {} kg CO2", number_text(candidate.figures.carbon_kg));
+  if (candidate.interruptible)
+    text += fmt::format("; {} interruptions expected, {}", number_text(candidate.figures.interruptions),
+                        candidate.reaction == OnInterruption::wait
+                            ? "each waited out"
+                            : "after each on with the machines that are left");
   return text;
 }
 
@@ -292,6 +315,7 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   json.field("experiment", answer.name);
   json.field("goal", answer.goal);
   json.field("objective", to_string(answer.objective));
+  write_constraints(json, answer.constraints);
   write_or_null(json, "choice", answer.choice);
   write_list(json, "front", answer.front);
   write_list(json, "runners_up", answer.runners_up);

@@ -121,6 +121,7 @@ struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
   std::string model, cluster, strategy;
+  std::vector<std::string> algorithms;  ///< that `algorithm: auto` came to, the one with most bytes first
   std::string servers;        ///< kinds of hosts with devices: "dgx1-v100"; "a + b" where they differ
   std::string device_type;    ///< "k80"; "v100-sxm2-16gb + k80" where they differ
   std::string network_model;  ///< of the machine; in results.json part of the manifest

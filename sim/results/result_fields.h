@@ -155,6 +155,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("servers", run.servers);
   archive.field("device_type", run.device_type);
   archive.field("strategy", run.strategy);
+  archive.texts("algorithms", run.algorithms);
   archive.field("devices", run.devices);
   archive.field("global_batch", run.global_batch);
   archive.field("step_time_s", run.step_time_s);

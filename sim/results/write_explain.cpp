@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t runs_in_full = 20;
 constexpr double nothing = 5e-5;  ///< shares of a step that a table does not show
+constexpr double no_money_usd = 1e-9;
 
 std::string signed_text(double gain, const std::string& amount) {
   return fmt::format("{} {}", amount, gain > 0 ? "less" : "more");
@@ -47,7 +48,7 @@ std::string gain_text(const Counterfactual& counterfactual, const RunResult& run
 std::string gain_usd_text(const Counterfactual& counterfactual) {
   if (!counterfactual.gain_usd_per_epoch) return {};
   const double usd = *counterfactual.gain_usd_per_epoch;
-  if (usd == 0) return "as many USD an epoch";
+  if (std::abs(usd) < no_money_usd) return "as many USD an epoch";
   return signed_text(usd, fmt::format("{:.3g} USD an epoch", std::abs(usd)));
 }
 

@@ -72,7 +72,9 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
                   [](const auto& coordinate) { return coordinate.first == "cluster"; }))
     columns.push_back(column(runs, "cluster", true, [](const RunResult& r) { return shortened(r.cluster); }));
   columns.push_back(column(runs, "strategy", true, [](const RunResult& r) {
-    return shortened((r.search ? "auto: " : "") + r.strategy);
+    const std::string chosen =
+        r.algorithms.empty() ? "" : fmt::format(" ({})", fmt::join(r.algorithms, ", "));
+    return shortened((r.search ? "auto: " : "") + r.strategy + chosen);
   }));
   for (Column& c : coordinate_columns(runs)) columns.push_back(std::move(c));
   columns.push_back(
@@ -83,8 +85,7 @@ std::vector<Column> all_columns(const std::vector<RunResult>& runs) {
     const std::string images_per_s = number_text(r.throughput_images_per_s);
     if (!r.interval || r.throughput_images_per_s <= 0) return images_per_s;
     const IntervalResult::Range& range = r.interval->throughput_images_per_s;
-    return fmt::format("{} ± {:.0f} %", images_per_s,
-                       50 * (range[1] - range[0]) / r.throughput_images_per_s);
+    return fmt::format("{} ± {:.0f} %", images_per_s, 50 * (range[1] - range[0]) / r.throughput_images_per_s);
   }));
   if (const std::vector<double> efficiency = scaling_efficiency(runs); !efficiency.empty()) {
     std::size_t i = 0;

@@ -233,6 +233,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.model = run.graph->model.name;
   result.cluster = machine.name;
   result.strategy = run.strategy;
+  result.algorithms = run.algorithms;
   result.servers = server_types(machine);
   result.device_type = device_types(machine);
   result.software = software_of(run);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -21,6 +20,7 @@ struct Question {
   std::string algorithm;  ///< of all-reduce; "": the point's own
   WhatIf machine = {};
   bool one_more_server = false;
+  bool unlimited_input = false;
 };
 
 /// What a simulation sends back; cost below 0: not known.
@@ -79,6 +79,7 @@ bool has_one_more(const YamlNode& cluster) {
 Point changed(const Point& point, const Question& question) {
   Point other = point;
   if (!question.algorithm.empty()) set_scalar(other.strategy, "algorithm", question.algorithm);
+  if (question.unlimited_input) other.training.input = InputSpec{};
   if (question.one_more_server)
     if (YamlNode* count = count_of_servers(other.cluster))
       count->scalar = std::to_string(read_integer(*count, "cluster.nodes", 1) + 1);
@@ -91,17 +92,14 @@ std::vector<Question> questions_of(const Point& point) {
                                   {"all devices twice as fast", "", {1, 2, false}}};
   for (const std::string& name : algorithms_of(point.strategy))
     questions.push_back({"algorithm: " + name, name});
+  if (!point.training.input.synthetic) questions.push_back({"input pipeline unlimited", "", {}, false, true});
   if (has_one_more(point.cluster)) questions.push_back({"one more server", "", {}, true});
   return questions;
 }
 
-/// Equal to the last digits: the run's own algorithm, or the one that `auto` came to.
-bool as_long(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(a, b); }
-
 }  // namespace
 
-Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t jobs)
-    : automatic_(scalar_at(point.strategy, "algorithm") == "auto") {
+Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t jobs) {
   const std::vector<Question> questions = questions_of(point);
   std::vector<std::optional<Row>> rows(questions.size());
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
@@ -127,11 +125,9 @@ Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t job
 
 void Explanation::add_to(RunResult& result) const {
   const Row* best = nullptr;  // of the algorithms
-  std::string own;
   for (const Row& row : rows_) {
     if (row.algorithm.empty()) continue;
     if (!best || row.step_time_s < best->step_time_s) best = &row;
-    if (own.empty() && as_long(row.step_time_s, result.step_time_s)) own = row.algorithm;
   }
   for (const Row& row : rows_) {
     if (!row.algorithm.empty() && &row != best) continue;
@@ -140,7 +136,9 @@ void Explanation::add_to(RunResult& result) const {
     if (&row == best)
       counterfactual.change =
           fmt::format("best algorithm: {}{}", row.algorithm,
-                      automatic_ && !own.empty() ? fmt::format(" (auto chose {})", own) : "");
+                      result.algorithms.empty()
+                          ? ""
+                          : fmt::format(" (auto chose {})", fmt::join(result.algorithms, ", ")));
     counterfactual.step_time_s = row.step_time_s;
     counterfactual.gain_s = result.step_time_s - row.step_time_s * result.global_batch / row.images;
     if (result.cost_usd_per_epoch && row.usd_per_epoch)

@@ -12,7 +12,8 @@
 namespace convoy {
 
 /// What a run would be on a machine or with an algorithm other than its own: links twice as fast, no latency,
-/// devices twice as fast, the best all-reduce algorithm (where the strategy has one), one more server (where
+/// devices twice as fast, the best all-reduce algorithm (where the strategy has one), an input pipeline without
+/// limit (where there is one), one more server (where
 /// the cluster says how many it has).
 class Explanation {
  public:
@@ -32,7 +33,6 @@ class Explanation {
     std::optional<double> usd_per_epoch = {};
   };
   std::vector<Row> rows_;
-  bool automatic_ = false;  ///< the point's algorithm is `auto`
 };
 
 }  // namespace convoy

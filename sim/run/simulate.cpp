@@ -11,6 +11,7 @@
 #include "sim/base/names.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/replay/replay.h"
+#include "sim/run/chosen_algorithms.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/search/search_spec.h"
 #include "sim/run/timeline.h"
@@ -120,11 +121,11 @@ const Model& Preparer::model(const YamlNode& node) {
 }
 
 std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
-  const std::string key = fmt::format(
-      "{} {} {} {} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
-      static_cast<int>(options.recompute), static_cast<int>(options.framework),
-      static_cast<int>(options.execution), static_cast<int>(options.layout), options.one_process_a_host,
-      fingerprint(node));
+  const std::string key =
+      fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(options.precision),
+                  static_cast<int>(options.optimizer), static_cast<int>(options.recompute),
+                  static_cast<int>(options.framework), static_cast<int>(options.execution),
+                  static_cast<int>(options.layout), options.one_process_a_host, fingerprint(node));
   return cached(graphs_, key, [&] {
     return std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
   });
@@ -178,6 +179,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
     phased = std::make_shared<PhasedRun>(PhasedRun{machine, std::move(phases)});
     machine = first_devices(machine, phased->phases.back().devices);
   }
+  std::vector<std::string> algorithms = chosen_algorithms(instead ? *instead : point.strategy, plan, machine);
   return {{},
           {},
           std::move(graph),
@@ -189,7 +191,8 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
           std::move(phased),
           network_model,
           transport.name,
-          point.training.input.label()};
+          point.training.input.label(),
+          std::move(algorithms)};
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {

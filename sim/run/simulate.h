@@ -41,6 +41,7 @@ struct PreparedRun {
   std::shared_ptr<const PhasedRun> phased = nullptr;
   NetworkModel network_model = NetworkModel::convoy;
   std::string transport = "ideal", input = "synthetic";  ///< their names
+  std::vector<std::string> algorithms = {};  ///< that `algorithm: auto` came to
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.

@@ -102,6 +102,9 @@ TEST_CASE("plan: written twice into the same folder, the report has the front") 
   CHECK(report.find("What would change it") != std::string::npos);
   CHECK(place.convoy({"plan", "plan.yaml", "--out", "o"}).exit_code == 0);
   CHECK(place.read("o/report.html") == report);
+  place.file("o/report.html", "gone");
+  CHECK(place.convoy({"report", "o"}).exit_code == 0);
+  CHECK(place.read("o/report.html") == report);
 }
 
 TEST_CASE("calibrate: a noise scale from a table of batches and epochs") {

@@ -164,11 +164,11 @@ inline bool members_set(const IntervalResult& v) {
 }
 /// @param v its `fits` is true by default
 inline bool members_set(const RunResult& v) {
-  const auto& [id, point, model, cluster, strategy, servers, device_type, network_model, devices,
+  const auto& [id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
                peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
                phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals] = v;
-  return all_set(id, point, model, cluster, strategy, servers, device_type, network_model, devices,
+  return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                  global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
                  peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
                  phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals);

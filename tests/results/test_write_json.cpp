@@ -53,6 +53,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "servers": "box",
       "device_type": "k80",
       "strategy": "ring all-reduce",
+      "algorithms": [],
       "devices": 1,
       "global_batch": 10,
       "step_time_s": 1,
