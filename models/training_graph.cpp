@@ -425,11 +425,16 @@ double TrainingGraph::gradient_bytes() const {
   return count * element_bytes(options.precision);
 }
 
-std::array<double, memory_class_count> TrainingGraph::resident_bytes() const {
+StateBytes TrainingGraph::resident_bytes() const {
   return convoy::resident_bytes(gradient_bytes() / element_bytes(options.precision), options);
 }
 
-std::array<double, memory_class_count> resident_bytes(double elements, const TrainingOptions& options) {
+StateBytes without_optimizer(StateBytes bytes) {
+  bytes[static_cast<std::size_t>(MemoryClass::optimizer)] = 0;
+  return bytes;
+}
+
+StateBytes resident_bytes(double elements, const TrainingOptions& options) {
   static constexpr std::array<double, 3> optimizer_bytes{
       0, 4, 8};  // fp32 state a parameter: none, velocity, two moments
   const double element = element_bytes(options.precision);

@@ -62,6 +62,9 @@ struct Parameter {
 /// run again when backward reaches them (Chen et al., arXiv:1604.06174; segments.h).
 enum class Recomputation : std::uint8_t { none, blocks, sqrt };
 
+/// Bytes of device memory by class.
+using StateBytes = std::array<double, memory_class_count>;
+
 struct TrainingOptions {
   Precision precision = Precision::fp32;
   Optimizer optimizer = Optimizer::sgd;
@@ -90,11 +93,13 @@ struct TrainingGraph {
   /// Resident bytes of a replica by class: weights (with fp32 master copies under mixed precision and what
   /// copies the framework keeps), gradients, optimizer state. Activations, workspace and reserve are 0 here:
   /// they are buffers or belong to the device.
-  std::array<double, memory_class_count> resident_bytes() const;
+  StateBytes resident_bytes() const;
 };
 
 /// The same for a part of the parameters.
-std::array<double, memory_class_count> resident_bytes(double elements, const TrainingOptions& options);
+StateBytes resident_bytes(double elements, const TrainingOptions& options);
+/// The same where a parameter server keeps the optimizer's state.
+StateBytes without_optimizer(StateBytes bytes);
 
 /// Operations, buffers and parameters of training `model`.
 /// FLOPs: forward from the layer's shape; a convolution's or linear layer's data gradient and weight gradient

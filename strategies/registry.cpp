@@ -73,16 +73,19 @@ std::vector<StrategyEntry> rows() {
        "{sync: parameter_server, servers: $nodes, placement: colocated, sharding: [tensor, even], "
        "local_aggregation: [false, true]}]"},
       {"elastic",
-       "data-parallel replicas whose number changes during the run, with a fixed global batch",
-       {{"inner", "{kind: data_parallel, sync: all_reduce, ...}", "what runs on the devices; required"},
+       "another strategy on devices whose number changes during the run, with a fixed global batch",
+       {{"inner", "{kind: data_parallel | pipeline | hybrid, ...}",
+         "what runs on the devices there are; required. Data parallelism is dealt its batch here, the others "
+         "share it out themselves"},
         {"schedule", "a list of {at_step, devices}",
          "devices from which step on, the first at step 0; required"},
         {"reconfigure", "overlapped | restart",
          "newcomers start while the others train on, or all stop and go on from a checkpoint"},
         {"balance", "uniform | coarse",
-         "images a device: equal give or take one, or whole micro-batches dealt out"},
+         "inner data_parallel: images a device: equal give or take one, or whole micro-batches dealt out"},
         {"micro_batch", "what memory allows | a number",
-         "images at once; coarse: at most an equal share of the first devices, unless given"},
+         "inner data_parallel: images at once; coarse: at most an equal share of the first devices, unless "
+         "given"},
         {"times", "{process_start, framework_init, ...}", "lengths of a restart's parts"}},
        &read_elastic},
       {"filter_parallel",
@@ -99,6 +102,8 @@ std::vector<StrategyEntry> rows() {
         {"groups", "a list of {layers, kind, layout}",
          "layouts by name, pattern, [first, last] or kind; the last that names a layer counts"},
         {"replicas", "1 | a number", "groups of devices that share the batch; the layouts are inside each"},
+        {"micro_batches", "1 | a number",
+         "parts of the batch whose gradients are accumulated before the update"},
         {"scheme", "a | b | c",
          "layers behind those split by images: all images at once, a device's at a time, or a part of each "
          "device's at a time"},
@@ -133,7 +138,8 @@ std::vector<StrategyEntry> rows() {
        "[{}]"},
       {"pipeline",
        "the network cut into consecutive stages on devices of their own, fed with micro-batches",
-       {{"stages", "devices / replicas | a number", "parts of the network"},
+       {{"stages", "devices / replicas | a number | auto",
+         "parts of the network; auto: as many as give the shortest estimated step that fits in memory"},
         {"replicas", "auto | a number | a list",
          "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
          "auto: one pipeline, whose stages have several where devices are left over and partition is "
@@ -157,9 +163,13 @@ std::vector<StrategyEntry> rows() {
          "not for the last micro-batch, which goes back at once"},
         {"neighbours", "auto | stages | replicas",
          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas"},
-        {"algorithm", all_reduce_algorithm_choices(), "all-reduce over replicas"},
+        {"inner", "{kind: data_parallel, sync: all_reduce, ...} | {kind: hybrid, ...}",
+         "what the devices of a stage do with each micro-batch, as many as there are devices a stage: "
+         "replicas "
+         "that share it, with buckets, overlap, compression and ZeRO; or groups that split its layers"},
+        {"algorithm", all_reduce_algorithm_choices(), "without inner: all-reduce over replicas"},
         {"fidelity", "auto | chunk | fluid",
-         "all-reduces: every message, or one flow an edge; auto chooses"}},
+         "without inner: every message of all-reduces, or one flow an edge; auto chooses"}},
        &read_pipeline,
        "[{schedule: [1f1b, gpipe], micro_batches: [4, 8, 16, 32], replicas: [1, 2, 4]}, "
        "{micro_batches: [8, 32], stages: [2, 4]}, "

@@ -8,6 +8,8 @@
 #include <map>
 #include <numeric>
 
+#include "sim/lowering/replica_program.h"
+
 namespace convoy {
 namespace {
 
@@ -98,14 +100,60 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
   return static_cast<double>(replicas.images / micro_batches);
 }
 
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state) {
+namespace {
+
+constexpr int communication_stream = 1;  ///< of a replica's role
+
+/// Forward and backward of each micro-batch in turn.
+std::vector<Pass> passes_of(const StrategyInput& input, const ReplicaClass& replica,
+                            std::int64_t micro_batches) {
+  std::vector<double> images(replica.micro_batches.begin(), replica.micro_batches.end());
+  if (!input.batch.dealt)
+    images.assign(static_cast<std::size_t>(micro_batches), micro_batch_images(input, replica, micro_batches));
+  std::vector<Pass> passes;
+  for (std::size_t m = 0; m < images.size(); ++m)
+    for (const bool backward : {false, true})
+      passes.push_back({backward, static_cast<std::int64_t>(m), images[m],
+                        images.size() > 1 ? fmt::format(" #{}", m) : "", backward && m + 1 == images.size()});
+  return passes;
+}
+
+/// What a task that ends with a pass is called; "": the next pass may go into the same.
+std::string task_name(const Pass& pass, int zero) {
+  if (!pass.backward || zero >= 2) return "";
+  return pass.completes ? "compute to the end of backward" : "micro-batch" + pass.suffix;
+}
+
+}  // namespace
+
+Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
+                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
+  std::vector<EndpointId> ranks;
+  for (const ReplicaClass& replica : replicas)
+    ranks.insert(ranks.end(), replica.devices.begin(), replica.devices.end());
+  std::sort(ranks.begin(), ranks.end());
+  const Stage stage = whole_network(input.graph);
+  Plan plan;
+  GroupSync group(sync, input.graph, stage, input.machine, std::move(ranks), "", plan);
+  for (const ReplicaClass& replica : replicas) {
+    plan.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
+    Role role = replica_role(input, replica, group.resident_bytes());
+    const std::vector<Pass> passes = passes_of(input, replica, micro_batches);
+    ReplicaProgram program(input.graph, stage, group, role, communication_stream, passes);
+    for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
+    program.update("");
+    plan.roles.push_back(std::move(role));
+  }
+  return plan;
+}
+
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states) {
   const DeviceType& type = input.machine.device_types[replicas.device_type];
   Role role;
   role.name = fmt::format("worker on {} with {} images", type.name, replicas.images);
   role.members = replicas.devices;
   role.streams = {"compute", "communication"};
-  role.resident_bytes = input.graph.resident_bytes();
-  if (!keeps_optimizer_state) role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)] = 0;
+  role.resident_bytes = states;
   role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
   return role;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/lowering/gradient_sync.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -34,9 +35,15 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches);
 
+/// The plan of replicas of the whole network, one a device: each computes its share of the batch in
+/// `micro_batches` equal parts (or as dealt), and their gradients are summed as `sync` says.
+/// @throws InputError (at batch.pos) where a share does not divide
+Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
+                   const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches);
+
 /// The role of a replica class without its program: members, streams "compute" and "communication", resident
 /// memory.
-/// @param keeps_optimizer_state false where a parameter server keeps it.
-Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, bool keeps_optimizer_state);
+/// @param states that each device keeps throughout the step; what its type reserves is added
+Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states);
 
 }  // namespace convoy

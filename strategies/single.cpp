@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/lowering/worker_program.h"
 #include "strategies/replicas.h"
 
 namespace convoy {
@@ -36,14 +35,7 @@ class Single : public Strategy {
 }  // namespace
 
 Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t micro_batches) {
-  Plan plan;
-  plan.images = static_cast<double>(batch);
-  Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true);
-  const ForwardBackward compute =
-      add_forward_backward(role, input.graph, static_cast<double>(batch / micro_batches), micro_batches, {});
-  add_update(role, input.graph, {compute.last});
-  plan.roles.push_back(std::move(role));
-  return plan;
+  return plan_replicas(input, {}, {{input.machine.devices[0].type, batch, {0}}}, micro_batches);
 }
 
 std::unique_ptr<Strategy> read_single(YamlMap& map) {

@@ -151,7 +151,7 @@ Exit run_command(const RunArguments& arguments) {
     if (arguments.json)
       write_json(results, out);
     else
-      out << table(results) << explanation(results) << files_text(path, arguments.trace);
+      out << table(results) << what_varies(results) << explanation(results) << files_text(path, arguments.trace);
   });
   return exit_for(results, arguments);
 }

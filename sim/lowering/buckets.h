@@ -23,11 +23,10 @@ struct Bucket {
 std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes);
 
 /// The same of the elements given for each parameter; one of which there are none is in no bucket.
+/// @param whole_layers all tensors of a layer stay together: what an operation reads or makes is in one
+/// bucket
 std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
-                                    const std::vector<double>& elements);
-
-/// The same, but all tensors of a layer stay together: what an operation reads or makes lies in one bucket.
-std::vector<Bucket> fill_buckets_by_layer(const TrainingGraph& graph, double bucket_bytes);
+                                    const std::vector<double>& elements, bool whole_layers = false);
 
 /// One bucket a parameter tensor, in the same order.
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph);

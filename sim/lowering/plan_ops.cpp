@@ -34,6 +34,13 @@ PlanOp PlanOps::operator()(OpId id, double images, std::string name) const {
           deltas(dies_[id], images)};
 }
 
+Work share_of_update(const Work& whole, double share) {
+  Work work = whole;
+  for (double* cost : {&work.flops_per_image, &work.flops_fixed, &work.bytes_per_image, &work.bytes_fixed})
+    *cost *= share;
+  return work;
+}
+
 Work part_of(const Work& whole, double input_bytes, double of_outputs, double of_inputs) {
   if (of_outputs == 1 && of_inputs == 1) return whole;
   Work part = whole;
@@ -86,6 +93,17 @@ TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::v
   task.after = std::move(after);
   role.program.push_back(std::move(task));
   return static_cast<TaskId>(role.program.size() - 1);
+}
+
+TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share) {
+  const PlanOps plan_op(graph);
+  std::vector<PlanOp> ops;
+  for (OpId id = 0; id < graph.operations.size(); ++id) {
+    if (graph.operations[id].phase != Phase::update) continue;
+    ops.push_back(plan_op(id, 1, graph.operations[id].name));
+    ops.back().work = share_of_update(graph.operations[id].work, share);
+  }
+  return add_compute(role, "update", std::move(ops), std::move(after));
 }
 
 }  // namespace convoy

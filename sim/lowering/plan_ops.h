@@ -21,6 +21,9 @@ class PlanOps {
   std::vector<std::vector<const Buffer*>> born_, dies_;  ///< buffers by operation
 };
 
+/// The work of updating a share of an operation's parameters.
+Work share_of_update(const Work& whole, double share);
+
 /// Part of a kernel: the share `of_outputs` of a layer's output channels, which reads (forward, weight
 /// gradient) or writes a share of (data gradient) `of_inputs` of the layer's input. Parameters go with the
 /// outputs. Without outputs there is no kernel: Work that costs nothing.
@@ -41,5 +44,9 @@ TaskId add_message(Role& role, Task::Kind kind, std::string name, CommId comm, s
 
 /// Appends a compute task; returns its id.
 TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::vector<TaskId> after);
+
+/// Appends the optimizer's step on all of the graph's parameters as one task that waits for `after`.
+/// @param share of every layer's parameters that this member updates
+TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share = 1);
 
 }  // namespace convoy

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "sim/planning/faults.h"
+#include "sim/run/faults.h"
 #include "sim/planning/trials.h"
 #include "topologies/regions.h"
 

@@ -93,6 +93,28 @@ struct SearchSummary {
   std::vector<CandidateResult> ranking;  ///< best first
 };
 
+/// Where the true values lie with probability `level` (docs/cost_model.md).
+struct IntervalResult {
+  using Range = std::array<double, 2>;  ///< the least and the most
+  double level = 0.8;
+  Range step_time_s{}, throughput_images_per_s{}, peak_memory_bytes{}, energy_j{};
+  bool operator==(const IntervalResult&) const = default;
+};
+
+/// A run repeated with what its experiment says varies (`variability:`).
+struct VariabilityResult {
+  std::int64_t runs = 0;
+  double level = 0.8;                              ///< share of the repetitions inside the intervals
+  double step_time_s = 0;                          ///< on average
+  IntervalResult::Range step_time_interval_s{};
+  std::optional<double> epoch_time_s = {};         ///< on average, where the dataset is known
+  IntervalResult::Range epoch_time_interval_s{};   ///< zeros where it is not
+  std::optional<double> expected_epoch_time_s = {};  ///< of epochs whose steps take step_time_s, in closed form
+  std::optional<double> cost_usd_per_epoch = {};   ///< on average: all hosts, all the time
+  double failures = 0;                             ///< in an epoch, on average
+  bool operator==(const VariabilityResult&) const = default;
+};
+
 /// The same run with one thing changed (`--explain`).
 struct Counterfactual {
   std::string change;      ///< "all links twice as fast"
@@ -107,14 +129,6 @@ struct SoftwareResult {
   std::string transport;  ///< "ideal": latency + bytes/bandwidth
   std::string input;      ///< "synthetic": images are there when they are needed
   bool operator==(const SoftwareResult&) const = default;
-};
-
-/// Where the true values lie with probability `level` (docs/cost_model.md).
-struct IntervalResult {
-  using Range = std::array<double, 2>;  ///< the least and the most
-  double level = 0.8;
-  Range step_time_s{}, throughput_images_per_s{}, peak_memory_bytes{}, energy_j{};
-  bool operator==(const IntervalResult&) const = default;
 };
 
 struct RunResult {
@@ -155,6 +169,7 @@ struct RunResult {
   std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
   std::optional<SearchSummary> search;        ///< where the strategy was searched for
   std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
+  std::optional<VariabilityResult> variability;  ///< where the experiment says what varies
   std::vector<Counterfactual> counterfactuals;  ///< where they were asked for
 };
 

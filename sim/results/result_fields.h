@@ -148,6 +148,18 @@ inline constexpr auto counterfactual_fields = [](auto& archive, auto& counterfac
   archive.gain("gain_usd_per_epoch", counterfactual.gain_usd_per_epoch);
 };
 
+inline constexpr auto variability_fields = [](auto& archive, auto& varying) {
+  archive.field("runs", varying.runs);
+  archive.field("level", varying.level);
+  archive.field("step_time_s", varying.step_time_s);
+  archive.range("step_time_interval_s", varying.step_time_interval_s);
+  archive.nullable("epoch_time_s", varying.epoch_time_s);
+  archive.range("epoch_time_interval_s", varying.epoch_time_interval_s);
+  archive.nullable("expected_epoch_time_s", varying.expected_epoch_time_s);
+  archive.nullable("cost_usd_per_epoch", varying.cost_usd_per_epoch);
+  archive.field("failures", varying.failures);
+};
+
 /// A run without its place in a sweep.
 inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("model", run.model);
@@ -186,6 +198,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.optional("partition", run.partition, partition_fields);
   archive.optional_block("auto", run.search, search_fields);
   archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
+  archive.optional("variability", run.variability, variability_fields);
   archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals, counterfactual_fields);
 };
 

@@ -52,6 +52,40 @@ std::string gain_usd_text(const Counterfactual& counterfactual) {
   return signed_text(usd, fmt::format("{:.3g} USD an epoch", std::abs(usd)));
 }
 
+std::string variability_text(const RunResult& run) {
+  const VariabilityResult& varying = *run.variability;
+  const auto range = [&](const IntervalResult::Range& bounds) {
+    return fmt::format("{} to {} at {}", format_time(bounds[0]), format_time(bounds[1]),
+                       percent_text(varying.level));
+  };
+  const double more = varying.step_time_s / run.step_time_s - 1;
+  std::string text = fmt::format(
+      "a step takes {} on average ({}), {}", format_time(varying.step_time_s),
+      range(varying.step_time_interval_s),
+      std::abs(more) < nothing
+          ? "as long as undisturbed"
+          : fmt::format("{} {} than undisturbed", percent_text(std::abs(more)), more > 0 ? "more" : "less"));
+  if (!varying.epoch_time_s) return text;
+  text += fmt::format("; an epoch {} ({})", format_time(*varying.epoch_time_s),
+                      range(varying.epoch_time_interval_s));
+  if (varying.failures > 0 || varying.expected_epoch_time_s != varying.epoch_time_s)
+    text += fmt::format(" with {:.3g} failures; expected in closed form: {}", varying.failures,
+                        format_time(*varying.expected_epoch_time_s));
+  if (varying.cost_usd_per_epoch) text += fmt::format("; {:.3g} USD an epoch", *varying.cost_usd_per_epoch);
+  return text;
+}
+
+std::string what_varies(const Results& results) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const RunResult& run : results.runs)
+    if (run.variability && ++shown <= runs_in_full)
+      text += fmt::format("run {}, {} repetition{}: {}\n", run.id, run.variability->runs,
+                          run.variability->runs == 1 ? "" : "s", variability_text(run));
+  if (shown > runs_in_full) text += fmt::format("and {} more in results.json\n", shown - runs_in_full);
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string explanation(const Results& results) {
   std::string text;
   std::size_t shown = 0;

@@ -32,9 +32,10 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
     out << failures_section(context) << manifest_section(context) << "</main></body>\n</html>\n";
     return;
   }
-  for (const auto section : {headline, failures_section, scaling_section, cost_section, runs_table,
-                             time_section, explain_section, memory_section, elastic_section, pipeline_section,
-                             partition_section, search_section, layout_section, schedule_section})
+  for (const auto section :
+       {headline, failures_section, scaling_section, cost_section, runs_table, time_section, explain_section,
+        variability_section, memory_section, elastic_section, pipeline_section, partition_section,
+        search_section, layout_section, schedule_section})
     out << section(context);
   out << timeline_section(context, traces) << machine_section(context) << manifest_section(context);
   out << "</main></body>\n</html>\n";

@@ -13,7 +13,7 @@
 namespace convoy {
 namespace {
 
-const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy"};
+const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability"};
 
 std::string_view first_step(std::string_view path) { return path.substr(0, path.find('.')); }
 
@@ -276,6 +276,7 @@ Point read_point(const YamlNode& tree) {
   point.training = read_training(map.map("training"));
   point.cluster = map.node("cluster");
   point.strategy = map.node("strategy");
+  if (const YamlNode* varies = map.find("variability")) point.variability = read_variability(*varies);
   map.finish();
   return point;
 }

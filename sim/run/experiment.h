@@ -12,6 +12,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/replay/engine.h"
+#include "sim/run/variability.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -48,6 +49,7 @@ struct Training {
 struct Point {
   YamlNode model, cluster, strategy;
   Training training;
+  std::optional<VariabilitySpec> variability = {};
 };
 
 /// An experiment file with its `--set`s: a tree of YAML and the axes along which it is varied

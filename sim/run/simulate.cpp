@@ -180,7 +180,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
     machine = first_devices(machine, phased->phases.back().devices);
   }
   std::vector<std::string> algorithms = chosen_algorithms(instead ? *instead : point.strategy, plan, machine);
-  return {{},
+  PreparedRun run{{},
           {},
           std::move(graph),
           std::move(machine),
@@ -192,7 +192,10 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
           network_model,
           transport.name,
           point.training.input.label(),
-          std::move(algorithms)};
+          std::move(algorithms),
+          point.variability};
+  if (run.variability) check_variability(*run.variability, run);
+  return run;
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {

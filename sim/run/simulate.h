@@ -42,6 +42,7 @@ struct PreparedRun {
   NetworkModel network_model = NetworkModel::convoy;
   std::string transport = "ideal", input = "synthetic";  ///< their names
   std::vector<std::string> algorithms = {};  ///< that `algorithm: auto` came to
+  std::optional<VariabilitySpec> variability = {};
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.

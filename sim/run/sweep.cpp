@@ -39,6 +39,15 @@ RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
   return output;
 }
 
+/// Adds what varies to the result of a point, where its experiment says so.
+void add_variability(Preparer& preparer, std::size_t index, RunOutput& output) {
+  const Point point = preparer.experiment().point(index);
+  if (!point.variability) return;
+  const YamlNode* best = output.result.search ? &output.result.search->ranking.front().candidate : nullptr;
+  const PreparedRun run = preparer.prepare(index, best);
+  output.result.variability = vary(*point.variability, run, output.result);
+}
+
 /// Reads a point and plans it; what is returned simulates it.
 /// @param jobs processes that a search over strategies may have at a time
 std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std::size_t jobs, bool trace) {
@@ -157,8 +166,9 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
       run = [&preparer, index = todo[item], inner_jobs, simulate_point = std::move(run)] {
         return explained(preparer, index, inner_jobs, simulate_point);
       };
-    return [run = std::move(run), &options] {
+    return [run = std::move(run), &options, &preparer, index = todo[item]] {
       RunOutput output = run();
+      add_variability(preparer, index, output);
       if (!options.full) merge_equal(output.result);
       return encode(stored_form(output, options.trace));
     };

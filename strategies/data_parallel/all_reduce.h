@@ -15,7 +15,7 @@ namespace convoy {
 /// backward, unless `bucket` asks for several. The update waits for the last all-reduce. `micro_batches: M`
 /// accumulates gradients over M parts of each device's share before they are sent.
 ///
-/// `zero`: the states sharded over the devices (sharded_states.h), at most as far as this stage.
+/// `zero`: the states sharded over the devices (replica_program.h), at most as far as this stage.
 /// `compression`: gradients sent as fp16, or only the largest of them (compression.h). One device sends
 /// nothing and does what `single` does.
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map);

@@ -9,7 +9,6 @@
 
 #include "sim/collectives/table.h"
 #include "sim/lowering/plan_ops.h"
-#include "sim/lowering/worker_program.h"
 #include "strategies/data_parallel/worker_compute.h"
 #include "strategies/replicas.h"
 
@@ -250,7 +249,9 @@ class DeviceSums {
   }
 
   void add_worker(const ReplicaClass& replica, std::uint32_t devices, std::uint32_t place) {
-    Role role = replica_role(input_, replica, alone_);
+    Role role = replica_role(
+        input_, replica,
+        alone_ ? input_.graph.resident_bytes() : without_optimizer(input_.graph.resident_bytes()));
     if (!by_owner_) role.streams = {"compute", "scatter", "gather"};
     const bool first_pulls = options_.pull == PullMode::at_first_use;
     std::vector<TaskId> pulled;

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "sim/lowering/plan_ops.h"
-#include "sim/lowering/worker_program.h"
 #include "strategies/data_parallel/device_sums.h"
 #include "strategies/data_parallel/service_plan.h"
 #include "strategies/data_parallel/worker_compute.h"
@@ -155,7 +154,7 @@ class Builder {
   }
 
   void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
-    Role role = replica_role(input_, replica, false);
+    Role role = replica_role(input_, replica, without_optimizer(input_.graph.resident_bytes()));
     std::vector<TaskId> sent, pulled;
     const bool at_first_use = options_.pull == PullMode::at_first_use;
     const auto pull = [&](std::size_t m) {

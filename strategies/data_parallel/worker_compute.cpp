@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "sim/lowering/worker_program.h"
+#include "sim/lowering/compute_tasks.h"
+#include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 
@@ -37,21 +38,23 @@ std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Mac
 std::vector<TaskId> add_worker_compute(Role& role, const TrainingGraph& graph, double images,
                                        const std::vector<PushMessage>& messages, bool overlap,
                                        const std::vector<TaskId>& pulled) {
-  std::vector<OpId> cuts;
-  if (overlap)
-    for (const PushMessage& message : messages) cuts.push_back(message.ready);
-  if (!pulled.empty())
-    for (const PushMessage& message : messages)
-      cuts.push_back(message.first_use > 0 ? message.first_use - 1 : message.ready);
-  const auto first = static_cast<TaskId>(role.program.size());
-  const ForwardBackward compute = add_forward_backward(role, graph, images, 1, cuts);
-  const std::size_t waits = overlap ? messages.size() : 0;  // entries of cuts before those of first uses
-  for (std::size_t m = 0; m < pulled.size(); ++m) {
-    const TaskId user = messages[m].first_use > 0 ? compute.task_of[waits + m] + 1 : first;
-    role.program[user].after.push_back(pulled[m]);
+  std::vector<std::vector<TaskId>> waits(graph.operations.size());
+  std::vector<std::vector<std::size_t>> completes(graph.operations.size());
+  for (std::size_t m = 0; m < messages.size(); ++m) {
+    if (!pulled.empty()) waits[messages[m].first_use].push_back(pulled[m]);
+    if (overlap) completes[messages[m].ready].push_back(m);
   }
-  std::vector<TaskId> ready(messages.size(), compute.last);
-  if (overlap) std::copy_n(compute.task_of.begin(), messages.size(), ready.begin());
+  const PlanOps plan_op(graph);
+  ComputeTasks tasks(role);
+  std::vector<TaskId> ready(messages.size());
+  for (OpId id = 0; id < graph.operations.size(); ++id) {
+    if (graph.operations[id].phase == Phase::update) continue;
+    for (const TaskId task : waits[id]) tasks.wait_for(task);
+    tasks.add(plan_op(id, images, graph.operations[id].name));
+    for (const std::size_t m : completes[id]) ready[m] = tasks.close();
+  }
+  const TaskId last = tasks.close();
+  if (!overlap) ready.assign(messages.size(), last);
   return ready;
 }
 

@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
 
 #include "strategies/data_parallel/all_reduce.h"
 #include "strategies/elastic/elastic_shares.h"
 #include "strategies/elastic/reconfigure.h"
+#include "strategies/hybrid/hybrid.h"
+#include "strategies/pipeline/pipeline.h"
 #include "topologies/first_devices.h"
 
 namespace convoy {
@@ -21,12 +26,34 @@ struct ScheduleEntry {
 
 struct ElasticOptions {
   std::unique_ptr<Strategy> inner;
+  bool deals;  ///< inner is data-parallel: the batch is dealt out to the devices here
   std::vector<ScheduleEntry> schedule;
   bool restarts;
   bool uniform;
   std::optional<std::int64_t> micro_batch;
   RestartTimes times;
 };
+
+std::vector<std::int64_t> images_dealt(const DealtBatch& dealt) {
+  std::vector<std::int64_t> images;
+  for (const std::vector<std::int64_t>& parts : dealt)
+    images.push_back(std::accumulate(parts.begin(), parts.end(), std::int64_t{0}));
+  return images;
+}
+
+/// Images that pass through each device in a step: most that any of its operations works on.
+std::vector<std::int64_t> images_met(const Plan& plan, std::uint32_t devices) {
+  std::vector<std::int64_t> images(devices, 0);
+  for (const Role& role : plan.roles) {
+    std::map<std::string, double> of_op;  // by name, over micro-batches
+    for (const Task& task : role.program)
+      for (const PlanOp& op : task.ops) of_op[op.name.substr(0, op.name.find(" #"))] += op.images;
+    double most = 0;
+    for (const auto& [name, count] : of_op) most = std::max(most, count);
+    for (const EndpointId device : role.members) images.at(device) = std::llround(most);
+  }
+  return images;
+}
 
 class Elastic : public Strategy {
  public:
@@ -39,7 +66,9 @@ class Elastic : public Strategy {
       devices += fmt::format("{}{}", i ? "-" : "", options_.schedule[i].devices);
     if (options_.schedule.size() > listed) devices += "-...";
     return fmt::format("elastic {}, {}, {}", devices, options_.restarts ? "restart" : "overlapped",
-                       options_.uniform ? "uniform" : "coarse");
+                       !options_.deals    ? options_.inner->label()
+                       : options_.uniform ? "uniform"
+                                          : "coarse");
   }
 
   std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
@@ -51,25 +80,22 @@ class Elastic : public Strategy {
       throw InputError(input.batch.pos,
                        "training: elastic needs global_batch, which stays as it is when devices come and go; "
                        "found batch_per_device");
-    const std::int64_t micro_batch = micro_batch_of(input);
+    const std::int64_t micro_batch = options_.deals ? micro_batch_of(input) : 0;
     std::vector<RunPhase> phases;
     for (const ScheduleEntry& entry : options_.schedule) {
       RunPhase& phase = phases.emplace_back();
       check(entry, input);
       phase.at_step = entry.at_step;
       phase.devices = entry.devices;
-      const DealtBatch dealt =
-          (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, entry.devices, micro_batch);
-      for (const std::vector<std::int64_t>& parts : dealt) {
-        std::int64_t images = 0;
-        for (const std::int64_t part : parts) images += part;
-        phase.images.push_back(images);
-      }
       BatchSpec batch = input.batch;
-      batch.dealt = dealt;
-      phase.plan = options_.inner->plan(
-          {input.graph, first_devices(input.machine, entry.devices), input.cost, std::move(batch)});
-      if (phases.size() > 1) phase.change = change(input, phases[phases.size() - 2].devices, entry.devices);
+      if (options_.deals)
+        batch.dealt =
+            (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, entry.devices, micro_batch);
+      const Machine machine = first_devices(input.machine, entry.devices);
+      phase.plan = options_.inner->plan({input.graph, machine, input.cost, batch});
+      phase.images = batch.dealt ? images_dealt(*batch.dealt) : images_met(phase.plan, entry.devices);
+      if (phases.size() > 1)
+        phase.change = change(input, phase.plan, phases[phases.size() - 2].devices, entry.devices);
     }
     return phases;
   }
@@ -101,25 +127,37 @@ class Elastic : public Strategy {
     return std::min(most, (global + first - 1) / first);
   }
 
-  Reconfiguration change(const StrategyInput& input, std::uint32_t from, std::uint32_t to) const {
+  Reconfiguration change(const StrategyInput& input, const Plan& plan, std::uint32_t from,
+                         std::uint32_t to) const {
     if (from == to) return {};
     if (options_.restarts) return restart(options_.times, input.graph, to);
-    return overlapped(options_.times, input, first_devices(input.machine, std::max(from, to)), from, to);
+    return (options_.deals ? overlapped : redistributed)(
+        options_.times, state_bytes(plan), first_devices(input.machine, std::max(from, to)), from, to);
   }
 
   ElasticOptions options_;
 };
 
-std::unique_ptr<Strategy> read_inner(YamlMap map) {
-  map.choice("kind", {"data_parallel"});
+/// `inner`: data parallelism, whose batch is dealt out here, or a strategy that shares it out itself.
+void read_inner(YamlMap& outer, ElasticOptions& options) {
+  YamlMap map = outer.map("inner");
+  const std::size_t kind = map.choice("kind", {"data_parallel", "pipeline", "hybrid"});
+  options.deals = kind == 0;
+  if (!options.deals) {
+    for (const char* key : {"balance", "micro_batch"})
+      if (outer.has(key))
+        outer.fail(key, "is for an inner data_parallel strategy; others share the batch out themselves");
+    options.inner = (kind == 1 ? read_pipeline : read_hybrid)(map);
+    map.finish();
+    return;
+  }
   map.choice("sync", {"all_reduce"});
   for (const char* key : {"micro_batches", "shares"})
     if (map.has(key))
       map.fail(key, "elastic shares the batch out itself; see strategy.balance and strategy.micro_batch");
   if (map.has("zero")) map.fail("zero", "elastic moves whole states when devices come and go; leave it out");
-  std::unique_ptr<Strategy> inner = read_all_reduce(map);
+  options.inner = read_all_reduce(map);
   map.finish();
-  return inner;
 }
 
 std::vector<ScheduleEntry> read_schedule(YamlMap& map) {
@@ -146,7 +184,7 @@ std::vector<ScheduleEntry> read_schedule(YamlMap& map) {
 
 std::unique_ptr<Strategy> read_elastic(YamlMap& map) {
   ElasticOptions options{};
-  options.inner = read_inner(map.map("inner"));
+  read_inner(map, options);
   options.schedule = read_schedule(map);
   options.restarts = map.choice_or("reconfigure", {"overlapped", "restart"}, 0) == 1;
   options.uniform = map.choice_or("balance", {"uniform", "coarse"}, 0) == 0;

@@ -68,6 +68,14 @@ double state_bytes(const TrainingGraph& graph) {
          resident[static_cast<std::size_t>(MemoryClass::optimizer)];
 }
 
+double state_bytes(const Plan& plan) {
+  double most = 0;
+  for (const Role& role : plan.roles)
+    most = std::max(most, role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +
+                              role.resident_bytes[static_cast<std::size_t>(MemoryClass::optimizer)]);
+  return most;
+}
+
 Reconfiguration restart(const RestartTimes& times, const TrainingGraph& graph, std::uint32_t to) {
   const double storage_s = state_bytes(graph) / times.storage_Bps;
   Reconfiguration change;
@@ -77,7 +85,7 @@ Reconfiguration restart(const RestartTimes& times, const TrainingGraph& graph, s
   return change;
 }
 
-Reconfiguration overlapped(const RestartTimes& times, const StrategyInput& input, const Machine& machine,
+Reconfiguration overlapped(const RestartTimes& times, double state_bytes, const Machine& machine,
                            std::uint32_t from, std::uint32_t to) {
   Reconfiguration change;
   change.traffic_devices = std::max(from, to);
@@ -85,13 +93,30 @@ Reconfiguration overlapped(const RestartTimes& times, const StrategyInput& input
     change.preparation_s = times.process_start_s + times.framework_init_s + times.graph_build_s;
     change.pause_s = times.communicator(to);
     change.traffic = collective_of_all(broadcast_to_newcomers(machine, from), "broadcast to newcomers",
-                                       state_bytes(input.graph), machine);
+                                       state_bytes, machine);
   } else {
     constexpr double one_value_bytes = 8;
     std::vector<EndpointId> ranks(from);
     for (EndpointId d = 0; d < from; ++d) ranks[d] = d;
     change.traffic = collective_of_all(tree_all_reduce(ranks), "agree who leaves", one_value_bytes, machine);
   }
+  return change;
+}
+
+Reconfiguration redistributed(const RestartTimes& times, double state_bytes, const Machine& machine,
+                              std::uint32_t from, std::uint32_t to) {
+  Reconfiguration change;
+  change.traffic_devices = std::max(from, to);
+  if (to > from) change.preparation_s = times.process_start_s + times.framework_init_s + times.graph_build_s;
+  change.pause_s = times.communicator(to);
+  Pattern pattern;
+  pattern.groups.emplace_back();
+  for (EndpointId d = 0; d < change.traffic_devices; ++d) pattern.groups[0].push_back(d);
+  Round round{{}, {1.0}, 1};
+  for (std::uint32_t d = 0; d < to; ++d)
+    if (const std::uint32_t holder = (d + 1) % from; holder != d) round.pairs.emplace_back(holder, d);
+  pattern.rounds.push_back(std::move(round));
+  change.traffic = collective_of_all(std::move(pattern), "states to their new devices", state_bytes, machine);
   return change;
 }
 

@@ -33,8 +33,11 @@ struct RestartTimes {
 /// Reads `times:`; every key has a default. @throws InputError
 RestartTimes read_restart_times(YamlMap& map);
 
-/// Bytes a worker needs to go on where another is: weights and optimizer state.
+/// Bytes that a checkpoint has: weights and optimizer state of the network.
 double state_bytes(const TrainingGraph& graph);
+/// Bytes that a worker needs to begin with under a plan: weights and optimizer state of the device that keeps
+/// most. Replicas need all of the network's.
+double state_bytes(const Plan& plan);
 
 /// Stop and restart from a checkpoint: everyone stops, the state is written, workers start from nothing and
 /// read it. No one trains meanwhile.
@@ -43,9 +46,17 @@ Reconfiguration restart(const RestartTimes& times, const TrainingGraph& graph, s
 /// Newcomers start while the `from` old devices train on. Growing, the pause is a communicator's set-up and
 /// the state's broadcast (broadcast_to_newcomers). Shrinking, the devices agree at the end of a step who
 /// leaves, by an all-reduce of one value; those that stay have made their communicator before.
+/// @param state_bytes that a newcomer gets
 /// @param machine of max(from, to) devices
-Reconfiguration overlapped(const RestartTimes& times, const StrategyInput& input, const Machine& machine,
+Reconfiguration overlapped(const RestartTimes& times, double state_bytes, const Machine& machine,
                            std::uint32_t from, std::uint32_t to);
+
+/// The same where devices have parts of the network, which all change when their number does: newcomers start
+/// while the old devices train on; then there is a communicator's set-up, and every device of the new set gets
+/// the parts that it is to have from one of the old set, all at once.
+/// @param state_bytes that each of them gets
+Reconfiguration redistributed(const RestartTimes& times, double state_bytes, const Machine& machine,
+                              std::uint32_t from, std::uint32_t to);
 
 /// The first `holders` devices of `machine` send the state to the others: in each round everyone who has it
 /// sends it to one who has not, of his own host where there is one. ceil(log2(devices / holders)) rounds.

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "sim/lowering/plan_ops.h"
-#include "sim/lowering/worker_program.h"
 #include "strategies/filter_parallel/filter_shares.h"
 #include "strategies/replicas.h"
 
@@ -140,7 +139,7 @@ class Builder {
     Role role = replica_role(
         input_,
         {input_.machine.devices[options_.master].type, static_cast<std::int64_t>(images_), {options_.master}},
-        true);
+        graph_.resident_bytes());
     role.name = "master";
     role.streams = {"compute"};
     const PlanOps plan_op(graph_);

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "sim/lowering/replica_program.h"
+#include "strategies/hybrid/hybrid_messages.h"
+#include "strategies/hybrid/layouts.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -20,6 +26,37 @@ namespace convoy {
 /// Source: Krizhevsky, arXiv:1404.5997 (batch, filter and what lies between them); Shoeybi et al.,
 /// arXiv:1909.08053, section 3 (filter and channel in turn); Hewett & Grady, arXiv:2006.03108 (halo exchange
 /// and its adjoint). docs/hybrid.md has the rules.
+///
+/// `micro_batches: M` accumulates gradients over M parts of the batch, one after the other.
 std::unique_ptr<Strategy> read_hybrid(YamlMap& map);
+
+/// Krizhevsky, arXiv:1404.5997, section 4: how the layers behind the batch-split ones get their input.
+enum class HybridScheme : std::uint8_t { all_at_once, one_device_a_part, all_devices_a_part };
+
+/// What a mapping of `kind: hybrid` says.
+struct HybridOptions {
+  std::vector<LayoutRule> rules;
+  std::int64_t replicas;  ///< groups of devices that share the batch; of a stage, where it is nested
+  SourcePos replicas_pos;
+  std::int64_t micro_batches;
+  HybridScheme scheme;
+  SourcePos scheme_pos;
+  HybridCommunication communication;
+};
+HybridOptions read_hybrid_options(YamlMap& map);
+std::string label_of(const HybridOptions& options);
+
+/// A pipeline whose stages' devices work as `options` say: tensor parallelism in groups, data parallelism
+/// over replicas of these.
+struct HybridPipeline {
+  std::vector<std::uint32_t> stage_of_layer;     ///< by layer
+  std::vector<std::vector<EndpointId>> devices;  ///< of each stage, equally many
+  std::vector<std::vector<Pass>> passes;         ///< of each stage, in order
+  std::int64_t micro_batches;
+  std::int64_t images;  ///< of a micro-batch, over all devices of a stage
+};
+/// @throws InputError where devices or images do not divide, or a group is too large for its exchanges
+Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
+                          const HybridPipeline& pipeline);
 
 }  // namespace convoy

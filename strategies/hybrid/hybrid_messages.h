@@ -20,11 +20,14 @@ struct HybridCommunication {
   SourcePos pos;  ///< of the strategy, for errors
 };
 
+/// Devices of each stage, in groups that have all of its layers between them: [stage][replica][device].
+using HybridGroups = std::vector<std::vector<std::vector<EndpointId>>>;
+
 /// The communications of a hybrid plan.
 struct HybridMessages {
   static constexpr CommId none = HybridSchedule::none;
 
-  /// Gradients that are summed together, at one time on all devices.
+  /// Gradients that are summed together, at one time on all devices of a stage.
   struct Sum {
     std::string name;
     std::uint32_t ready = 0;    ///< the step that completes the last of them
@@ -32,18 +35,18 @@ struct HybridMessages {
     std::vector<std::size_t> parameters;
   };
 
-  std::vector<CommId> of_exchange;  ///< none: nothing is sent
-  std::vector<Sum> sums;            ///< in the order in which they are ready
+  std::vector<std::vector<CommId>> of_exchange;  ///< by micro-batch; none: nothing is sent
+  std::vector<std::vector<Sum>> sums;            ///< by stage, in the order in which they are ready
 };
 
-/// Adds the schedule's exchanges and the sums of gradients to a plan, and tells its layouts with what they
-/// send. Weights that all devices have are summed over all of them; shares of weights, and what all of a
-/// group compute alike, over the groups.
-/// @param groups of devices, one a replica
+/// Adds the schedule's exchanges, once a micro-batch, and the sums of gradients to a plan, and tells its
+/// layouts with what they send. Weights that all devices of a stage have are summed over all of them; shares
+/// of weights, and what all of a group compute alike, over the groups.
+/// @param stages of each layer
 /// @throws InputError where a group is too large for its exchanges.
-HybridMessages add_messages(Plan& plan, const StrategyInput& input,
-                            const std::vector<std::vector<EndpointId>>& groups,
-                            const std::vector<LayerSpread>& spreads, const HybridSchedule& schedule,
-                            const HybridCommunication& communication);
+HybridMessages add_messages(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
+                            const std::vector<std::uint32_t>& stages,
+                            const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                            const HybridCommunication& communication, std::int64_t micro_batches);
 
 }  // namespace convoy

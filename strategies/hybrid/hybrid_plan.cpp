@@ -5,40 +5,37 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
+#include <tuple>
 
 #include "sim/lowering/plan_ops.h"
-#include "strategies/hybrid/hybrid_work.h"
+#include "strategies/hybrid/hybrid_program.h"
 #include "strategies/replicas.h"
 
 namespace convoy {
 namespace {
 
-constexpr std::uint32_t none = HybridSchedule::none;
-enum Stream : int { computing, summing, exchanging };
-
 class Builder {
  public:
-  Builder(const StrategyInput& input, std::size_t replicas, const std::vector<LayerSpread>& spreads,
+  Builder(const StrategyInput& input, const HybridStages& stages, const std::vector<LayerSharding>& shardings,
           const HybridSchedule& schedule, const HybridCommunication& communication)
       : input_(input),
         graph_(input.graph),
-        spreads_(spreads),
+        stages_(stages),
+        shardings_(shardings),
         schedule_(schedule),
         how_(communication),
-        devices_(input.machine.devices.size() / replicas) {
-    for (std::size_t r = 0; r < replicas; ++r) {
-      groups_.emplace_back();
-      for (std::size_t d = 0; d < devices_; ++d)
-        groups_.back().push_back(static_cast<EndpointId>(r * devices_ + d));
-    }
-  }
+        devices_(stages.groups.front().front().size()) {}
 
   Plan build() {
-    plan_.images = schedule_.parts.front().total() * static_cast<double>(groups_.size());
-    messages_ = add_messages(plan_, input_, groups_, spreads_, schedule_, how_);
-    for (const auto& [key, members] : alike()) plan_.roles.push_back(role(key.first, members));
+    plan_.images = schedule_.parts.front().total() * static_cast<double>(stages_.micro_batches) *
+                   static_cast<double>(stages_.groups.front().size());
+    messages_ = add_messages(plan_, input_, stages_.groups, stages_.of_layer, shardings_, schedule_, how_,
+                             stages_.micro_batches);
+    for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
+      edges_.insert({transfer.from, transfer.to, transfer.backward});
+    for (std::uint32_t s = 0; s < stages_.groups.size(); ++s)
+      for (const auto& [key, members] : alike(s)) plan_.roles.push_back(role(s, key.first, members));
     return std::move(plan_);
   }
 
@@ -47,19 +44,19 @@ class Builder {
 
   using Key = std::pair<std::size_t, std::uint32_t>;  ///< first device of a group that is like it, type
 
-  std::map<Key, std::vector<EndpointId>> alike() const {
+  std::map<Key, std::vector<EndpointId>> alike(std::uint32_t stage) const {
     std::map<std::vector<std::int64_t>, std::size_t> first;
     std::vector<std::size_t> like(devices_);
     const std::vector<const std::vector<std::int64_t>*> counts = all_counts();
     for (std::size_t d = 0; d < devices_; ++d) {
       std::vector<std::int64_t> shares;
       for (const std::vector<std::int64_t>* each : counts) shares.push_back((*each)[d]);
-      for (const HybridMessages::Sum& sum : messages_.sums) shares.push_back(sum.comms[d]);
+      for (const HybridMessages::Sum& sum : messages_.sums[stage]) shares.push_back(sum.comms[d]);
       like[d] = first.emplace(std::move(shares), d).first->second;
     }
     std::map<Key, std::vector<EndpointId>> roles;
     for (std::size_t d = 0; d < devices_; ++d)
-      for (const std::vector<EndpointId>& group : groups_)
+      for (const std::vector<EndpointId>& group : stages_.groups[stage])
         roles[{like[d], input_.machine.devices[group[d]].type}].push_back(group[d]);
     for (auto& [key, members] : roles) std::sort(members.begin(), members.end());
     return roles;
@@ -72,13 +69,13 @@ class Builder {
     const auto add = [&](const std::vector<std::int64_t>& each) {
       if (known.insert(&each).second) counts.push_back(&each);
     };
-    const auto add_spread = [&](const Spread& spread) {
-      if (spread.cut) add(spread.cut->counts);
+    const auto add_sharding = [&](const Sharding& sharding) {
+      if (sharding.shards) add(sharding.shards->counts);
     };
-    for (const LayerSpread& spread : spreads_) {
-      add_spread(spread.output);
-      for (const InputSpread& in : spread.inputs) {
-        add_spread(in.needed);
+    for (const LayerSharding& sharding : shardings_) {
+      add_sharding(sharding.output);
+      for (const InputSharding& in : sharding.inputs) {
+        add_sharding(in.needed);
         if (in.halo) add(in.halo->counts);
       }
     }
@@ -89,141 +86,113 @@ class Builder {
     return counts;
   }
 
-  Role role(std::size_t device, const std::vector<EndpointId>& members) {
+  Role role(std::uint32_t stage, std::size_t device, const std::vector<EndpointId>& members) {
     const Device& first = input_.machine.devices[members.front()];
-    Role role = replica_role(input_, {first.type, 0, members}, true);
+    double parameters = 0;
+    for (std::size_t i = 0; i < shardings_.size(); ++i)
+      if (stages_.of_layer[i] == stage)
+        parameters += parameters_on(graph_.model.layers[i], shardings_[i], device);
+    Role role = replica_role(input_, {first.type, 0, members}, resident_bytes(parameters, graph_.options));
     role.name = fmt::format("like {}", first.name);
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
-    double parameters = 0;
-    for (std::size_t i = 0; i < spreads_.size(); ++i)
-      parameters += parameters_on(graph_.model.layers[i], spreads_[i], device);
-    const double reserved = role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)];
-    role.resident_bytes = resident_bytes(parameters, graph_.options);
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += reserved;
-    add_program(role, device);
+    if (stages_.groups.size() > 1)
+      role.streams.insert(role.streams.end(), {"receive", "send activations", "send gradients"});
+    HybridProgram program(graph_, shardings_, schedule_, messages_, plan_, how_.overlap, stages_.of_layer,
+                          stage, device, role);
+    for (const Pass& pass : stages_.passes[stage]) add_pass(program, role, stage, device, pass);
+    program.update();
     return role;
   }
 
-  /// What happens to memory at each time (HybridSchedule::Copy).
-  struct MemoryTimes {
-    std::map<std::uint32_t, std::vector<MemoryDelta>> allocates, frees;
-  };
-  static void add(std::vector<MemoryDelta>& deltas, MemoryClass memory_class, double bytes) {
-    for (MemoryDelta& delta : deltas)
-      if (delta.memory_class == memory_class) {
-        delta.bytes += bytes;
-        return;
-      }
-    deltas.push_back({memory_class, bytes});
-  }
-  MemoryTimes memory(std::size_t device) const {
-    MemoryTimes times;
-    for (const HybridSchedule::Copy& copy : schedule_.copies) {
-      const double bytes = schedule_.bytes(copy, device);
-      if (copy.first == none || bytes == 0) continue;
-      add(times.allocates[copy.first], copy.memory_class, bytes);
-      add(times.frees[copy.last], copy.memory_class, bytes);
+  void add_pass(HybridProgram& program, Role& role, std::uint32_t stage, std::size_t device,
+                const Pass& pass) {
+    std::vector<TaskId> received;
+    for (const Edge& edge : edges_)
+      if (std::get<2>(edge) == pass.backward && std::get<1>(edge) == stage)
+        if (const CommId comm = message(edge, pass.micro_batch, device); comm != none)
+          received.push_back(add(role, Task::Kind::receive, comm, HybridProgram::receiving, {}));
+    const bool alone = stages_.groups.size() == 1;
+    const TaskId done =
+        program.add_pass(pass, received,
+                         !alone ? fmt::format("{}{}", pass.backward ? "backward" : "forward", pass.suffix)
+                         : pass.backward ? "compute to the end of backward" + pass.suffix
+                                         : std::string{});
+    for (const Edge& edge : edges_) {
+      if (std::get<2>(edge) != pass.backward || std::get<0>(edge) != stage) continue;
+      const CommId comm = message(edge, pass.micro_batch, device);
+      if (comm == none) continue;
+      std::vector<TaskId> after{done};
+      for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
+        if (Edge{transfer.from, transfer.to, transfer.backward} == edge)
+          for (const TaskId task : program.task_of_exchanges(transfer.waits)) after.push_back(task);
+      add(role, Task::Kind::send, comm,
+          pass.backward ? HybridProgram::sending_gradients : HybridProgram::sending_activations,
+          std::move(after));
     }
-    return times;
-  }
-  static std::vector<MemoryDelta> at(const std::map<std::uint32_t, std::vector<MemoryDelta>>& times,
-                                     std::uint32_t time) {
-    const auto it = times.find(time);
-    return it == times.end() ? std::vector<MemoryDelta>{} : it->second;
   }
 
-  void add_program(Role& role, std::size_t device) const {
-    const MemoryTimes memory = this->memory(device);
-    std::vector<std::vector<std::uint32_t>> starts(schedule_.steps.size());
-    for (std::uint32_t e = 0; e < schedule_.exchanges.size(); ++e)
-      if (messages_.of_exchange[e] != none) starts[schedule_.exchanges[e].after].push_back(e);
-    std::vector<TaskId> task_of(schedule_.exchanges.size(), 0);
-    std::vector<TaskId> after;
-    std::vector<PlanOp> ops;
-    std::optional<TaskId> last;
-    const auto close = [&] {
-      if (ops.empty()) return;
-      std::string name = fmt::format("compute up to {}", ops.back().name);
-      last = add_compute(role, std::move(name), std::move(ops), std::move(after));
-      ops.clear();
-      after.clear();
-    };
-    const auto collective = [&](const std::string& name, Stream stream, CommId comm,
-                                std::vector<TaskId> before) {
-      const TaskId task = add_message(role, Task::Kind::collective, name, comm, std::move(before));
-      role.program.back().stream = stream;
-      return task;
-    };
-    std::vector<TaskId> before_update;
-    std::size_t next_sum = 0;
-    for (std::uint32_t s = 0; s < schedule_.steps.size(); ++s) {
-      const HybridSchedule::Step& step = schedule_.steps[s];
-      for (const std::uint32_t e : step.waits)
-        if (messages_.of_exchange[e] != none) {
-          close();
-          after.push_back(task_of[e]);
-        }
-      ops.push_back(operation(step, device));
-      ops.back().allocates = at(memory.allocates, 2 * s);
-      ops.back().frees = at(memory.frees, 2 * s);
-      std::vector<MemoryDelta> buffers = at(memory.allocates, 2 * s + 1);
-      if (!buffers.empty()) ops.push_back(memory_op("buffers of " + ops.back().name, std::move(buffers), {}));
-      for (const std::uint32_t e : starts[s]) {
-        close();
-        std::vector<TaskId> before{*last};
-        for (const std::uint32_t earlier : schedule_.exchanges[e].after_exchanges)
-          if (messages_.of_exchange[earlier] != none) before.push_back(task_of[earlier]);
-        task_of[e] = collective(plan_.communications[messages_.of_exchange[e]].name, exchanging,
-                                messages_.of_exchange[e], before);
-      }
-      for (; how_.overlap && next_sum < messages_.sums.size() && messages_.sums[next_sum].ready == s;
-           ++next_sum) {
-        if (messages_.sums[next_sum].comms[device] == none) continue;
-        close();
-        before_update.push_back(collective(messages_.sums[next_sum].name, summing,
-                                           messages_.sums[next_sum].comms[device], {*last}));
-      }
+  TaskId add(Role& role, Task::Kind kind, CommId comm, int stream, std::vector<TaskId> after) const {
+    const TaskId task = add_message(role, kind, plan_.communications[comm].name, comm, std::move(after));
+    role.program[task].stream = stream;
+    return task;
+  }
+
+  // Messages between stages: devices with equally much to send have one communication.
+
+  using Edge = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< from, to, backward
+
+  double bytes_sent(const Edge& edge, std::size_t device) const {
+    double bytes = 0;
+    for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
+      if (Edge{transfer.from, transfer.to, transfer.backward} == edge)
+        bytes += schedule_.bytes(
+            {MemoryClass::activations, transfer.bytes_per_image, 0, transfer.sharding, 0}, device);
+    return bytes;
+  }
+
+  CommId message(const Edge& edge, std::int64_t micro_batch, std::size_t device) {
+    const double bytes = bytes_sent(edge, device);
+    if (bytes == 0) return none;
+    const auto [it, fresh] = stage_messages_.try_emplace({edge, micro_batch, bytes});
+    if (!fresh) return it->second;
+    const auto [from, to, backward] = edge;
+    const auto [pattern, fresh_pattern] =
+        stage_patterns_.try_emplace({edge, bytes}, static_cast<std::uint32_t>(plan_.patterns.size()));
+    if (fresh_pattern) {
+      Pattern pairs{{}, {{{{0, 1}}, {1.0}, 1}}};
+      for (std::size_t d = 0; d < devices_; ++d)
+        for (std::size_t r = 0; r < stages_.groups[from].size(); ++r)
+          if (bytes_sent(edge, d) == bytes)
+            pairs.groups.push_back({stages_.groups[from][r][d], stages_.groups[to][r][d]});
+      plan_.patterns.push_back(std::move(pairs));
     }
-    close();
-    if (last) before_update.insert(before_update.begin(), *last);
-    for (; next_sum < messages_.sums.size(); ++next_sum)
-      if (messages_.sums[next_sum].comms[device] != none)
-        before_update.push_back(collective(messages_.sums[next_sum].name, summing,
-                                           messages_.sums[next_sum].comms[device], {*last}));
-    add_compute(role, "update", updates(device), std::move(before_update));
+    plan_.communications.push_back(
+        {fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch, from, to),
+         pattern->second, bytes, how_.fidelity, 0});
+    return it->second = static_cast<CommId>(plan_.communications.size() - 1);
   }
 
-  PlanOp operation(const HybridSchedule::Step& step, std::size_t device) const {
-    ShareOfWork share = share_of(graph_, spreads_, schedule_, step, device);
-    const std::string& name = graph_.operations[step.op].name;
-    return {
-        step.part == 0 ? name : fmt::format("{} #{}", name, step.part - 1), share.work, share.images, {}, {}};
-  }
-
-  std::vector<PlanOp> updates(std::size_t device) const {
-    std::vector<PlanOp> ops;
-    for (OpId id = 0; id < graph_.operations.size(); ++id)
-      if (graph_.operations[id].phase == Phase::update)
-        ops.push_back({graph_.operations[id].name, share_of_update(graph_, spreads_, id, device), 1, {}, {}});
-    return ops;
-  }
-
+  static constexpr CommId none = HybridMessages::none;
   const StrategyInput& input_;
   const TrainingGraph& graph_;
-  const std::vector<LayerSpread>& spreads_;
+  const HybridStages& stages_;
+  const std::vector<LayerSharding>& shardings_;
   const HybridSchedule& schedule_;
   const HybridCommunication& how_;
-  std::size_t devices_;                          ///< of a group
-  std::vector<std::vector<EndpointId>> groups_;  ///< by replica
+  std::size_t devices_;  ///< of a group
   Plan plan_;
   HybridMessages messages_;
+  std::set<Edge> edges_;
+  std::map<std::tuple<Edge, std::int64_t, double>, CommId> stage_messages_;  ///< by micro-batch and bytes
+  std::map<std::pair<Edge, double>, std::uint32_t> stage_patterns_;
 };
 
 }  // namespace
 
-Plan plan_hybrid(const StrategyInput& input, std::size_t replicas, const std::vector<LayerSpread>& spreads,
-                 const HybridSchedule& schedule, const HybridCommunication& communication) {
-  return Builder(input, replicas, spreads, schedule, communication).build();
+Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
+                 const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                 const HybridCommunication& communication) {
+  return Builder(input, stages, shardings, schedule, communication).build();
 }
 
 }  // namespace convoy

@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "sim/lowering/replica_program.h"
 #include "strategies/hybrid/hybrid_messages.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
 
-/// The plan of a schedule on `replicas` groups of consecutive devices.
+/// Where the layers of a network are and what goes through them in which order.
+struct HybridStages {
+  std::vector<std::uint32_t> of_layer;    ///< stage of each layer
+  HybridGroups groups;                    ///< of each stage
+  std::vector<std::vector<Pass>> passes;  ///< of each stage, in order: of all devices
+  std::int64_t micro_batches = 1;
+};
+
+/// The plan of a schedule: the groups of each stage run it on their own images. Stages send each other what
+/// the schedule transfers, device by device, all tensors of a pass in one message when it is over; devices of
+/// stages that exchange messages have equal positions in their groups.
 /// @throws InputError where a group is too large for its exchanges.
-Plan plan_hybrid(const StrategyInput& input, std::size_t replicas, const std::vector<LayerSpread>& spreads,
-                 const HybridSchedule& schedule, const HybridCommunication& communication);
+Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
+                 const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                 const HybridCommunication& communication);
 
 }  // namespace convoy

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "models/training_graph.h"
-#include "strategies/hybrid/layer_spread.h"
+#include "strategies/hybrid/layer_sharding.h"
 
 namespace convoy {
 
 /// Images that go through the layers together: all of them, or a part where the layers behind the batch-split
 /// ones take them in several.
 struct ImagePart {
-  Cut images;  ///< who has them where layers are split by images
-  Cut loss;    ///< who computes whose loss where the outputs are split by channels
+  Shards images;  ///< who has them where layers are split by images
+  Shards loss;    ///< who computes whose loss where the outputs are split by channels
   double total() const { return static_cast<double>(images.size); }
 };
 
@@ -25,28 +25,44 @@ struct ImagePart {
 struct HybridSchedule {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// An operation of the graph on one part.
+  static constexpr OpId no_op = none;
+
+  /// An operation of the graph on one part; no_op: a stage's pass begins, with what other stages have sent.
   struct Step {
     OpId op;
+    std::uint32_t stage;
+    bool backward;  ///< of the stage's backward pass
     std::uint32_t part;
-    std::optional<Spread> spread;           ///< of a loss or a sum of gradients; else the layer's
+    std::optional<Sharding> sharding;       ///< of a loss or a sum of gradients; else the layer's
     std::vector<std::uint32_t> waits = {};  ///< exchanges that must be over before it
   };
 
-  /// A change of a tensor's spread, or halos of it.
+  /// A change of a tensor's sharding, or halos of it.
   struct Exchange {
     enum class Kind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, halo, halo_back };
     Kind kind;
     std::string tensor;   ///< "conv5", "gradient of conv5 #2"
     std::uint32_t layer;  ///< at whose input it is
     double bytes;         ///< of the whole tensor
-    Spread from, to;      ///< not of halos
+    Sharding from, to;    ///< not of halos
     const Halo* halo;     ///< of halos
     double halo_size;     ///< of the axis
     std::uint32_t after;  ///< the step that makes the tensor
     std::vector<std::uint32_t> after_exchanges;
     std::vector<std::uint32_t> sources;  ///< copies that stay until it is over
     bool awaited = false;                ///< somebody needs it
+    bool sent = false;                   ///< its tensor goes to another stage
+    bool is_needed() const { return awaited || sent; }
+  };
+
+  /// A tensor that each device of a stage sends, as it has it, to its like of another stage when its pass is
+  /// over.
+  struct Transfer {
+    std::uint32_t from, to;
+    bool backward;  ///< a gradient, from a reader's stage to the producer's
+    double bytes_per_image;
+    Sharding sharding;
+    std::vector<std::uint32_t> waits;  ///< exchanges that bring it
   };
 
   /// A buffer on each device, in memory from the beginning (or the end) of step first / 2 to the end of step
@@ -55,7 +71,7 @@ struct HybridSchedule {
     MemoryClass memory_class;
     double bytes_per_image;  ///< of the whole tensor
     double bytes_fixed;
-    Spread spread;
+    Sharding sharding;
     std::uint32_t part;
     std::uint32_t first = none, last = 0;
   };
@@ -64,6 +80,7 @@ struct HybridSchedule {
   std::vector<Step> steps;
   std::vector<Exchange> exchanges;
   std::vector<Copy> copies;
+  std::vector<Transfer> transfers;
   std::vector<std::uint32_t> last_step;  ///< by operation; none: updates
 
   double bytes(const Copy& copy, std::size_t device) const;
@@ -75,13 +92,18 @@ struct TailParts {
   std::vector<ImagePart> parts;
 };
 
-/// The schedule of a training graph under layer spreads. Tensors change their spread where a layer needs
+/// The schedule of a training graph under layer shardings. Tensors change their sharding where a layer needs
 /// another than their producer makes, once for all readers of the same; gradients of several readers are
 /// added up first where they lie alike. An exchange begins when its tensor is there; what needs it waits.
 /// With `tail` its layers run once a part, forward and backward, between the forward and backward pass of the
 /// others; the tensors of part j are exchanged while part j - 1 computes.
-/// @param spreads and graph must outlive the schedule
-HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
-                               const Cut& images, const std::optional<TailParts>& tail);
+/// Where layers are on several stages, each a group of devices of its own, a tensor that another stage reads
+/// is sent there once, as it lies (partial sums are summed first), and its gradient comes back summed over
+/// that stage's readers. Every stage has a forward and a backward pass then.
+/// @param stages of each layer, not for `tail`; empty: all layers are on one
+/// @param shardings and graph must outlive the schedule
+HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+                               const Shards& images, const std::optional<TailParts>& tail,
+                               const std::vector<std::uint32_t>& stages = {});
 
 }  // namespace convoy

@@ -9,15 +9,15 @@
 namespace convoy {
 namespace {
 
-using Over = Spread::Over;
+using Over = Sharding::Over;
 
 std::int64_t scaled(std::int64_t size, double share) {
   return std::llround(static_cast<double>(size) * share);
 }
 
-double weights_share(const Layer& layer, const LayerSpread& spread, std::size_t device) {
+double weights_share(const Layer& layer, const LayerSharding& sharding, std::size_t device) {
   const auto all = static_cast<double>(layer.parameter_elements());
-  return all > 0 ? parameters_on(layer, spread, device) / all : 1;
+  return all > 0 ? parameters_on(layer, sharding, device) / all : 1;
 }
 
 Work scaled(const Work& whole, double share) {
@@ -28,43 +28,43 @@ Work scaled(const Work& whole, double share) {
 }
 
 /// The kernel's geometry as the device sees it, for its efficiency.
-void set_geometry(Work& work, const LayerSpread& spread, std::size_t device) {
-  if (spread.output.over == Over::channels)
-    work.out_channels = scaled(work.out_channels, spread.output.share(device));
-  if (spread.output.over == Over::rows) work.out_h = spread.output.cut->counts[device];
-  if (spread.output.over == Over::columns) work.out_w = spread.output.cut->counts[device];
-  if (spread.inputs.empty() || spread.inputs.front().needed.over != Over::channels) return;
-  const double share = spread.inputs.front().needed.share(device);
+void set_geometry(Work& work, const LayerSharding& sharding, std::size_t device) {
+  if (sharding.output.over == Over::channel)
+    work.out_channels = scaled(work.out_channels, sharding.output.share(device));
+  if (sharding.output.over == Over::height) work.out_h = sharding.output.shards->counts[device];
+  if (sharding.output.over == Over::width) work.out_w = sharding.output.shards->counts[device];
+  if (sharding.inputs.empty() || sharding.inputs.front().needed.over != Over::channel) return;
+  const double share = sharding.inputs.front().needed.share(device);
   work.in_channels = scaled(work.in_channels, share);
   if (work.groups > 1) work.groups = scaled(work.groups, share);
 }
 
 }  // namespace
 
-ShareOfWork share_of(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads,
+ShareOfWork share_of(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                      const HybridSchedule& schedule, const HybridSchedule::Step& step, std::size_t device) {
   const Operation& op = graph.operations[step.op];
-  const LayerSpread& spread = spreads[op.layer];
+  const LayerSharding& sharding = shardings[op.layer];
   const ImagePart& part = schedule.parts[step.part];
-  const Spread& split = step.spread ? *step.spread : spread.output;
-  if (split.over == Over::images) return {op.work, static_cast<double>(split.cut->counts[device])};
-  if (step.spread) return {scaled(op.work, split.share(device)), part.total()};
-  const double share = spread.work_share(device);
+  const Sharding& split = step.sharding ? *step.sharding : sharding.output;
+  if (split.over == Over::batch) return {op.work, static_cast<double>(split.shards->counts[device])};
+  if (step.sharding) return {scaled(op.work, split.share(device)), part.total()};
+  const double share = sharding.work_share(device);
   if (share == 0) return {Work{}, part.total()};
   Work work = op.work;
   const double inputs = std::min(input_bytes(graph, op.layer), work.bytes_per_image);
   work.flops_per_image *= share;
-  work.bytes_per_image = inputs * inputs_share(graph.model, op.layer, spread, device) +
-                         (work.bytes_per_image - inputs) * spread.output.share(device);
-  work.bytes_fixed *= weights_share(graph.model.layers[op.layer], spread, device);
-  set_geometry(work, spread, device);
+  work.bytes_per_image = inputs * inputs_share(graph.model, op.layer, sharding, device) +
+                         (work.bytes_per_image - inputs) * sharding.output.share(device);
+  work.bytes_fixed *= weights_share(graph.model.layers[op.layer], sharding, device);
+  set_geometry(work, sharding, device);
   return {work, part.total()};
 }
 
-Work share_of_update(const TrainingGraph& graph, const std::vector<LayerSpread>& spreads, OpId update,
+Work share_of_update(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings, OpId update,
                      std::size_t device) {
   const Operation& op = graph.operations[update];
-  const double share = weights_share(graph.model.layers[op.layer], spreads[op.layer], device);
+  const double share = weights_share(graph.model.layers[op.layer], shardings[op.layer], device);
   Work work = op.work;
   work.flops_fixed *= share;
   work.bytes_fixed *= share;

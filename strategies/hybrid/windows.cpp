@@ -66,7 +66,7 @@ bool Halo::empty() const {
   return std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });
 }
 
-Halo halo(const Layer& layer, ImageAxis axis, const Cut& input, const Cut& output) {
+Halo halo(const Layer& layer, ImageAxis axis, const Shards& input, const Shards& output) {
   const std::size_t n = input.counts.size();
   std::vector<std::set<std::int64_t>> needed(n);
   for (std::int64_t out = 0; out < output.size; ++out) {

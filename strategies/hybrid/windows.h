@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/layer.h"
-#include "strategies/hybrid/spread.h"
+#include "strategies/hybrid/sharding.h"
 
 namespace convoy {
 
@@ -27,6 +27,6 @@ struct Halo {
 };
 /// @param input who has which row of the input
 /// @param output who makes which row of the output
-Halo halo(const Layer& layer, ImageAxis axis, const Cut& input, const Cut& output);
+Halo halo(const Layer& layer, ImageAxis axis, const Shards& input, const Shards& output);
 
 }  // namespace convoy

@@ -9,11 +9,10 @@
 #include <stdexcept>
 
 #include "sim/lowering/plan_ops.h"
-#include "sim/lowering/worker_program.h"
 #include "strategies/hypergraph/micro_batch_order.h"
 #include "strategies/hypergraph/node_program.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
-#include "strategies/replicas.h"
+#include "strategies/single.h"
 
 namespace convoy {
 namespace {
@@ -246,7 +245,7 @@ class HypergraphStrategy : public Strategy {
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);
-    Plan plan = parts == 1 ? on_one_device(input, batch)
+    Plan plan = parts == 1 ? single_plan(input, batch, options_.micro_batches)
                            : Builder(input, slice_graph(input.graph, nodes, assignment, parts, images),
                                      options_.micro_batches, images)
                                  .build();
@@ -268,17 +267,6 @@ class HypergraphStrategy : public Strategy {
                       "pins; take auto, or more channels a vertex",
                       graph.model.name));
     }
-  }
-
-  Plan on_one_device(const StrategyInput& input, std::int64_t batch) const {
-    Plan plan;
-    plan.images = static_cast<double>(batch);
-    Role role = replica_role(input, {input.machine.devices[0].type, batch, {0}}, true);
-    const ForwardBackward compute = add_forward_backward(
-        role, input.graph, static_cast<double>(batch / options_.micro_batches), options_.micro_batches, {});
-    add_update(role, input.graph, {compute.last});
-    plan.roles.push_back(std::move(role));
-    return plan;
   }
 
   HypergraphOptions options_;

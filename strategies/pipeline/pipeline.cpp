@@ -7,42 +7,19 @@
 #include <numeric>
 #include <optional>
 
-#include "strategies/pipeline/pipeline_partition.h"
+#include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
 
 namespace convoy {
 namespace {
-
-constexpr std::int64_t many = 1'000'000;
-const std::vector<std::string> schedule_names{"naive", "gpipe", "1f1b"};
-const std::vector<std::string> recompute_names{"never", "always", "except_last"};
-const std::vector<std::string> weights_names{"flush", "stash", "double_buffered"};
-const std::vector<std::string> neighbour_names{"auto", "stages", "replicas"};
-
-enum class Neighbours : std::uint8_t { automatic, stages, replicas };
-
-struct PipelineOptions {
-  std::optional<std::int64_t> stages;
-  std::optional<std::int64_t> replicas;       ///< pipelines side by side
-  std::vector<std::uint32_t> stage_replicas;  ///< of each stage, where given
-  std::int64_t micro_batches;
-  PipelineSchedule schedule;
-  Weights weights;
-  StageCut partition;
-  std::vector<std::pair<std::string, SourcePos>>
-      begins;  ///< `begins`: first layer of each stage but the first
-  Recompute recompute;
-  Neighbours neighbours;
-  AllReduceAlgorithm algorithm;
-  Fidelity fidelity;
-  SourcePos stages_pos, replicas_pos, weights_pos;
-};
 
 /// A pipeline cut and placed.
 struct Candidate {
   PipelineShape shape;
   std::vector<StageChoice> choices;
   double step_s;
+  double step_with_sums_s;  ///< for comparison with other numbers of stages
+  bool fits;
 };
 
 class Pipeline : public Strategy {
@@ -54,12 +31,15 @@ class Pipeline : public Strategy {
       return n ? fmt::format(fmt::runtime(format), *n) : std::string{};
     };
     return fmt::format(
-        "pipeline {}{}{}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
+        "pipeline {}{}{}{}{}{}{}", schedule_names[static_cast<std::size_t>(options_.schedule)],
         options_.weights == Weights::flush ? std::string{}
                                            : " " + weights_names[static_cast<std::size_t>(options_.weights)],
         count(", {} stages", options_.stages), count(" x {}", options_.replicas),
         options_.stage_replicas.empty() ? "" : fmt::format(" {}", fmt::join(options_.stage_replicas, "-")),
-        options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "");
+        options_.micro_batches > 1 ? fmt::format(", {} micro-batches", options_.micro_batches) : "",
+        options_.hybrid   ? ", inner " + label_of(*options_.hybrid)
+        : options_.nested ? ", inner " + label_of(options_.sync)
+                          : "");
   }
 
   std::string_view refuses_recomputation() const override {
@@ -68,11 +48,13 @@ class Pipeline : public Strategy {
 
   Plan steady_plan(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
-    const Candidate best = choose(input, units);
+    const Candidate best = options_.auto_stages ? choose_stages(input, units)
+                                                : choose(input, units, count(input, units, options_.stages));
+    if (options_.hybrid) return plan_of_hybrids(input, hybrid_stages(input, units, best));
     std::vector<std::uint32_t> first_units;
     for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
     return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
-                         options_.algorithm, options_.fidelity);
+                         options_.sync);
   }
 
  private:
@@ -86,21 +68,26 @@ class Pipeline : public Strategy {
     bool spread;
   };
 
-  Counts count(const StrategyInput& input, const Units& units) const {
+  /// Without `replicas` an inner strategy has all devices of a stage.
+  Counts count(const StrategyInput& input, const Units& units, std::optional<std::int64_t> stages) const {
     const std::int64_t devices = device_count(input);
     Counts counts{0, options_.replicas.value_or(1), false};
-    counts.stages = options_.stages.value_or(devices / counts.replicas);
+    counts.stages = stages.value_or(devices / counts.replicas);
+    if (options_.nested && !options_.replicas && counts.stages <= devices)
+      counts.replicas = devices / counts.stages;
     if (!options_.stage_replicas.empty()) check_stage_replicas(devices);
-    counts.spread =
-        !options_.stage_replicas.empty() || (!options_.replicas && options_.partition == StageCut::optimal &&
-                                             options_.begins.empty() && counts.stages < devices);
+    counts.spread = !options_.stage_replicas.empty() ||
+                    (!options_.replicas && !options_.nested && options_.partition == StageCut::optimal &&
+                     options_.begins.empty() && counts.stages < devices);
     if (!counts.spread && counts.stages * counts.replicas != devices)
       throw InputError(
           options_.stages_pos,
           fmt::format("strategy.stages: {} stages of {} replica{} need {} devices, and the cluster has {}{}",
                       counts.stages, counts.replicas, counts.replicas == 1 ? "" : "s",
                       counts.stages * counts.replicas, devices,
-                      counts.stages < devices && !options_.replicas
+                      options_.nested && !options_.replicas
+                          ? fmt::format("; use a number that divides {}, or auto", devices)
+                      : counts.stages < devices && !options_.replicas
                           ? "; give replicas, or use partition: optimal, which replicates stages"
                           : ""));
     if (counts.stages > static_cast<std::int64_t>(units.size()))
@@ -152,10 +139,40 @@ class Pipeline : public Strategy {
                       "each)"));
   }
 
+  Plan plan_of_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
+    Plan plan = plan_hybrid_pipeline(input, *options_.hybrid, pipeline);
+    for (const std::vector<EndpointId>& devices : pipeline.devices) plan.stages.push_back({devices, {}});
+    for (std::size_t i = 0; i < pipeline.stage_of_layer.size(); ++i)
+      plan.stages[pipeline.stage_of_layer[i]].layers.push_back(input.graph.model.layers[i].name);
+    return plan;
+  }
+
+  HybridPipeline hybrid_stages(const StrategyInput& input, const Units& units, const Candidate& best) const {
+    HybridPipeline pipeline;
+    pipeline.micro_batches = options_.micro_batches;
+    pipeline.images = global_batch(input) / options_.micro_batches;
+    pipeline.devices = best.shape.slots;
+    for (std::uint32_t s = 0; s < best.choices.size(); ++s)
+      pipeline.passes.push_back(
+          passes_of_slot(best.shape, best.choices[s], s, 0, options_.micro_batches, false));
+    for (const std::uint32_t unit : units.unit_of) {
+      std::uint32_t stage = 0;
+      while (unit != Units::none && stage + 1 < best.choices.size() &&
+             best.choices[stage + 1].first_unit <= unit)
+        ++stage;
+      pipeline.stage_of_layer.push_back(stage);
+    }
+    return pipeline;
+  }
+
+  std::int64_t global_batch(const StrategyInput& input) const {
+    return input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
+  }
+
   double micro_batch_images(const StrategyInput& input, std::int64_t pipelines) const {
-    const std::int64_t global =
-        input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
-    const std::int64_t parts = pipelines * options_.micro_batches;
+    const std::int64_t global = global_batch(input);
+    // An inner hybrid strategy shares a micro-batch out as its layouts say.
+    const std::int64_t parts = (options_.hybrid ? 1 : pipelines) * options_.micro_batches;
     if (global % parts != 0) {
       const std::int64_t below = global / parts * parts;
       throw InputError(
@@ -164,7 +181,7 @@ class Pipeline : public Strategy {
                       global, pipelines > 1 ? fmt::format("{} pipelines of ", pipelines) : "",
                       options_.micro_batches, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
     }
-    return static_cast<double>(global / parts);
+    return static_cast<double>(global) / static_cast<double>(pipelines * options_.micro_batches);
   }
 
   /// A plan has a task forward and one backward of each stage's each micro-batch; what that takes is told
@@ -193,8 +210,30 @@ class Pipeline : public Strategy {
     return result;
   }
 
-  Candidate choose(const StrategyInput& input, const Units& units) const {
-    const Counts counts = count(input, units);
+  /// Of all numbers of stages that divide the devices (or those of a pipeline, where `replicas` says how many
+  /// pipelines there are) the one with the shortest estimate, of those that fit in memory where any does.
+  Candidate choose_stages(const StrategyInput& input, const Units& units) const {
+    const std::int64_t slots = device_count(input) / options_.replicas.value_or(1);
+    std::optional<Candidate> best;
+    std::optional<InputError> reason;
+    for (std::int64_t stages = 1; stages <= std::min(slots, static_cast<std::int64_t>(units.size()));
+         ++stages) {
+      if (slots % stages != 0) continue;
+      try {
+        Candidate candidate = choose(input, units, count(input, units, stages));
+        if (!best || std::pair{!candidate.fits, candidate.step_with_sums_s} <
+                         std::pair{!best->fits, best->step_with_sums_s})
+          best = std::move(candidate);
+      } catch (const InputError& error) {
+        if (!reason) reason = error;
+      }
+    }
+    if (!best && reason) throw InputError(*reason);
+    if (!best) return choose(input, units, count(input, units, slots));
+    return *best;
+  }
+
+  Candidate choose(const StrategyInput& input, const Units& units, const Counts& counts) const {
     check_size(counts.stages);
     PipelineShape shape{{},
                         static_cast<std::uint32_t>(counts.stages),
@@ -203,7 +242,8 @@ class Pipeline : public Strategy {
                         options_.schedule,
                         options_.recompute,
                         options_.weights,
-                        options_.stage_replicas};
+                        options_.stage_replicas,
+                        options_.sync.zero};
     const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
     std::optional<Candidate> best;
     for (const bool stages_together : {true, false}) {
@@ -221,7 +261,11 @@ class Pipeline : public Strategy {
                         "stage's replicas have equally many of {} micro-batches",
                         slot_count, counts.stages, options_.micro_batches));
       const double step_s = costs.step_s(choices);
-      if (!best || step_s < best->step_s) best = Candidate{shape, std::move(choices), step_s};
+      if (!best || step_s < best->step_s) {
+        const bool fits = costs.fits(choices);
+        const double with_sums_s = costs.step_with_sums_s(choices, options_.sync.overlap);
+        best = Candidate{shape, std::move(choices), step_s, with_sums_s, fits};
+      }
     }
     return *best;
   }
@@ -251,67 +295,10 @@ class Pipeline : public Strategy {
   PipelineOptions options_;
 };
 
-/// `replicas`: a number of pipelines, a list with a number for each stage, or auto.
-void read_replicas(YamlMap& map, PipelineOptions& options) {
-  const YamlNode* node = map.find("replicas");
-  if (!node || (node->kind == YamlNode::Kind::scalar && node->scalar == "auto")) return;
-  if (node->kind != YamlNode::Kind::sequence) {
-    options.replicas = map.integer("replicas", 1, many);
-    return;
-  }
-  for (const YamlNode& item : node->items)
-    options.stage_replicas.push_back(
-        static_cast<std::uint32_t>(read_integer(item, map.path_of("replicas"), 1, many)));
-  const auto count = static_cast<std::int64_t>(options.stage_replicas.size());
-  if (count == 0 || (options.stages && *options.stages != count))
-    map.fail("replicas", count == 0 ? std::string("expected a number for each stage, found an empty list")
-                                    : fmt::format("gives replicas of {} stages, and there are {}", count,
-                                                  *options.stages));
-  options.stages = count;
-}
-
 }  // namespace
 
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
-  PipelineOptions options{};
-  options.stages_pos = map.pos("stages");
-  if (map.has("stages")) options.stages = map.integer("stages", 1, many);
-  options.replicas_pos = map.pos("replicas");
-  read_replicas(map, options);
-  options.micro_batches = map.integer_or("micro_batches", 1, 1, many);
-  options.schedule = static_cast<PipelineSchedule>(
-      map.choice_or("schedule", schedule_names, static_cast<std::size_t>(PipelineSchedule::one_f_one_b)));
-  options.weights_pos = map.pos("weights");
-  options.weights = static_cast<Weights>(map.choice_or("weights", weights_names, 0));
-  if (options.weights != Weights::flush && options.schedule != PipelineSchedule::one_f_one_b)
-    map.fail("weights",
-             fmt::format("{} needs schedule: 1f1b; the others run the pipeline empty for each update",
-                         weights_names[static_cast<std::size_t>(options.weights)]));
-  options.partition = static_cast<StageCut>(
-      map.choice_or("partition", partition_method_names, static_cast<std::size_t>(StageCut::optimal)));
-  if (const YamlNode* begins = map.find("begins")) {
-    if (map.has("partition"))
-      map.fail("begins", "says where stages begin, and so does partition: give one of them");
-    if (begins->kind != YamlNode::Kind::sequence) map.fail("begins", "expected a list of layer names");
-    for (const YamlNode& name : begins->items)
-      options.begins.emplace_back(read_text(name, map.path_of("begins")), name.pos);
-    if (options.stages && *options.stages != static_cast<std::int64_t>(options.begins.size()) + 1)
-      map.fail("begins", fmt::format("{} stages begin at {} layers beside the model's first", *options.stages,
-                                     *options.stages - 1));
-    options.stages = static_cast<std::int64_t>(options.begins.size()) + 1;
-    if (!map.has("stages")) options.stages_pos = begins->pos;
-  }
-  options.recompute = static_cast<Recompute>(map.choice_or("recompute", recompute_names, 0));
-  if (options.recompute == Recompute::except_last && options.schedule != PipelineSchedule::gpipe)
-    map.fail(
-        "recompute",
-        "except_last needs schedule: gpipe, where the last micro-batch goes back as soon as it has come; use "
-        "always or never");
-  options.neighbours = static_cast<Neighbours>(map.choice_or("neighbours", neighbour_names, 0));
-  options.algorithm =
-      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
-  options.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
-  return std::make_unique<Pipeline>(std::move(options));
+  return std::make_unique<Pipeline>(read_pipeline_options(map));
 }
 
 }  // namespace convoy

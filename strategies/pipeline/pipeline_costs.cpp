@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "sim/lowering/gradient_sync.h"
+
 namespace convoy {
 namespace {
 
@@ -243,7 +245,9 @@ double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32
 
 double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                                    std::uint32_t slots) const {
-  const auto resident = resident_bytes(parameters_before_[end] - parameters_before_[begin], options_);
+  const auto resident =
+      sharded_resident_bytes(parameters_before_[end] - parameters_before_[begin], options_, shape_.zero,
+                             static_cast<double>(slots * shape_.slots[slots_before].size()));
   const double flying = static_cast<double>(in_flight(shape_, slots_before, slots));
   const double held = held_bytes_.at(begin, end);
   const double activations =
@@ -330,6 +334,36 @@ double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
     sum_s += cost.sum_s();
   }
   return sum_weight() * sum_s + interval_weight() * interval_s;
+}
+
+double PipelineCosts::step_with_sums_s(const std::vector<StageChoice>& stages, bool overlap) const {
+  if (shape_.endless()) return step_s(stages);
+  // Data gradient and weight gradient take as long as the forward pass each.
+  constexpr double backward_share = 2.0 / 3;
+  struct Sum {
+    double backward_s, sum_s;
+  };
+  std::vector<Sum> sums;  // from the last stage on
+  double sum_s = 0, interval_s = 0;
+  std::uint32_t end = unit_count(), before = slot_count();
+  for (auto stage = stages.rbegin(); stage != stages.rend(); end = stage++->first_unit) {
+    before -= stage->slots;
+    StageCost cost = this->stage(stage->first_unit, end, before, stage->slots);
+    const double summing_s = cost.sync_s * static_cast<double>(shape_.micro_batches);
+    const double backward_s = backward_share * cost.compute_s;
+    sums.push_back({backward_s + cost.messages_s / 2, std::max(0.0, summing_s - (overlap ? backward_s : 0))});
+    cost.interval_s -= std::min(cost.interval_s, cost.sync_s);
+    cost.sync_s = 0;
+    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
+    sum_s += cost.sum_s();
+  }
+  const double passes_s = sum_weight() * sum_s + interval_weight() * interval_s;
+  double step_s = passes_s, after_s = 0;  // of the stages before, whose last backward passes come later
+  for (auto stage = sums.rbegin(); stage != sums.rend(); ++stage) {
+    step_s = std::max(step_s, passes_s - after_s + stage->sum_s);
+    after_s += stage->backward_s;
+  }
+  return step_s;
 }
 
 bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {

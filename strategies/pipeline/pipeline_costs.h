@@ -5,8 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "sim/lowering/units.h"
 #include "strategies/pipeline/pipeline_shape.h"
-#include "strategies/pipeline/units.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -37,8 +37,8 @@ class PipelineCosts {
                   std::uint32_t slots) const;
   bool stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
-  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less in
-  /// sum, whichever slots they have.
+  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less
+  /// in sum, whichever slots they have.
   double least_compute_s(std::uint32_t begin, std::uint32_t end) const {
     return least_before_s_[end] - least_before_s_[begin];
   }
@@ -49,6 +49,10 @@ class PipelineCosts {
   /// line never runs empty: M max interval. Under 1F1B an interval is also no less than round_trip_s, since a
   /// stage has no more micro-batches under way than it may hold.
   double step_s(const std::vector<StageChoice>& stages) const;
+  /// The same for comparing pipelines of different numbers of stages: a stage's gradients are summed after its
+  /// own last backward pass, the first stage's last, rather than in equal parts with the micro-batches.
+  /// @param overlap sums are hidden behind the last backward pass, as far as it goes
+  double step_with_sums_s(const std::vector<StageChoice>& stages, bool overlap) const;
   bool fits(const std::vector<StageChoice>& stages) const;
   /// Time from a micro-batch's forward on a stage to the end of its backward, over those under way meanwhile.
   /// @param rest_s sum of the later stages; 0 where the schedule sets no such limit

@@ -4,32 +4,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <tuple>
 
+#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/replica_program.h"
+
 namespace convoy {
 namespace {
 
-enum Stream : int { computing, receiving, sending_activations, sending_gradients, summing };
+enum Stream : int { receiving = 1, sending_activations, sending_gradients, summing };
 const std::vector<std::string> stream_names{"compute", "receive", "send activations", "send gradients",
                                             "all-reduce"};
 
-/// One pass of one micro-batch.
-struct Pass {
-  bool backward;
-  std::int64_t micro_batch;
-};
-
+/// Passes of micro-batches of `images` images, in the order of a device.
 /// @param flying forward passes ahead of the first backward pass
 std::vector<Pass> order_passes(const std::vector<std::int64_t>& micro_batches, std::size_t flying,
-                               bool last_first) {
+                               bool last_first, double images) {
   std::vector<Pass> passes;
+  const auto add = [&](bool backward, std::int64_t micro_batch) {
+    passes.push_back({backward, micro_batch, images, {}});
+  };
   std::size_t forward = 0;
   for (std::size_t backward = 0; backward < micro_batches.size(); ++backward) {
     for (; forward < std::min(backward + flying, micro_batches.size()); ++forward)
-      passes.push_back({false, micro_batches[forward]});
-    passes.push_back({true, micro_batches[last_first ? micro_batches.size() - 1 - backward : backward]});
+      add(false, micro_batches[forward]);
+    add(true, micro_batches[last_first ? micro_batches.size() - 1 - backward : backward]);
   }
   return passes;
 }
@@ -59,13 +61,12 @@ struct Stretch {
 class Builder {
  public:
   Builder(const StrategyInput& input, const PipelineShape& shape, const std::vector<StageChoice>& choices,
-          const Stages& stages, AllReduceAlgorithm algorithm, Fidelity fidelity)
+          const Stages& stages, const GradientSync& sync)
       : input_(input),
         shape_(shape),
         choices_(choices),
         stages_(stages),
-        algorithm_(algorithm),
-        fidelity_(fidelity),
+        sync_(sync),
         edges_(stages.edges),
         stretch_(shape, choices),
         micro_batches_(shape.endless() ? stretch_.all : shape.micro_batches) {
@@ -80,11 +81,12 @@ class Builder {
     plan_.images = shape_.images * static_cast<double>(shape_.micro_batches) *
                    static_cast<double>(shape_.slots.front().size());
     if (shape_.endless()) begin_endless();
-    add_sum_patterns();
     for (std::uint32_t s = 0; s < choices_.size(); ++s) {
       const auto versions =
           static_cast<std::uint32_t>(weight_versions(shape_, first_slot_[s], choices_[s].slots));
       plan_.stages.push_back({devices_of(s), stages_.stages[s].layers, versions, {}});
+      groups_.emplace_back(sync_, input_.graph, stages_.stages[s], input_.machine, devices_of(s),
+                           fmt::format(" of stage {}", s), plan_);
       for (std::uint32_t k = 0; k < choices_[s].slots; ++k) add_slot(s, k);
     }
     if (shape_.endless()) end_endless();
@@ -122,9 +124,10 @@ class Builder {
       return static_cast<double>(shape_.micro_batches) / static_cast<double>(micro_batches);
     };
     plan_.endless->uses_per_step.resize(plan_.patterns.size());
-    for (const auto& [s, pattern] : sum_patterns_)
-      plan_.endless->uses_per_step[pattern] =
-          per_step(choices_[s].slots * share_of_update(shape_, choices_[s].slots));
+    for (std::uint32_t s = 0; s < choices_.size(); ++s)
+      for (const std::uint32_t pattern : groups_[s].patterns())
+        plan_.endless->uses_per_step[pattern] =
+            per_step(choices_[s].slots * share_of_update(shape_, choices_[s].slots));
     for (const auto& [key, pattern] : patterns_) {
       const StageEdge& edge = edges_[std::get<0>(key)];
       plan_.endless->uses_per_step[pattern] =
@@ -134,7 +137,7 @@ class Builder {
     Staleness total;
     double tensors = 0;
     for (std::uint32_t s = 0; s < choices_.size(); ++s) {
-      const auto weight = static_cast<double>(stages_.stages[s].parameter_tensors);
+      const auto weight = static_cast<double>(stages_.stages[s].parameters.size());
       total.mean += weight * plan_.stages[s].staleness.mean;
       if (weight > 0) total.max = std::max(total.max, plan_.stages[s].staleness.max);
       tensors += weight;
@@ -144,36 +147,6 @@ class Builder {
   }
 
   // Communications. Those of one micro-batch have one for each edge between stages and direction.
-
-  void add_sum_patterns() {
-    for (std::uint32_t s = 0; s < choices_.size(); ++s) {
-      const std::vector<EndpointId> ranks = devices_of(s);
-      const double bytes = sum_bytes(s);
-      if (ranks.size() < 2 || bytes == 0) continue;
-      sum_patterns_.emplace(s, plan_.patterns.size());
-      plan_.patterns.push_back(all_reduce_pattern(algorithm_, ranks, input_.machine, bytes));
-    }
-  }
-
-  double sum_bytes(std::uint32_t s) const {
-    return stages_.stages[s].parameter_elements * element_bytes(input_.graph.options.precision);
-  }
-
-  /// The all-reduce of a stage's n-th update.
-  CommId sum(std::uint32_t s, std::int64_t n) {
-    const auto [it, fresh] = sums_.try_emplace({s, n});
-    if (!fresh) return it->second;
-    return it->second =
-               add_communication(fmt::format("all-reduce of stage {}{}", s,
-                                             shape_.endless() ? fmt::format(" #{}", n) : std::string{}),
-                                 sum_patterns_.at(s), sum_bytes(s), input_.machine.collective_overhead_s);
-  }
-
-  CommId add_communication(std::string name, std::size_t pattern, double bytes, double overhead_s) {
-    plan_.communications.push_back(
-        {std::move(name), static_cast<std::uint32_t>(pattern), bytes, fidelity_, overhead_s});
-    return static_cast<CommId>(plan_.communications.size() - 1);
-  }
 
   CommId message(std::size_t edge, bool backward, std::int64_t micro_batch) {
     const auto [it, fresh] = messages_.try_emplace({edge, backward, micro_batch});
@@ -188,43 +161,42 @@ class Builder {
       for (std::size_t r = 0; r < senders.size(); ++r) pairs.groups.push_back({senders[r], receivers[r]});
       plan_.patterns.push_back(std::move(pairs));
     }
-    return it->second = add_communication(
-               fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch,
-                           from, to),
-               pattern->second, shape_.images * (backward ? e.backward_bytes : e.forward_bytes), 0);
+    plan_.communications.push_back(
+        {fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch, from, to),
+         static_cast<std::uint32_t>(pattern->second),
+         shape_.images * (backward ? e.backward_bytes : e.forward_bytes), sync_.fidelity, 0});
+    return it->second = static_cast<CommId>(plan_.communications.size() - 1);
   }
 
   // Programs.
 
   void add_slot(std::uint32_t s, std::uint32_t k) {
-    std::vector<std::int64_t> micro_batches;
-    for (std::int64_t m = k; m < micro_batches_; m += choices_[s].slots) micro_batches.push_back(m);
-    const std::size_t flying = static_cast<std::size_t>(in_flight(shape_, first_slot_[s], choices_[s].slots));
-    const std::vector<Pass> passes =
-        order_passes(micro_batches, flying, shape_.schedule == PipelineSchedule::gpipe && shape_.stages > 1);
-    program_.clear();
+    const std::vector<Pass> passes = passes_of_slot(shape_, choices_[s], first_slot_[s], k, micro_batches_,
+                                                    !stages_.stages[s].backward.empty());
+    Role role;
+    role.streams = stream_names;
+    ReplicaProgram program(input_.graph, stages_.stages[s], groups_[s], role, summing, passes);
     if (shape_.endless()) {
-      add_endless(s, passes);
+      add_endless(s, passes, program, role);
     } else {
-      for (const Pass& pass : passes) add_pass(s, pass);
-      add_update(s, 0, last_compute_);
+      for (const Pass& pass : passes) add_pass(s, pass, program, role);
+      program.update("");
     }
-    add_roles(s, k);
+    add_roles(s, k, std::move(role));
   }
 
   /// Updates follow the backward pass that completes their gradients; double-buffered weights are not needed
   /// at once, so that their sum has until the next backward pass, which adds to the gradients again.
-  void add_endless(std::uint32_t s, const std::vector<Pass>& passes) {
-    const std::int64_t slots = choices_[s].slots, share = share_of_update(shape_, choices_[s].slots);
+  void add_endless(std::uint32_t s, const std::vector<Pass>& passes, ReplicaProgram& program, Role& role) {
+    const std::int64_t share = share_of_update(shape_, choices_[s].slots);
     const std::int64_t flying = in_flight(shape_, first_slot_[s], choices_[s].slots);
     const bool delayed = shape_.weights == Weights::double_buffered && shape_.stages > 1;
-    std::int64_t forward = 0, backward = 0, updates = 0, due = 0;  // of this slot's, how many
-    std::vector<std::int64_t> version;  // updates that its weights have seen, by micro-batch
-    std::vector<double> missed;         // updates that they had not, by gradient
-    TaskId completed = 0;
+    std::int64_t forward = 0, updates = 0, due = 0;  // of this slot's, how many
+    std::vector<std::int64_t> version;               // updates that its weights have seen, by micro-batch
+    std::vector<double> missed;                      // updates that they had not, by gradient
     const auto update = [&] {
       if (due == updates) return;
-      add_update(s, updates, completed);
+      program.update(fmt::format(" #{}", updates));
       // Micro-batches that were first to fill the pipeline met newer weights than later ones do.
       if (updates * share >= 2 * flying + share)
         for (std::int64_t i = updates * share; i < due * share; ++i)
@@ -233,18 +205,11 @@ class Builder {
     };
     for (const Pass& pass : passes) {
       if (pass.backward || !delayed) update();
-      add_pass(s, pass);
-      ends_[pass.micro_batch] = last_compute_;
-      if (pass.backward) {
-        // The last updates, for which some slots have no micro-batch any more, are left out by all.
-        if (++backward % share == 0 && backward * slots <= micro_batches_) {
-          due = backward / share;
-          completed = last_compute_;
-        }
-      } else {
-        version.push_back(delayed ? std::max<std::int64_t>(0, forward / share - 1) : updates);
-        ++forward;
-      }
+      ends_[pass.micro_batch] = add_pass(s, pass, program, role);
+      if (pass.completes) ++due;
+      if (pass.backward) continue;
+      version.push_back(delayed ? std::max<std::int64_t>(0, forward / share - 1) : updates);
+      ++forward;
     }
     update();
     if (!missed.empty())
@@ -253,38 +218,28 @@ class Builder {
           *std::max_element(missed.begin(), missed.end())};
   }
 
-  TaskId add_task(Task::Kind kind, std::string name, int stream, std::vector<TaskId> after, CommId comm) {
-    Task task;
-    task.kind = kind;
-    task.name = std::move(name);
-    task.stream = stream;
-    task.after = std::move(after);
-    task.comm = comm;
-    program_.push_back(std::move(task));
-    return static_cast<TaskId>(program_.size() - 1);
-  }
-
-  void add_message(Task::Kind kind, std::size_t edge, const Pass& pass, int stream, TaskId after) {
+  TaskId add_message(Role& role, Task::Kind kind, std::size_t edge, const Pass& pass, int stream,
+                     std::vector<TaskId> after) {
     const CommId comm = message(edge, pass.backward, pass.micro_batch);
-    add_task(kind, plan_.communications[comm].name, stream, {after}, comm);
+    const TaskId task =
+        convoy::add_message(role, kind, plan_.communications[comm].name, comm, std::move(after));
+    role.program[task].stream = stream;
+    return task;
   }
 
-  void add_pass(std::uint32_t s, const Pass& pass) {
+  /// @return the task at whose end the pass is done
+  TaskId add_pass(std::uint32_t s, const Pass& pass, ReplicaProgram& program, Role& role) {
     std::vector<TaskId> received;
-    for (std::size_t e = 0; e < edges_.size(); ++e) {
-      if (!goes(e, s, pass.backward, false)) continue;
-      const CommId comm = message(e, pass.backward, pass.micro_batch);
-      received.push_back(add_task(Task::Kind::receive, plan_.communications[comm].name, receiving, {}, comm));
-    }
-    last_compute_ = add_task(Task::Kind::compute,
-                             fmt::format("{} #{}", pass.backward ? "backward" : "forward", pass.micro_batch),
-                             computing, std::move(received), 0);
-    program_.back().ops = plan_ops(operations(s, pass), shape_.images,
-                                   micro_batches_ > 1 ? fmt::format(" #{}", pass.micro_batch) : "");
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      if (goes(e, s, pass.backward, false))
+        received.push_back(add_message(role, Task::Kind::receive, e, pass, receiving, {}));
+    const TaskId done = program.next_pass(
+        received, fmt::format("{} #{}", pass.backward ? "backward" : "forward", pass.micro_batch));
     for (std::size_t e = 0; e < edges_.size(); ++e)
       if (goes(e, s, pass.backward, true))
-        add_message(Task::Kind::send, e, pass, pass.backward ? sending_gradients : sending_activations,
-                    last_compute_);
+        add_message(role, Task::Kind::send, e, pass, pass.backward ? sending_gradients : sending_activations,
+                    {done});
+    return done;
   }
 
   /// Whether an edge's message of a pass leaves (or reaches) a stage.
@@ -294,46 +249,24 @@ class Builder {
            s == (backward == leaves ? e.to : e.from);
   }
 
-  const std::vector<StageOp>& operations(std::uint32_t s, const Pass& pass) const {
-    const Stage& stage = stages_.stages[s];
-    const bool again =
-        !stage.backward.empty() &&
-        (shape_.recompute == Recompute::always ||
-         (shape_.recompute == Recompute::except_last && pass.micro_batch + 1 < shape_.micro_batches));
-    if (pass.backward) return again ? stage.full_backward : stage.backward;
-    return again ? stage.light_forward : stage.forward;
-  }
-
-  /// The stage's n-th update, whose gradients are complete after `completed`.
-  void add_update(std::uint32_t s, std::int64_t n, TaskId completed) {
-    std::vector<TaskId> before{completed};
-    if (sum_patterns_.count(s) > 0) {
-      const CommId comm = sum(s, n);
-      before.push_back(
-          add_task(Task::Kind::collective, plan_.communications[comm].name, summing, {completed}, comm));
-    }
-    const std::string suffix = shape_.endless() ? fmt::format(" #{}", n) : "";
-    add_task(Task::Kind::compute, "update" + suffix, computing, std::move(before), 0);
-    program_.back().ops = plan_ops(stages_.stages[s].update, 1, suffix);
-  }
-
   /// One role for each type of device in the slot: what the system reserves differs.
-  void add_roles(std::uint32_t s, std::uint32_t k) {
+  void add_roles(std::uint32_t s, std::uint32_t k, const Role& program) {
     std::map<std::uint32_t, std::vector<EndpointId>> by_type;
     for (const EndpointId e : slot(s, k)) by_type[input_.machine.devices[e].type].push_back(e);
+    const StateBytes states = groups_[s].resident_bytes();
+    const double version_bytes =
+        stages_.stages[s].parameter_elements * element_bytes(input_.graph.options.precision);
     for (auto& [type, members] : by_type) {
-      Role role;
+      Role role = program;
       role.name = fmt::format("stage {}{} on {}", s,
                               choices_[s].slots > 1 ? fmt::format(" replica {}", k) : std::string{},
                               input_.machine.device_types[type].name);
       role.members = std::move(members);
-      role.streams = stream_names;
-      role.program = program_;
-      role.resident_bytes = resident_bytes(stages_.stages[s].parameter_elements, input_.graph.options);
+      for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
           input_.machine.device_types[type].reserved_bytes;
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
-          (plan_.stages[s].weight_versions - 1) * sum_bytes(s);
+          (plan_.stages[s].weight_versions - 1) * version_bytes;
       plan_.roles.push_back(std::move(role));
       for (const auto& [micro_batch, task] : ends_)
         if ((micro_batch + 1) % shape_.micro_batches == 0)
@@ -347,28 +280,47 @@ class Builder {
   const PipelineShape& shape_;
   const std::vector<StageChoice>& choices_;
   const Stages& stages_;
-  AllReduceAlgorithm algorithm_;
-  Fidelity fidelity_;
+  const GradientSync& sync_;
   std::vector<StageEdge> edges_;
   Stretch stretch_;
   std::int64_t micro_batches_;             ///< that are simulated
   std::vector<std::uint32_t> first_slot_;  ///< by stage
   Plan plan_;
-  std::map<std::uint32_t, std::size_t> sum_patterns_;                       ///< by stage
-  std::map<std::pair<std::uint32_t, std::int64_t>, CommId> sums_;           ///< stage, update
+  std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
   std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;  ///< edge, backward, micro-batch
   std::map<std::tuple<std::size_t, bool, EndpointId, EndpointId>, std::size_t> patterns_;
-  std::vector<Task> program_;  ///< of the slot under construction
-  TaskId last_compute_ = 0;
   std::map<std::int64_t, TaskId> ends_;  ///< endless: by micro-batch of the slot, its backward pass
 };
 
 }  // namespace
 
+std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& choice,
+                                 std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
+                                 bool can_recompute) {
+  std::vector<std::int64_t> own;
+  for (std::int64_t m = slot; m < micro_batches; m += choice.slots) own.push_back(m);
+  const auto flying = static_cast<std::size_t>(in_flight(shape, slots_before, choice.slots));
+  std::vector<Pass> passes =
+      order_passes(own, flying, shape.schedule == PipelineSchedule::gpipe && shape.stages > 1, shape.images);
+  const std::int64_t share = share_of_update(shape, choice.slots);
+  std::int64_t backward = 0;
+  for (Pass& pass : passes) {
+    if (micro_batches > 1) pass.suffix = fmt::format(" #{}", pass.micro_batch);
+    pass.recomputes = can_recompute &&
+                      (shape.recompute == Recompute::always ||
+                       (shape.recompute == Recompute::except_last && pass.micro_batch + 1 < micro_batches));
+    if (!pass.backward) continue;
+    ++backward;
+    // The last updates, for which some slots have no micro-batch any more, are left out by all.
+    pass.completes = shape.endless() && backward % share == 0 && backward * choice.slots <= micro_batches;
+  }
+  if (!shape.endless()) passes.back().completes = true;
+  return passes;
+}
+
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
-                   const std::vector<StageChoice>& choices, const Stages& stages,
-                   AllReduceAlgorithm algorithm, Fidelity fidelity) {
-  return Builder(input, shape, choices, stages, algorithm, fidelity).build();
+                   const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync) {
+  return Builder(input, shape, choices, stages, sync).build();
 }
 
 }  // namespace convoy

@@ -3,11 +3,20 @@
 
 #include <vector>
 
-#include "sim/collectives/table.h"
+#include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/replica_program.h"
+#include "sim/lowering/stages.h"
 #include "strategies/pipeline/pipeline_costs.h"
-#include "strategies/pipeline/stages.h"
 
 namespace convoy {
+
+/// What a slot of a stage does in a step with flush (or a stretch of an endless run of so many
+/// micro-batches).
+/// @param slots_before of all stages before it
+/// @param can_recompute the stage has a backward pass
+std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& choice,
+                                 std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
+                                 bool can_recompute);
 
 /// The plan of a cut pipeline. Micro-batch m of a stage with n slots is the business of its slot m mod n.
 ///
@@ -19,11 +28,10 @@ namespace convoy {
 ///                Narayanan et al., ICML 2021, section 2.2; the schedule of Megatron-LM)
 /// A pipeline of one stage is naive in any case: there is nothing to overlap. Outputs leave when a stage's
 /// pass is over, in order, while it goes on; activations, gradients and sums are on streams of their own.
-/// After its last backward a stage sums its gradients over its replicas in one all-reduce, and updates its
-/// parameters; without flush in the same way after the backward pass that completes an update's
-/// (share_of_update), between the passes of other micro-batches.
+/// Replicas of a stage sum its gradients and update its parameters as `sync` says (ReplicaProgram) when their
+/// last backward pass completes them; without flush in the same way after the backward pass that completes an
+/// update's (share_of_update), between the passes of other micro-batches.
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
-                   const std::vector<StageChoice>& choices, const Stages& stages,
-                   AllReduceAlgorithm algorithm, Fidelity fidelity);
+                   const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync);
 
 }  // namespace convoy

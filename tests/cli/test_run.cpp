@@ -107,6 +107,7 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
                                     "servers",
                                     "device_type",
                                     "strategy",
+                                    "algorithms",
                                     "devices",
                                     "global_batch",
                                     "step_time_s",

@@ -201,7 +201,7 @@ TEST_CASE("wrong input: what a sweep may not be") {
              "21:36: sweep.training.batch_per_device: expected a list of values such as [1, 2, 4], found an "
              "empty list");
   with_sweep("sweep: {trainin.batch: [1]}\n",
-             "21:9: sweep.trainin.batch: only parts of model, training, cluster, strategy can be swept (did "
+             "21:9: sweep.trainin.batch: only parts of model, training, cluster, strategy, variability can be swept (did "
              "you mean "
              "'training'?)");
   with_sweep("sweep:\n  strategy.bucket: [1MiB]\n  strategy: [{kind: single}]\n",

@@ -180,6 +180,17 @@ std::string server_options(Dice& dice, const Setting& setting, const std::string
       dice.coin() ? "tensor" : "even", dice.coin(), more);
 }
 
+/// A pipeline of one or two stages, each data-parallel.
+std::string nested_options(Dice& dice, const Setting& setting, int zero) {
+  return fmt::format(
+      "{{kind: pipeline, stages: {}, micro_batches: {}, schedule: {}, inner: {{kind: "
+      "data_parallel, sync: all_reduce, bucket: {}kB, overlap: {}, zero: {}}}}}",
+      setting.devices % 2 == 0 && setting.layers >= 5 ? 2 : 1,
+      setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1,
+      dice.one_of<std::string>({"naive", "gpipe", "1f1b"}), dice.one_of<int>({10, 300, 100000}), dice.coin(),
+      zero);
+}
+
 const std::vector<Row>& rows() {
   static const std::vector<Row> table{
       {"single",
@@ -277,7 +288,8 @@ const std::vector<Row>& rows() {
          const auto method =
              dice.one_of<std::string>({"hypergraph", "hypergraph", "layerwise", "even", "random"});
          // One vertex a layer leaves method even nothing to share out, and is refused.
-         const auto granularity = dice.one_of<std::string>({"auto", method == "even" ? "channel" : "layer", "3"});
+         const auto granularity =
+             dice.one_of<std::string>({"auto", method == "even" ? "channel" : "layer", "3"});
          return fmt::format("{{kind: hypergraph, method: {}, granularity: {}, micro_batches: {}}}", method,
                             granularity, setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
        },
@@ -295,6 +307,32 @@ const std::vector<Row>& rows() {
              dice.one_of<std::string>({"even", "balanced", "optimal"}));
        },
        on_every_replica, Alone::single},
+      {"pipeline of data-parallel stages",
+       [](Dice& dice, const Setting& setting) { return nested_options(dice, setting, 0); }, on_every_replica,
+       Alone::single},
+      {"pipeline of stages with ZeRO",
+       [](Dice& dice, const Setting& setting) { return nested_options(dice, setting, dice.between(1, 3)); },
+       once, Alone::single},
+      {"pipeline of hybrid stages",
+       [](Dice& dice, const Setting& setting) {
+         const bool cut = setting.devices % 2 == 0 && setting.layers >= 5;
+         return fmt::format(
+             "{{kind: pipeline, stages: {}, micro_batches: {}, schedule: {}, inner: {{kind: hybrid, conv: "
+             "batch, fc: "
+             "batch, bucket: {}kB, overlap: {}}}}}",
+             cut ? 2 : 1, cut ? dice.one_of<int>({1, 2}) : 1,
+             dice.one_of<std::string>({"naive", "gpipe", "1f1b"}), dice.one_of<int>({10, 300, 100000}),
+             dice.coin());
+       },
+       on_every_replica, Alone::single},
+      {"hybrid with micro-batches",
+       [](Dice& dice, const Setting& setting) {
+         return fmt::format(
+             "{{kind: hybrid, conv: batch, fc: batch, micro_batches: {}, bucket: {}kB, overlap: {}}}",
+             setting.devices > 1 ? dice.one_of<int>({2, 4}) : 1, dice.one_of<int>({10, 300, 100000}),
+             dice.coin());
+       },
+       on_every_device, Alone::single},
       {"hybrid",
        [](Dice& dice, const Setting& setting) {
          // The smallest feature maps have four rows.

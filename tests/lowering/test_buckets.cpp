@@ -93,15 +93,21 @@ TEST_CASE("every parameter of a model is in one bucket, and none is sent before 
 TEST_CASE("buckets of whole layers close between layers only") {
   // In order of completion, bytes: 120 (layer of operation 5), 8 and 80 (7), 4 and 40 (9).
   const TrainingGraph graph = graph_of({{10, 9}, {1, 9}, {20, 7}, {2, 7}, {30, 5}});
+  const auto by_layer = [](const TrainingGraph& of, double size) {
+    std::vector<double> elements;
+    for (const Parameter& parameter : of.parameters)
+      elements.push_back(static_cast<double>(parameter.elements));
+    return fill_buckets_of(of, size, elements, true);
+  };
   const auto contents = [&](double size) {
     std::vector<Indices> result;
-    for (const Bucket& bucket : fill_buckets_by_layer(graph, size)) result.push_back(bucket.parameters);
+    for (const Bucket& bucket : by_layer(graph, size)) result.push_back(bucket.parameters);
     return result;
   };
   CHECK(contents(1) == std::vector<Indices>{{4}, {3, 2}, {1, 0}});
   CHECK(contents(121) == std::vector<Indices>{{4, 3, 2}, {1, 0}});
   CHECK(contents(209) == std::vector<Indices>{{4, 3, 2, 1, 0}});
-  CHECK(fill_buckets_by_layer(graph, 121)[0].bytes == 208);
-  CHECK(fill_buckets_by_layer(graph, 121)[0].ready == 7);
-  CHECK(fill_buckets_by_layer(graph_of({}), 1).empty());
+  CHECK(by_layer(graph, 121)[0].bytes == 208);
+  CHECK(by_layer(graph, 121)[0].ready == 7);
+  CHECK(by_layer(graph_of({}), 1).empty());
 }

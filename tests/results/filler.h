@@ -162,16 +162,20 @@ inline bool members_set(const IntervalResult& v) {
   const auto& [a, b, c, d, e] = v;
   return all_set(a, b, c, d, e);
 }
+inline bool members_set(const VariabilityResult& v) {
+  const auto& [a, b, c, d, e, f, g, h, i] = v;
+  return all_set(a, b, c, d, e, f, g, h, i);
+}
 /// @param v its `fits` is true by default
 inline bool members_set(const RunResult& v) {
   const auto& [id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
                peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
-               phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals] = v;
+               phases, changes, staleness, bubble, stages, partition, search, layouts, variability, counterfactuals] = v;
   return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                  global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
                  peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
-                 phases, changes, staleness, bubble, stages, partition, search, layouts, counterfactuals);
+                 phases, changes, staleness, bubble, stages, partition, search, layouts, variability, counterfactuals);
 }
 template <class T>
 bool is_set(const T& aggregate) {

@@ -168,7 +168,8 @@ TEST_CASE("elastic: errors name the place and what is allowed") {
         "least 8 "
         "is needed");
   CHECK(error_of("{kind: elastic, inner: {kind: pipelines}, schedule: [{at_step: 0, devices: 1}]}") ==
-        "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pipelines'; allowed: data_parallel");
+        "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pipelines' (did you mean 'pipeline'?); allowed: "
+      "data_parallel, pipeline, hybrid");
   CHECK(
       error_of("{kind: elastic, inner: {kind: data_parallel, sync: all_reduce, micro_batches: 2}, schedule: "
                "[{at_step: 0, devices: 1}]}") ==
@@ -187,4 +188,36 @@ TEST_CASE("elastic: a batch per device is an error") {
       "experiment.yaml:3:20: training: elastic needs global_batch, which stays as it is when "
       "devices come and go; found batch_per_device",
       InputError);
+}
+
+TEST_CASE("elastic: phases over another inner strategy are that strategy on their devices") {
+  const Case lab(8);
+  for (const std::string inner : {"{kind: pipeline, stages: auto, micro_batches: 4, inner: {kind: "
+                                  "data_parallel, sync: all_reduce, zero: 1}}",
+                                  "{kind: hybrid, groups: [{layers: 'body*', layout: batch}]}"}) {
+    CAPTURE(inner);
+    const auto phases = lab.phases(
+        "{kind: elastic, inner: " + inner +
+            ", schedule: [{at_step: 0, devices: 8}, {at_step: 9, devices: 2}, {at_step: 20, devices: 4}]}",
+        64);
+    REQUIRE(phases.size() == 3);
+    for (const RunPhase& phase : phases) {
+      const Plan alone = read_strategy(parse_yaml(inner, "strategy.yaml"))
+                             ->plan({lab.input(64).graph, first_devices(lab.input(64).machine, phase.devices),
+                                     lab.input(64).cost, lab.input(64).batch});
+      CHECK(lab.step_s(phase) == lab.step_s(alone, phase.devices));
+      CHECK(phase.plan.images == 64);
+    }
+  }
+}
+
+TEST_CASE("elastic: keys that deal out a batch are for inner data parallelism") {
+  CHECK(error_of("{kind: elastic, inner: {kind: pipeline}, balance: coarse, schedule: [{at_step: 0, devices: "
+                 "4}]}") ==
+        "strategy.yaml:1:51: strategy.balance: is for an inner data_parallel strategy; others share the "
+        "batch out "
+        "themselves");
+  CHECK(error_of("{kind: elastic, inner: {kind: pardnn}, schedule: [{at_step: 0, devices: 4}]}") ==
+        "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pardnn'; allowed: data_parallel, pipeline, "
+        "hybrid");
 }

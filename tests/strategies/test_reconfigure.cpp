@@ -29,10 +29,6 @@ lab::Experiment million(int nodes) {
 
 Machine machine_of(const lab::Experiment& lab) { return lab.machine(); }
 
-StrategyInput input_of(const lab::Experiment& lab) {
-  return {lab.graph(), lab.machine(), lab.cost(), {std::nullopt, 8, {"test", 1, 1}}};
-}
-
 }  // namespace
 
 TEST_CASE("reconfigure: a restart is the sum of its parts, added up by hand") {
@@ -60,7 +56,7 @@ TEST_CASE(
     "reconfigure: joining hides the newcomers' start, and its pause is a communicator and the broadcast") {
   const lab::Experiment lab = million(4);
   const Machine machine = machine_of(lab);
-  const Reconfiguration change = overlapped(times_of(round_times), input_of(lab), machine, 2, 4);
+  const Reconfiguration change = overlapped(times_of(round_times), state_bytes(lab.graph()), machine, 2, 4);
   CHECK(change.preparation_s == 2 + 3 + 4);
   CHECK(change.pause_s == doctest::Approx(5 + 4 * 0.1));
   CHECK(change.traffic_devices == 4);
@@ -71,7 +67,7 @@ TEST_CASE(
 TEST_CASE("reconfigure: one holder and seven newcomers take three rounds of the broadcast") {
   const lab::Experiment lab = million(8);
   const Machine machine = machine_of(lab);
-  const Reconfiguration change = overlapped(times_of(round_times), input_of(lab), machine, 1, 8);
+  const Reconfiguration change = overlapped(times_of(round_times), state_bytes(lab.graph()), machine, 1, 8);
   CHECK(change.traffic.patterns[0].rounds.size() == 3);
   CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == doctest::Approx(3 * 0.005));
 }
@@ -106,7 +102,7 @@ TEST_CASE(
 TEST_CASE("reconfigure: who leaves is agreed on by one value up and down a tree") {
   const lab::Experiment lab = million(4);
   const Machine machine = machine_of(lab);
-  const Reconfiguration change = overlapped(times_of(round_times), input_of(lab), machine, 4, 1);
+  const Reconfiguration change = overlapped(times_of(round_times), state_bytes(lab.graph()), machine, 4, 1);
   CHECK(change.preparation_s == 0);
   CHECK(change.pause_s == 0);
   // 2 log2 4 rounds of 1 ms + 8 B / 1 GB/s
@@ -119,4 +115,18 @@ TEST_CASE("reconfigure: without times those of others hold, of a start 12.2 s to
         doctest::Approx(12.2).epsilon(0.001));
   CHECK(times.communicator(8) == doctest::Approx(16.3 / 8).epsilon(0.005));
   CHECK(times.communicator(32) == doctest::Approx(130.0 / 32).epsilon(0.005));
+}
+
+TEST_CASE(
+    "reconfigure: where devices have parts, each of the new set gets its own from the old set at once") {
+  const lab::Experiment lab = million(4);
+  const Machine machine = machine_of(lab);
+  for (const auto& [from, to] : {std::pair{2U, 4U}, std::pair{4U, 2U}}) {
+    const Reconfiguration change = redistributed(times_of(round_times), 1e6, machine, from, to);
+    CHECK((change.preparation_s > 0) == (to > from));
+    CHECK(change.pause_s == times_of(round_times).communicator(to));
+    // Nobody sends more than two of them: 1 ms + 2 x 1 MB / (1 GB/s) growing, one shrinking.
+    CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s ==
+          doctest::Approx(to > from ? 0.003 : 0.002));
+  }
 }

@@ -11,6 +11,20 @@
 
 namespace convoy {
 
+std::string variability_section(const ReportContext& context) {
+  constexpr std::size_t most_runs = 20;
+  std::vector<HtmlRow> rows;
+  std::size_t all = 0;
+  for (const std::size_t r : all_runs(context)) {
+    const RunResult& run = context.run(r);
+    if (!run.variability || ++all > most_runs) continue;
+    rows.push_back({{run.id, std::to_string(run.variability->runs), variability_text(run)}});
+  }
+  if (rows.empty()) return {};
+  return "<h2>What varies</h2>\n" + html_table({{"run"}, {"repetitions", true}, {"came to"}}, rows) +
+         html_paragraph(left_out(rows.size(), all), "small");
+}
+
 std::string explain_section(const ReportContext& context) {
   constexpr std::size_t most_runs = 8;
   std::vector<std::size_t> all;

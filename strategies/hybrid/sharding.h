@@ -11,7 +11,7 @@
 namespace convoy {
 
 /// Who of a group of devices has which index of an axis (an image, a channel, a row or a column).
-struct Cut {
+struct Shards {
   std::vector<std::int64_t> counts;  ///< indices that each device has
   std::int64_t size = 0;             ///< of the axis: the sum of the counts
   std::vector<std::uint32_t> owner;  ///< of each index; empty for images, of which nobody asks
@@ -23,29 +23,29 @@ struct Cut {
 
 /// A tensor on the devices of a group: each has all of it, or a share of its images, channels, rows or
 /// columns. `partial`: each has a tensor of full size, and the values are the sum over the devices.
-struct Spread {
-  enum class Over : std::uint8_t { whole, partial, images, channels, rows, columns };
-  Over over = Over::whole;
-  std::shared_ptr<const Cut> cut = nullptr;  ///< not of whole and partial
+struct Sharding {
+  enum class Over : std::uint8_t { replicate, partial, batch, channel, height, width };
+  Over over = Over::replicate;
+  std::shared_ptr<const Shards> shards = nullptr;  ///< not of whole and partial
 
-  bool is_split() const { return cut != nullptr; }
-  double share(std::size_t device) const { return cut ? cut->share(device) : 1; }
+  bool is_split() const { return shards != nullptr; }
+  double share(std::size_t device) const { return shards ? shards->share(device) : 1; }
 };
 /// Whether every device has the same values under both.
-bool same(const Spread& a, const Spread& b);
+bool same(const Sharding& a, const Sharding& b);
 
 /// Consecutive indices as evenly as they go: the largest remainders of equal shares are the first devices'.
-Cut even_cut(std::int64_t size, std::size_t devices);
+Shards even_shards(std::int64_t size, std::size_t devices);
 /// The same of images, without owners.
-Cut even_images(std::int64_t images, std::size_t devices);
-Cut cut_of(std::vector<std::uint32_t> owner, std::size_t devices);
+Shards even_images(std::int64_t images, std::size_t devices);
+Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices);
 
 /// What devices send each other, all at once: [from][to] in some unit.
 using Traffic = std::vector<std::vector<double>>;
 
 /// Shares of a tensor that go from device to device when it changes from one split to another: of two splits
 /// of one axis the indices whose owner changes; of two axes a_i b_j from i to j.
-Traffic moved(const Spread& from, const Spread& to, std::size_t devices);
+Traffic moved(const Sharding& from, const Sharding& to, std::size_t devices);
 
 // Exchanges as rounds of a pattern. Fractions are of the tensor's bytes; zero messages are left out.
 
@@ -54,8 +54,10 @@ std::vector<Round> at_once(const Traffic& traffic);
 /// Ring all-gather: every device sends what it got last to the next one, (n - 1) bytes in all. With R rings
 /// side by side each carries 1/R.
 /// @param rings orders of the devices (find_rings)
-std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings, const Cut& cut);
-/// Ring reduce-scatter to the shares of `cut`: the same volume.
-std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32_t>>& rings, const Cut& cut);
+std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings,
+                                   const Shards& shards);
+/// Ring reduce-scatter to the shares of `shards`: the same volume.
+std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32_t>>& rings,
+                                       const Shards& shards);
 
 }  // namespace convoy

@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "sim/planning/faults.h"
+#include "sim/run/faults.h"
 
 using namespace convoy;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/pipeline/stages.h"
+#include "sim/lowering/stages.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string_view>
@@ -12,10 +11,14 @@ namespace {
 
 constexpr std::string_view image_buffer = "input";  ///< what build_training_graph calls it
 
+/// What the graph runs a second time is part of the backward pass.
+bool is_forward(const Operation& op) { return op.phase == Phase::forward && !op.again; }
+
 class Cutter {
  public:
-  Cutter(const TrainingGraph& graph, const Units& units, const std::vector<std::uint32_t>& first_units)
-      : graph_(graph), units_(units) {
+  Cutter(const TrainingGraph& graph, const Units& units, const std::vector<std::uint32_t>& first_units,
+         bool recomputes)
+      : graph_(graph), units_(units), recomputes_(recomputes) {
     stage_of_unit_.resize(units.size());
     for (std::uint32_t s = 0; s < first_units.size(); ++s)
       std::fill(stage_of_unit_.begin() + first_units[s], stage_of_unit_.end(), s);
@@ -43,8 +46,8 @@ class Cutter {
       result_.stages[stage_of_layer(i)].layers.push_back(graph_.model.layers[i].name);
     for (std::uint32_t u = 0; u < units_.size(); ++u)
       result_.stages[stage_of_unit_[u]].parameter_elements += units_.parameters[u];
-    for (const Parameter& parameter : graph_.parameters)
-      ++result_.stages[stage_of_layer(parameter.layer)].parameter_tensors;
+    for (std::size_t p = 0; p < graph_.parameters.size(); ++p)
+      result_.stages[stage_of_layer(graph_.parameters[p].layer)].parameters.push_back(p);
   }
 
   /// A gradient's parts come together in the order in which backward reaches its readers, from the last one
@@ -92,16 +95,17 @@ class Cutter {
     for (OpId id = 0; id < graph_.operations.size(); ++id) {
       const Operation& op = graph_.operations[id];
       Stage& stage = result_.stages[stage_of_[id]];
-      std::vector<StageOp>& list = op.phase == Phase::forward  ? stage.forward
-                                   : op.phase == Phase::update ? stage.update
-                                                               : stage.backward;
+      std::vector<StageOp>& list = op.phase == Phase::update ? stage.update
+                                   : is_forward(op)          ? stage.forward
+                                                             : stage.backward;
       index_[id] = list.size();
-      list.push_back({op.name, op.work, {}, {}});
+      list.push_back({id, op.name, op.work, {}, {}});
     }
     for (std::uint32_t s = 0; s < result_.stages.size(); ++s) {
       Stage& stage = result_.stages[s];
       // A stage of additions and concatenations alone only hands gradients on, which it holds meanwhile.
       if (stage.backward.empty()) add_passing(s);
+      if (!recomputes_) continue;
       stage.light_forward = stage.forward;
       stage.full_backward = stage.forward;
       for (StageOp& op : stage.full_backward) op.name += " again";
@@ -115,7 +119,7 @@ class Cutter {
       if (edge.from == s) bytes += edge.backward_bytes;
     if (bytes == 0) return;
     const StageMemory memory{MemoryClass::activations, bytes, 0};
-    result_.stages[s].backward.push_back({"gradients handed on", {}, {memory}, {memory}});
+    result_.stages[s].backward.push_back({StageOp::none, "gradients handed on", {}, {memory}, {memory}});
   }
 
   /// Positions count a stage's forward operations, then its backward ones; full_backward has the same.
@@ -136,6 +140,7 @@ class Cutter {
       const std::size_t pass_end = (last < turn ? turn : turn + stage.backward.size()) - 1;
       const std::size_t end = uses.goes_on[last < turn ? 0 : 1] ? pass_end : last;
       hold(at(begin), at(end), memory);
+      if (!recomputes_) continue;
       if (begin >= turn) {
         hold(stage.full_backward[begin], stage.full_backward[end], memory);
         continue;
@@ -161,7 +166,7 @@ class Cutter {
   Uses uses_in(const Buffer& buffer, std::uint32_t s, std::size_t turn) const {
     Uses uses;
     for (const OpId op : buffer.uses) {
-      const bool backward = graph_.operations[op].phase != Phase::forward;
+      const bool backward = !is_forward(graph_.operations[op]);
       const bool here = stage_of_[op] == s;
       if (here) uses.positions.push_back(index_[op] + (backward ? turn : 0));
       uses.goes_on[backward ? 1 : 0] = !here;
@@ -176,19 +181,20 @@ class Cutter {
 
   const TrainingGraph& graph_;
   const Units& units_;
+  bool recomputes_;  ///< stages have the operations of recomputation too
   std::vector<std::uint32_t> stage_of_unit_;
   std::vector<std::uint32_t> stage_of_;  ///< by operation
   std::vector<std::size_t> index_;       ///< by operation: in its list of its stage
   Stages result_;
 };
 
+/// Each buffer by itself, as the framework's allocator sees them.
 std::vector<MemoryDelta> deltas(const std::vector<StageMemory>& memory, double images) {
-  std::array<double, memory_class_count> bytes{};
-  for (const StageMemory& part : memory)
-    bytes[static_cast<std::size_t>(part.memory_class)] += part.bytes_per_image * images + part.bytes_fixed;
   std::vector<MemoryDelta> result;
-  for (std::size_t c = 0; c < memory_class_count; ++c)
-    if (bytes[c] > 0) result.push_back({static_cast<MemoryClass>(c), bytes[c]});
+  result.reserve(memory.size());
+  for (const StageMemory& part : memory)
+    if (const double bytes = part.bytes_per_image * images + part.bytes_fixed; bytes > 0)
+      result.push_back({part.memory_class, bytes});
   return result;
 }
 
@@ -196,16 +202,15 @@ std::vector<MemoryDelta> deltas(const std::vector<StageMemory>& memory, double i
 
 Stages cut_into_stages(const TrainingGraph& graph, const Units& units,
                        const std::vector<std::uint32_t>& first_units) {
-  return Cutter(graph, units, first_units).cut();
+  return Cutter(graph, units, first_units, true).cut();
 }
 
-std::vector<PlanOp> plan_ops(const std::vector<StageOp>& ops, double images, const std::string& suffix) {
-  std::vector<PlanOp> result;
-  result.reserve(ops.size());
-  for (const StageOp& op : ops)
-    result.push_back(
-        {op.name + suffix, op.work, images, deltas(op.allocates, images), deltas(op.frees, images)});
-  return result;
+Stage whole_network(const TrainingGraph& graph) {
+  return std::move(Cutter(graph, find_units(graph), {0}, false).cut().stages.front());
+}
+
+PlanOp plan_op(const StageOp& op, double images, const std::string& suffix) {
+  return {op.name + suffix, op.work, images, deltas(op.allocates, images), deltas(op.frees, images)};
 }
 
 }  // namespace convoy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/planning/faults.h"
+#include "sim/run/faults.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,35 +7,12 @@
 #include <queue>
 #include <vector>
 
+#include "sim/run/dice.h"
+
 namespace convoy {
 namespace {
 
-/// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): the standard library's distributions differ between
-/// implementations, and results must not.
-class FaultDice {
- public:
-  explicit FaultDice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ULL + 0x2545f4914f6cdd1dULL) {}
-  double uniform() {  // in (0, 1]
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    z ^= z >> 31;
-    return (static_cast<double>(z >> 11) + 1) * 0x1.0p-53;
-  }
-  double exponential(double rate) { return -std::log(uniform()) / rate; }
-
- private:
-  std::uint64_t state_;
-};
-
 double lost_hosts(const Faults& faults, double hosts) { return std::min(faults.lost_at_once, hosts); }
-
-double quantile(const std::vector<double>& sorted, double share) {
-  const double at = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 /// Hosts that come back, by time.
 struct Return {
@@ -45,6 +22,13 @@ struct Return {
 };
 
 }  // namespace
+
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
 
 double Faults::events_per_s(double hosts) const { return per_host_s * hosts / lost_hosts(*this, hosts); }
 
@@ -91,7 +75,7 @@ RunEstimate drawn_run(const Faults& faults, const Recovery& recovery, double hos
                       std::uint64_t seed) {
   const double rate = faults.events_per_s(hosts);
   const double piece_s = checkpoint_interval_s(faults, recovery, hosts, work_s);
-  FaultDice dice(seed);
+  SeededDice dice(seed);
   RunEstimate run;
   double done_s = 0;
   bool restarting = false;
@@ -133,7 +117,7 @@ RunEstimate expected_elastic_run(const Faults& faults, const Elastic& elastic, d
 
 RunEstimate drawn_elastic_run(const Faults& faults, const Elastic& elastic, std::int64_t hosts, double work_s,
                               std::uint64_t seed) {
-  FaultDice dice(seed);
+  SeededDice dice(seed);
   RunEstimate run;
   std::priority_queue<Return, std::vector<Return>, std::greater<>> away;  // by training time
   std::int64_t there = hosts;

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sim/base/yaml_node.h"
-#include "strategies/pipeline/stages.h"
+#include "sim/lowering/stages.h"
 
 using namespace convoy;
 

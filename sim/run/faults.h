@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace convoy {
 
@@ -75,6 +76,9 @@ RunEstimate expected_elastic_run(const Faults& faults, const Elastic& elastic, d
 /// that mean (its whole part or one more), as far as there are any.
 RunEstimate drawn_elastic_run(const Faults& faults, const Elastic& elastic, std::int64_t hosts, double work_s,
                               std::uint64_t seed);
+
+/// The value that this share of them is below, straight between two of them. @pre sorted, not empty
+double quantile(const std::vector<double>& sorted, double share);
 
 /// What repeated runs tell: mean and, so that `level` of the runs lie between, the ends of an interval.
 struct RunSpread {

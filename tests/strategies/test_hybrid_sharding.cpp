@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "strategies/hybrid/spread.h"
+#include "strategies/hybrid/sharding.h"
 #include "strategies/hybrid/windows.h"
 #include "tests/support/lab.h"
 
@@ -32,23 +32,23 @@ using Rows = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("spread: what does not divide gives the first devices one more") {
-  CHECK(even_cut(10, 4).counts == Rows{3, 3, 2, 2});
-  CHECK(even_cut(10, 4).owner == std::vector<std::uint32_t>{0, 0, 0, 1, 1, 1, 2, 2, 3, 3});
+TEST_CASE("sharding: what does not divide gives the first devices one more") {
+  CHECK(even_shards(10, 4).counts == Rows{3, 3, 2, 2});
+  CHECK(even_shards(10, 4).owner == std::vector<std::uint32_t>{0, 0, 0, 1, 1, 1, 2, 2, 3, 3});
   CHECK(even_images(7, 3).counts == Rows{3, 2, 2});
-  CHECK(even_cut(8, 4).share(3) == 0.25);
+  CHECK(even_shards(8, 4).share(3) == 0.25);
 }
 
-TEST_CASE("spread: in a ring all-gather each device gets what others have, whatever the shares") {
+TEST_CASE("sharding: in a ring all-gather each device gets what others have, whatever the shares") {
   for (const std::int64_t size : {12, 13, 15}) {
-    const Cut cut = even_cut(size, 4);
+    const Shards shards = even_shards(size, 4);
     for (const std::vector<std::vector<std::uint32_t>>& rings :
          {std::vector<std::vector<std::uint32_t>>{{0, 1, 2, 3}}, {{0, 2, 1, 3}, {3, 1, 2, 0}}}) {
-      const std::vector<double> got = received(ring_all_gather(rings, cut), 4);
-      const std::vector<double> sums = received(ring_reduce_scatter(rings, cut), 4);
+      const std::vector<double> got = received(ring_all_gather(rings, shards), 4);
+      const std::vector<double> sums = received(ring_reduce_scatter(rings, shards), 4);
       double gathered = 0, scattered = 0;
       for (std::size_t d = 0; d < 4; ++d) {
-        CHECK(got[d] == doctest::Approx(1 - cut.share(d)));
+        CHECK(got[d] == doctest::Approx(1 - shards.share(d)));
         gathered += got[d];
         scattered += sums[d];
       }
@@ -58,8 +58,8 @@ TEST_CASE("spread: in a ring all-gather each device gets what others have, whate
   }
 }
 
-TEST_CASE("spread: of equal shares a ring is one round, repeated") {
-  const std::vector<Round> rounds = ring_all_gather({{0, 1, 2, 3}}, even_cut(8, 4));
+TEST_CASE("sharding: of equal shares a ring is one round, repeated") {
+  const std::vector<Round> rounds = ring_all_gather({{0, 1, 2, 3}}, even_shards(8, 4));
   REQUIRE(rounds.size() == 1);
   CHECK(rounds[0].repeat == 3);
   CHECK(rounds[0].fractions == std::vector<double>{0.25});
@@ -67,23 +67,23 @@ TEST_CASE("spread: of equal shares a ring is one round, repeated") {
         std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 1}, {1, 2}, {2, 3}, {3, 0}});
 }
 
-TEST_CASE("spread: every share of a reduce-scatter goes once through all devices and ends at its owner") {
+TEST_CASE("sharding: every share of a reduce-scatter goes once through all devices and ends at its owner") {
   // Shares of 3, 2 and 2 of 7: the messages of each round, by hand. Round 0: device i sends what ends at i
   // - 1.
-  const std::vector<Round> rounds = ring_reduce_scatter({{0, 1, 2}}, even_cut(7, 3));
+  const std::vector<Round> rounds = ring_reduce_scatter({{0, 1, 2}}, even_shards(7, 3));
   REQUIRE(rounds.size() == 2);
   CHECK(rounds[0].fractions == std::vector<double>{2.0 / 7, 3.0 / 7, 2.0 / 7});  // of 2, 0, 1
   CHECK(rounds[1].fractions ==
         std::vector<double>{2.0 / 7, 2.0 / 7, 3.0 / 7});  // of 1, 2, 0, each to its owner
 }
 
-TEST_CASE("spread: changes of split move what changes its owner") {
-  const Spread images{Spread::Over::images, std::make_shared<Cut>(even_images(6, 2))};
-  const Spread channels{Spread::Over::channels, std::make_shared<Cut>(even_cut(3, 2))};
+TEST_CASE("sharding: changes of split move what changes its owner") {
+  const Sharding images{Sharding::Over::batch, std::make_shared<Shards>(even_images(6, 2))};
+  const Sharding channels{Sharding::Over::channel, std::make_shared<Shards>(even_shards(3, 2))};
   const Traffic swapped = moved(images, channels, 2);
   CHECK(swapped[0][1] == doctest::Approx(0.5 * 1.0 / 3));  // half the images of channel 2
   CHECK(swapped[1][0] == doctest::Approx(0.5 * 2.0 / 3));
-  const Spread other{Spread::Over::channels, std::make_shared<Cut>(cut_of({0, 1, 0}, 2))};
+  const Sharding other{Sharding::Over::channel, std::make_shared<Shards>(shards_of({0, 1, 0}, 2))};
   const Traffic same_axis = moved(channels, other, 2);
   CHECK(same_axis[0][1] == doctest::Approx(1.0 / 3));  // channel 1
   CHECK(same_axis[1][0] == doctest::Approx(1.0 / 3));  // channel 2
@@ -151,8 +151,8 @@ TEST_CASE(
             layer_of(fmt::format("kind: conv2d, out_channels: 1, kernel: {}, padding: {}, dilation: {}",
                                  kernel, reach, dilation),
                      "[1, 48, 48]");
-        const Cut cut = even_cut(48, static_cast<std::size_t>(devices));
-        const Halo rows = halo(layer, ImageAxis::height, cut, cut);
+        const Shards shards = even_shards(48, static_cast<std::size_t>(devices));
+        const Halo rows = halo(layer, ImageAxis::height, shards, shards);
         std::int64_t all = 0;
         for (const std::int64_t count : rows.counts) all += count;
         CHECK(all == 2 * (devices - 1) * reach);
@@ -169,11 +169,11 @@ TEST_CASE(
 TEST_CASE("windows: halos may come from further than the next device, and from one side only") {
   // 4 rows on 4 devices, kernel 5: device 0 needs rows 1 and 2, device 1 rows 0, 2, 3, and so on.
   const Layer wide = layer_of("kind: conv2d, out_channels: 1, kernel: 5, padding: 2", "[1, 4, 4]");
-  CHECK(halo(wide, ImageAxis::height, even_cut(4, 4), even_cut(4, 4)).counts == Rows{2, 3, 3, 2});
+  CHECK(halo(wide, ImageAxis::height, even_shards(4, 4), even_shards(4, 4)).counts == Rows{2, 3, 3, 2});
   // Kernel 2, stride 2 from 8 rows to 4 on 2 devices: nothing. Kernel 3: row 2 of the output reads rows 3
   // to 5.
   const Layer pool = layer_of("kind: max_pool, kernel: 2, stride: 2", "[1, 8, 8]");
-  CHECK(halo(pool, ImageAxis::height, even_cut(8, 2), even_cut(4, 2)).empty());
+  CHECK(halo(pool, ImageAxis::height, even_shards(8, 2), even_shards(4, 2)).empty());
   const Layer conv = layer_of("kind: conv2d, out_channels: 1, kernel: 3, stride: 2, padding: 1", "[1, 8, 8]");
-  CHECK(halo(conv, ImageAxis::height, even_cut(8, 2), even_cut(4, 2)).counts == Rows{0, 1});
+  CHECK(halo(conv, ImageAxis::height, even_shards(8, 2), even_shards(4, 2)).counts == Rows{0, 1});
 }

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/lowering/units.h"
 #include "sim/plan/plan.h"
-#include "strategies/pipeline/units.h"
 
 namespace convoy {
 
@@ -19,6 +19,8 @@ struct StageMemory {
 
 /// An operation as a stage runs it, on any number of images.
 struct StageOp {
+  static constexpr OpId none = 0xffffffff;
+  OpId op;  ///< index into TrainingGraph::operations; none: only memory
   std::string name;
   Work work;
   std::vector<StageMemory> allocates, frees;
@@ -28,11 +30,12 @@ struct StageOp {
 struct Stage {
   std::vector<std::string> layers;  ///< names, in the model's order
   std::vector<StageOp> forward, backward, update;
-  /// The same with recomputation (Chen et al., arXiv:1604.06174): `light_forward` keeps nothing but what the
-  /// stage got from others, `full_backward` runs the forward pass again first.
+  /// The same with recomputation of the whole stage (Chen et al., arXiv:1604.06174), of a network that is
+  /// cut: `light_forward` keeps nothing but what the stage got from others, `full_backward` runs the forward
+  /// pass again first.
   std::vector<StageOp> light_forward, full_backward;
   double parameter_elements = 0;
-  std::size_t parameter_tensors = 0;
+  std::vector<std::size_t> parameters;  ///< indices into TrainingGraph::parameters
 };
 
 /// What goes from one stage to a later one, of one image: outputs in forward, their gradients back.
@@ -60,7 +63,10 @@ struct Stages {
 Stages cut_into_stages(const TrainingGraph& graph, const Units& units,
                        const std::vector<std::uint32_t>& first_units);
 
-/// The operations on `images` images; `suffix` tells micro-batches apart.
-std::vector<PlanOp> plan_ops(const std::vector<StageOp>& ops, double images, const std::string& suffix);
+/// All of the network as one stage. What the graph recomputes itself is in its backward pass.
+Stage whole_network(const TrainingGraph& graph);
+
+/// The operation on `images` images; `suffix` tells micro-batches apart.
+PlanOp plan_op(const StageOp& op, double images, const std::string& suffix);
 
 }  // namespace convoy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/layer_spread.h"
+#include "strategies/hybrid/layer_sharding.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 namespace convoy {
 namespace {
 
-using Over = Spread::Over;
+using Over = Sharding::Over;
 using Owner = std::vector<std::uint32_t>;
 
 std::int64_t groups_of(const Layer& layer) {
@@ -31,18 +31,18 @@ bool is_global_pool(const Layer& layer) {
 
 class Spreader {
  public:
-  Spreader(const Model& model, const std::vector<DecidedLayout>& layouts, const Cut& images)
+  Spreader(const Model& model, const std::vector<DecidedLayout>& layouts, const Shards& images)
       : model_(model),
         layouts_(layouts),
         devices_(images.counts.size()),
-        images_{Over::images, std::make_shared<Cut>(images)} {}
+        images_{Over::batch, std::make_shared<Shards>(images)} {}
 
-  std::vector<LayerSpread> run() {
+  std::vector<LayerSharding> run() {
     for (index_ = 0; index_ < model_.layers.size(); ++index_) {
       pos_ = origin();
-      spreads_.push_back(spread());
+      shardings_.push_back(sharding());
     }
-    return std::move(spreads_);
+    return std::move(shardings_);
   }
 
  private:
@@ -50,11 +50,11 @@ class Spreader {
   const Shape& input_shape(std::size_t k) const { return model_.shape_of(layer().inputs[k]); }
 
   /// What the producer of an input makes; nothing for the image, which is wherever it is read.
-  const Spread* made(std::size_t k) const {
+  const Sharding* made(std::size_t k) const {
     const LayerIndex input = layer().inputs[k];
-    return input == image_input ? nullptr : &spreads_[static_cast<std::size_t>(input)].output;
+    return input == image_input ? nullptr : &shardings_[static_cast<std::size_t>(input)].output;
   }
-  const Spread* first_made() const {
+  const Sharding* first_made() const {
     for (std::size_t k = 0; k < layer().inputs.size(); ++k)
       if (made(k)) return made(k);
     return nullptr;
@@ -73,24 +73,24 @@ class Spreader {
     return own;
   }
 
-  LayerSpread spread() const {
+  LayerSharding sharding() const {
     if (layouts_[index_].layout) return with(*layouts_[index_].layout);
-    const Spread* input = first_made();
+    const Sharding* input = first_made();
     if (!input) return with(before_the_first());
     switch (input->over) {
-      case Over::images:
+      case Over::batch:
         return with(LayerLayout::batch);
-      case Over::channels:
+      case Over::channel:
         if (const std::optional<Owner> owner = channels_after(*input)) return along_channels(*input, *owner);
         break;
-      case Over::rows:
-      case Over::columns: {
-        const ImageAxis axis = input->over == Over::rows ? ImageAxis::height : ImageAxis::width;
+      case Over::height:
+      case Over::width: {
+        const ImageAxis axis = input->over == Over::height ? ImageAxis::height : ImageAxis::width;
         if (is_spatial(layer())) return along(axis);
         if (is_global_pool(layer())) return pooled(*input);
         break;
       }
-      case Over::whole:
+      case Over::replicate:
       case Over::partial:
         break;
     }
@@ -109,7 +109,7 @@ class Spreader {
     return LayerLayout::batch;
   }
 
-  LayerSpread with(LayerLayout layout) const {
+  LayerSharding with(LayerLayout layout) const {
     switch (layout) {
       case LayerLayout::batch:
         return everywhere(layout, images_);
@@ -127,50 +127,50 @@ class Spreader {
     return everywhere(LayerLayout::replicated, {});
   }
 
-  LayerSpread everywhere(LayerLayout layout, const Spread& spread) const {
-    LayerSpread result{layout, {}, spread, spread};
-    result.inputs.assign(layer().inputs.size(), {spread, spread, std::nullopt});
+  LayerSharding everywhere(LayerLayout layout, const Sharding& sharding) const {
+    LayerSharding result{layout, {}, sharding, sharding};
+    result.inputs.assign(layer().inputs.size(), {sharding, sharding, std::nullopt});
     return result;
   }
 
-  Spread even(Over over, std::int64_t size, std::string_view what) const {
+  Sharding even(Over over, std::int64_t size, std::string_view what) const {
     if (size < static_cast<std::int64_t>(devices_))
       throw InputError(pos_->pos, fmt::format("{}: layer '{}' has {} {}, too few for {} devices", pos_->path,
                                               layer().name, size, what, devices_));
-    return {over, std::make_shared<Cut>(even_cut(size, devices_))};
+    return {over, std::make_shared<Shards>(even_shards(size, devices_))};
   }
-  Spread owned(Owner owner) const {
-    return {Over::channels, std::make_shared<Cut>(cut_of(std::move(owner), devices_))};
+  Sharding owned(Owner owner) const {
+    return {Over::channel, std::make_shared<Shards>(shards_of(std::move(owner), devices_))};
   }
 
   // Channels.
 
-  LayerSpread by_filters() const {
-    const Spread out = even(Over::channels, layer().output.front(), "outputs");
-    LayerSpread result{LayerLayout::filter, {}, out, out};
+  LayerSharding by_filters() const {
+    const Sharding out = even(Over::channel, layer().output.front(), "outputs");
+    LayerSharding result{LayerLayout::filter, {}, out, out};
     result.inputs.assign(layer().inputs.size(), {{}, {Over::partial}, std::nullopt});
     result.splits_weights = true;
     return result;
   }
 
   /// Convolutions with groups need the channels of their groups only.
-  LayerSpread by_groups() const {
+  LayerSharding by_groups() const {
     const std::int64_t groups = groups_of(layer());
     const std::int64_t inputs = input_shape(0).front() / groups, outputs = layer().output.front() / groups;
     std::optional<Owner> owner = owner_of_groups(groups);
     if (!owner && groups < static_cast<std::int64_t>(devices_)) return by_filters();
-    if (!owner) owner = even_cut(groups, devices_).owner;
-    const Spread in = owned(repeated(*owner, inputs)), out = owned(repeated(*owner, outputs));
-    LayerSpread result{LayerLayout::filter, {{in, in, std::nullopt}}, out, out};
+    if (!owner) owner = even_shards(groups, devices_).owner;
+    const Sharding in = owned(repeated(*owner, inputs)), out = owned(repeated(*owner, outputs));
+    LayerSharding result{LayerLayout::filter, {{in, in, std::nullopt}}, out, out};
     result.splits_weights = true;
     return result;
   }
 
   /// Where the input is split so that no group is.
   std::optional<Owner> owner_of_groups(std::int64_t groups) const {
-    const Spread* input = made(0);
-    if (!input || input->over != Over::channels) return std::nullopt;
-    const Owner& channels = input->cut->owner;
+    const Sharding* input = made(0);
+    if (!input || input->over != Over::channel) return std::nullopt;
+    const Owner& channels = input->shards->owner;
     const std::size_t size = channels.size() / static_cast<std::size_t>(groups);
     Owner owner;
     for (std::size_t c = 0; c < channels.size(); ++c) {
@@ -180,12 +180,12 @@ class Spreader {
     return owner;
   }
 
-  LayerSpread by_channels() const {
-    LayerSpread result{LayerLayout::channel, {}, {Over::partial}, {}};
+  LayerSharding by_channels() const {
+    LayerSharding result{LayerLayout::channel, {}, {Over::partial}, {}};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
-      const Spread in = made(k) && made(k)->over == Over::channels
-                            ? *made(k)
-                            : even(Over::channels, input_shape(k).front(), "inputs");
+      const Sharding in = made(k) && made(k)->over == Over::channel
+                              ? *made(k)
+                              : even(Over::channel, input_shape(k).front(), "inputs");
       result.inputs.push_back({in, in, std::nullopt});
     }
     result.sums_inputs = result.splits_weights = true;
@@ -193,8 +193,8 @@ class Spreader {
   }
 
   /// Owners of the output's channels where a layer that follows works channel by channel.
-  std::optional<Owner> channels_after(const Spread& input) const {
-    const Owner& owner = input.cut->owner;
+  std::optional<Owner> channels_after(const Sharding& input) const {
+    const Owner& owner = input.shards->owner;
     const auto& kind = layer().kind;
     if (const auto* concat = std::get_if<Concat>(&kind)) {
       if (concat->axis != 0) return std::nullopt;
@@ -236,16 +236,16 @@ class Spreader {
   }
 
   Owner concat_part(std::size_t k) const {
-    if (made(k) && made(k)->over == Over::channels) return made(k)->cut->owner;
-    return even_cut(input_shape(k).front(), devices_).owner;
+    if (made(k) && made(k)->over == Over::channel) return made(k)->shards->owner;
+    return even_shards(input_shape(k).front(), devices_).owner;
   }
 
-  LayerSpread along_channels(const Spread& input, const Owner& owner) const {
-    const Spread out = owned(owner);
-    LayerSpread result{LayerLayout::filter, {}, out, out};
+  LayerSharding along_channels(const Sharding& input, const Owner& owner) const {
+    const Sharding out = owned(owner);
+    LayerSharding result{LayerLayout::filter, {}, out, out};
     result.splits_weights = true;
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
-      const Spread in = std::holds_alternative<Concat>(layer().kind) ? owned(concat_part(k)) : input;
+      const Sharding in = std::holds_alternative<Concat>(layer().kind) ? owned(concat_part(k)) : input;
       result.inputs.push_back({in, in, std::nullopt});
     }
     return result;
@@ -253,9 +253,9 @@ class Spreader {
 
   // Rows and columns.
 
-  LayerSpread along(ImageAxis axis) const {
+  LayerSharding along(ImageAxis axis) const {
     const bool rows = axis == ImageAxis::height;
-    const Over over = rows ? Over::rows : Over::columns;
+    const Over over = rows ? Over::height : Over::width;
     const auto a = static_cast<std::size_t>(axis);
     const std::string_view what = rows ? "rows" : "columns";
     const std::int64_t size = layer().output[a];
@@ -265,30 +265,30 @@ class Spreader {
                         std::holds_alternative<Conv2d>(kind) ||
                         std::holds_alternative<ConvTranspose2d>(kind) || std::holds_alternative<Pool>(kind) ||
                         std::holds_alternative<Upsample>(kind) || std::holds_alternative<Pad>(kind);
-    const Spread out = even(over, size, what);
-    LayerSpread result{rows ? LayerLayout::height : LayerLayout::width, {}, out, out};
+    const Sharding out = even(over, size, what);
+    LayerSharding result{rows ? LayerLayout::height : LayerLayout::width, {}, out, out};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const std::int64_t in_size = input_shape(k)[a];
       if (!window && in_size != size) {  // one row for all
         result.inputs.push_back({{}, {Over::partial}, std::nullopt});
         continue;
       }
-      const Spread in =
-          in_size == size ? out : Spread{over, std::make_shared<Cut>(even_cut(in_size, devices_))};
+      const Sharding in =
+          in_size == size ? out : Sharding{over, std::make_shared<Shards>(even_shards(in_size, devices_))};
       result.inputs.push_back({in, in, std::nullopt});
       if (!window) continue;
-      Halo rows_of_others = halo(layer(), axis, *in.cut, *out.cut);
+      Halo rows_of_others = halo(layer(), axis, *in.shards, *out.shards);
       if (!rows_of_others.empty()) result.inputs.back().halo = std::move(rows_of_others);
     }
     return result;
   }
 
   /// Every device adds up its rows.
-  LayerSpread pooled(const Spread& input) const {
-    LayerSpread result{input.over == Over::rows ? LayerLayout::height : LayerLayout::width,
-                       {{input, input, std::nullopt}},
-                       {Over::partial},
-                       {}};
+  LayerSharding pooled(const Sharding& input) const {
+    LayerSharding result{input.over == Over::height ? LayerLayout::height : LayerLayout::width,
+                         {{input, input, std::nullopt}},
+                         {Over::partial},
+                         {}};
     result.sums_inputs = true;
     return result;
   }
@@ -296,43 +296,46 @@ class Spreader {
   const Model& model_;
   const std::vector<DecidedLayout>& layouts_;
   std::size_t devices_;
-  Spread images_;
+  Sharding images_;
   std::size_t index_ = 0;
   const DecidedLayout* pos_ = nullptr;
   std::vector<const DecidedLayout*> origins_;
-  std::vector<LayerSpread> spreads_;
+  std::vector<LayerSharding> shardings_;
 };
 
 }  // namespace
 
-std::vector<LayerSpread> spread_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
-                                       const Cut& images) {
+std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
+                                        const Shards& images) {
   return Spreader(model, layouts, images).run();
 }
 
-double parameters_on(const Layer& layer, const LayerSpread& spread, const ParameterTensor& tensor,
+double parameters_on(const Layer& layer, const LayerSharding& sharding, const ParameterTensor& tensor,
                      std::size_t device) {
   const auto all = static_cast<double>(tensor.elements);
-  if (!spread.splits_weights) return all;
+  if (!sharding.splits_weights) return all;
   // Where outputs are summed over the devices, what is added to the sum is everyone's.
-  if (spread.sums_inputs && &tensor != layer.parameters.data()) return all;
-  return all * spread.work_share(device);
+  if (sharding.sums_inputs && &tensor != layer.parameters.data()) return all;
+  return all * sharding.work_share(device);
 }
 
-double parameters_on(const Layer& layer, const LayerSpread& spread, std::size_t device) {
+double parameters_on(const Layer& layer, const LayerSharding& sharding, std::size_t device) {
   double sum = 0;
-  for (const ParameterTensor& tensor : layer.parameters) sum += parameters_on(layer, spread, tensor, device);
+  for (const ParameterTensor& tensor : layer.parameters)
+    sum += parameters_on(layer, sharding, tensor, device);
   return sum;
 }
 
-double inputs_share(const Model& model, std::size_t layer, const LayerSpread& spread, std::size_t device) {
+double inputs_share(const Model& model, std::size_t layer, const LayerSharding& sharding,
+                    std::size_t device) {
   double all = 0, own = 0;
-  for (std::size_t k = 0; k < spread.inputs.size(); ++k) {
+  for (std::size_t k = 0; k < sharding.inputs.size(); ++k) {
     const auto size = static_cast<double>(elements(model.shape_of(model.layers[layer].inputs[k])));
-    const InputSpread& input = spread.inputs[k];
+    const InputSharding& input = sharding.inputs[k];
     double share = input.needed.share(device);
     if (input.halo)
-      share += static_cast<double>(input.halo->counts[device]) / static_cast<double>(input.needed.cut->size);
+      share +=
+          static_cast<double>(input.halo->counts[device]) / static_cast<double>(input.needed.shards->size);
     all += size;
     own += size * share;
   }

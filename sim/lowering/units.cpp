@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/pipeline/units.h"
+#include "sim/lowering/units.h"
 
 #include <algorithm>
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "sim/lowering/compute_tasks.h"
+
+#include <utility>
+
+#include "sim/lowering/plan_ops.h"
+
+namespace convoy {
+
+void ComputeTasks::add(PlanOp op) {
+  last_op_ = op.name;
+  ops_.push_back(std::move(op));
+}
+
+void ComputeTasks::add_memory(PlanOp op) { ops_.push_back(std::move(op)); }
+
+void ComputeTasks::wait_for(TaskId task) {
+  if (!ops_.empty()) close();
+  after_.push_back(task);
+}
+
+TaskId ComputeTasks::close(std::string name) {
+  if (any_ && ops_.empty() && after_.empty()) return last_;
+  if (name.empty())
+    name = !last_op_.empty() ? "compute up to " + last_op_ : ops_.empty() ? "wait" : ops_.back().name;
+  any_ = true;
+  last_op_.clear();
+  return last_ = add_compute(role_, std::move(name), std::exchange(ops_, {}), std::exchange(after_, {}));
+}
+
+}  // namespace convoy

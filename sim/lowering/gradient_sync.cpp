@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "sim/lowering/gradient_sync.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "sim/lowering/plan_ops.h"
+
+namespace convoy {
+namespace {
+
+constexpr double default_bucket_bytes =
+    25.0 * 1024 * 1024;  // PyTorch DistributedDataParallel, bucket_cap_mb=25
+
+std::string_view name_of(GroupSync::Kind kind) {
+  switch (kind) {
+    case GroupSync::Kind::reduce_scatter:
+      return "reduce-scatter";
+    case GroupSync::Kind::all_gather:
+      return "all-gather";
+    case GroupSync::Kind::all_reduce:
+      break;
+  }
+  return "all-reduce";
+}
+
+std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph, const Stage& stage) {
+  std::vector<double> elements(graph.parameters.size(), 0.0);
+  for (const std::size_t p : stage.parameters)
+    elements[p] = static_cast<double>(graph.parameters[p].elements);
+  return fill_buckets_of(graph, sync.bucket_bytes, elements, sync.zero >= 2);
+}
+
+}  // namespace
+
+GradientSync read_gradient_sync(YamlMap& map) {
+  GradientSync sync;
+  sync.path = map.path();
+  sync.copies = true;
+  sync.algorithm =
+      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
+  sync.algorithm_pos = map.pos("algorithm");
+  sync.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
+  sync.overlap = map.flag_or("overlap", true);
+  sync.zero = static_cast<int>(map.integer_or("zero", 0, 0, 3));
+  sync.bucket_bytes = map.quantity_or(
+      "bucket", Dimension::bytes,
+      sync.overlap || sync.zero >= 2 ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
+  sync.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
+  sync.compression = read_compression(map);
+  if (sync.zero > 0 && sync.compression.kind != Compression::Kind::none)
+    map.fail("compression",
+             "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");
+  return sync;
+}
+
+std::string label_of(const GradientSync& sync) {
+  return fmt::format("{} all-reduce{}{}{}", collective(sync.algorithm).name,
+                     sync.zero > 0 ? fmt::format(", ZeRO-{}", sync.zero) : "", label_of(sync.compression),
+                     sync.overlap ? "" : ", no overlap");
+}
+
+GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Stage& stage,
+                     const Machine& machine, std::vector<EndpointId> ranks, std::string of, Plan& plan)
+    : sync_(sync),
+      graph_(graph),
+      machine_(machine),
+      ranks_(std::move(ranks)),
+      of_(std::move(of)),
+      plan_(plan),
+      parameter_elements_(stage.parameter_elements),
+      buckets_(ranks_.size() > 1 ? buckets_of(sync, graph, stage) : std::vector<Bucket>{}),
+      compressor_(sync.compression, graph, ranks_.size()) {
+  // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
+  const bool gathers = sync.compression.kind == Compression::Kind::top_k;
+  if (buckets_.empty() || (sync.zero == 0 && !gathers)) return;
+  if (const std::string reason = why_no_scatter(sync.algorithm, ranks_, machine); !reason.empty())
+    throw InputError(
+        sync.algorithm_pos,
+        fmt::format("{}.algorithm: with {}, {}", sync.path,
+                    gathers ? "compression: top_k" : fmt::format("zero: {}", sync.zero), reason));
+}
+
+bool GroupSync::is_copied(const Bucket& bucket) const {
+  return sync_.copies && sync_.zero == 0 && !machine_.transport.ideal() && bucket.parameters.size() > 1;
+}
+
+StateBytes GroupSync::resident_bytes() const {
+  return sharded_resident_bytes(parameter_elements_, graph_.options, zero(), members());
+}
+
+TaskId GroupSync::add(Role& role, int stream, Kind kind, const std::string& what, double bytes,
+                      std::vector<TaskId> after) {
+  if (next_ == communications_.size()) {
+    const std::uint32_t of_pattern = pattern(kind, bytes);
+    communications_.push_back(static_cast<CommId>(plan_.communications.size()));
+    plan_.communications.push_back({fmt::format("{} {}{}", name_of(kind), what, of_), of_pattern, bytes,
+                                    sync_.fidelity, machine_.collective_overhead_s});
+  }
+  const CommId comm = communications_[next_++];
+  const TaskId task =
+      add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm, std::move(after));
+  role.program[task].stream = stream;
+  return task;
+}
+
+std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
+  const CollectiveAlgorithm& algorithm = collective(sync_.algorithm);
+  const Kind rounds = algorithm.same_half && kind == Kind::all_gather ? Kind::reduce_scatter : kind;
+  const auto [it, fresh] = patterns_.emplace(std::pair{rounds, algorithm.by_bytes ? bytes : 0},
+                                             static_cast<std::uint32_t>(plan_.patterns.size()));
+  if (fresh) {
+    const auto make = kind == Kind::all_reduce       ? &all_reduce_pattern
+                      : kind == Kind::reduce_scatter ? &reduce_scatter_pattern
+                                                     : &all_gather_pattern;
+    plan_.patterns.push_back(make(sync_.algorithm, ranks_, machine_, bytes, sync_.rings));
+  }
+  return it->second;
+}
+
+std::vector<std::uint32_t> GroupSync::patterns() const {
+  std::vector<std::uint32_t> result;
+  for (const auto& [key, pattern] : patterns_) result.push_back(pattern);
+  return result;
+}
+
+StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage,
+                                  double devices) {
+  StateBytes bytes = resident_bytes(elements, options);
+  if (stage == 0) return bytes;
+  double& weights = bytes[static_cast<std::size_t>(MemoryClass::weights)];
+  // The rest are fp32 copies, which the optimizer uses.
+  const double computed_with = elements * element_bytes(options.precision);
+  weights = stage == 3 ? weights / devices : computed_with + (weights - computed_with) / devices;
+  if (stage >= 2) bytes[static_cast<std::size_t>(MemoryClass::gradients)] /= devices;
+  bytes[static_cast<std::size_t>(MemoryClass::optimizer)] /= devices;
+  return bytes;
+}
+
+}  // namespace convoy

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/input_error.h"
+#include "sim/base/yaml_map.h"
+#include "sim/collectives/table.h"
+#include "sim/lowering/buckets.h"
+#include "sim/lowering/compression.h"
+#include "sim/lowering/stages.h"
+#include "sim/plan/plan.h"
+
+namespace convoy {
+
+/// How replicas of the same layers keep them the same: who sums which gradients when, and who keeps states.
+struct GradientSync {
+  AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
+  RingOrder rings = RingOrder::mesh;
+  double bucket_bytes = 0;
+  bool overlap = true;  ///< a bucket is sent when backward has completed it; else all are after backward
+  Fidelity fidelity = Fidelity::automatic;
+  int zero = 0;  ///< stage of ZeRO: what is sharded over the replicas (replica_program.h)
+  Compression compression;
+  /// Gradients are copied into their bucket (divided by the number of replicas) and back, as PyTorch's
+  /// DistributedDataParallel (gradient_as_bucket_view=False, its default) and Horovod do: with zero: 0, where
+  /// the fabric has software at all.
+  bool copies = false;
+  std::string path = "strategy";  ///< of the mapping that says all this, for errors
+  SourcePos algorithm_pos;
+};
+
+/// Reads `algorithm`, `rings`, `overlap`, `bucket`, `fidelity`, `zero` and `compression`. @throws InputError
+GradientSync read_gradient_sync(YamlMap& map);
+
+/// "ring all-reduce, ZeRO-1, no overlap"
+std::string label_of(const GradientSync& sync);
+
+/// The sums of a group of replicas' gradients, in a plan: which buckets there are, and the communications
+/// that the programs of all members take part in, in the same order.
+class GroupSync {
+ public:
+  /// @param ranks the group, of which each has `stage`
+  /// @param of what a communication's name adds: "", " of stage 2"
+  /// @throws InputError (at sync.algorithm_pos) where the algorithm cannot scatter over the group as ZeRO and
+  /// top_k need it, or (at compression.pos) where gradients are small already
+  GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Stage& stage, const Machine& machine,
+            std::vector<EndpointId> ranks, std::string of, Plan& plan);
+
+  /// None of a group of one, or without parameters.
+  const std::vector<Bucket>& buckets() const { return buckets_; }
+  const GradientSync& how() const { return sync_; }
+  /// ZeRO's stage: 0 where there is nothing to sum.
+  int zero() const { return buckets_.empty() ? 0 : sync_.zero; }
+  double members() const { return static_cast<double>(ranks_.size()); }
+  const Compressor& compressor() const { return compressor_; }
+  /// Whether a bucket's gradients are copied into it and back; one alone is sent from where it is.
+  bool is_copied(const Bucket& bucket) const;
+
+  /// Bytes of states on each member, throughout the step.
+  StateBytes resident_bytes() const;
+
+  enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather };
+
+  /// Another member's program begins: the next communication is the group's first again.
+  void begin_role() { next_ = 0; }
+  /// Appends the task of the group's next communication to a member's program, on `stream`.
+  /// @param what names it: "bucket 3"
+  /// @param bytes of the whole message, as all members have it
+  TaskId add(Role& role, int stream, Kind kind, const std::string& what, double bytes,
+             std::vector<TaskId> after);
+  /// Patterns of the group's communications in the plan.
+  std::vector<std::uint32_t> patterns() const;
+
+ private:
+  std::uint32_t pattern(Kind kind, double bytes);
+
+  const GradientSync& sync_;
+  const TrainingGraph& graph_;
+  const Machine& machine_;
+  std::vector<EndpointId> ranks_;
+  std::string of_;
+  Plan& plan_;
+  double parameter_elements_;
+  std::vector<Bucket> buckets_;
+  Compressor compressor_;
+  std::map<std::pair<Kind, double>, std::uint32_t> patterns_;
+  std::vector<CommId> communications_;  ///< in the order of the programs
+  std::size_t next_ = 0;
+};
+
+/// Bytes of states on each of `devices` replicas with so many parameters between them, throughout the step.
+/// With psi parameters, mixed precision and Adam (K = 12: fp32 parameters and two moments): ZeRO's stage 1
+/// (2 + 2) psi + K psi/N, stage 2 2 psi + (2 + K) psi/N, stage 3 (2 + 2 + K) psi/N (Rajbhandari et al., SC
+/// 2020, section 5). In fp32 there are no copies of the parameters beside those that all devices compute
+/// with.
+StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage, double devices);
+
+}  // namespace convoy

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/lowering/compute_tasks.h"
+#include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/stages.h"
+
+namespace convoy {
+
+/// One pass of a micro-batch through the layers of a stage.
+struct Pass {
+  bool backward;
+  std::int64_t micro_batch;
+  double images;            ///< of it on this device
+  std::string suffix;       ///< of its operations' names: " #3"
+  bool completes = false;   ///< a backward pass that completes the gradients of an update
+  bool recomputes = false;  ///< the stage keeps only its inputs, and runs forward again before backward
+};
+
+/// The program of a device that computes a stage's layers, of which others may have replicas: micro-batches
+/// forward and backward in any order, the sums of gradients with the replicas, and updates.
+///
+/// Gradients of a micro-batch are added to those before. A bucket is summed over the replicas when the pass
+/// that completes the update has made its gradients, while that pass goes on (overlap), or after it; the
+/// update waits for all of them.
+///
+/// ZeRO (Rajbhandari, Rasley, Ruwase & He, "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+/// Models", SC 2020, sections 5 and 7) cuts states evenly over the replicas. Stage 1 shards the optimizer's
+/// states: buckets are reduce-scattered, every replica updates 1/N of the parameters, and all-gathers bring
+/// the new parameters to all, bucket by bucket, after the update. Stage 2 shards the gradients as well: a
+/// bucket of whole layers is there from its first gradient until it has been reduce-scattered, in every
+/// micro-batch, which adds to the device's shard. Two buckets may be there at a time: backward begins to fill
+/// a third when the first is gone (as DeepSpeed's `overlap_comm` does). Stage 3 shards the parameters as
+/// well: a bucket's are all-gathered before its layers run forward, freed after, and gathered again for
+/// backward. The next bucket's are gathered while one's are in use, also those of the next pass. Without
+/// overlap computation waits for every message, and one bucket is there at a time.
+///
+/// A device sends (N-1)/N of so many times the parameters in the precision of gradients: 2 in stage 1 (as
+/// much as an all-reduce), M + 1 in stage 2 and 3 M in stage 3 with M micro-batches. What recomputation reads
+/// again is gathered again, but for a bucket that is there.
+class ReplicaProgram {
+ public:
+  /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
+  /// compression's residual
+  /// @param stream of the role on which gradients are summed
+  /// @param passes all that will be run, in order
+  ReplicaProgram(const TrainingGraph& graph, const Stage& stage, GroupSync& group, Role& role, int stream,
+                 std::vector<Pass> passes);
+
+  /// Appends the next pass, which runs after `after`.
+  /// @param task what its last task is called; "": the pass after it may go into the same task
+  /// @return the task at whose end it is done, where it has a name
+  TaskId next_pass(const std::vector<TaskId>& after, std::string task);
+
+  /// Appends the sums that are still due after the last completing pass, and the update.
+  void update(const std::string& suffix);
+
+ private:
+  /// Consecutive operations of a pass, first to last, in which no other bucket's parameters are read.
+  struct Use {
+    std::size_t bucket, first, last;  ///< positions in the pass' operations
+    std::size_t pass;
+  };
+
+  const std::vector<StageOp>& operations(const Pass& pass) const;
+  void find_uses();
+  void find_first_gradients();
+  std::size_t depth() const { return group_.how().overlap ? 2 : 1; }
+
+  void begin();
+  void before(std::size_t position, const StageOp& op, PlanOp& made);
+  void after(std::size_t position, const StageOp& op);
+  void add_gather_buffer(std::size_t use);
+  void gather(std::size_t use, TaskId after);
+  void scatter(std::size_t bucket, TaskId after);
+  void release();
+  PlanOp freed_gradients();
+
+  void sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix);
+
+  const TrainingGraph& graph_;
+  const Stage& stage_;
+  GroupSync& group_;
+  Role& role_;
+  int stream_;
+  std::vector<Pass> passes_;
+  ComputeTasks tasks_;
+  std::size_t pass_ = 0;  ///< under way, then the next one
+  // Where gradients are whole on every replica: what completed them.
+  std::vector<TaskId> ready_;  ///< by bucket
+  TaskId completed_ = 0;       ///< all of them
+  // Stages 2 and 3 of ZeRO.
+  std::vector<std::size_t> first_gradient_;  ///< by operation of the graph: bucket whose gradients it begins
+  std::vector<std::size_t> last_gradient_;   ///< the same, completes
+  std::vector<Use> uses_;                    ///< of all passes; stage 3
+  std::size_t use_ = 0;                      ///< under way
+  std::vector<TaskId> gathers_, scatters_;
+  std::vector<std::size_t> scattered_;  ///< by reduce-scatter: its bucket
+  std::size_t released_ = 0;            ///< reduce-scatters whose buckets' gradients are free again
+};
+
+}  // namespace convoy

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "strategies/hybrid/graph_index.h"
+#include "strategies/hybrid/hybrid_schedule.h"
+
+namespace convoy {
+
+/// Makes a schedule (schedule_hybrid), layer by layer: the forward pass in hybrid_forward.cpp, the
+/// backward pass in hybrid_backward.cpp.
+class HybridScheduler {
+ public:
+  HybridScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+                  const Shards& images, const std::vector<std::uint32_t>& stages);
+
+  HybridSchedule run(const std::optional<TailParts>& tail);
+
+ private:
+  using Over = Sharding::Over;
+  using Kind = HybridSchedule::Exchange::Kind;
+  static constexpr std::uint32_t none = HybridSchedule::none;
+
+  /// A tensor as it lies on the devices.
+  struct PlacedTensor {
+    Sharding sharding;
+    std::vector<std::uint32_t> copies;  ///< none: a gradient that nobody has to make
+    std::vector<std::uint32_t> ready;   ///< exchanges that bring it
+    std::uint32_t made = 0;             ///< the step that makes it, before any exchange
+  };
+
+  struct Gradient {
+    PlacedTensor held;
+    bool own;            ///< a sum may be written over it
+    std::size_t reader;  ///< the layer that it comes from
+  };
+
+  /// An input as a layer reads it.
+  struct ReadInput {
+    PlacedTensor held;
+    std::uint32_t halo = none;  ///< the copy of others' rows
+  };
+
+  /// Goes on with a stage's pass.
+  void enter(std::size_t layer, bool backward);
+  const Model& model() const { return graph_.model; }
+  const ImagePart& part() const { return schedule_.parts[part_]; }
+  static std::size_t at(LayerIndex layer) { return static_cast<std::size_t>(layer); }
+  double tensor_bytes(LayerIndex layer) const {
+    return element_bytes(graph_.options.precision) * static_cast<double>(elements(model().shape_of(layer)));
+  }
+  std::string in_part(std::string name) const;
+  void run_parts(const TailParts& tail, const std::vector<std::size_t>& head,
+                 const std::vector<std::size_t>& behind);
+  /// The images of another part beside those there.
+  static void append(std::optional<Gradient>& all, Gradient more);
+
+  // Steps, copies and exchanges.
+
+  std::uint32_t add_step(OpId op, std::optional<Sharding> sharding = std::nullopt);
+  std::uint32_t add_copy(double bytes_per_image, double bytes_fixed, const Sharding& sharding,
+                         MemoryClass memory_class = MemoryClass::activations);
+  std::uint32_t add_copy(std::uint32_t buffer, const Sharding& sharding) {
+    const Buffer& b = graph_.buffers[buffer];
+    return add_copy(b.bytes_per_image, static_cast<double>(b.bytes_fixed), sharding, b.memory_class);
+  }
+  void live(std::uint32_t copy, std::uint32_t time);
+  /// The step reads or writes the tensor.
+  void use(const PlacedTensor& held, std::uint32_t step) {
+    for (const std::uint32_t copy : held.copies) live(copy, 2 * step);
+    for (const std::uint32_t exchange : held.ready) await(exchange, step, true);
+  }
+  void await(std::uint32_t id, std::uint32_t step, bool directly);
+  std::uint32_t add_exchange(Kind kind, const std::string& tensor, std::size_t layer, double bytes_per_image,
+                             const PlacedTensor& source);
+  /// The tensor under another sharding.
+  PlacedTensor convert(const PlacedTensor& from, const Sharding& to, const std::string& tensor,
+                       std::size_t layer, double bytes_per_image);
+  /// All images become those of the part under way.
+  Sharding of_part(const Sharding& sharding) const {
+    if (sharding.over != Over::batch || sharding.shards->size == part().images.size) return sharding;
+    return {Over::batch, std::make_shared<Shards>(part().images)};
+  }
+
+  // Forward.
+
+  /// A layer's input as the layer needs it.
+  PlacedTensor request(LayerIndex input, const Sharding& needed, std::size_t reader);
+  /// An output of another stage in the one under way. What is a sum of parts is summed before it is sent.
+  const PlacedTensor& arrive(LayerIndex input, const Sharding& needed, std::size_t reader);
+  /// A tensor of stage `home`, as it is sent to the one under way at the end of home's pass.
+  PlacedTensor send(const PlacedTensor& held, std::uint32_t home, double bytes_per_image);
+  void await_at_end(std::uint32_t id, std::uint32_t home);
+  ReadInput read_input(std::size_t layer, std::size_t k);
+  std::uint32_t add_halo(Kind kind, const std::string& tensor, std::size_t layer, std::size_t k,
+                         const PlacedTensor& source);
+  void forward(std::size_t i);
+  /// Marks the copies of the graph's forward buffers that an operation of layer i uses. Its own are made with
+  /// `own` when it bears them.
+  void use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own);
+
+  // Losses: on the images of each device where the outputs are split by images or channels.
+
+  Sharding loss_sharding(const Sharding& output) const;
+  void losses(const std::vector<std::size_t>& layers);
+  /// @param output as the loss reads it
+  void seed(std::size_t i, const PlacedTensor& output);
+
+  // Backward.
+
+  /// A gradient as its layer's backward pass needs it.
+  Gradient at_output(std::size_t i, Gradient gradient);
+  void backward(std::size_t i);
+  /// Those that other stages have of the layer's output come back, each stage's summed.
+  void gather_gradients(std::size_t i);
+  void data_gradient(std::size_t i, OpId op, const PlacedTensor& gradient);
+  void contribute(LayerIndex to, Gradient more, bool sum_is_free);
+  void drop_what_nobody_needs() {
+    for (HybridSchedule::Copy& copy : schedule_.copies)
+      if (copy.first % 2 == 1 && copy.last == copy.first) copy.first = none;
+  }
+
+  const TrainingGraph& graph_;
+  const std::vector<LayerSharding>& shardings_;
+  GraphIndex index_;
+  std::size_t devices_;
+  std::vector<std::uint32_t> stage_of_;  ///< by layer
+  std::uint32_t stages_;
+  HybridSchedule schedule_;
+  std::uint32_t part_ = 0;
+  std::uint32_t stage_ = 0;                                ///< under way
+  bool backward_ = false;                                  ///< its backward pass is
+  std::vector<std::vector<std::uint32_t>> begins_, ends_;  ///< by pass and stage: its first and last step
+  struct AtEnd {
+    std::uint32_t copy, stage;
+    bool backward;
+  };
+  std::vector<AtEnd> at_ends_;      ///< copies that stay until the end of a stage's pass
+  std::uint32_t not_before_ = 0;    ///< exchanges of the part under way begin after this step
+  std::vector<PlacedTensor> made_;  ///< by layer: its output as it is made
+  std::vector<std::vector<std::optional<PlacedTensor>>>
+      arrived_;  ///< by stage and layer of another one: its output
+  std::vector<std::vector<std::vector<PlacedTensor>>>
+      converted_;                                 ///< by stage and layer: outputs under other shardings
+  std::vector<std::vector<PlacedTensor>> image_;  ///< by stage: the image, as it is read
+  std::vector<std::vector<ReadInput>> read_;      ///< by layer and input
+  std::vector<std::vector<std::optional<Gradient>>> gradient_;  ///< by stage and layer: of its output, so far
+  std::vector<int> sums_done_;                                  ///< by layer
+  std::vector<std::uint32_t> own_copy_;                         ///< by forward buffer
+};
+
+}  // namespace convoy

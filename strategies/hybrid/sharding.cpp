@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "strategies/hybrid/sharding.h"
+
+#include <algorithm>
+
+namespace convoy {
+namespace {
+
+/// @param sent_by(position, step): position on the ring whose share the device at `position` passes on
+template <class SentBy>
+std::vector<Round> around(const std::vector<std::vector<std::uint32_t>>& rings, const Shards& shards,
+                          SentBy sent_by) {
+  const std::size_t n = shards.counts.size();
+  const auto of_ring = 1.0 / static_cast<double>(rings.size());
+  const bool even = std::all_of(shards.counts.begin(), shards.counts.end(),
+                                [&](std::int64_t count) { return count == shards.counts.front(); });
+  std::vector<Round> rounds;
+  for (std::size_t step = 0; step + 1 < n; ++step) {
+    Round round{{}, {}, 1};
+    for (const std::vector<std::uint32_t>& ring : rings)
+      for (std::size_t i = 0; i < n; ++i) {
+        const double share = shards.share(ring[sent_by(i, step) % n]);
+        if (share == 0) continue;
+        round.pairs.emplace_back(ring[i], ring[(i + 1) % n]);
+        round.fractions.push_back(share * of_ring);
+      }
+    if (even) {  // all steps are alike
+      round.fractions = {of_ring / static_cast<double>(n)};
+      round.repeat = static_cast<std::uint32_t>(n - 1);
+      return {round};
+    }
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+}  // namespace
+
+bool same(const Sharding& a, const Sharding& b) {
+  if (a.over != b.over) return false;
+  if (a.shards == b.shards) return true;
+  return a.shards->counts == b.shards->counts && a.shards->owner == b.shards->owner;
+}
+
+Shards even_images(std::int64_t images, std::size_t devices) {
+  const auto n = static_cast<std::int64_t>(devices);
+  Shards shards;
+  shards.size = images;
+  for (std::int64_t d = 0; d < n; ++d) shards.counts.push_back(images / n + (d < images % n ? 1 : 0));
+  return shards;
+}
+
+Shards even_shards(std::int64_t size, std::size_t devices) {
+  Shards shards = even_images(size, devices);
+  for (std::uint32_t d = 0; d < devices; ++d)
+    shards.owner.insert(shards.owner.end(), static_cast<std::size_t>(shards.counts[d]), d);
+  return shards;
+}
+
+Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices) {
+  Shards shards;
+  shards.size = static_cast<std::int64_t>(owner.size());
+  shards.counts.assign(devices, 0);
+  for (const std::uint32_t d : owner) ++shards.counts[d];
+  shards.owner = std::move(owner);
+  return shards;
+}
+
+Traffic moved(const Sharding& from, const Sharding& to, std::size_t devices) {
+  Traffic traffic(devices, std::vector<double>(devices, 0.0));
+  if (from.over == to.over) {
+    const double index = 1 / static_cast<double>(from.shards->size);
+    for (std::size_t i = 0; i < from.shards->owner.size(); ++i)
+      if (from.shards->owner[i] != to.shards->owner[i])
+        traffic[from.shards->owner[i]][to.shards->owner[i]] += index;
+    return traffic;
+  }
+  for (std::size_t i = 0; i < devices; ++i)
+    for (std::size_t j = 0; j < devices; ++j)
+      if (i != j) traffic[i][j] = from.share(i) * to.share(j);
+  return traffic;
+}
+
+std::vector<Round> at_once(const Traffic& traffic) {
+  Round round{{}, {}, 1};
+  for (std::uint32_t i = 0; i < traffic.size(); ++i)
+    for (std::uint32_t j = 0; j < traffic.size(); ++j)
+      if (traffic[i][j] > 0) {
+        round.pairs.emplace_back(i, j);
+        round.fractions.push_back(traffic[i][j]);
+      }
+  if (round.pairs.empty()) return {};
+  return {round};
+}
+
+std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>& rings,
+                                   const Shards& shards) {
+  const std::size_t n = shards.counts.size();
+  return around(rings, shards, [n](std::size_t i, std::size_t step) { return i + n - step; });
+}
+
+std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32_t>>& rings,
+                                       const Shards& shards) {
+  const std::size_t n = shards.counts.size();
+  // The sum that ends on position q begins on q + 1.
+  return around(rings, shards, [n](std::size_t i, std::size_t step) { return i + 2 * n - 1 - step; });
+}
+
+}  // namespace convoy

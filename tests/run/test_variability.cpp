@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/base/input_error.h"
+#include "sim/run/simulate.h"
+#include "sim/run/variability.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+/// A point with `variability:`, prepared, with its undisturbed result.
+struct Varied {
+  PreparedRun run;
+  RunResult result;
+  VariabilityResult varying;
+};
+
+Varied varied(const std::string& variability, const std::string& cluster, std::int64_t parameters,
+              const std::string& training = "{batch_per_device: 10, dataset: {samples: 200000}}") {
+  const std::string text = fmt::format(
+      "experiment: e\nmodel: {}\ntraining: {}\ncluster: {}\nstrategy: {{kind: data_parallel, sync: "
+      "all_reduce, overlap: false}}\nvariability: {}\n",
+      lab::custom_model(1, parameters), training, cluster, variability);
+  const Point point = read_point(parse_yaml(text, "e.yaml"));
+  Preparer preparer;
+  PreparedRun run = preparer.prepare(point, nullptr);
+  RunResult result = simulate(run, false).result;
+  VariabilityResult varying = vary(*run.variability, run, result);
+  return {std::move(run), std::move(result), std::move(varying)};
+}
+
+std::string error_of(const std::string& variability,
+                     const std::string& training = "{batch_per_device: 10, dataset: {samples: 2000}}") {
+  try {
+    varied(variability, lab::star(2, "1GB/s", "0us"), 1000, training);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+double normal_share(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
+
+}  // namespace
+
+TEST_CASE("variability: the slower of two jittering devices takes as long as the closed form says") {
+  // Next to nothing to send: the step is the maximum of two log-normal times of mean t, 2 t Phi(s / sqrt 2).
+  for (const double jitter : {0.02, 0.1, 0.3}) {
+    CAPTURE(jitter);
+    const Varied found =
+        varied(fmt::format("{{runs: 4000, jitter: {}}}", jitter), lab::star(2, "1000GB/s", "0us"), 1);
+    const double sigma = std::sqrt(std::log1p(jitter * jitter));
+    const double expected = 2 * found.result.step_time_s * normal_share(sigma / std::sqrt(2.0));
+    // The mean of 4000 draws is off by less than four of its deviations.
+    CHECK(std::abs(found.varying.step_time_s - expected) <
+          4 * jitter * found.result.step_time_s / std::sqrt(4000.0));
+    CHECK(found.varying.step_time_interval_s[0] < found.varying.step_time_s);
+    CHECK(found.varying.step_time_interval_s[1] > found.varying.step_time_s);
+    // Four of five: P(max < x) = Phi(z)^2.
+    const double z =
+        (std::log(found.varying.step_time_interval_s[1] / found.result.step_time_s) + sigma * sigma / 2) /
+        sigma;
+    CHECK(normal_share(z) * normal_share(z) == doctest::Approx(0.9).epsilon(0.02));
+    CHECK(*found.varying.epoch_time_s == doctest::Approx(10'000 * found.varying.step_time_s));
+  }
+}
+
+TEST_CASE("variability: a link that is degraded now and then is that mixture of two steps") {
+  // 5 MB between two hosts, all of it over n0's NIC: with half of its bandwidth sending takes twice as long.
+  const Varied always = varied("{runs: 2, links: [{link: 'n0.nic.up', bandwidth: 50%}]}",
+                               lab::star(2, "1GB/s", "0us"), 1'250'000);
+  const double send_s = 5e6 / 1e9;
+  CHECK(always.varying.step_time_s == doctest::Approx(always.result.step_time_s + send_s).epsilon(1e-6));
+  CHECK(always.varying.step_time_interval_s[0] == always.varying.step_time_interval_s[1]);
+  const Varied often = varied("{runs: 2000, links: [{link: 'n0.nic.up', bandwidth: 50%, chance: 30%}]}",
+                              lab::star(2, "1GB/s", "0us"), 1'250'000);
+  const double mean = often.result.step_time_s + 0.3 * send_s;
+  CHECK(std::abs(often.varying.step_time_s - mean) < 4 * std::sqrt(0.3 * 0.7 / 2000) * send_s);
+}
+
+TEST_CASE(
+    "variability: epochs with failures converge to the closed form, and given ones add what they cost") {
+  const Varied drawn = varied(
+      "{runs: 3000, failures: {per_host_day: 500, wait: 30s, restart: 10s, checkpoint: {time: 1s, every: "
+      "20s}}}",
+      lab::star(2, "1GB/s", "0us"), 1'250'000);
+  REQUIRE(drawn.varying.expected_epoch_time_s);
+  CHECK(drawn.varying.failures > 0.5);
+  CHECK(*drawn.varying.epoch_time_s == doctest::Approx(*drawn.varying.expected_epoch_time_s).epsilon(0.03));
+  CHECK(drawn.varying.epoch_time_interval_s[0] < *drawn.varying.epoch_time_s);
+  // n1 fails after 50 s of training: 10 s since the last checkpoint, 30 s wait, 10 s restart.
+  const Varied given = varied(
+      "{runs: 3, failures: {at: [{host: n1, at: 50s}], wait: 30s, restart: 10s, checkpoint: {time: 0s, "
+      "every: 20s}}}",
+      lab::star(2, "1GB/s", "0us"), 1'250'000);
+  const double work_s = 10'000 * given.result.step_time_s;
+  REQUIRE(work_s > 50);
+  CHECK(*given.varying.epoch_time_s == doctest::Approx(work_s + 50).epsilon(1e-9));
+  CHECK(given.varying.failures == 1);
+}
+
+TEST_CASE("variability: the same seed draws the same, another seed something else") {
+  const std::string cluster = lab::star(4, "1GB/s", "0us");
+  const Varied one = varied("{runs: 5, jitter: 10%}", cluster, 1000),
+               same = varied("{runs: 5, jitter: 10%}", cluster, 1000),
+               other = varied("{runs: 5, jitter: 10%, seed: 2}", cluster, 1000);
+  CHECK(one.varying == same.varying);
+  CHECK_FALSE(one.varying == other.varying);
+}
+
+TEST_CASE("variability: what is wrong is said with its place") {
+  CHECK(error_of("{jiter: 5%}").find("variability.jiter: unknown key (did you mean 'jitter'?)") !=
+        std::string::npos);
+  CHECK(error_of("{jitter: 150%}").find("e.yaml:6:") == 0);
+  CHECK(error_of("{runs: 0}").find("variability.runs: 0 is out of range") != std::string::npos);
+  CHECK(error_of("{links: []}").find("expected a list such as") != std::string::npos);
+  CHECK(error_of("{links: [{link: n9.nic, bandwidth: 50%}]}")
+            .find("variability.links: the cluster has no link 'n9.nic'") != std::string::npos);
+  CHECK(error_of("{failures: {wait: 5s}}").find("give per_host_day, at, or both") != std::string::npos);
+  CHECK(error_of("{failures: {at: [{host: n7, at: 1h}], checkpoint: {time: 1s, every: 1h}}}")
+            .find("the cluster has no host 'n7'") != std::string::npos);
+  CHECK(error_of("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}", "{batch_per_device: 10}")
+            .find("give training.dataset") != std::string::npos);
+}
