@@ -40,6 +40,7 @@ void write_json(const PartitionReport& report, const DagFile& file, std::ostream
   json.field("method", report.method);
   json.field("parts", std::int64_t{report.parts});
   json.field("makespan_us", report.makespan_us);
+  json.field("ready_order_makespan_us", report.ready_order_makespan_us);
   json.field("schedule_makespan_us", report.schedule_makespan_us);
   json.field("lower_bound_us", report.lower_bound_us);
   json.field("cut_bytes", report.cut_bytes);

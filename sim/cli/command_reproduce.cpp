@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +10,8 @@
 #include <set>
 
 #include "sim/cli/commands.h"
-#include "sim/results/json_writer.h"
+#include "sim/cli/progress.h"
+#include "sim/cli/reproduction_json.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
 #include "sim/studies/reproduce.h"
@@ -32,161 +34,6 @@ constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"memory", [] { return reproduce_memory(all_cores()); }},
                              Entry{"energy", [] { return reproduce_energy(all_cores()); }},
                              Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }}};
-
-void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
-  const auto optional = [&](const char* key, const std::optional<double>& value) {
-    json.key(key);
-    value ? json.value(*value) : json.null();
-  };
-  json.begin_object(JsonWriter::Style::compact);
-  json.field("claim", claim.claim);
-  json.field("setup", claim.setup);
-  json.field("role", to_string(claim.role));
-  json.field("stated_in", to_string(claim.stated_in));
-  json.field("verdict", to_string(claim.verdict()));
-  json.field("unit", claim.unit);
-  optional("published", claim.published);
-  json.field("ours", claim.ours);
-  optional("low", claim.low);
-  optional("high", claim.high);
-  if (!claim.shortfall.empty()) json.field("shortfall", claim.shortfall);
-  if (!claim.source.empty()) json.field("source", thesis.source_of(claim));
-  json.end_object();
-}
-
-void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
-  json.begin_object();
-  json.field("name", thesis.name);
-  json.field("title", thesis.title);
-  json.field("note", thesis.note);
-  json.field("passed", thesis.passed());
-  json.key("claims");
-  json.begin_array();
-  for (const JudgedClaim& claim : thesis.claims) write_claim(thesis, claim, json);
-  json.end_array();
-  json.end_object();
-}
-
-void write_kernels(const KernelReproduction& kernels, JsonWriter& json) {
-  json.begin_object();
-  json.field("tolerance", kernels.tolerance);
-  json.field("passed", kernels.passed());
-  json.key("rows");
-  json.begin_array();
-  for (const KernelAccuracy& row : kernels.rows) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("measured_by", row.measured_by);
-    json.field("device", row.device);
-    json.field("precision", row.precision);
-    json.field("kind", row.kind);
-    json.field("fitted", static_cast<std::int64_t>(row.fitted));
-    json.field("fit_median_error", row.fit_error);
-    json.field("tested", static_cast<std::int64_t>(row.tested));
-    json.field("test_median_error", row.test_error);
-    json.field("catalogue_median_error", row.catalogue_error);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-}
-
-void write_summaries(const std::vector<ErrorSummary>& summaries, JsonWriter& json) {
-  if (summaries.empty()) return;
-  json.key("summaries");
-  json.begin_array();
-  for (const ErrorSummary& summary : summaries) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("role", summary.role);
-    json.field("group", summary.group);
-    json.field("name", summary.name);
-    json.field("rows", static_cast<std::int64_t>(summary.rows));
-    json.field("median_error", summary.median);
-    json.field("mean_error", summary.mean);
-    json.field("ninety_percent_error", summary.ninety);
-    json.field("bias", summary.bias);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void write_gates(const Reproduction& reproduction, JsonWriter& json) {
-  json.key("gates");
-  json.begin_array();
-  for (const Gate& gate : reproduction.gates) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("name", gate.name);
-    json.field("value", gate.value);
-    if (std::isfinite(gate.high)) json.field("high", gate.high);
-    json.field("low", gate.low);
-    if (!gate.shortfall.empty()) json.field("shortfall", gate.shortfall);
-    json.field("passed", gate.passed());
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void write_json(const std::vector<Reproduction>& reproductions,
-                const std::optional<KernelReproduction>& kernels,
-                const std::vector<ThesisReproduction>& theses, std::ostream& out) {
-  JsonWriter json(out);
-  json.begin_object();
-  json.field("schema", "convoy.reproduction/1");
-  json.key("reproductions");
-  json.begin_array();
-  for (const Reproduction& reproduction : reproductions) {
-    json.begin_object();
-    json.field("name", reproduction.name);
-    json.field("title", reproduction.title);
-    json.field("mean_error", reproduction.mean_error());
-    json.field("worst_error", reproduction.worst_error());
-    json.field("fitted_error", reproduction.fitted_error());
-    json.field("mean_tolerance", reproduction.mean_tolerance);
-    json.field("median_error", reproduction.median_error());
-    json.key("worst_tolerance");
-    reproduction.worst_tolerance ? json.value(*reproduction.worst_tolerance) : json.null();
-    if (reproduction.median_tolerance) json.field("median_tolerance", *reproduction.median_tolerance);
-    if (reproduction.coverage()) json.field("interval_coverage", *reproduction.coverage());
-    write_gates(reproduction, json);
-    write_summaries(reproduction.summaries, json);
-    json.field("passed", reproduction.passed());
-    json.key("rows");
-    json.begin_array();
-    for (const ReproducedRow& row : reproduction.rows) {
-      json.begin_object(JsonWriter::Style::compact);
-      json.field("table", row.table);
-      json.field("model", row.model);
-      json.field("setup", row.setup);
-      json.field("published_" + reproduction.unit, row.published);
-      json.field("predicted_" + reproduction.unit, row.predicted);
-      json.field("error", row.error);
-      json.field("anchor", row.anchor);
-      json.field("fitted", row.fitted);
-      json.field("disputed", row.disputed);
-      if (!row.shortfall.empty()) json.field("shortfall", row.shortfall);
-      if (!row.kind.empty()) json.field("kind", row.kind);
-      if (row.interval) {
-        json.field("low", (*row.interval)[0]);
-        json.field("high", (*row.interval)[1]);
-        json.field("sets_interval", row.sets_interval);
-      }
-      json.field("source", row.source);
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
-  if (kernels) {
-    json.key("layers");
-    write_kernels(*kernels, json);
-  }
-  json.key("theses");
-  json.begin_array();
-  for (const ThesisReproduction& thesis : theses) write_thesis(thesis, json);
-  json.end_array();
-  json.end_object();
-  json.raw("\n");
-}
 
 /// "mean error: 5.3 %, at most 6.0 %"
 std::string gate_text(const Gate& gate) {
@@ -308,6 +155,13 @@ void write_table(const ThesisReproduction& thesis, std::ostream& out) {
                        figure(claim.ours), error_of(claim), to_string(claim.role), stated, verdict_of(claim));
   }
   for (const std::string& shortfall : shortfalls) out << shortfall << '\n';
+  out << "The abstract, in our words, and the lines above that judge it:\n";
+  for (const JudgedSentence& judged : thesis.abstract)
+    out << fmt::format("- {}: {}\n", judged.sentence.says,
+                       judged.sentence.not_judged.empty()
+                           ? fmt::format("{} passed, {} failed ({})", judged.passed, judged.failed,
+                                         fmt::join(judged.sentence.judged_by, "; "))
+                           : "not judged: " + judged.sentence.not_judged);
   for (const auto& [key, text] : thesis.sources)
     if (used.contains(key)) out << fmt::format("{}: {}\n", key, text);
   out << fmt::format("{}: {} passed, {} failed, {} without verdict: {}\n\n", thesis.name, count[0], count[1],
@@ -329,19 +183,27 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
     return arguments.names.empty() ||
            std::find(arguments.names.begin(), arguments.names.end(), name) != arguments.names.end();
   };
+  const std::vector<std::string> names = reproduction_names();
+  const auto all = static_cast<std::size_t>(std::count_if(
+      names.begin(), names.end(), [&](const std::string& name) { return wanted(name.c_str()); }));
+  std::optional<Progress> progress(std::in_place, Progress::Style::automatic, "reproducing");
+  std::size_t done = 0;
+  const auto show = [&](const std::string& name) { (*progress)(done++, all, [&] { return name; }); };
   std::vector<Reproduction> reproductions;
   for (const Entry& entry : entries)
     if (wanted(entry.name)) {
+      show(entry.name);
       reproductions.push_back(entry.run());
       judge(reproductions.back());
     }
   std::optional<KernelReproduction> kernels;
-  if (wanted(layers)) kernels = reproduce_kernels();
+  if (wanted(layers)) show(layers), kernels = reproduce_kernels();
   std::vector<ThesisReproduction> theses;
   for (const std::string& thesis : thesis_names())
-    if (wanted(thesis.c_str())) theses.push_back(judge(run_thesis(thesis, all_cores())));
+    if (wanted(thesis.c_str())) show(thesis), theses.push_back(judge(run_thesis(thesis, all_cores())));
+  progress.reset();
   write_stdout([&](std::ostream& out) {
-    if (arguments.json) return write_json(reproductions, kernels, theses, out);
+    if (arguments.json) return write_reproductions(reproductions, kernels, theses, out);
     for (const Reproduction& reproduction : reproductions) write_table(reproduction, out);
     if (kernels) write_table(*kernels, out);
     for (const ThesisReproduction& thesis : theses) write_table(thesis, out);

@@ -276,6 +276,7 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
     if (!answer.nearest) answer.nearest = several_constraints(planner, scenario);
   }
   answer.pruned = planner.pruned(scenario);
+  answer.planned = planner.planned_count();
   answer.simulated = planner.simulated_count();
   return answer;
 }

@@ -56,7 +56,7 @@ struct PlanAnswer {
   PlanConstraints constraints;
   std::optional<CandidateResultOfPlan> choice;
   std::vector<CandidateResultOfPlan> front, runners_up;
-  std::int64_t candidates = 0, simulated = 0;
+  std::int64_t candidates = 0, planned = 0, simulated = 0;
   std::map<std::string, std::int64_t> pruned;
   std::vector<Change> sensitivity;
   std::optional<NearestConstraint> nearest;

@@ -181,6 +181,13 @@ std::map<std::string, std::int64_t> Planner::pruned(const Scenario& scenario) co
   return counts;
 }
 
+std::int64_t Planner::planned_count() const {
+  std::int64_t count = 0;
+  for (const Candidate& candidate : trials_.space().candidates)
+    count += !trials_.trial(candidate.setup).label.empty();
+  return count;
+}
+
 std::int64_t Planner::simulated_count() const {
   std::int64_t count = 0;
   for (std::size_t c = 0; c < trials_.space().candidates.size(); ++c) count += simulated(c);

@@ -38,6 +38,7 @@ class Planner {
   /// cannot be chosen, on the front or a runner-up even at their best.
   std::map<std::string, std::int64_t> pruned(const Scenario& scenario) const;
   std::int64_t simulated_count() const;
+  std::int64_t planned_count() const;  ///< candidates of which a plan was made
 
  private:
   std::vector<std::size_t> open(const Scenario& scenario) const;

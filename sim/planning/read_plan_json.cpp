@@ -138,6 +138,7 @@ PlanAnswer answer_from(const Json& document) {
   answer.front = candidates_of(document.at("front"));
   answer.runners_up = candidates_of(document.at("runners_up"));
   answer.candidates = document.at("candidates").get<std::int64_t>();
+  answer.planned = document.at("planned").get<std::int64_t>();
   answer.simulated = document.at("simulated").get<std::int64_t>();
   for (const auto& [reason, count] : document.at("pruned").items())
     answer.pruned[reason] = count.get<std::int64_t>();

@@ -288,7 +288,8 @@ std::string question_text(const PlanAnswer& answer) {
 }
 
 std::string effort_text(const PlanAnswer& answer) {
-  std::string text = fmt::format("{} candidates, {} simulated", answer.candidates, answer.simulated);
+  std::string text = fmt::format("{} candidates, {} planned, {} simulated", answer.candidates, answer.planned,
+                                 answer.simulated);
   for (const auto& [reason, count] : answer.pruned) text += fmt::format("; {} {}", count, meaning_of(reason));
   return text;
 }
@@ -320,6 +321,7 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   write_list(json, "front", answer.front);
   write_list(json, "runners_up", answer.runners_up);
   json.field("candidates", answer.candidates);
+  json.field("planned", answer.planned);
   json.field("simulated", answer.simulated);
   json.key("pruned");
   json.begin_object();

@@ -10,7 +10,21 @@ namespace convoy {
 
 namespace {
 const std::string thesis_folder = "results/published/theses";
+
+JudgedSentence judge_sentence(const AbstractSentence& sentence, const std::vector<JudgedClaim>& claims) {
+  JudgedSentence judged{sentence};
+  for (const JudgedClaim& claim : claims) {
+    if (std::find(sentence.judged_by.begin(), sentence.judged_by.end(), claim.title) == sentence.judged_by.end())
+      continue;
+    if (claim.verdict() == Verdict::none)
+      ++judged.without_verdict;
+    else
+      ++(claim.verdict() == Verdict::passed ? judged.passed : judged.failed);
+  }
+  return judged;
 }
+
+}  // namespace
 
 bool ThesisReproduction::passed() const {
   return std::none_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
@@ -34,9 +48,11 @@ ThesisStudy run_thesis(const std::string& name, std::size_t jobs) {
 
 ThesisReproduction judge(const ThesisStudy& study, bool perturbed) {
   const ClaimFile& file = study.file;
-  ThesisReproduction result{file.name, file.title, file.note, file.sources, {}};
+  ThesisReproduction result{file.name, file.title, file.note, file.sources, {}, {}};
   for (const ClaimSpec& spec : file.claims)
     for (JudgedClaim& claim : spec.judge(study.records, perturbed)) result.claims.push_back(std::move(claim));
+  for (const AbstractSentence& sentence : file.sentences)
+    result.abstract.push_back(judge_sentence(sentence, result.claims));
   return result;
 }
 

@@ -9,11 +9,18 @@
 
 namespace convoy {
 
+/// A sentence of an abstract with how many of the lines that judge it passed, failed and have no verdict.
+struct JudgedSentence {
+  AbstractSentence sentence;
+  int passed = 0, failed = 0, without_verdict = 0;
+};
+
 /// What a thesis or paper claims, made again and judged.
 struct ThesisReproduction {
   std::string name, title, note;
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> what and where that is
   std::vector<JudgedClaim> claims;
+  std::vector<JudgedSentence> abstract;
   /// No claim fails but those that are listed as known shortfalls.
   bool passed() const;
   /// The text of a claim's source; "" where it is our own.

@@ -2,6 +2,7 @@
 // Topcuoglu, Hariri, Wu: Performance-effective and low-complexity task scheduling for heterogeneous
 // computing, IEEE TPDS 13(3), 2002, on equal processors.
 #include <algorithm>
+#include <limits>
 
 #include "strategies/partition/gaps.h"
 #include "strategies/partition/method.h"
@@ -20,16 +21,15 @@ PartitionAnswer partition_heft(const PartitionTask& task) {
   schedule.start_us.resize(dag.size());
   schedule.finish_us.resize(dag.size());
   std::vector<Gaps> gaps(task.parts);
+  std::vector<double> ready(task.parts);
   for (const NodeId v : sequence) {
+    find_ready(dag, v, answer.placement, schedule.finish_us, message, ready);
     Part best = 0;
-    double best_start = 0;
+    double best_start = std::numeric_limits<double>::infinity();
     for (Part part = 0; part < task.parts; ++part) {
-      double ready = 0;
-      for (const NodeId u : dag.parents(v))
-        ready = std::max(
-            ready, answer.placement[u] == part ? schedule.finish_us[u] : schedule.finish_us[u] + message[u]);
-      const double start = gaps[part].earliest(ready, dag.time_us(v));
-      if (part == 0 || start < best_start) best = part, best_start = start;
+      if (ready[part] >= best_start) continue;
+      const double start = gaps[part].earliest(ready[part], dag.time_us(v));
+      if (start < best_start) best = part, best_start = start;
     }
     const double finish = best_start + dag.time_us(v);
     gaps[best].take(best_start, finish);

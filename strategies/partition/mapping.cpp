@@ -43,8 +43,10 @@ class Mapper {
         free_load_.add(level_[v], dag_.time_us(v));
       }
     }
-    for (Part k = 0; k < slices_.primaries; ++k) assign(k, k);
     with_part_.resize(task_.parts);
+    messages_.resize(slices_.clusters.size());
+    for (std::uint32_t c = 0; c < part_of_.size(); ++c) window_.push_back(window_of(c));
+    for (Part k = 0; k < slices_.primaries; ++k) assign(k, k);
   }
 
   Placement run() {
@@ -82,7 +84,7 @@ class Mapper {
     return static_cast<std::uint32_t>(at - tops_.begin()) / merged_;
   }
 
-  Window window(std::uint32_t cluster) const {
+  Window window_of(std::uint32_t cluster) const {
     const NodeId head = slices_.clusters[cluster].front(), tail = slices_.clusters[cluster].back();
     double from = 0;
     for (const NodeId u : dag_.parents(head)) from = std::max(from, slices_.top_us[u] + dag_.time_us(u));
@@ -96,6 +98,8 @@ class Mapper {
     for (const NodeId v : slices_.clusters[cluster]) {
       load_[part].add(level_[v], dag_.time_us(v));
       free_load_.add(level_[v], -dag_.time_us(v));
+      for (const NodeId w : dag_.children(v)) messages_[slices_.cluster_of[w]].known = false;
+      for (const NodeId u : dag_.parents(v)) messages_[slices_.cluster_of[u]].known = false;
     }
   }
 
@@ -108,7 +112,7 @@ class Mapper {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // width of the window, cluster
     for (std::size_t i = 0; i < count; ++i) {
       if (part_of_[clusters[i]] != unmapped) continue;
-      const Window slack = window(clusters[i]);
+      const Window& slack = window_[clusters[i]];
       open.emplace_back(slack.to - slack.from, clusters[i]);
     }
     std::stable_sort(open.begin(), open.end(),
@@ -122,6 +126,28 @@ class Mapper {
       });
       again = static_cast<double>(before - open.size()) > worth_repeating * static_cast<double>(before);
     }
+  }
+
+  /// Of a cluster, where its neighbours are mapped as they were.
+  struct Messages {
+    Part part = 0;                  ///< most are with it
+    bool known = false;             ///< since the last neighbour was mapped
+    double with_part = 0, all = 0;  ///< with that part, and with all and the unmapped
+    double largest_free = 0;        ///< of the unmapped cluster that most are with
+  };
+
+  /// The messages between a cluster and each part and each unmapped cluster, weighed anew where need be.
+  const Messages& messages(std::uint32_t cluster) {
+    Messages& result = messages_[cluster];
+    if (result.known) return result;
+    weigh_messages(cluster);
+    result.part =
+        static_cast<Part>(std::max_element(with_part_.begin(), with_part_.end()) - with_part_.begin());
+    result.with_part = with_part_[result.part];
+    result.all = std::accumulate(with_part_.begin(), with_part_.end(), all_free_);
+    result.largest_free = largest_free_;
+    result.known = true;
+    return result;
   }
 
   /// Sums up the messages between a cluster and each part (with_part_) and each unmapped cluster
@@ -150,17 +176,13 @@ class Mapper {
       all_free_ += with_free_[i].second;
     }
   }
-  Part most_talked_to() const {
-    return static_cast<Part>(std::max_element(with_part_.begin(), with_part_.end()) - with_part_.begin());
-  }
-
   /// The part that the cluster talks to most, where that costs no time there.
   Part merges(std::uint32_t cluster) {
-    weigh_messages(cluster);
-    const Part part = most_talked_to();
-    const double saved = with_part_[part];
-    if (saved <= task_.link.latency_us || saved < largest_free_) return unmapped;
-    const Window slack = window(cluster);
+    const Messages& with = messages(cluster);
+    const Part part = with.part;
+    const double saved = with.with_part;
+    if (saved <= task_.link.latency_us || saved < with.largest_free) return unmapped;
+    const Window& slack = window_[cluster];
     double most = 0, least = 0, all = 0;
     for (Part k = 0; k < task_.parts; ++k) {
       const double load = load_[k].sum(slack.from, slack.to);
@@ -180,15 +202,13 @@ class Mapper {
 
   /// For graphs whose messages dominate: the part that more than half of its messages are with.
   Part saves_messages(std::uint32_t cluster) {
-    weigh_messages(cluster);
-    const double all = std::accumulate(with_part_.begin(), with_part_.end(), all_free_);
-    const Part part = most_talked_to();
-    return with_part_[part] > std::max(all / 2, all / task_.parts) ? part : unmapped;
+    const Messages& with = messages(cluster);
+    return with.with_part > std::max(with.all / 2, with.all / task_.parts) ? with.part : unmapped;
   }
 
   Part cheapest(std::uint32_t cluster) {
     weigh_messages(cluster);
-    const Window slack = window(cluster);
+    const Window& slack = window_[cluster];
     Part best = 0;
     double best_cost = 0;
     for (Part k = 0; k < task_.parts; ++k) {
@@ -205,8 +225,10 @@ class Mapper {
   std::vector<Part> part_of_;
   std::uint32_t levels_ = 0, merged_ = 1;
   std::vector<std::uint32_t> level_;
-  std::vector<FenwickTree> load_;  ///< of each part, by level
-  FenwickTree free_load_;          ///< of what is not mapped yet
+  std::vector<FenwickTree> load_;   ///< of each part, by level
+  FenwickTree free_load_;           ///< of what is not mapped yet
+  std::vector<Window> window_;      ///< of each cluster
+  std::vector<Messages> messages_;  ///< of each cluster
   std::vector<double> with_part_;
   std::vector<std::pair<std::uint32_t, double>> with_free_;
   double largest_free_ = 0, all_free_ = 0;

@@ -48,22 +48,24 @@ class MemoryPhase {
     if (start.fullest_bytes <= limit_) return placement;
     const Trial moved = move_until_it_fits(placement), cut = cut_by_memory();
     const Trial cut_moved = cut.fullest_bytes <= limit_ ? cut : move_until_it_fits(cut.placement);
-    const Trial* best = &start;
-    double best_makespan = std::numeric_limits<double>::infinity();
-    Placement refined;
+    const Trial* emptiest = &start;
+    double shortest_us = std::numeric_limits<double>::infinity();
+    Placement shortest;
+    const auto offer = [&](Placement placement_that_fits) {
+      const double makespan = scheduled(task_, placement_that_fits).first.makespan_us;
+      if (makespan < shortest_us) shortest_us = makespan, shortest = std::move(placement_that_fits);
+    };
     for (const Trial* trial : {&moved, &cut, &cut_moved}) {
       if (trial->fullest_bytes > limit_) {
-        if (trial->fullest_bytes < best->fullest_bytes) best = trial;
+        if (trial->fullest_bytes < emptiest->fullest_bytes) emptiest = trial;
         continue;
       }
-      Placement other = !task_.refine ? trial->placement
-                                      : refine(judge_, trial->placement, [&](const Placement& candidate) {
-                                          return fullest(candidate) <= limit_;
-                                        });
-      const double makespan = judge_.makespan_us(other);
-      if (makespan < best_makespan) best_makespan = makespan, refined = std::move(other);
+      offer(trial->placement);
+      if (task_.refine)
+        offer(refine(judge_, trial->placement,
+                     [&](const Placement& candidate) { return fullest(candidate) <= limit_; }));
     }
-    return refined.empty() ? best->placement : refined;
+    return shortest.empty() ? emptiest->placement : shortest;
   }
 
  private:

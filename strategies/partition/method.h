@@ -43,6 +43,8 @@ const PartitionMethod* find_partition_method(std::string_view name);
 PartitionAnswer partition_pardnn(const PartitionTask& task);
 PartitionAnswer partition_linear_clustering(const PartitionTask& task);
 PartitionAnswer partition_heft(const PartitionTask& task);
+PartitionAnswer partition_cpop(const PartitionTask& task);
+PartitionAnswer partition_etf(const PartitionTask& task);  ///< m-ETF with memory_bytes
 PartitionAnswer partition_metis(const PartitionTask& task);
 PartitionAnswer partition_scotch(const PartitionTask& task);
 PartitionAnswer partition_zoltan(const PartitionTask& task);  ///< @throws std::runtime_error: not there

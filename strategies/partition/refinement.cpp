@@ -2,6 +2,7 @@
 #include "strategies/partition/refinement.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 #include <random>
 #include <utility>
@@ -10,6 +11,7 @@ namespace convoy {
 namespace {
 
 constexpr Part nowhere = 0xffffffff;
+constexpr double none = -std::numeric_limits<double>::infinity();
 
 /// One pass of place_in_ready_order.
 class Sweep {
@@ -23,7 +25,8 @@ class Sweep {
         unit_part_(dag_.unit_count(), nowhere),
         finish_(dag_.size()),
         free_(judge.parts()),
-        ready_(judge.parts()) {}
+        ready_(judge.parts()),
+        way_(judge.parts()) {}
 
   Placement run() {
     std::vector<std::uint32_t> missing(dag_.size());
@@ -35,7 +38,7 @@ class Sweep {
     while (!heap.empty()) {
       const Entry entry = heap.top();
       heap.pop();
-      find_ready(entry.node);
+      find_inputs(entry.node);
       const Part part = choose(entry.node);
       if (ready_[part] > entry.time) {  // it runs later than that: others may come first
         heap.push({ready_[part], entry.rank, entry.node});
@@ -44,7 +47,7 @@ class Sweep {
       place(entry.node, part);
       for (const NodeId w : dag_.children(entry.node)) {
         if (--missing[w] > 0) continue;
-        find_ready(w);
+        find_inputs(w);
         const double earliest = *std::min_element(ready_.begin(), ready_.end());
         heap.push({std::max(entry.time, earliest), judge_.rank()[w], w});
       }
@@ -59,45 +62,46 @@ class Sweep {
     bool operator<(const Entry& o) const { return time > o.time || (time == o.time && rank > o.rank); }
   };
 
-  /// When a node's inputs would be on each part: the latest message, but those of the part's own nodes.
-  void find_ready(NodeId v) {
-    std::fill(ready_.begin(), ready_.end(), 0);
-    double latest = 0, second = 0;  // arrivals from the part of the latest one, and from all others
-    Part sender = nowhere;
-    for (const NodeId u : dag_.parents(v)) {
-      const Part part = placement_[u];
-      const double arrival = finish_[u] + judge_.message_us()[u];
-      if (part == sender) {
-        latest = std::max(latest, arrival);
-      } else if (arrival > latest) {
-        second = latest, latest = arrival, sender = part;
-      } else {
-        second = std::max(second, arrival);
-      }
-      ready_[part] = std::max(ready_[part], finish_[u]);
-    }
-    for (Part part = 0; part < judge_.parts(); ++part)
-      ready_[part] = std::max(ready_[part], part == sender ? second : latest);
-  }
+  void find_inputs(NodeId v) { find_ready(dag_, v, placement_, finish_, judge_.message_us(), ready_); }
 
-  Part choose(NodeId v) const {
+  Part choose(NodeId v) {
     if (unit_part_[dag_.unit(v)] != nowhere) return unit_part_[dag_.unit(v)];
+    if (pull_ > 0) find_ways(v);
     Part best = 0;
     double best_score = 0;
     for (Part part = 0; part < judge_.parts(); ++part) {
       const double start = std::max(free_[part], ready_[part]);
       double score = start;
-      if (pull_ > 0) {
-        const double finish = start + dag_.time_us(v);
-        double end = 0;
-        for (const NodeId w : dag_.children(v))
-          end = std::max(end, finish + (prior_[w] == part ? 0 : judge_.message_us()[v]) + dag_.time_us(w) +
-                                  judge_.tail_us()[w]);
+      if (pull_ > 0 && !dag_.children(v).empty()) {
+        const double finish = start + dag_.time_us(v), elsewhere = part == longest_in_ ? second_ : longest_;
+        const double end = std::max(finish + way_[part], finish + judge_.message_us()[v] + elsewhere);
         score = pull_ * end + (1 - pull_) * start;
+      } else if (pull_ > 0) {
+        score = (1 - pull_) * start;
       }
       if (part == 0 || score < best_score) best = part, best_score = score;
     }
     return best;
+  }
+
+  /// The longest way to the end that begins with a reader that was on each part, and on any but the part of
+  /// the longest of all.
+  void find_ways(NodeId v) {
+    std::fill(way_.begin(), way_.end(), none);
+    longest_ = second_ = none;
+    longest_in_ = nowhere;
+    for (const NodeId w : dag_.children(v)) {
+      const Part part = prior_[w];
+      const double way = judge_.way_us(w);
+      way_[part] = std::max(way_[part], way);
+      if (part == longest_in_) {
+        longest_ = std::max(longest_, way);
+      } else if (way > longest_) {
+        second_ = longest_, longest_ = way, longest_in_ = part;
+      } else {
+        second_ = std::max(second_, way);
+      }
+    }
   }
 
   void place(NodeId v, Part part) {
@@ -110,7 +114,9 @@ class Sweep {
   const Placement& prior_;
   const double pull_;
   Placement placement_, unit_part_;
-  std::vector<double> finish_, free_, ready_;
+  std::vector<double> finish_, free_, ready_, way_;
+  double longest_ = 0, second_ = 0;
+  Part longest_in_ = nowhere;
 };
 
 /// Descent by moves of single units on the longest chain of the schedule, drawn at random.
@@ -163,7 +169,7 @@ class ChainMoves {
     chain_.clear();
     while (v != dag_.size()) {
       chain_.push_back(v);
-      v = judge_.start_us()[v] > judge_.ready_us()[v] ? before[v] : last_input(v);
+      v = judge_.start_us()[v] > judge_.ready_us(v) ? before[v] : last_input(v);
     }
   }
 
@@ -187,6 +193,10 @@ class ChainMoves {
   std::mt19937_64 random_{1};
 };
 
+/// Nodes and edges from which on the graph is placed anew once for each pull, and not three times.
+constexpr double large = 5e6;
+/// Share of the makespan that is not worth looking for: no placement is shorter than the lower bound.
+constexpr double worth_refining = 1e-4;
 /// Nodes and edges that all tries of moves together may look at (less than a second), and tries at most:
 /// fewer where it takes longer to see whether a placement is acceptable.
 constexpr double effort = 5e7, most_tries = 40'000, most_checked_tries = 5'000;
@@ -204,16 +214,19 @@ Placement refine(ReadyOrder& judge, Placement placement, const Acceptable& accep
     if (makespan < best && (!acceptable || acceptable(other))) best = makespan, placement = other;
   };
   const Placement mapped = placement;
+  const double size = static_cast<double>(judge.dag().size()) + static_cast<double>(judge.dag().edge_count());
+  const double good_enough = (1 + worth_refining) * lower_bound_us(judge.dag(), judge.parts());
   offer(Placement(mapped.size(), 0));  // where messages cost more than they save, one part does it all
   offer(place_in_ready_order(judge, mapped, 0));
+  const int passes = size > large ? 1 : 3;
   for (const double pull : {0.3, 0.6, 0.9}) {
     Placement other = mapped;
-    for (int pass = 0; pass < 3; ++pass) {
+    for (int pass = 0; pass < passes && best > good_enough; ++pass) {
       other = place_in_ready_order(judge, other, pull);
       offer(other);
     }
   }
-  const double size = static_cast<double>(judge.dag().size()) + static_cast<double>(judge.dag().edge_count());
+  if (best <= good_enough) return placement;
   const double most = acceptable ? most_checked_tries : most_tries;
   return ChainMoves(judge, std::move(placement), acceptable)
       .run(static_cast<std::size_t>(std::min(effort / size, most)));

@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace convoy {
+namespace {
+
+bool fit(const PartitionTask& task, const MemoryUse& use) {
+  return !task.memory_bytes || std::all_of(use.peak_bytes.begin(), use.peak_bytes.end(),
+                                           [&](double peak) { return peak <= *task.memory_bytes; });
+}
+
+}  // namespace
 
 double cut_bytes(const Dag& dag, const Placement& placement) {
   double bytes = 0;
@@ -36,17 +44,20 @@ PartitionReport report_partition(const PartitionTask& task, std::string method,
   PartitionReport report;
   report.method = std::move(method);
   report.parts = task.parts;
-  report.makespan_us = ReadyOrder(task.dag, task.link, task.parts).makespan_us(answer.placement);
-  const Schedule own = own_schedule(task, answer);
+  const Schedule ready = ReadyOrder(task.dag, task.link, task.parts).schedule(answer.placement);
+  const Schedule& own = answer.schedule ? *answer.schedule : ready;
+  report.ready_order_makespan_us = ready.makespan_us;
   report.schedule_makespan_us = own.makespan_us;
+  report.makespan_us = !task.memory_bytes || fit(task, emulate_memory(task.dag, task.link, task.parts,
+                                                                      answer.placement, ready))
+                           ? ready.makespan_us
+                           : own.makespan_us;
   report.lower_bound_us = lower_bound_us(task.dag, task.parts);
   report.cut_bytes = cut_bytes(task.dag, answer.placement);
   report.load_imbalance = load_imbalance(task.dag, task.parts, answer.placement);
-  report.peak_memory_bytes =
-      emulate_memory(task.dag, task.link, task.parts, answer.placement, own).peak_bytes;
-  report.fits =
-      !task.memory_bytes || std::all_of(report.peak_memory_bytes.begin(), report.peak_memory_bytes.end(),
-                                        [&](double peak) { return peak <= *task.memory_bytes; });
+  MemoryUse use = emulate_memory(task.dag, task.link, task.parts, answer.placement, own);
+  report.fits = fit(task, use);
+  report.peak_memory_bytes = std::move(use.peak_bytes);
   report.assignment = answer.placement;
   return report;
 }

@@ -14,7 +14,10 @@ namespace convoy {
 struct PartitionReport {
   std::string method;
   Part parts = 1;
-  double makespan_us = 0;           ///< of the placement, in the order of readiness (ReadyOrder)
+  /// Of the placement in the order of readiness (ReadyOrder) where that keeps within the task's memory_bytes,
+  /// and of the method's own order where it does not.
+  double makespan_us = 0;
+  double ready_order_makespan_us = 0;  ///< in the order of readiness, whatever memory that takes
   double schedule_makespan_us = 0;  ///< in the method's own order
   double lower_bound_us = 0;
   double cut_bytes = 0;                   ///< each output once for every other part that reads it

@@ -12,51 +12,53 @@ namespace {
 
 /// Gaps that insertion looks at before it appends: keeps graphs with as many gaps as nodes from taking
 /// minutes.
-constexpr int most_gaps = 100;
+constexpr std::size_t most_gaps = 100;
 
 }  // namespace
 
 ReadyOrder::ReadyOrder(const Dag& dag, const PartLink& link, Part parts)
-    : dag_(dag), parts_(parts), message_(message_costs(dag, link)), tail_(bottom_levels(dag)) {
-  by_rank_.resize(dag.size());
-  std::iota(by_rank_.begin(), by_rank_.end(), 0);
-  std::stable_sort(by_rank_.begin(), by_rank_.end(), [&](NodeId a, NodeId b) { return tail_[a] > tail_[b]; });
+    : dag_(dag), parts_(parts), message_(message_costs(dag, link)) {
+  const std::vector<double> level = bottom_levels(dag);
+  std::vector<NodeId> by_rank(dag.size());
+  std::iota(by_rank.begin(), by_rank.end(), 0);
+  std::stable_sort(by_rank.begin(), by_rank.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
   rank_.resize(dag.size());
-  for (NodeId r = 0; r < dag.size(); ++r) rank_[by_rank_[r]] = r;
-  parent_count_.resize(dag.size());
+  for (NodeId r = 0; r < dag.size(); ++r) rank_[by_rank[r]] = r;
+  costs_.reserve(dag.size());
   for (NodeId v = 0; v < dag.size(); ++v) {
-    parent_count_[v] = static_cast<std::uint32_t>(dag.parents(v).size());
-    tail_[v] -= dag.time_us(v);
+    costs_.push_back({dag.time_us(v), message_[v], level[v] - dag.time_us(v)});
   }
+  state_.resize(dag.size());
   start_.resize(dag.size());
   finish_.resize(dag.size());
 }
 
 double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
-  ready_.assign(dag_.size(), 0);
-  missing_ = parent_count_;
   free_.assign(parts_, 0);
   sequence_.clear();
   heap_.clear();
-  for (NodeId v = 0; v < dag_.size(); ++v)
-    if (missing_[v] == 0) heap_.push_back({0, rank_[v]});
+  for (NodeId v = 0; v < dag_.size(); ++v) {
+    state_[v] = {0, static_cast<std::uint32_t>(dag_.parents(v).size()), placement[v]};
+    if (state_[v].missing == 0) heap_.push_back({0, rank_[v], v});
+  }
   std::make_heap(heap_.begin(), heap_.end());
   double makespan = 0;
   while (!heap_.empty()) {
-    const NodeId v = by_rank_[heap_.front().rank];
+    const NodeId v = heap_.front().node;
     std::pop_heap(heap_.begin(), heap_.end());
     heap_.pop_back();
-    const Part part = placement[v];
-    start_[v] = std::max(free_[part], ready_[v]);
-    const double finish = finish_[v] = free_[part] = start_[v] + dag_.time_us(v);
+    const Part part = state_[v].part;
+    const Costs& costs = costs_[v];
+    start_[v] = std::max(free_[part], state_[v].ready);
+    const double finish = finish_[v] = free_[part] = start_[v] + costs.time;
     sequence_.push_back(v);
     makespan = std::max(makespan, finish);
-    if (finish + tail_[v] >= limit_us) return std::numeric_limits<double>::infinity();
+    if (finish + costs.tail >= limit_us) return std::numeric_limits<double>::infinity();
     for (const NodeId w : dag_.children(v)) {
-      const double arrival = placement[w] == part ? finish : finish + message_[v];
-      ready_[w] = std::max(ready_[w], arrival);
-      if (--missing_[w] == 0) {
-        heap_.push_back({ready_[w], rank_[w]});
+      State& state = state_[w];
+      state.ready = std::max(state.ready, state.part == part ? finish : finish + costs.message);
+      if (--state.missing == 0) {
+        heap_.push_back({state.ready, rank_[w], w});
         std::push_heap(heap_.begin(), heap_.end());
       }
     }
@@ -67,6 +69,26 @@ double ReadyOrder::makespan_us(const Placement& placement, double limit_us) {
 Schedule ReadyOrder::schedule(const Placement& placement) {
   const double makespan = makespan_us(placement);
   return {start_, finish_, makespan};
+}
+
+void find_ready(const Dag& dag, NodeId node, const Placement& placement, const std::vector<double>& finish_us,
+                const std::vector<double>& message_us, std::vector<double>& ready_us) {
+  std::fill(ready_us.begin(), ready_us.end(), 0);
+  double latest = 0, second = 0;  // arrivals from the part of the latest one, and from all others
+  auto sender = static_cast<Part>(ready_us.size());
+  for (const NodeId u : dag.parents(node)) {
+    const Part part = placement[u];
+    const double arrival = finish_us[u] + message_us[u];
+    if (part == sender)
+      latest = std::max(latest, arrival);
+    else if (arrival > latest)
+      second = latest, latest = arrival, sender = part;
+    else
+      second = std::max(second, arrival);
+    ready_us[part] = std::max(ready_us[part], finish_us[u]);
+  }
+  for (Part part = 0; part < ready_us.size(); ++part)
+    ready_us[part] = std::max(ready_us[part], part == sender ? second : latest);
 }
 
 Schedule schedule_by_priority(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,

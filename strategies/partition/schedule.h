@@ -29,31 +29,46 @@ class ReadyOrder {
   // Of the last call:
   const std::vector<double>& start_us() const { return start_; }
   const std::vector<double>& finish_us() const { return finish_; }
-  const std::vector<double>& ready_us() const { return ready_; }
+  double ready_us(NodeId v) const { return state_[v].ready; }
   const std::vector<NodeId>& sequence() const { return sequence_; }  ///< as scheduled
 
   const Dag& dag() const { return dag_; }
   Part parts() const { return parts_; }
   const std::vector<double>& message_us() const { return message_; }  ///< of each node's output
-  const std::vector<double>& tail_us() const { return tail_; }  ///< longest way after a node, no messages
+  /// Longest way that begins with a node, without messages.
+  double way_us(NodeId v) const { return costs_[v].time + costs_[v].tail; }
   /// Position of each node when longer ways come first, then smaller ids.
   const std::vector<NodeId>& rank() const { return rank_; }
 
  private:
   struct Entry {
     double ready;
-    NodeId rank;
+    NodeId rank, node;
     bool operator<(const Entry& other) const {  // the heap's top is the smallest
       return ready > other.ready || (ready == other.ready && rank > other.rank);
     }
   };
+  struct Costs {  // of a node, side by side: they are needed together
+    double time, message, tail;
+  };
+  struct State {
+    double ready;
+    std::uint32_t missing;  ///< inputs
+    Part part;
+  };
   const Dag& dag_;
   Part parts_;
-  std::vector<double> message_, tail_, start_, finish_, ready_, free_;
-  std::vector<NodeId> rank_, by_rank_, sequence_;
-  std::vector<std::uint32_t> parent_count_, missing_;
+  std::vector<double> message_, start_, finish_, free_;
+  std::vector<NodeId> rank_, sequence_;
+  std::vector<Costs> costs_;
+  std::vector<State> state_;
   std::vector<Entry> heap_;
 };
+
+/// When a node's inputs are on each part, were it placed there: the latest message, but of the part's own
+/// nodes their ends. @param finish_us, message_us of all nodes @param ready_us by part; overwritten
+void find_ready(const Dag& dag, NodeId node, const Placement& placement, const std::vector<double>& finish_us,
+                const std::vector<double>& message_us, std::vector<double>& ready_us);
 
 /// Schedules a placement without idling: a part that is free runs, of the nodes whose inputs are there, the
 /// one with the highest priority (ties: smaller id).

@@ -93,3 +93,24 @@ TEST_CASE("where nothing fits the answer says so") {
   CHECK_FALSE(report.fits);
   CHECK(report.assignment.size() == dag.size());
 }
+
+TEST_CASE("the makespan told is that of a schedule that keeps the memory") {
+  // Two chains of 10 bytes on one part. As they are ready, both heads run first and their outputs lie there
+  // together; one chain after the other holds one at a time, and is told to pause in between.
+  graphs::Lists lists;
+  const NodeId a = lists.add(1, 10), b = lists.add(1, 10);
+  lists.add(1, 0, 0, {a});
+  lists.add(1, 0, 0, {b});
+  const Dag dag = lists.dag();
+  const PartitionAnswer answer{Placement(4, 0), Schedule{{0, 7, 1, 8}, {1, 8, 2, 9}, 9}};
+  const auto makespan_within = [&](std::optional<double> bytes) {
+    const PartitionReport report = report_partition({dag, 1, {}, bytes, 1, true}, "by hand", answer);
+    CHECK(report.ready_order_makespan_us == 4);
+    CHECK(report.schedule_makespan_us == 9);
+    CHECK(report.fits);
+    return report.makespan_us;
+  };
+  CHECK(makespan_within(std::nullopt) == 4);
+  CHECK(makespan_within(20) == 4);
+  CHECK(makespan_within(15) == 9);
+}

@@ -64,7 +64,7 @@ Space random_space(unsigned seed, const std::string& objective) {
 /// The answer as JSON without what tells how it was found.
 std::string found(const PlanAnswer& answer) {
   PlanAnswer plain = answer;
-  plain.simulated = 0;
+  plain.planned = plain.simulated = 0;
   plain.pruned.clear();
   std::ostringstream out;
   write_json(plain, out);
@@ -98,6 +98,11 @@ TEST_CASE("planner: with bounds the same answer as with every candidate simulate
     };
     CHECK(sum(quick) == quick.candidates);
     CHECK(sum(slow) == slow.candidates);
+    for (const PlanAnswer& answer : {quick, slow}) {
+      CHECK(answer.simulated <= answer.planned);
+      CHECK(answer.planned <= answer.candidates);
+    }
+    CHECK(quick.planned <= slow.planned);
     with_bounds += quick.simulated;
     exhaustive += slow.simulated;
     chosen += quick.choice.has_value();

@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/data_path.h"
 #include "sim/studies/claims/claim.h"
 #include "sim/studies/thesis.h"
+#include "tests/support/working_file.h"
 
 using namespace convoy;
 
@@ -117,6 +119,36 @@ TEST_CASE("claims: wrong files of claims are refused with the place") {
   CHECK(error_of(replaced(speedup, "from: runs", "from: rows")).find("there are no records 'rows'") !=
         std::string::npos);
   CHECK(error_of(speedup).empty());
+}
+
+TEST_CASE("claims: every sentence of an abstract has claims that judge it, or says why it has none") {
+  for (const std::string& name : thesis_names()) {
+    CAPTURE(name);
+    const ClaimFile file = read_claims(data_path("results/published/theses") + "/" + name + ".yaml");
+    CHECK_FALSE(file.sentences.empty());
+    for (const AbstractSentence& sentence : file.sentences)
+      CHECK(sentence.judged_by.empty() != sentence.not_judged.empty());
+  }
+}
+
+TEST_CASE("claims: sentences that name no claim, and claims that no sentence names, are errors") {
+  const auto error = [](const std::string& abstract) -> std::string {
+    const WorkingFile file("thesis.yaml",
+                                 "thesis: t\ntitle: t\nnote: t\nsources: {abstract: a}\nrecords: {}\nclaims:\n"
+                                 "  - {claim: faster, stated_in: abstract, select: {}, value: 1 + 1, accept: {at_least: 1}, "
+                                 "fails_if: {scale: {a.b: 1}}}\nabstract:\n" + abstract);
+    try {
+      read_claims(file.name);
+    } catch (const InputError& wrong) {
+      return wrong.what();
+    }
+    return "";
+  };
+  CHECK(error("  - {says: it is faster, judged_by: [faster]}\n").empty());
+  CHECK(error("  - {says: it is faster, judged_by: [slower]}\n").find("there is no claim 'slower'") != std::string::npos);
+  CHECK(error("  - {says: it is faster}\n").find("needs 'judged_by'") != std::string::npos);
+  CHECK(error("  - {says: it is faster, not_judged: no clock}\n").find("no sentence is judged by 'faster'") !=
+        std::string::npos);
 }
 
 // Every verdict could have failed: under the wrong input that its claim states, it does.

@@ -194,6 +194,7 @@ JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
     }
   }
   if (take_ == "mean") judged.ours = sum / static_cast<double>(over_.size());
+  judged.title = claim_;
   judged.claim = told(claim_, shown);
   judged.setup = told(setup_, shown);
   judged.unit = unit_;
@@ -238,6 +239,39 @@ std::vector<JudgedClaim> ClaimSpec::judge(const RecordTables& tables, bool pertu
   return judged;
 }
 
+namespace {
+
+AbstractSentence read_sentence(YamlMap& map, const std::vector<ClaimSpec>& claims) {
+  AbstractSentence sentence{map.text("says"), {}, map.text_or("not_judged", "")};
+  if (const YamlNode* judged_by = map.find("judged_by"))
+    for (const YamlNode& item : judged_by->items) {
+      sentence.judged_by.push_back(read_text(item, "abstract.judged_by"));
+      const std::string& title = sentence.judged_by.back();
+      if (std::none_of(claims.begin(), claims.end(), [&](const ClaimSpec& c) { return c.title() == title; }))
+        throw InputError(item.pos, fmt::format("abstract.judged_by: there is no claim '{}'", title));
+    }
+  if (sentence.judged_by.empty() == sentence.not_judged.empty())
+    map.fail("a sentence needs 'judged_by', the claims that judge it, or 'not_judged', why none does");
+  map.finish();
+  return sentence;
+}
+
+void read_abstract(YamlMap& map, ClaimFile& claims) {
+  for (YamlMap& sentence : map.maps("abstract"))
+    claims.sentences.push_back(read_sentence(sentence, claims.claims));
+  for (const ClaimSpec& claim : claims.claims) {
+    const bool named = std::any_of(
+        claims.sentences.begin(), claims.sentences.end(), [&](const AbstractSentence& sentence) {
+          return std::find(sentence.judged_by.begin(), sentence.judged_by.end(), claim.title()) !=
+                 sentence.judged_by.end();
+        });
+    if (claim.stated_in() == StatedIn::abstract && !named)
+      map.fail("abstract", fmt::format("no sentence is judged by '{}', which the abstract states", claim.title()));
+  }
+}
+
+}  // namespace
+
 ClaimFile read_claims(const std::string& file) {
   const YamlNode root = load_yaml(file);
   YamlMap map(root, "");
@@ -252,6 +286,7 @@ ClaimFile read_claims(const std::string& file) {
   const YamlNode& list = map.node("claims");
   if (list.kind != YamlNode::Kind::sequence) map.fail("claims", "expected a list of claims");
   for (const YamlNode& claim : list.items) claims.claims.emplace_back(claim, claims.sources);
+  read_abstract(map, claims);
   map.finish();
   return claims;
 }

@@ -30,6 +30,7 @@ std::string_view to_string(Verdict verdict);
 
 /// One line of a thesis's comparison, judged.
 struct JudgedClaim {
+  std::string title;  ///< as the file of claims has it: one for all of its lines
   std::string claim, setup, unit;
   std::string source;  ///< key of ClaimFile::sources
   ClaimRole role = ClaimRole::test;
@@ -53,6 +54,8 @@ class ClaimSpec {
   /// A line a cell. @param perturbed with the wrong input of `fails_if`. @throws InputError for a selection
   /// that is not exactly one record, and for names that the records do not have.
   std::vector<JudgedClaim> judge(const RecordTables& tables, bool perturbed = false) const;
+  const std::string& title() const { return claim_; }
+  StatedIn stated_in() const { return stated_in_; }
 
  private:
   double value(const RecordTables& tables, const Scope& cell, bool perturbed) const;
@@ -72,14 +75,23 @@ class ClaimSpec {
   YamlNode instead_;                        ///< fails_if: alias -> keys of its selection
 };
 
+/// What a sentence of a thesis's abstract says, in our words, and the claims that judge it.
+struct AbstractSentence {
+  std::string says;
+  std::vector<std::string> judged_by;  ///< titles of claims
+  std::string not_judged;              ///< why none does; "" where some do
+};
+
 /// results/published/theses/NAME.yaml.
 struct ClaimFile {
   std::string name, title, note;
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> text
   std::vector<std::pair<std::string, YamlNode>> records;     ///< table -> how its records come about
   std::vector<ClaimSpec> claims;
+  std::vector<AbstractSentence> sentences;
 };
-/// @throws InputError
+/// @throws InputError, also where a sentence names a claim that is not there, or a claim that the abstract
+/// states belongs to no sentence
 ClaimFile read_claims(const std::string& file);
 
 /// Arithmetic with + - * / ^, parentheses and the functions of muParser (min, max, exp, ln, sqrt, ...).

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Earliest task first: Hwang, Chow, Anger, Lee: Scheduling precedence graphs in systems with interprocessor
+// communication times, SIAM J. Comput. 18(2), 1989. With a limit of memory it is m-ETF: Jeon et al.: Baechi,
+// SoCC 2020: a part without room for an operation is none for it.
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <queue>
+
+#include "strategies/partition/method.h"
+
+namespace convoy {
+namespace {
+
+constexpr Part nowhere = 0xffffffff;
+
+class EarliestTaskFirst {
+ public:
+  explicit EarliestTaskFirst(const PartitionTask& task)
+      : task_(task),
+        dag_(task.dag),
+        message_(message_costs(dag_, task.link)),
+        way_(bottom_levels(dag_)),
+        placement_(dag_.size(), nowhere),
+        unit_part_(dag_.unit_count(), nowhere),
+        waiting_(task.parts),
+        coming_(task.parts),
+        free_(task.parts),
+        used_bytes_(task.parts),
+        ready_(task.parts) {}
+
+  PartitionAnswer run() {
+    schedule_.start_us.resize(dag_.size());
+    schedule_.finish_us.resize(dag_.size());
+    std::vector<std::uint32_t> missing(dag_.size());
+    for (NodeId v = 0; v < dag_.size(); ++v) {
+      missing[v] = static_cast<std::uint32_t>(dag_.parents(v).size());
+      if (missing[v] == 0) offer(v);
+    }
+    for (NodeId placed = 0; placed < dag_.size(); ++placed) {
+      const auto [node, part] = earliest();
+      place(node, part);
+      for (const NodeId w : dag_.children(node))
+        if (--missing[w] == 0) offer(w);
+    }
+    return {std::move(placement_), std::move(schedule_)};
+  }
+
+ private:
+  struct Waiting {  // its inputs are there: the longest way to the end first, then the smaller id
+    double way;
+    NodeId node;
+    bool operator<(const Waiting& o) const { return way < o.way || (way == o.way && node > o.node); }
+  };
+  struct Coming {  // its inputs will be there: the earliest first, then as above
+    double ready;
+    Waiting waiting;
+    bool operator<(const Coming& o) const {
+      return ready > o.ready || (ready == o.ready && waiting < o.waiting);
+    }
+  };
+
+  /// What a part has to have room for.
+  double bytes(NodeId v) const { return std::max(dag_.memory_bytes(v), dag_.output_bytes(v)); }
+  bool has_room(NodeId v, Part part) const {
+    return !task_.memory_bytes || used_bytes_[part] + bytes(v) <= *task_.memory_bytes;
+  }
+
+  /// A node whose inputs are all made, to every part that it could go to.
+  void offer(NodeId v) {
+    find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
+    const Part fixed = unit_part_[dag_.unit(v)];
+    for (Part part = 0; part < task_.parts; ++part)
+      if (fixed == nowhere || part == fixed) coming_[part].push({ready_[part], {way_[v], v}});
+  }
+
+  /// The pair that can start first; of those that can at the same time, that with the longest way to the end.
+  std::pair<NodeId, Part> earliest() {
+    std::pair<NodeId, Part> best{dag_.size(), 0};
+    double best_start = std::numeric_limits<double>::infinity(), best_way = 0;
+    for (Part part = 0; part < task_.parts; ++part) {
+      drop_taken(part);
+      const bool now = !waiting_[part].empty();
+      if (!now && coming_[part].empty()) continue;
+      const Waiting& first = now ? waiting_[part].top() : coming_[part].top().waiting;
+      const double start = now ? free_[part] : coming_[part].top().ready;
+      if (start < best_start || (start == best_start && first.way > best_way))
+        best = {first.node, part}, best_start = start, best_way = first.way;
+    }
+    return best.first == dag_.size() ? largest_room() : best;
+  }
+
+  /// What has run elsewhere, or has no room here, goes; what has its inputs by when the part is free waits.
+  void drop_taken(Part part) {
+    const auto gone = [&](NodeId v) {
+      const Part fixed = unit_part_[dag_.unit(v)];
+      if (placement_[v] != nowhere || (fixed != nowhere && fixed != part)) return true;
+      if (fixed != nowhere || has_room(v, part)) return false;
+      refused_.push_back(v);
+      return true;
+    };
+    while (!coming_[part].empty()) {
+      const Coming next = coming_[part].top();
+      if (!gone(next.waiting.node) && next.ready > free_[part]) break;
+      coming_[part].pop();
+      if (!gone(next.waiting.node)) waiting_[part].push(next.waiting);
+    }
+    while (!waiting_[part].empty() && gone(waiting_[part].top().node)) waiting_[part].pop();
+  }
+
+  /// Where no part has room for what is left: the node refused first, to the emptiest part.
+  std::pair<NodeId, Part> largest_room() {
+    while (placement_[refused_.front()] != nowhere) refused_.pop_front();
+    const auto emptiest = std::min_element(used_bytes_.begin(), used_bytes_.end()) - used_bytes_.begin();
+    return {refused_.front(), static_cast<Part>(emptiest)};
+  }
+
+  void place(NodeId v, Part part) {
+    find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
+    placement_[v] = part;
+    if (unit_part_[dag_.unit(v)] == nowhere && dag_.members(dag_.unit(v)).size() > 1) {
+      unit_part_[dag_.unit(v)] = part;
+      for (const NodeId w : dag_.members(dag_.unit(v))) used_bytes_[part] += bytes(w);
+    } else if (dag_.members(dag_.unit(v)).size() == 1) {
+      used_bytes_[part] += bytes(v);
+    }
+    const double start = schedule_.start_us[v] = std::max(free_[part], ready_[part]);
+    free_[part] = schedule_.finish_us[v] = start + dag_.time_us(v);
+    schedule_.makespan_us = std::max(schedule_.makespan_us, free_[part]);
+  }
+
+  const PartitionTask& task_;
+  const Dag& dag_;
+  std::vector<double> message_, way_;
+  Placement placement_, unit_part_;
+  Schedule schedule_;
+  std::vector<std::priority_queue<Waiting>> waiting_;  ///< by part
+  std::vector<std::priority_queue<Coming>> coming_;    ///< by part
+  std::deque<NodeId> refused_;                         ///< by some part, for want of room
+  std::vector<double> free_, used_bytes_, ready_;
+};
+
+}  // namespace
+
+PartitionAnswer partition_etf(const PartitionTask& task) { return EarliestTaskFirst(task).run(); }
+
+}  // namespace convoy
