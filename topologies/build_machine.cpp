@@ -239,6 +239,7 @@ class MachineBuilder {
       if (group.nic_spread > 0)
         fabric_host.nic.bandwidth_Bps *=
             1 + group.nic_spread * (2 * uniform(cluster_.speed_seed ^ nics, host) - 1);
+      fabric_host.own_rate = group.nic_bandwidth_Bps || group.nic_spread > 0;
     }
     machine_.hosts.push_back({std::move(name), group.server, first_device, count});
   }
@@ -279,7 +280,7 @@ class MachineBuilder {
     for (std::uint32_t i = 0; i < dedicated_; ++i) {
       const std::string name = "ps" + std::to_string(i);
       router_->hosts.push_back({router_->layouts.back().get(), 0, no_device});
-      hosts_.push_back({name, nic});
+      hosts_.push_back({name, nic, cluster_.dedicated.nic_bandwidth_Bps.has_value()});
       machine_.hosts.push_back({name, type_index, no_device, 0});
     }
   }

@@ -39,6 +39,7 @@ NicSpec read_cable(YamlMap& map);
 struct FabricHost {
   std::string name;
   NicSpec nic;
+  bool own_rate = false;  ///< nic.bandwidth_Bps is this host's (`nic_bandwidth`, `nic_spread`), not the fabric's
 };
 
 struct FabricPort {

@@ -29,10 +29,8 @@ OnnxDims common_dims(const OnnxImport& import, const OnnxNode& node) {
 bool is_per_channel(const OnnxValue& values, const OnnxValue& of) {
   if (of.dims.size() < 2 || values.count() != of.dims[1]) return false;
   const std::size_t behind = of.dims.size() - 2;
-  if (values.dims.size() <= behind) return false;
-  for (std::size_t i = 0; i < behind; ++i)
-    if (values.dims[values.dims.size() - 1 - i] != 1) return false;
-  return values.dims[values.dims.size() - 1 - behind] == of.dims[1];
+  // With as many values as channels along the channels' dimension all others are 1.
+  return values.dims.size() > behind && values.dims[values.dims.size() - 1 - behind] == of.dims[1];
 }
 
 /// A constant added to the result of a convolution or linear layer without bias is its bias.

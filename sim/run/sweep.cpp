@@ -95,7 +95,8 @@ std::string point_text(std::size_t index, const Coordinates& coordinates) {
   std::string text;
   for (const auto& [path, value] : coordinates)
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", path, to_flow(value));
-  return fmt::format("point {} ({})", point_id(index), text);
+  return text.empty() ? fmt::format("point {}", point_id(index))
+                      : fmt::format("point {} ({})", point_id(index), text);
 }
 
 StoreSubject make_subject(Preparer& preparer, const std::string& file,

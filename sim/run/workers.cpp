@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "sim/base/quantity.h"
 
 namespace convoy {
 namespace {
@@ -176,7 +177,11 @@ class WorkerPool {
       return {item, {Kind::out_of_time, fmt::format("took longer than {:g} s", options_.time_s)}};
     }
     if (std::optional<WorkerAnswer> answer = receive_answer(worker.from)) {
-      if (answer->kind == Kind::out_of_memory) restart(w);  // what it has kept may be large
+      if (answer->kind == Kind::out_of_memory) {
+        restart(w);  // what it has kept may be large
+        if (std::isfinite(options_.memory_bytes))
+          answer->bytes = fmt::format("needs more than {} of memory", format_bytes(options_.memory_bytes));
+      }
       return {item, std::move(*answer)};
     }
     const int status = restart(w);

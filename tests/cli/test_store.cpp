@@ -221,6 +221,24 @@ TEST_CASE("failures: the time of a point is limited, and it is tried again witho
   CHECK(json::parse(place.read("t/results.json"))["failed"].empty());
 }
 
+TEST_CASE("failures: the memory of a point is limited, and its row says by how much") {
+  const Workplace place;
+  std::string text = sweep_of("[8]");
+  text.resize(text.find("sweep:"));
+  const auto put = [&](const std::string& old, const std::string& now) {
+    REQUIRE(text.find(old) != std::string::npos);
+    text.replace(text.find(old), old.size(), now);
+  };
+  put("count: 4", "count: 1000");
+  put("sync: all_reduce, algorithm: ring",
+      "sync: parameter_server, servers: 1000, placement: colocated, sharding: even");
+  place.file("e.yaml", text);
+  const Finished large = place.convoy({"run", "e.yaml", "--out", "o", "--point-memory", "64MiB"});
+  CHECK(large.exit_code == 4);
+  CHECK(large.err.starts_with("convoy: point 1: needs more than 64.0 MiB of memory\n"));
+  CHECK(json::parse(place.read("o/results.json"))["failed"][0]["kind"] == "memory");
+}
+
 TEST_CASE("interrupted: what there is is written, and the same command goes on") {
   const Workplace place;
   std::string batches = "[1";

@@ -254,6 +254,33 @@ TEST_CASE("costs of a cut chain, counted by hand") {
         doctest::Approx(1.6e-3 + 2 * 10.08e-6 + 3 * 0.8e-3).epsilon(1e-12));
 }
 
+TEST_CASE("a stage gets the tensors from before that it reads, each once, and nothing for a later stage") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const Problem problem(seed, true, false);
+    const PipelineCosts costs = problem.costs();
+    Route way;
+    problem.machine.router->route(0, 1, way);
+    const double bandwidth_Bps = problem.machine.links[way.links.front()].bandwidth_Bps;
+    for (std::uint32_t begin = 1; begin < costs.unit_count(); ++begin)
+      for (std::uint32_t end = begin + 1; end <= costs.unit_count(); ++end) {
+        CAPTURE(begin);
+        CAPTURE(end);
+        double bytes = 0, gradient_bytes = 0;
+        for (const Units::Tensor& tensor : problem.units.tensors) {
+          const bool read = std::any_of(tensor.readers.begin(), tensor.readers.end(),
+                                        [&](std::size_t reader) { return begin <= reader && reader < end; });
+          if (tensor.producer >= begin || !read) continue;
+          bytes += tensor.bytes_per_image;
+          if (tensor.has_gradient) gradient_bytes += tensor.bytes_per_image;
+        }
+        const double expected_s = (bytes + gradient_bytes) * problem.shape.images / bandwidth_Bps +
+                                  ((bytes > 0) + (gradient_bytes > 0)) * way.latency_s;
+        CHECK(costs.times(begin, end, 1, 1).messages_s == doctest::Approx(expected_s).epsilon(1e-9));
+      }
+  }
+}
+
 TEST_CASE("a cut fits up to exactly what it holds") {
   // A layer of 1000 parameters: weights, gradients and momentum 12 kB. The first stage holds the image, 3072
   // floats, 2 an image, for each of 4 micro-batches under GPipe, and 10 floats of output as an operand.

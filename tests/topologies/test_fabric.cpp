@@ -154,6 +154,22 @@ TEST_CASE("a torus dimension of two positions has one cable") {
   CHECK(way(machine, "n3", "n0") == "torus0-1.d0.down torus0-0.d1.down");
 }
 
+TEST_CASE("a host with a NIC of its own on a torus sends and gets through it, and passes on beside it") {
+  const Machine machine = machine_of(R"(
+nodes: [{name: a, count: 2, server: box}, {name: slow, server: box, nic_bandwidth: 1Gbps}, {name: z, count: 2, server: box}]
+fabric: {kind: torus, bandwidth: 10Gbps, latency: 1us, dims: [5]}
+servers:
+  box: {devices: [{device: ideal, count: 1}], interconnect: {kind: none}}
+)");
+  CHECK(way(machine, "a0", "slow0") == "torus0.d0.up torus1.d0.up slow0.nic.down");
+  CHECK(way(machine, "slow0", "z0") == "slow0.nic.up torus2.d0.up");
+  CHECK(way(machine, "a1", "z0") == "torus1.d0.up torus2.d0.up");
+  CHECK(latency_s(machine, "a0", "slow0") == doctest::Approx(2 * us).epsilon(1e-12));
+  for (const Link& link : machine.links)
+    CHECK(link.bandwidth_Bps ==
+          doctest::Approx(link.name.starts_with("slow") ? 0.125e9 : 1.25e9).epsilon(1e-12));
+}
+
 TEST_CASE("a dragonfly needs at most one local, one global and one local cable") {
   // 3 groups of 2 routers with 2 hosts: n0 n1 | n2 n3 in group 0, n4 n5 | n6 n7 in group 1, n8 ... in
   // group 2. The cable of group 0 to group 1 is at router 0 x 2 / 2 = 0, to group 2 at router 1; group 1 has

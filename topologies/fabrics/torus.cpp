@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
+#include <limits>
 
 namespace convoy {
 namespace {
@@ -20,10 +20,15 @@ struct Grid {
 class TorusRoutes final : public FabricRoutes {
  public:
   TorusRoutes(const Grid& grid, std::span<const FabricHost> hosts, const NicSpec& cable, LinkTable& links)
-      : grid_(grid), onward_(grid.dims.size() * grid.positions), stacks_(add_cables(hosts, cable, links)) {}
+      : grid_(grid), onward_(grid.dims.size() * grid.positions), stacks_(add_cables(hosts, cable, links)) {
+    for (const FabricHost& host : hosts)
+      nics_.push_back(host.own_rate ? links.add_cable(host.name + ".nic", host.nic.bandwidth_Bps, 0)
+                                    : no_nic);
+  }
 
   void append(FabricPort from, FabricPort to, std::vector<LinkId>& links) const override {
     stacks_.append_up(from.host, links);
+    if (nics_[from.host] != no_nic) links.push_back(nics_[from.host]);
     std::uint32_t at = from.host, stride = 1;
     for (std::uint32_t d = 0; d < grid_.dims.size(); stride *= grid_.dims[d++]) {
       const std::uint32_t size = grid_.dims[d], goal = to.host / stride % size;
@@ -39,10 +44,13 @@ class TorusRoutes final : public FabricRoutes {
         here = next;
       }
     }
+    if (nics_[to.host] != no_nic) links.push_back(nics_[to.host] + 1);
     stacks_.append_down(to.host, links);
   }
 
  private:
+  static constexpr LinkId no_nic = std::numeric_limits<LinkId>::max();
+
   LinkId cable(std::uint32_t dim, std::uint32_t position) const {
     return onward_[dim * grid_.positions + position];
   }
@@ -79,13 +87,13 @@ class TorusRoutes final : public FabricRoutes {
   std::vector<LinkId>
       onward_;  ///< by dimension and position: the cable to the next position in that dimension
   StackLinks stacks_;
+  std::vector<LinkId> nics_;  ///< by host
 };
 
 class TorusFabric final : public Fabric {
  public:
   TorusFabric(const YamlMap& map, const NicSpec& cable, Grid grid)
       : Fabric(map, cable), grid_(std::move(grid)) {}
-  bool has_nics() const override { return false; }
   std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
                                             LinkTable& links) const override {
     if (hosts.size() > grid_.positions)

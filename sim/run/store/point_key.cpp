@@ -25,7 +25,10 @@ constexpr int deepest_reference = 4;
 
 std::string content_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string content;
+  for (char block[65536]; in.read(block, sizeof block) || in.gcount() > 0;)
+    content.append(block, static_cast<std::size_t>(in.gcount()));
+  return content;
 }
 
 /// The GNU build id of the first object that is listed: this program.
@@ -61,7 +64,7 @@ void add_folder(const std::string& folder, std::string& text) {
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     const std::string content = content_of(file);
-    text += fmt::format("{}:{}\n", fs::relative(file, folder).string(), content.size());
+    text += fmt::format("{}:{}\n", file.lexically_relative(folder).string(), content.size());
     text += content;
   }
 }

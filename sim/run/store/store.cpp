@@ -33,8 +33,7 @@ Store::Store() : database_("", Database::Mode::write) { make_tables(); }
 Store::Store(const std::string& file, Database::Mode mode) : database_(file, mode) {
   const std::int64_t id = pragma(database_, "application_id");
   if (id == 0 && mode == Database::Mode::write && pragma(database_, "schema_version") == 0) {
-    database_.run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}; PRAGMA journal_mode=WAL;",
-                              application_id, store_version));
+    database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
     make_tables();
   } else if (id != application_id) {
     throw OutputError(fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", file));
@@ -55,7 +54,11 @@ Store::~Store() {
   }
 }
 
-void Store::make_tables() { database_.run(fmt::format("BEGIN;{}COMMIT;", tables)); }
+/// All or nothing: a store that was not finished is begun again.
+void Store::make_tables() {
+  database_.run(fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};{}COMMIT;",
+                            application_id, store_version, tables));
+}
 
 void Store::load_subject() {
   StoreSubject subject;
