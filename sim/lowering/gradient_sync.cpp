@@ -10,9 +10,6 @@
 namespace convoy {
 namespace {
 
-constexpr double default_bucket_bytes =
-    25.0 * 1024 * 1024;  // PyTorch DistributedDataParallel, bucket_cap_mb=25
-
 std::string_view name_of(GroupSync::Kind kind) {
   switch (kind) {
     case GroupSync::Kind::reduce_scatter:

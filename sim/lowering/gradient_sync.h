@@ -18,6 +18,10 @@
 
 namespace convoy {
 
+/// Of gradients that are sent as one message unless told otherwise: PyTorch DistributedDataParallel,
+/// bucket_cap_mb=25.
+inline constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;
+
 /// How replicas of the same layers keep them the same: who sums which gradients when, and who keeps states.
 struct GradientSync {
   AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;

@@ -55,6 +55,10 @@ Work part_of(const Work& whole, double input_bytes, double of_outputs, double of
   return part;
 }
 
+bool is_convolution(const Layer& layer) {
+  return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
+}
+
 double input_bytes(const TrainingGraph& graph, std::size_t layer) {
   double count = 0;
   for (const LayerIndex input : graph.model.layers[layer].inputs)

@@ -30,6 +30,9 @@ Work share_of_update(const Work& whole, double share);
 /// @param input_bytes of the layer's whole input, an image
 Work part_of(const Work& whole, double input_bytes, double of_outputs, double of_inputs);
 
+/// Whether it is a convolution, of one kind or the other (transposed).
+bool is_convolution(const Layer& layer);
+
 /// Bytes of all inputs of a layer, one image, in the precision of the graph.
 double input_bytes(const TrainingGraph& graph, std::size_t layer);
 

@@ -10,8 +10,6 @@
 namespace convoy {
 namespace {
 
-constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;  // as for all-reduce, so that the two compare
-
 class ParameterServer : public Strategy {
  public:
   explicit ParameterServer(const ServerOptions& options) : options_(options) {}

@@ -27,9 +27,9 @@ TaskId add_sum(Role& role, std::string name, double seconds, std::vector<TaskId>
   return static_cast<TaskId>(role.program.size() - 1);
 }
 
-class Builder {
+class ServerPlanner {
  public:
-  Builder(const ServerOptions& options, const StrategyInput& input)
+  ServerPlanner(const ServerOptions& options, const StrategyInput& input)
       : options_(options),
         input_(input),
         machine_(input.machine),
@@ -280,7 +280,7 @@ class Builder {
 
 Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& input) {
   if (options.sums_on_devices()) return plan_device_sums(options, input);
-  return Builder(options, input).build();
+  return ServerPlanner(options, input).build();
 }
 
 }  // namespace convoy

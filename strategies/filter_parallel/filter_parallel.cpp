@@ -32,9 +32,9 @@ struct Exchange {
   CommId inputs = 0, outputs = 0, gradients = 0, results = 0;
 };
 
-class Builder {
+class FilterPlanner {
  public:
-  Builder(const FilterOptions& options, const StrategyInput& input, double images)
+  FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
       : options_(options), input_(input), graph_(input.graph), images_(images) {
     plan_.images = images;
     std::map<std::uint32_t, std::size_t> known;
@@ -342,7 +342,7 @@ class FilterParallel : public Strategy {
     const std::int64_t batch = input.batch.global
                                    ? *input.batch.global
                                    : *input.batch.per_device * static_cast<std::int64_t>(devices);
-    return Builder(options_, input, static_cast<double>(batch)).build();
+    return FilterPlanner(options_, input, static_cast<double>(batch)).build();
   }
 
  private:

@@ -10,10 +10,6 @@
 namespace convoy {
 namespace {
 
-bool is_convolution(const Layer& layer) {
-  return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
-}
-
 /// Time of a layer's kernels (no update) with `fraction` of its filters on a device.
 double probe_s(const StrategyInput& input, std::uint32_t layer, double fraction, double images,
                const Device& device) {

@@ -14,9 +14,6 @@
 namespace convoy {
 namespace {
 
-constexpr double default_bucket_bytes =
-    25.0 * 1024 * 1024;  // PyTorch DistributedDataParallel, bucket_cap_mb=25
-
 const std::vector<std::string> scheme_names{"a", "b", "c"};
 
 /// @param of "": all of them, or " of a stage"

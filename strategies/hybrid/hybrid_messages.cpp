@@ -14,25 +14,21 @@
 namespace convoy {
 namespace {
 
-using Exchange = HybridSchedule::Exchange;
-using Kind = Exchange::Kind;
-using Sum = HybridMessages::Sum;
-constexpr CommId none = HybridMessages::none;
 /// Of one round: beyond it a plan takes gigabytes.
 constexpr std::size_t largest_exchange = std::size_t{1} << 22;
 
-std::string_view to_string(Kind kind) {
+std::string_view name_of_exchange(HybridSchedule::Exchange::Kind kind) {
   static constexpr std::array<std::string_view, 6> names{
       "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "halo exchange", "halo exchange back"};
   return names[static_cast<std::size_t>(kind)];
 }
 
-class Builder {
+class MessagePlanner {
  public:
-  Builder(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-          const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
-          const HybridSchedule& schedule, const HybridCommunication& communication,
-          std::int64_t micro_batches)
+  MessagePlanner(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
+                 const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
+                 const HybridSchedule& schedule, const HybridCommunication& communication,
+                 std::int64_t micro_batches)
       : plan_(plan),
         input_(input),
         graph_(input.graph),
@@ -54,6 +50,11 @@ class Builder {
   }
 
  private:
+  using Exchange = HybridSchedule::Exchange;
+  using Kind = Exchange::Kind;
+  using Sum = HybridMessages::Sum;
+  static constexpr CommId none = HybridMessages::none;
+
   std::uint32_t add_pattern(Pattern pattern) {
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p)
       if (plan_.patterns[p].groups == pattern.groups && is_same(plan_.patterns[p].rounds, pattern.rounds))
@@ -90,7 +91,7 @@ class Builder {
     if ((in_rings ? !even : exchange.kind != Kind::all_reduce) && devices_ * devices_ > largest_exchange)
       throw InputError(how_.pos, fmt::format("strategy: groups of {} devices are too large for the {} of {}; "
                                              "use replicas",
-                                             devices_, to_string(exchange.kind), exchange.tensor));
+                                             devices_, name_of_exchange(exchange.kind), exchange.tensor));
     switch (exchange.kind) {
       case Kind::all_gather:
         if (const std::optional<std::uint32_t> owner = only_owner(*shards))
@@ -146,7 +147,7 @@ class Builder {
         const Exchange& exchange = schedule_.exchanges[e];
         if (patterns[e])
           messages_.of_exchange[static_cast<std::size_t>(m)][e] =
-              add_communication(fmt::format("{} of {}{}", to_string(exchange.kind), exchange.tensor,
+              add_communication(fmt::format("{} of {}{}", name_of_exchange(exchange.kind), exchange.tensor,
                                             micro_batches_ > 1 ? fmt::format(", micro-batch {}", m) : ""),
                                 *patterns[e], exchange.bytes);
       }
@@ -253,7 +254,7 @@ class Builder {
               summed[graph_.parameters[p].layer] += sent_bytes(comm) * elements_on(p, 0) / elements;
       }
     for (std::size_t i = 0; i < shardings_.size(); ++i) {
-      const std::string_view layout = convoy::to_string(shardings_[i].layout);
+      const std::string_view layout = to_string(shardings_[i].layout);
       if (plan_.layouts.empty() || plan_.layouts.back().layout != layout)
         plan_.layouts.push_back({std::string(layout), {}});
       LayerGroup& group = plan_.layouts.back();
@@ -287,7 +288,8 @@ HybridMessages add_messages(Plan& plan, const StrategyInput& input, const Hybrid
                             const std::vector<std::uint32_t>& stages,
                             const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
                             const HybridCommunication& communication, std::int64_t micro_batches) {
-  return Builder(plan, input, groups, stages, shardings, schedule, communication, micro_batches).build();
+  return MessagePlanner(plan, input, groups, stages, shardings, schedule, communication, micro_batches)
+      .build();
 }
 
 }  // namespace convoy

@@ -15,10 +15,11 @@
 namespace convoy {
 namespace {
 
-class Builder {
+class HybridPlanner {
  public:
-  Builder(const StrategyInput& input, const HybridStages& stages, const std::vector<LayerSharding>& shardings,
-          const HybridSchedule& schedule, const HybridCommunication& communication)
+  HybridPlanner(const StrategyInput& input, const HybridStages& stages,
+                const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                const HybridCommunication& communication)
       : input_(input),
         graph_(input.graph),
         stages_(stages),
@@ -192,7 +193,7 @@ class Builder {
 Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
                  const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
                  const HybridCommunication& communication) {
-  return Builder(input, stages, shardings, schedule, communication).build();
+  return HybridPlanner(input, stages, shardings, schedule, communication).build();
 }
 
 }  // namespace convoy

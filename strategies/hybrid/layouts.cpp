@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sim/base/names.h"
+#include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 namespace {
@@ -57,10 +58,6 @@ LayoutRule read_group(YamlMap& map) {
   map.finish();
   rule.text = fmt::format("{} {}", what, rule.text);
   return rule;
-}
-
-bool is_convolution(const Layer& layer) {
-  return std::holds_alternative<Conv2d>(layer.kind) || std::holds_alternative<ConvTranspose2d>(layer.kind);
 }
 
 /// Layers that get a layout of their own; the others may follow.

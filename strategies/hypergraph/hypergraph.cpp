@@ -67,9 +67,9 @@ Parts partition(const LayeredHypergraph& graph, const Speeds& speeds, const Hype
 }
 
 /// Slices and orders as tasks and communications.
-class Builder {
+class NodePlanner {
  public:
-  Builder(const StrategyInput& input, NodePrograms programs, std::uint32_t micro_batches, double images)
+  NodePlanner(const StrategyInput& input, NodePrograms programs, std::uint32_t micro_batches, double images)
       : input_(input), programs_(std::move(programs)), micro_batches_(micro_batches), images_(images) {
     plan_.images = images * micro_batches;
     for (std::uint32_t j = 0; j < programs_.messages.size(); ++j)
@@ -246,7 +246,7 @@ class HypergraphStrategy : public Strategy {
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);
     Plan plan = parts == 1 ? single_plan(input, batch, options_.micro_batches)
-                           : Builder(input, slice_graph(input.graph, nodes, assignment, parts, images),
+                           : NodePlanner(input, slice_graph(input.graph, nodes, assignment, parts, images),
                                      options_.micro_batches, images)
                                  .build();
     plan.partition = PartitionSummary{method_names[static_cast<std::size_t>(options_.method)],

@@ -94,9 +94,9 @@ class ReadRule {
   std::int64_t in_ = 0, out_ = 0;
 };
 
-class Builder {
+class HypergraphBuilder {
  public:
-  Builder(const TrainingGraph& graph, const Granularity& granularity, std::uint32_t parts, double epsilon)
+  HypergraphBuilder(const TrainingGraph& graph, const Granularity& granularity, std::uint32_t parts, double epsilon)
       : graph_(graph), granularity_(granularity), parts_(parts) {
     const std::size_t n = graph.model.layers.size();
     result_.layers.resize(n);
@@ -313,7 +313,7 @@ class Builder {
 
 NodeHypergraph make_hypergraph(const TrainingGraph& graph, const Granularity& granularity,
                                std::uint32_t parts, double epsilon) {
-  return Builder(graph, granularity, parts, epsilon).build();
+  return HypergraphBuilder(graph, granularity, parts, epsilon).build();
 }
 
 }  // namespace convoy

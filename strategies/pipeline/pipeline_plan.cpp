@@ -58,10 +58,10 @@ struct Stretch {
   }
 };
 
-class Builder {
+class PipelinePlanner {
  public:
-  Builder(const StrategyInput& input, const PipelineShape& shape, const std::vector<StageChoice>& choices,
-          const Stages& stages, const GradientSync& sync)
+  PipelinePlanner(const StrategyInput& input, const PipelineShape& shape,
+                  const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync)
       : input_(input),
         shape_(shape),
         choices_(choices),
@@ -320,7 +320,7 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
 
 Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                    const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync) {
-  return Builder(input, shape, choices, stages, sync).build();
+  return PipelinePlanner(input, shape, choices, stages, sync).build();
 }
 
 }  // namespace convoy

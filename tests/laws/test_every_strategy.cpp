@@ -429,6 +429,44 @@ TEST_CASE("laws of every strategy that takes recomputation: the same, with what 
   for (const char* name : {"pipeline", "pardnn"}) CHECK(!taken.contains(name));
 }
 
+TEST_CASE("laws of every strategy: the same under every framework's rules of memory and every optimizer") {
+  for (const Row& row : rows())
+    for (std::size_t f = 0; f < framework_names.size(); ++f) {
+      Dice dice(static_cast<unsigned>(100 + f));
+      const std::string model = random_model(dice);
+      const RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+      const auto devices = static_cast<int>(plain.machine().devices.size());
+      const std::string strategy = row.strategy(
+          dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+      TrainingOptions options;
+      options.framework = static_cast<Framework>(f);
+      options.optimizer = dice.one_of<Optimizer>({Optimizer::sgd, Optimizer::momentum, Optimizer::adam});
+      CAPTURE(row.name);
+      CAPTURE(f);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      const Experiment it = experiment(row, model, cluster, strategy, devices, options);
+      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+    }
+}
+
+TEST_CASE("laws of every strategy: every kind of the registry has a row") {
+  std::set<std::string> kinds;
+  for (const Row& row : rows()) {
+    Dice dice(1);
+    const std::string strategy = row.strategy(dice, {4, 4, 8});
+    const std::size_t at = strategy.find("kind: ") + 6;
+    kinds.insert(strategy.substr(at, strategy.find_first_of(",}", at) - at));
+  }
+  for (const StrategyEntry& entry : strategy_registry()) {
+    CAPTURE(entry.kind);
+    CHECK((entry.kind == "auto" ||
+           kinds.contains(std::string(entry.kind))));  // auto is others, found by simulation
+  }
+}
+
 TEST_CASE("laws of every strategy: one device does what it does without any strategy") {
   for (const Row& row : rows())
     for (unsigned seed = 1; seed <= 12; ++seed) {
