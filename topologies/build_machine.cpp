@@ -169,8 +169,8 @@ class MachineBuilder {
     const NicSpec nic = several ? hosts_.front().nic : NicSpec{};
     if (several)
       machine_.collective_overhead_s += transport_.start_delays * (nic.latency_s + transport_.message_s);
-    router_->connection_Bps =
-        transport_.stream_bandwidth_Bps * (nic.streams > 0 ? nic.streams : transport_.streams);
+    router_->connection_Bps = std::min(transport_.stream_bandwidth_Bps, nic.stream_bandwidth_Bps) *
+                              (nic.streams > 0 ? nic.streams : transport_.streams);
     router_->process_a_host = transport_.process_a_host;
     router_->inside_hosts = transport_.through_host_memory && transport_.inside_hosts;
     if (transport_.ideal() || (std::isinf(transport_.host_bandwidth_Bps) && transport_.message_s == 0))
@@ -195,6 +195,7 @@ class MachineBuilder {
       Staging staging;
       if (!server.peer_to_peer || (transport_.through_host_memory && transport_.inside_hosts))
         staging = {server.staging_bandwidth_Bps, server.staging_lane_share};
+      machine_.host_types[s].staged = std::isfinite(staging.bandwidth_Bps);
       router_->layouts.push_back(std::make_unique<ServerLayout>(
           server.interior.get(), devices, nic_count_of(s), server.copy_bandwidth_Bps, staging));
     }

@@ -21,30 +21,37 @@ namespace convoy {
 const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
       {"switch", "one non-blocking switch",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams", read_switch_fabric},
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, stream_bandwidth",
+       read_switch_fabric},
       {"shared", "one medium for everybody and both directions, such as Wi-Fi",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_shared_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth",
+       read_shared_fabric},
       {"ring", "hosts in a ring of cables; messages go the shorter way",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_ring_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth",
+       read_ring_fabric},
       {"full_mesh", "a cable between every two hosts",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams", read_full_mesh_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth",
+       read_full_mesh_fabric},
       {"fat_tree", "leaf and spine switches, or pods of them under core switches; d-mod-k routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, levels: 2 | 3, radix or "
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, stream_bandwidth, levels: "
+       "2 | 3, radix or "
        "hosts_per_leaf, "
        "spines, "
        "leaves_per_pod, cores_per_spine, oversubscription, core_oversubscription, hop_latency",
        read_fat_tree_fabric},
       {"torus", "hosts in a grid whose rows are rings; dimension-ordered routing",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams, dims", read_torus_fabric},
+       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth, dims",
+       read_torus_fabric},
       {"dragonfly", "groups of fully meshed routers, a cable between every two groups; minimal routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, groups, routers, hosts, "
+       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, stream_bandwidth, groups, "
+       "routers, hosts, "
        "local_bandwidth, "
        "local_latency, "
        "global_bandwidth, global_latency",
        read_dragonfly_fabric},
       {"custom", "switches and cables as listed; the way of least latency",
        "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead, "
-       "protocol, streams",
+       "protocol, streams, stream_bandwidth",
        read_custom_fabric},
       {"rail", "NIC r of every host on switch r of its group, spines above; d-mod-k routing",
        "bandwidth, latency, nics, efficiency, message_overhead, hosts_per_group, spines, oversubscription, "
@@ -60,10 +67,12 @@ const std::vector<FabricEntry>& fabric_registry() {
 
 void read_protocol(YamlMap& map, NicSpec& nic) {
   nic.protocol = static_cast<Protocol>(map.choice_or("protocol", protocol_names, 0));
-  if (!map.find("streams")) return;
-  if (nic.protocol == Protocol::ideal)
-    map.fail("streams", "has no meaning with protocol: ideal; use protocol: tcp or rdma");
-  nic.streams = static_cast<std::uint32_t>(map.integer("streams", 1, 1024));
+  for (const char* key : {"streams", "stream_bandwidth"})
+    if (map.find(key) && nic.protocol == Protocol::ideal)
+      map.fail(key, "has no meaning with protocol: ideal; use protocol: tcp or rdma");
+  if (map.has("streams")) nic.streams = static_cast<std::uint32_t>(map.integer("streams", 1, 1024));
+  nic.stream_bandwidth_Bps =
+      map.quantity_or("stream_bandwidth", Dimension::bandwidth, nic.stream_bandwidth_Bps, true);
 }
 
 NicSpec read_cable(YamlMap& map) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,8 +16,8 @@
 
 namespace convoy {
 
-/// What the keys `bandwidth`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol` and `streams`
-/// of a fabric say.
+/// What the keys `bandwidth`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol`, `streams`
+/// and `stream_bandwidth` of a fabric say.
 struct NicSpec {
   double bandwidth_Bps = 0;       ///< of one NIC (or cable) in one direction, as payload can use it
   double latency_s = 0;           ///< one way between two hosts of one switch (or along one cable)
@@ -25,8 +26,10 @@ struct NicSpec {
   std::uint32_t count = 1;  ///< NICs of a host
   Protocol protocol = Protocol::ideal;
   std::uint32_t streams = 0;  ///< Transport::streams here, where they are not the library's own; 0: they are
+  /// What the network gives one connection in one direction, whatever the library could do.
+  double stream_bandwidth_Bps = std::numeric_limits<double>::infinity();
 };
-/// Takes `protocol` and `streams`. @throws InputError
+/// Takes `protocol`, `streams` and `stream_bandwidth`. @throws InputError
 void read_protocol(YamlMap& map, NicSpec& nic);
 /// Reads them all; `nics` only for fabrics with switches, whose hosts have NICs. @throws InputError
 NicSpec read_nic(YamlMap& map);

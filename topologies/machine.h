@@ -47,6 +47,7 @@ struct HostType {
   double host_power_w = 0;  ///< of the host without its devices
   std::uint32_t vcpus = 0;  ///< hardware threads of its CPUs that the renter gets; 0 where not told
   double memory_bytes = 0;  ///< of the host; 0 where not told
+  bool staged = false;      ///< messages between its devices go through its memory
   double disk_bytes = 0;    ///< of its local disks; 0: it has none, or they are not told
 };
 

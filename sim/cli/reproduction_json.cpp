@@ -109,6 +109,22 @@ void write_summaries(const std::vector<ErrorSummary>& summaries, JsonWriter& jso
   json.end_array();
 }
 
+void write_gates(const Reproduction& reproduction, JsonWriter& json) {
+  json.key("gates");
+  json.begin_array();
+  for (const Gate& gate : reproduction.gates) {
+    json.begin_object(JsonWriter::Style::compact);
+    json.field("name", gate.name);
+    json.field("value", gate.value);
+    if (std::isfinite(gate.high)) json.field("high", gate.high);
+    json.field("low", gate.low);
+    if (!gate.shortfall.empty()) json.field("shortfall", gate.shortfall);
+    json.field("passed", gate.passed());
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 void write_reproductions(const std::vector<Reproduction>& reproductions,
@@ -131,7 +147,8 @@ void write_reproductions(const std::vector<Reproduction>& reproductions,
     json.key("worst_tolerance");
     reproduction.worst_tolerance ? json.value(*reproduction.worst_tolerance) : json.null();
     if (reproduction.median_tolerance) json.field("median_tolerance", *reproduction.median_tolerance);
-    if (reproduction.coverage) json.field("interval_coverage", *reproduction.coverage);
+    if (reproduction.coverage()) json.field("interval_coverage", *reproduction.coverage());
+    write_gates(reproduction, json);
     write_summaries(reproduction.summaries, json);
     json.field("passed", reproduction.passed());
     json.key("rows");
@@ -147,6 +164,13 @@ void write_reproductions(const std::vector<Reproduction>& reproductions,
       json.field("anchor", row.anchor);
       json.field("fitted", row.fitted);
       json.field("disputed", row.disputed);
+      if (!row.shortfall.empty()) json.field("shortfall", row.shortfall);
+      if (!row.kind.empty()) json.field("kind", row.kind);
+      if (row.interval) {
+        json.field("low", (*row.interval)[0]);
+        json.field("high", (*row.interval)[1]);
+        json.field("sets_interval", row.sets_interval);
+      }
       json.field("role", row.anchor ? "calibrated" : row.fitted ? "fit" : "test");
       json.field("stated_in", "table");
       json.field("verdict", to_string(verdict_of(row, reproduction.worst_tolerance)));

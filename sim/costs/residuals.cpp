@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/costs/residuals.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -20,12 +21,23 @@ bool is_grouped(const Work& work) {
          (work.kind == KernelKind::convolution && work.groups > 2);
 }
 
-std::array<double, residual_kind_count> read_spreads() {
-  const YamlNode file = load_yaml(data_path("topologies/catalog/software") + "/residuals.yaml");
+constexpr std::array<std::string_view, comm_kind_count + 1> comm_names{"tcp", "rdma", "staged", "links",
+                                                                       "devices"};
+
+/// Of a file of topologies/catalog/software, a number a name.
+template <std::size_t count>
+std::array<double, count> read_spreads(const char* name, const std::array<std::string_view, count>& keys) {
+  const YamlNode file = load_yaml(data_path("topologies/catalog/software") + name);
   YamlMap map(file, "");
-  std::array<double, residual_kind_count> spreads{};
-  for (std::size_t k = 0; k < spreads.size(); ++k) spreads[k] = map.number(std::string(names[k]), 0, 10);
+  std::array<double, count> spreads{};
+  for (std::size_t k = 0; k < count; ++k) spreads[k] = map.number(std::string(keys[k]), 0, 10);
   map.finish();
+  return spreads;
+}
+
+const std::array<double, comm_kind_count + 1>& comm_spreads() {
+  static const std::array<double, comm_kind_count + 1> spreads =
+      read_spreads("/communication.yaml", comm_names);
   return spreads;
 }
 
@@ -42,8 +54,31 @@ std::size_t residual_kind(const std::vector<Work>& works, double images, Precisi
 }
 
 double residual_spread(std::size_t kind) {
-  static const std::array<double, residual_kind_count> spreads = read_spreads();
+  static const std::array<double, residual_kind_count> spreads = read_spreads("/residuals.yaml", names);
   return spreads.at(kind);
+}
+
+std::string_view comm_kind_name(CommKind kind) { return comm_names.at(static_cast<std::size_t>(kind)); }
+
+std::optional<CommKind> comm_kind(const Machine& machine) {
+  if (machine.transport.ideal()) return std::nullopt;
+  if (machine.hosts.size() > 1) {
+    const bool rdma = machine.transport.name.ends_with("-rdma");
+    return rdma ? CommKind::rdma : CommKind::tcp;
+  }
+  if (machine.devices.size() < 2) return std::nullopt;
+  return machine.host_types[machine.hosts.front().type].staged ? CommKind::staged : CommKind::links;
+}
+
+double comm_spread(CommKind kind) { return comm_spreads().at(static_cast<std::size_t>(kind)); }
+
+double devices_spread() { return comm_spreads().back(); }
+
+double memory_spread(Framework framework) {
+  static constexpr std::array<std::string_view, 4> keys{"mxnet", "pytorch", "pytorch1", "other"};
+  static const std::array<double, 4> spreads = read_spreads("/memory.yaml", keys);
+  const auto found = std::find(keys.begin(), keys.end() - 1, to_string(framework));
+  return spreads[static_cast<std::size_t>(found - keys.begin())];
 }
 
 }  // namespace convoy

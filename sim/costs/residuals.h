@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "models/framework.h"
 #include "models/work.h"
+#include "topologies/machine.h"
 
 namespace convoy {
 
@@ -17,9 +21,32 @@ std::string_view residual_kind_name(std::size_t kind);
 /// The kind of a step of `works` on `images` images.
 std::size_t residual_kind(const std::vector<Work>& works, double images, Precision precision);
 
+/// Ways of communication whose predicted times are off alike: over a network that speaks TCP or RDMA; inside
+/// a host through its memory, or over links between devices.
+enum class CommKind : std::uint8_t { tcp, rdma, staged, links };
+inline constexpr std::size_t comm_kind_count = 4;
+std::string_view comm_kind_name(CommKind kind);
+
+/// How the devices of `machine` talk: over its network where they are in several hosts. Nothing where
+/// software between them costs nothing (an ideal fabric), or there is but one device and host.
+std::optional<CommKind> comm_kind(const Machine& machine);
+
+/// Standard deviation of log(predicted / true) of the time that communication of the kind takes
+/// (topologies/catalog/software/communication.yaml). @throws InputError where the file is wrong.
+double comm_spread(CommKind kind);
+
+/// Standard deviation of log(predicted / true) that steps of several devices have beside computing and
+/// communication: waiting for one another, hosts that serve several (the same file).
+double devices_spread();
+
 /// Standard deviation of log(predicted / true) of steps of the kind, beside what the devices' parameters
 /// leave open (topologies/catalog/software/residuals.yaml). @throws InputError where the file is wrong.
 double residual_spread(std::size_t kind);
+
+/// Standard deviation of log(predicted / true) of the memory of a process
+/// (topologies/catalog/software/memory.yaml): of all frameworks with measured rows where this one has none.
+/// @throws InputError where the file is wrong.
+double memory_spread(Framework framework);
 
 /// Of a normal distribution, 80 % lie within so many standard deviations of its middle.
 inline constexpr double quantile_80 = 1.2815515655446004;

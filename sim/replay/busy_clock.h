@@ -59,28 +59,45 @@ class LinkClock {
   std::vector<std::uint32_t> port_clock_;          ///< by port
 };
 
+/// What an endpoint's messages have to do with its computing, in seconds: under way while it does not
+/// compute; while it does; and what it computes without any under way since its first one, which slower
+/// messages can fill.
+struct CommTimes {
+  double exposed_s = 0, hidden_s = 0, slack_s = 0;
+};
+inline CommTimes operator-(const CommTimes& a, const CommTimes& b) {
+  return {a.exposed_s - b.exposed_s, a.hidden_s - b.hidden_s, a.slack_s - b.slack_s};
+}
+inline CommTimes operator*(const CommTimes& a, double factor) {
+  return {a.exposed_s * factor, a.hidden_s * factor, a.slack_s * factor};
+}
+
 /// Splits an endpoint's time into computing, waiting for messages under way, and the rest.
 class DeviceClock {
  public:
   void compute_begins(double now_s) { advance(now_s), computing_ = true; }
   void compute_ends(double now_s) { advance(now_s), computing_ = false; }
-  void message_begins(double now_s) { advance(now_s), ++messages_; }
+  void message_begins(double now_s) { advance(now_s), ++messages_, has_begun_ = true; }
   void message_ends(double now_s) { advance(now_s), --messages_; }
   double compute_s() const { return compute_s_; }  ///< up to the last call of one of the above
-  double exposed_comm_s() const { return exposed_s_; }
+  const CommTimes& comm() const { return comm_; }  ///< the same
 
   void advance(double now_s) {
-    if (computing_)
-      compute_s_ += now_s - last_s_;
-    else if (messages_ > 0)
-      exposed_s_ += now_s - last_s_;
+    const double passed_s = now_s - last_s_;
+    if (computing_) {
+      compute_s_ += passed_s;
+      if (has_begun_) (messages_ > 0 ? comm_.hidden_s : comm_.slack_s) += passed_s;
+    } else if (messages_ > 0) {
+      comm_.exposed_s += passed_s;
+    }
     last_s_ = now_s;
   }
 
  private:
-  bool computing_ = false;
+  bool computing_ = false, has_begun_ = false;
   std::uint32_t messages_ = 0;
-  double last_s_ = 0, compute_s_ = 0, exposed_s_ = 0;
+  double last_s_ = 0, compute_s_ = 0;
+  CommTimes comm_;
 };
 
 }  // namespace convoy

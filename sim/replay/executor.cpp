@@ -115,7 +115,7 @@ class Executor final : private MessageListener {
       double end_s = 0;
       for (const TaskTimes& times : result_.timelines[c].tasks) end_s = std::max(end_s, times.end_s);
       result_.usage.push_back(
-          {computed_s(c, progress_[c].clock.compute_s()), progress_[c].clock.exposed_comm_s(), end_s});
+          {computed_s(c, progress_[c].clock.compute_s()), progress_[c].clock.comm(), end_s});
       result_.end_s = std::max(result_.end_s, end_s);
     }
     messages_.count_lone_groups(link_clock_);
@@ -197,9 +197,9 @@ class Executor final : private MessageListener {
     };
     result_.end_s = (close.now_s - open.now_s) / steps;
     const std::vector<double> compute_s = of_step(open.compute_s, close.compute_s);
-    const std::vector<double> exposed_comm_s = of_step(open.exposed_comm_s, close.exposed_comm_s);
     for (std::size_t c = 0; c < progress_.size(); ++c)
-      result_.usage[c] = {computed_s(c, compute_s[c]), exposed_comm_s[c], result_.end_s};
+      result_.usage[c] = {computed_s(c, compute_s[c]), (close.comm[c] - open.comm[c]) * (1 / steps),
+                          result_.end_s};
     result_.link_busy_s = of_step(open.link_busy_s, close.link_busy_s);
     result_.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
   }
@@ -235,8 +235,8 @@ class Executor final : private MessageListener {
         pace = moves ? step_s / client.mean_step_s() : 1;
         const double share = moves ? pace / static_cast<double>(client.steps) : 0;
         const double compute_s = std::min(step_s, client.compute_s * share / client.mean_stretch());
-        usage = {computed_s(c, compute_s), std::min(step_s - compute_s, client.exposed_comm_s * share),
-                 step_s};
+        usage = {computed_s(c, compute_s), client.comm * share, step_s};
+        usage.comm.exposed_s = std::min(step_s - compute_s, usage.comm.exposed_s);
         result_.input_wait_s =
             std::max(result_.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps));
         result_.timelines[c].tasks = std::move(shown_[c]);
@@ -304,7 +304,7 @@ class Executor final : private MessageListener {
       DeviceClock& clock = progress_[c].clock;
       clock.advance(now_s);
       result.compute_s.push_back(clock.compute_s());
-      result.exposed_comm_s.push_back(clock.exposed_comm_s());
+      result.comm.push_back(clock.comm());
       result.adding_s.push_back(desk_ ? desk_->adding_s(c, now_s) : 0);
     }
     return result;

@@ -6,6 +6,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
+#include "sim/replay/busy_clock.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
@@ -20,7 +21,9 @@ struct Execution {
   double end_s = 0;                 ///< length of the step
   std::vector<Timeline> timelines;  ///< by endpoint class
   struct Usage {
-    double compute_s = 0, exposed_comm_s = 0, end_s = 0;
+    double compute_s = 0;
+    CommTimes comm;
+    double end_s = 0;
   };
   std::vector<Usage> usage;         ///< by endpoint class
   std::vector<double> link_busy_s;  ///< by link class

@@ -40,6 +40,9 @@ struct EndpointUsage {
   double compute_s = 0;  ///< computing, without what is waiting for the last of many (Role::slowdown)
   double exposed_comm_s =
       0;  ///< not computing while a message to or from it, or its collective's overhead, was under way
+  double hidden_comm_s = 0;  ///< messages under way while it computed
+  double comm_slack_s =
+      0;             ///< computing since its first message while none was under way: slower messages fit in
   double end_s = 0;  ///< end of its last task
   double sent_bytes = 0, received_bytes = 0;
   double peak_memory_bytes = 0;

@@ -99,7 +99,7 @@ void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock,
   client.measured = true;
   client.begin_s = now_s;
   client.first_version = version;
-  starts_[client_[c]] = {clock.compute_s(), clock.exposed_comm_s()};
+  starts_[client_[c]] = {clock.compute_s(), clock.comm()};
 }
 
 void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t next_version) {
@@ -111,7 +111,7 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
   const Start& start = starts_[client_[c]];
   client.end_s = now_s;
   client.compute_s = clock.compute_s() - start.compute_s;
-  client.exposed_comm_s = clock.exposed_comm_s() - start.exposed_comm_s;
+  client.comm = clock.comm() - start.comm;
   client.stretch += stretch;
   client.last_version = next_version;
   if (++client.steps % steps_a_block_ == 0) end_block(client);

@@ -31,8 +31,9 @@ class SteadyState {
     bool measured = false;         ///< has begun a step of the measurement
     std::uint64_t steps = 0;
     double begin_s = 0, end_s = 0;
-    double compute_s = 0, exposed_comm_s = 0;  ///< of all measured steps
-    double stretch = 0;                        ///< sum over them of how many times their mean they computed
+    double compute_s = 0;  ///< of all measured steps
+    CommTimes comm;        ///< the same
+    double stretch = 0;    ///< sum over them of how many times their mean they computed
     std::uint64_t first_version = 0, last_version = 0;
     std::vector<double> block_end_s, block_stretch;  ///< block_stretch: `stretch` at the block's end
     double corrected_step_s = 0;                     ///< where above 0, the mean with the control variate
@@ -60,7 +61,8 @@ class SteadyState {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   struct Start {
-    double compute_s = 0, exposed_comm_s = 0;
+    double compute_s = 0;
+    CommTimes comm;
   };
   void end_block(Client& client);
   bool is_known();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "sim/replay/busy_clock.h"
 #include "sim/replay/fold.h"
 
 namespace convoy {
@@ -14,8 +15,9 @@ namespace convoy {
 /// All clocks of a replay at one moment.
 struct Readings {
   double now_s = 0;
-  std::vector<double> link_busy_s, port_busy_s;             ///< by link class, by port
-  std::vector<double> compute_s, exposed_comm_s, adding_s;  ///< by endpoint class
+  std::vector<double> link_busy_s, port_busy_s;  ///< by link class, by port
+  std::vector<double> compute_s, adding_s;       ///< by endpoint class
+  std::vector<CommTimes> comm;                   ///< by endpoint class
 };
 
 /// A run of whole steps: those after the `first`-th end up to the `last`-th.

@@ -21,9 +21,6 @@ namespace {
 /// measurements of one set-up differ by as much (median of the repeated rows of
 /// results/published/single_device.csv).
 constexpr double anchored_spread = 0.03;
-/// Of the peak, at 80 %: the tensors' part is exact; errors of results/published/memory.yaml
-/// (docs/accuracy.md).
-constexpr double memory_spread = 0.06;
 
 /// The device that finishes last; of those the busiest, of those the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
@@ -179,20 +176,39 @@ double compute_spread(const PreparedRun& run) {
                     residual_spread(residual_kind(works, images, run.graph->options.precision)));
 }
 
-/// Computing takes longer or shorter by the spread; what the step waits for otherwise stays.
-std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result) {
+/// By how much a device waits longer for its messages (less: below 0) where each takes `factor` times as
+/// long: what it waits for grows by it, and so does what goes on beside its computing, of which as much shows
+/// as there was no room for.
+double comm_change_s(const EndpointUsage& device, double factor) {
+  const double of_hidden_s = (factor - 1) * device.hidden_comm_s;
+  const double beyond_room_s = std::max(0.0, std::abs(of_hidden_s) - device.comm_slack_s);
+  return std::max(-device.exposed_comm_s,
+                  (factor - 1) * device.exposed_comm_s + std::copysign(beyond_room_s, of_hidden_s));
+}
+
+/// Computing and communication take longer or shorter by their spreads, each on its own; what else the step
+/// waits for stays.
+std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
+                                          const EndpointUsage& critical) {
   const double spread = compute_spread(run);
   if (spread == 0 || result.step_time_s <= 0) return std::nullopt;
   const double share = std::min(1.0, result.compute_s / result.step_time_s);
-  const double shorter = 1 + share * std::expm1(-quantile_80 * spread);
-  const double longer = 1 + share * std::expm1(quantile_80 * spread);
+  const std::optional<CommKind> kind = comm_kind(run.machine);
+  const double of_comm = kind ? quantile_80 * comm_spread(*kind) : 0;
+  const auto change = [&](double sign) {
+    return std::hypot(share * std::expm1(sign * quantile_80 * spread),
+                      comm_change_s(critical, std::exp(sign * of_comm)) / result.step_time_s,
+                      kind ? std::expm1(sign * quantile_80 * devices_spread()) : 0);
+  };
+  const double shorter = std::max(1e-3, 1 - change(-1));
+  const double longer = 1 + change(1);
   IntervalResult interval;
   interval.step_time_s = {result.step_time_s * shorter, result.step_time_s * longer};
   interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
                                       result.throughput_images_per_s / shorter};
   // Tensors are counted; what allocators and libraries take beside them is not known better than this.
-  interval.peak_memory_bytes = {result.peak_memory_bytes * (1 - memory_spread),
-                                result.peak_memory_bytes * (1 + memory_spread)};
+  const double of_memory = std::exp(quantile_80 * memory_spread(run.graph->options.framework));
+  interval.peak_memory_bytes = {result.peak_memory_bytes / of_memory, result.peak_memory_bytes * of_memory};
   interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};
   return interval;
 }
@@ -246,7 +262,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   fill_process(run, replayed, result);
   result.warnings = warnings_of(run);
-  result.interval = interval_of(run, result);
+  result.interval = interval_of(run, result, critical);
   return result;
 }
 

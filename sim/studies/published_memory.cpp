@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/residuals.h"
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
@@ -17,7 +22,7 @@ struct MemoryRow {
   std::string table, name, model, source, framework, optimizer, disputed, device, precision;
   std::int64_t devices = 1;
   bool process = false;  ///< of the whole process; else of the framework's tensors alone
-  bool fitted = false;
+  bool fitted = false, sets_interval = false;
   std::int64_t batch = 0;
   double mib = 0;
 };
@@ -36,7 +41,9 @@ std::string model_of(YamlMap& series) {
   return model + "}";
 }
 
-void read_table(YamlMap& table, std::vector<MemoryRow>& rows) {
+/// @param series_of by framework, how many series of processes have been read: the second, fourth, ... of
+/// them set the width of its interval, the others test it
+void read_table(YamlMap& table, std::map<std::string, int>& series_of, std::vector<MemoryRow>& rows) {
   MemoryRow row;
   row.table = table.text("name");
   row.source = table.text("source");
@@ -52,6 +59,7 @@ void read_table(YamlMap& table, std::vector<MemoryRow>& rows) {
     row.precision = series.text_or("precision", "fp32");
     row.fitted = series.flag_or("fitted", false);
     row.disputed = series.text_or("disputed", "");
+    row.sets_interval = row.process && !row.fitted && ++series_of[row.framework] % 2 == 0;
     YamlMap points = series.map("mib");
     for (const std::string& batch : points.keys()) {
       const std::optional<double> images = parse_number(batch);
@@ -69,7 +77,8 @@ std::vector<MemoryRow> read_rows() {
   std::vector<MemoryRow> rows;
   const YamlNode file = load_yaml(data_path("results/published") + "/memory.yaml");
   YamlMap root(file, "");
-  for (YamlMap& table : root.maps("tables")) read_table(table, rows);
+  std::map<std::string, int> series_of;
+  for (YamlMap& table : root.maps("tables")) read_table(table, series_of, rows);
   root.finish();
   return rows;
 }
@@ -99,7 +108,17 @@ Reproduction reproduce_memory(std::size_t jobs) {
   for (const MemoryRow& row : rows)
     result.rows.push_back({row.table, row.name, fmt::format("batch {}", row.batch), row.mib, 0, 0, false,
                            row.source, row.disputed, row.fitted});
-  predict_rows(result, jobs, [&](std::size_t i) { return predict_mib(rows[i]); });
+  predict_rows(result, jobs, [&](std::size_t i) {
+    Prediction prediction(predict_mib(rows[i]));
+    if (!rows[i].process) return prediction;
+    prediction.kind = rows[i].framework;
+    const auto framework = std::find(framework_names.begin(), framework_names.end(), rows[i].framework);
+    const double factor =
+        std::exp(quantile_80 * memory_spread(static_cast<Framework>(framework - framework_names.begin())));
+    prediction.interval = {prediction.value / factor, prediction.value * factor};
+    return prediction;
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) result.rows[i].sets_interval = rows[i].sets_interval;
   return result;
 }
 

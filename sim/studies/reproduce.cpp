@@ -5,107 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <sstream>
 #include <stdexcept>
+#include <tuple>
 
-#include "sim/base/data_path.h"
-#include "sim/base/yaml_map.h"
 #include "sim/calibration/calibration.h"
 #include "sim/results/json_writer.h"
-#include "sim/run/experiment.h"
-#include "sim/run/simulate.h"
 #include "sim/run/workers.h"
 
 namespace convoy {
 namespace {
-
-/// A measured point of results/published/scaling.yaml or scaling_transports.yaml.
-struct ScalingRow {
-  std::string table, experiment, model, source;
-  std::vector<std::string> settings;  ///< of the series, on top of the experiment's
-  bool fitted = false;
-  std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
-  std::optional<std::int64_t> servers;
-  double images_per_s = 0;
-
-  std::int64_t devices() const { return nodes * devices_per_node; }
-  std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
-  std::string setup() const {
-    return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
-                       variant.empty() ? "" : ", " + variant);
-  }
-  std::string variant;  ///< what tells a series from the others of its table
-};
-
-/// "4x8": 4 nodes of 8 devices.
-std::int64_t part_of_setup(const YamlMap& map, const std::string& setup, bool devices) {
-  const std::size_t cross = setup.find('x');
-  const std::string text = devices ? setup.substr(cross + 1) : setup.substr(0, cross);
-  const std::optional<double> number = parse_number(text);
-  if (cross == std::string::npos || !number || *number < 1)
-    map.fail(setup, "expected NODESxDEVICES, such as 4x8");
-  return static_cast<std::int64_t>(*number);
-}
-
-/// {"cluster.fabric.bandwidth": 10Gbps} as settings.
-void read_settings(YamlMap& map, std::vector<std::string>& settings) {
-  if (!map.find("settings")) return;
-  YamlMap values = map.map("settings");
-  for (const std::string& path : values.keys())
-    settings.push_back(fmt::format("{}={}", path, values.text(path)));
-}
-
-std::vector<ScalingRow> read_scaling(const char* name) {
-  std::vector<ScalingRow> rows;
-  const YamlNode file = load_yaml(fmt::format("{}/{}", data_path("results/published"), name));
-  YamlMap root(file, "");
-  for (YamlMap& table : root.maps("tables")) {
-    ScalingRow row;
-    row.table = table.text("name");
-    row.experiment = table.text("experiment");
-    row.source = table.text("source");
-    table.text("note");
-    row.fitted = table.choice_or("role", {"test", "fit"}, 0) == 1;
-    std::vector<std::string> of_table;
-    read_settings(table, of_table);
-    for (YamlMap& series : table.maps("series")) {
-      row.model = series.text("model");
-      row.batch = series.integer("batch", 1);
-      row.variant = series.text_or("variant", "");
-      row.settings = of_table;
-      read_settings(series, row.settings);
-      YamlMap points = series.map("images_per_s");
-      for (const std::string& setup : points.keys()) {
-        row.nodes = part_of_setup(points, setup, false);
-        row.devices_per_node = part_of_setup(points, setup, true);
-        row.images_per_s = points.number(setup, 1e-6);
-        row.servers.reset();
-        if (series.has("servers") && series.map("servers").has(setup))
-          row.servers = series.map("servers").integer(setup, 1);
-        rows.push_back(row);
-      }
-      series.find("servers");
-      series.finish();
-    }
-    table.finish();
-  }
-  root.finish();
-  return rows;
-}
-
-/// The throughput that convoy predicts for a row from that of one device.
-double predict(const ScalingRow& row, double images_per_s_of_one) {
-  std::vector<std::string> settings{
-      fmt::format("model={}", row.model), fmt::format("training.batch_per_device={}", row.batch),
-      fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
-      fmt::format("cluster.nodes={}", row.nodes),
-      fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
-  settings.insert(settings.end(), row.settings.begin(), row.settings.end());
-  if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
-  const Experiment experiment =
-      Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
-  return simulate(Preparer(experiment).prepare(0), false).result.throughput_images_per_s;
-}
 
 template <class Counts>
 double mean_of(const std::vector<ReproducedRow>& rows, Counts counts) {
@@ -119,19 +28,46 @@ double mean_of(const std::vector<ReproducedRow>& rows, Counts counts) {
 }  // namespace
 
 double Reproduction::mean_error() const {
-  return mean_of(rows, [](const ReproducedRow& row) { return !row.anchor && !row.fitted; });
+  return mean_of(rows, [](const ReproducedRow& row) { return row.tested(); });
 }
 
 double Reproduction::median_error() const {
   std::vector<double> errors;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor && !row.fitted) errors.push_back(std::abs(row.error));
+    if (row.tested()) errors.push_back(std::abs(row.error));
   return summary_of(std::move(errors)).median;
 }
 
 bool Reproduction::passed() const {
-  return mean_error() <= mean_tolerance && (!worst_tolerance || worst_error() <= *worst_tolerance) &&
-         (!median_tolerance || median_error() <= *median_tolerance);
+  return outdated_shortfalls.empty() &&
+         std::all_of(gates.begin(), gates.end(), [](const Gate& gate) { return gate.passed(); });
+}
+
+std::optional<double> Reproduction::coverage() const {
+  double tested = 0, inside = 0;
+  for (const ReproducedRow& row : rows) {
+    if (!row.tested() || row.sets_interval || !row.interval) continue;
+    ++tested;
+    if ((*row.interval)[0] <= row.published && row.published <= (*row.interval)[1]) ++inside;
+  }
+  if (tested == 0) return std::nullopt;
+  return inside / tested;
+}
+
+OrderCount right_order(const std::vector<ReproducedRow>& rows) {
+  constexpr double apart = 1.03;
+  OrderCount count;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      const ReproducedRow &a = rows[i], &b = rows[j];
+      if (!a.tested() || !b.tested() || a.group.empty() || a.table == b.table) continue;
+      if (std::tie(a.group, a.model, a.setup) != std::tie(b.group, b.model, b.setup)) continue;
+      const auto [less, more] = std::minmax({a.published, b.published});
+      if (more <= apart * less) continue;
+      ++count.pairs;
+      if ((a.published < b.published) == (a.predicted < b.predicted)) ++count.right;
+    }
+  return count;
 }
 
 double Reproduction::fitted_error() const {
@@ -141,7 +77,8 @@ double Reproduction::fitted_error() const {
 double Reproduction::worst_error() const {
   double worst = 0;
   for (const ReproducedRow& row : rows)
-    if (!row.anchor && !row.fitted && row.disputed.empty()) worst = std::max(worst, std::abs(row.error));
+    if (row.tested() && row.disputed.empty() && row.shortfall.empty())
+      worst = std::max(worst, std::abs(row.error));
   return worst;
 }
 
@@ -170,59 +107,44 @@ double KernelReproduction::worst() const {
 
 KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
 
+namespace {
+
+std::string to_line(const Prediction& prediction) {
+  const auto word = [](const std::string& text) { return text.empty() ? "-" : text; };
+  std::string line =
+      fmt::format("{} {} {}", shortest(prediction.value), word(prediction.kind), word(prediction.transport));
+  if (prediction.interval)
+    line += " " + shortest((*prediction.interval)[0]) + " " + shortest((*prediction.interval)[1]);
+  return line;
+}
+
+void from_line(const std::string& line, ReproducedRow& row) {
+  std::istringstream words(line);
+  std::string value, low, high;
+  words >> value >> row.kind >> row.transport;
+  row.predicted = std::stod(value);
+  for (std::string* text : {&row.kind, &row.transport})
+    if (*text == "-") text->clear();
+  if (words >> low >> high) row.interval = {std::stod(low), std::stod(high)};
+}
+
+}  // namespace
+
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
-                  const std::function<double(std::size_t)>& predict) {
+                  const std::function<Prediction(std::size_t)>& predict) {
   std::vector<ReproducedRow>& rows = reproduction.rows;
   std::string failure;
   const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
-    return [&predict, i] { return shortest(predict(i)); };
+    return [&predict, i] { return to_line(predict(i)); };
   };
   run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
     if (answer.kind != WorkerAnswer::Kind::done)
       failure = answer.bytes;
     else
-      rows[i].predicted = std::stod(answer.bytes);
+      from_line(answer.bytes, rows[i]);
     rows[i].error = rows[i].predicted / rows[i].published - 1;
   });
   if (!failure.empty()) throw std::runtime_error(failure);
-}
-
-namespace {
-
-/// Rows of a file of results/published, each from the row of one device of its series, or of its table and
-/// model where the series has none.
-Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
-  const std::vector<ScalingRow> rows = read_scaling(file);
-  std::map<std::string, double> of_one;
-  for (const ScalingRow& row : rows)
-    if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
-  for (const ScalingRow& row : rows)
-    result.rows.push_back({row.table,
-                           row.model,
-                           row.setup(),
-                           row.images_per_s,
-                           0,
-                           0,
-                           row.devices() == 1,
-                           row.source,
-                           {},
-                           row.fitted && row.devices() > 1});
-  predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
-  return result;
-}
-
-}  // namespace
-
-Reproduction reproduce_scaling(std::size_t jobs) {
-  return predict_scaling(
-      {"scaling", "Training throughput of several devices, from that of one", 0.05, 0.20, {}}, "scaling.yaml",
-      jobs);
-}
-
-Reproduction reproduce_transports(std::size_t jobs) {
-  return predict_scaling(
-      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.085, 0.85, {}},
-      "scaling_transports.yaml", jobs);
 }
 
 }  // namespace convoy

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -23,6 +24,34 @@ struct ReproducedRow {
   std::string disputed;  ///< why other measurements contradict this one: it counts in the mean error, not in
                          ///< the worst
   bool fitted = false;   ///< a constant was fitted to this row: its error is shown and counts in neither
+  std::string group{};   ///< what is measured on: rows of one group can be alternatives
+  std::string kind{};    ///< of communication: "tcp"; "" where rows have none
+  std::string transport{};                          ///< "nccl-tcp"; the same
+  std::optional<std::array<double, 2>> interval{};  ///< where the figure lies with probability 80 %
+  bool sets_interval = false;  ///< the interval's width was taken from rows like this: it does not test it
+  std::string
+      shortfall{};  ///< why it is off by more than the worst tolerance (results/published/shortfalls.yaml)
+
+  bool tested() const { return !anchor && !fitted; }
+};
+
+/// What is predicted of a row.
+struct Prediction {
+  Prediction(double predicted) : value(predicted) {}
+  double value;
+  std::optional<std::array<double, 2>> interval{};
+  std::string kind{}, transport{};
+};
+
+/// A figure of a comparison with the range that it has to lie in.
+struct Gate {
+  std::string name;  ///< "mean error", "bias of family vgg"
+  double value = 0, low = 0, high = 0;
+  std::string shortfall{};  ///< why it is known not to lie there
+
+  bool inside() const { return low <= value && value <= high; }
+  /// A known shortfall has to be one: what is mended must not stay on the list.
+  bool passed() const { return inside() == shortfall.empty(); }
 };
 
 /// Errors of rows that have something in common.
@@ -44,20 +73,39 @@ struct Reproduction {
   std::string unit = "images_per_s";  ///< of the figures; or "mib", "j"
   std::optional<double> median_tolerance{};
   std::vector<ErrorSummary> summaries{};
-  std::optional<double> coverage{};  ///< share of the test rows inside their 80 % interval
+  std::optional<double> bias_tolerance{};          ///< of the groups of test rows below
+  std::vector<std::string> bias_groups{};          ///< "family", "device"
+  std::optional<double> order_tolerance{};         ///< least share of right_order()
+  std::optional<double> rare_tolerance{};          ///< most rows that are off by more than 20 %, as a share
+  std::vector<Gate> gates{};                       ///< made by judge(): all of the above
+  std::vector<std::string> outdated_shortfalls{};  ///< named in the list, and there is no such row or gate
 
   double mean_error() const;    ///< of |error| over rows that are neither anchors nor fitted
   double median_error() const;  ///< the same, the median
   double fitted_error() const;  ///< of |error| over fitted rows, on average
-  double worst_error() const;   ///< over those that are not disputed either
+  double worst_error() const;   ///< over those that are neither disputed nor known shortfalls either
+  /// Share of the rows that test intervals which lie inside theirs; nothing where none has one.
+  std::optional<double> coverage() const;
   bool passed() const;
 };
+
+/// Fills in gates, with the known shortfalls of results/published/shortfalls.yaml. @throws InputError where
+/// the file is wrong.
+void judge(Reproduction& reproduction);
+
+/// Alternatives: two test rows of different tables with `group`, model and setup in common, whose published
+/// figures differ by more than 3 %. How many pairs there are, and in how many the predicted figures have the
+/// published order.
+struct OrderCount {
+  std::size_t pairs = 0, right = 0;
+};
+OrderCount right_order(const std::vector<ReproducedRow>& rows);
 
 /// Fills in predictions and errors: `predict` gives the figure of row i, each in a process of its own.
 /// @param jobs processes at a time
 /// @throws std::runtime_error where one failed
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
-                  const std::function<double(std::size_t)>& predict);
+                  const std::function<Prediction(std::size_t)>& predict);
 
 /// Times of single kernels, fitted to some and tested on others.
 struct KernelReproduction {
@@ -79,23 +127,26 @@ Reproduction reproduce_single_device();
 /// the same experiment, model and batch. @param jobs processes at a time
 Reproduction reproduce_scaling(std::size_t jobs);
 
-/// The same over the transports and links that lie between devices (results/published/scaling_transports.yaml):
-/// rows with `role: fit` set constants of topologies/catalog/transports, the others test them.
+/// The same over the transports and links that lie between devices
+/// (results/published/scaling_transports.yaml): rows with `role: fit` set constants of
+/// topologies/catalog/transports, the others test them.
 Reproduction reproduce_transports(std::size_t jobs);
 
 /// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
 /// of several from that of one.
 Reproduction reproduce_pipelines();
 
-/// Peak memory of training, of a device's tensors or of its process (results/published/memory.yaml). @param jobs processes at a time
+/// Peak memory of training, of a device's tensors or of its process (results/published/memory.yaml). @param
+/// jobs processes at a time
 Reproduction reproduce_memory(std::size_t jobs);
 
-/// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as submitted and by
-/// those of the goal's table: epochs x images / predicted throughput, nothing beside training. @param jobs processes at a time
+/// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as
+/// submitted and by those of the goal's table: epochs x images / predicted throughput, nothing beside
+/// training. @param jobs processes at a time
 Reproduction reproduce_mlperf(std::size_t jobs);
 
-/// Energy of an image in training on one device under power limits (results/published/energy.csv), J, from the
-/// throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
+/// Energy of an image in training on one device under power limits (results/published/energy.csv), J, from
+/// the throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
 Reproduction reproduce_energy(std::size_t jobs);
 
 }  // namespace convoy

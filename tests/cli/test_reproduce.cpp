@@ -92,7 +92,7 @@ TEST_CASE("reproduce: a table for people, with the verdict") {
   const Finished run = place.convoy({"reproduce", "scaling"});
   CHECK(run.exit_code == 0);
   CHECK(run.out.find("scaling: mean error ") != std::string::npos);
-  CHECK(run.out.find("%): passed\n") != std::string::npos);
+  CHECK(run.out.find(" %: passed\n") != std::string::npos);
 }
 
 TEST_CASE("reproduce: every claim of a thesis tells its role, where it is stated and its verdict") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include "sim/costs/residuals.h"
 #include "sim/run/evaluate.h"
@@ -123,6 +125,85 @@ TEST_CASE("evaluate: stages of a pipeline with what their devices did, and the s
         std::vector<StageResult>{{"a", {"a", "b"}, {"conv", "flat", "fc"}, 1.5, 700}});
 }
 
+namespace {
+
+/// What the slower (factor above 1) or faster messages of a device cost it by brute force: a device computes
+/// in `pieces` equal pieces; `messages` equal messages queue up, the m-th ready after its share of the
+/// pieces; the step ends when all is done.
+double queued_step_s(double compute_s, double comm_s, int messages, double factor) {
+  double free_s = 0;
+  for (int m = 1; m <= messages; ++m)
+    free_s = std::max(free_s, compute_s * m / (messages + 1)) + factor * comm_s / messages;
+  return std::max(compute_s, free_s);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the interval of a step that waits for its messages: draws of a queue of messages beside computing") {
+  std::mt19937 random(11);
+  std::normal_distribution<double> normal;
+  for (const double comm_s : {0.3, 0.8, 1.2, 3.0}) {
+    CAPTURE(comm_s);
+    constexpr int messages = 200;
+    Case c;
+    c.run.machine.transport = load_transport("nccl-tcp", {});
+    c.run.machine.device_types.front().evidence_spread = 1e-9;
+    c.run.machine.device_types.front().evidence_rows = 1;
+    c.run.cost.anchor(*c.run.graph, 1, 1, c.run.machine.device_types.front());
+    const double step_s = queued_step_s(1, comm_s, messages, 1);
+    c.replayed.step_time_s = step_s;
+    for (std::size_t d = 0; d < 2; ++d) {
+      EndpointUsage& usage = c.replayed.endpoints[d];
+      usage.compute_s = 1, usage.end_s = step_s, usage.exposed_comm_s = step_s - 1;
+      usage.hidden_comm_s = comm_s - usage.exposed_comm_s;
+      usage.comm_slack_s = messages / (messages + 1.0) - usage.hidden_comm_s;
+    }
+    const RunResult result = evaluate(c.run, c.replayed);
+    REQUIRE(result.interval);
+    std::vector<double> drawn;
+    const double spread = comm_spread(CommKind::tcp);
+    for (int i = 0; i < 20'000; ++i)
+      drawn.push_back(queued_step_s(1, comm_s, messages, std::exp(spread * normal(random))));
+    std::sort(drawn.begin(), drawn.end());
+    // Beside them the 3 % that an anchored compute time is open by, and what several devices add.
+    const double of_devices = quantile_80 * devices_spread();
+    const double slow =
+        std::hypot(drawn[18'000] - step_s, std::expm1(quantile_80 * 0.03), step_s * std::expm1(of_devices));
+    const double fast =
+        std::hypot(drawn[2'000] - step_s, std::expm1(-quantile_80 * 0.03), step_s * std::expm1(-of_devices));
+    CHECK(result.interval->step_time_s[1] - step_s == doctest::Approx(slow).epsilon(0.1));
+    CHECK(step_s - result.interval->step_time_s[0] == doctest::Approx(fast).epsilon(0.1));
+  }
+}
+
+TEST_CASE("an ideal fabric leaves nothing open, and a network-bound step is as open as its network") {
+  Case c;
+  CHECK_FALSE(evaluate(c.run, c.replayed).interval);
+  c.run.machine.device_types.front().evidence_spread = 0.1;
+  c.run.machine.device_types.front().evidence_rows = 3;
+  for (std::size_t d = 0; d < 2; ++d) {
+    EndpointUsage& usage = c.replayed.endpoints[d];
+    usage = {};
+    usage.compute_s = 1e-3, usage.exposed_comm_s = 1.999, usage.end_s = 2;
+  }
+  const auto relative_width = [&] {
+    const auto [low, high] = evaluate(c.run, c.replayed).interval->step_time_s;
+    return std::pair{low / 2, high / 2};
+  };
+  CHECK(relative_width().second == doctest::Approx(1).epsilon(1e-3));
+  c.run.machine.transport = load_transport("nccl-tcp", {});
+  const double z = quantile_80;
+  const double slower =
+      std::hypot(std::expm1(z * comm_spread(CommKind::tcp)), std::expm1(z * devices_spread()));
+  const double faster =
+      std::hypot(std::expm1(-z * comm_spread(CommKind::tcp)), std::expm1(-z * devices_spread()));
+  CHECK(relative_width().second == doctest::Approx(1 + slower).epsilon(1e-3));
+  CHECK(relative_width().first == doctest::Approx(1 - faster).epsilon(1e-3));
+  c.run.machine.transport = load_transport("nccl-rdma", {});
+  CHECK(comm_kind(c.run.machine) == CommKind::rdma);
+}
+
 TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what it waits for aside") {
   Case c;
   c.run.machine.device_types.front().evidence_spread = 0.1;
@@ -145,10 +226,8 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
   }
   CHECK(below / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
   CHECK(above / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
-  CHECK(result.interval->throughput_images_per_s[0] ==
-        doctest::Approx(64 / result.interval->step_time_s[1]));
-  CHECK(result.interval->throughput_images_per_s[1] ==
-        doctest::Approx(64 / result.interval->step_time_s[0]));
+  CHECK(result.interval->throughput_images_per_s[0] == doctest::Approx(64 / result.interval->step_time_s[1]));
+  CHECK(result.interval->throughput_images_per_s[1] == doctest::Approx(64 / result.interval->step_time_s[0]));
 }
 
 TEST_CASE("a device without published figures is named in a line, an exact one has no interval") {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+
+#include "sim/base/data_path.h"
+#include "sim/base/yaml_map.h"
+#include "sim/costs/residuals.h"
+#include "sim/run/experiment.h"
+#include "sim/run/simulate.h"
+#include "sim/studies/reproduce.h"
+
+namespace convoy {
+namespace {
+
+/// A measured point of results/published/scaling.yaml or scaling_transports.yaml.
+struct ScalingRow {
+  std::string table, experiment, model, source;
+  std::vector<std::string> settings;  ///< of the series, on top of the experiment's
+  bool fitted = false;
+  std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
+  std::optional<std::int64_t> servers;
+  double images_per_s = 0;
+
+  std::int64_t devices() const { return nodes * devices_per_node; }
+  std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
+  std::string setup() const {
+    return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
+                       variant.empty() ? "" : ", " + variant);
+  }
+  std::string variant;  ///< what tells a series from the others of its table
+};
+
+/// "4x8": 4 nodes of 8 devices.
+std::int64_t part_of_setup(const YamlMap& map, const std::string& setup, bool devices) {
+  const std::size_t cross = setup.find('x');
+  const std::string text = devices ? setup.substr(cross + 1) : setup.substr(0, cross);
+  const std::optional<double> number = parse_number(text);
+  if (cross == std::string::npos || !number || *number < 1)
+    map.fail(setup, "expected NODESxDEVICES, such as 4x8");
+  return static_cast<std::int64_t>(*number);
+}
+
+/// {"cluster.fabric.bandwidth": 10Gbps} as settings.
+void read_settings(YamlMap& map, std::vector<std::string>& settings) {
+  if (!map.find("settings")) return;
+  YamlMap values = map.map("settings");
+  for (const std::string& path : values.keys())
+    settings.push_back(fmt::format("{}={}", path, values.text(path)));
+}
+
+std::vector<ScalingRow> read_scaling(const char* name) {
+  std::vector<ScalingRow> rows;
+  const YamlNode file = load_yaml(fmt::format("{}/{}", data_path("results/published"), name));
+  YamlMap root(file, "");
+  for (YamlMap& table : root.maps("tables")) {
+    ScalingRow row;
+    row.table = table.text("name");
+    row.experiment = table.text("experiment");
+    row.source = table.text("source");
+    table.text("note");
+    row.fitted = table.choice_or("role", {"test", "fit"}, 0) == 1;
+    std::vector<std::string> of_table;
+    read_settings(table, of_table);
+    for (YamlMap& series : table.maps("series")) {
+      row.model = series.text("model");
+      row.batch = series.integer("batch", 1);
+      row.variant = series.text_or("variant", "");
+      row.settings = of_table;
+      read_settings(series, row.settings);
+      YamlMap points = series.map("images_per_s");
+      for (const std::string& setup : points.keys()) {
+        row.nodes = part_of_setup(points, setup, false);
+        row.devices_per_node = part_of_setup(points, setup, true);
+        row.images_per_s = points.number(setup, 1e-6);
+        row.servers.reset();
+        if (series.has("servers") && series.map("servers").has(setup))
+          row.servers = series.map("servers").integer(setup, 1);
+        rows.push_back(row);
+      }
+      series.find("servers");
+      series.finish();
+    }
+    table.finish();
+  }
+  root.finish();
+  return rows;
+}
+
+/// The throughput that convoy predicts for a row from that of one device.
+Prediction predict(const ScalingRow& row, double images_per_s_of_one) {
+  std::vector<std::string> settings{
+      fmt::format("model={}", row.model), fmt::format("training.batch_per_device={}", row.batch),
+      fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
+      fmt::format("cluster.nodes={}", row.nodes),
+      fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
+  settings.insert(settings.end(), row.settings.begin(), row.settings.end());
+  if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
+  const Experiment experiment =
+      Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
+  const PreparedRun run = Preparer(experiment).prepare(0);
+  const RunResult result = simulate(run, false).result;
+  Prediction prediction(result.throughput_images_per_s);
+  if (result.interval)
+    prediction.interval = {result.interval->throughput_images_per_s[0],
+                           result.interval->throughput_images_per_s[1]};
+  if (const std::optional<CommKind> kind = comm_kind(run.machine)) {
+    prediction.kind = comm_kind_name(*kind);
+    prediction.transport = run.machine.transport.name;
+  }
+  return prediction;
+}
+
+/// By role, who measured, library and protocol, and link.
+std::vector<ErrorSummary> summaries_of(const std::vector<ReproducedRow>& rows) {
+  std::map<std::array<std::string, 3>, std::vector<double>> groups;
+  for (const ReproducedRow& row : rows) {
+    if (row.anchor) continue;
+    const std::string role = row.fitted ? "fit" : "test";
+    groups[{role, "", "all"}].push_back(row.error);
+    groups[{role, "source", row.table.substr(0, row.table.find(','))}].push_back(row.error);
+    if (row.kind.empty()) continue;
+    groups[{role, "link", row.kind}].push_back(row.error);
+    groups[{role, "transport", row.transport}].push_back(row.error);
+  }
+  std::vector<ErrorSummary> summaries;
+  for (auto& [key, errors] : groups) {
+    ErrorSummary& summary = summaries.emplace_back(summary_of(std::move(errors)));
+    summary.role = key[0];
+    summary.group = key[1];
+    summary.name = key[2];
+  }
+  return summaries;
+}
+
+/// Rows of a file of results/published, each from the row of one device of its series, or of its table and
+/// model where the series has none.
+Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
+  const std::vector<ScalingRow> rows = read_scaling(file);
+  std::map<std::string, double> of_one;
+  for (const ScalingRow& row : rows)
+    if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
+  for (const ScalingRow& row : rows)
+    result.rows.push_back({row.table,
+                           row.model,
+                           row.setup(),
+                           row.images_per_s,
+                           0,
+                           0,
+                           row.devices() == 1,
+                           row.source,
+                           {},
+                           row.fitted && row.devices() > 1,
+                           row.experiment});
+  predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
+  result.summaries = summaries_of(result.rows);
+  return result;
+}
+
+}  // namespace
+
+Reproduction reproduce_scaling(std::size_t jobs) {
+  return predict_scaling(
+      {"scaling", "Training throughput of several devices, from that of one", 0.05, 0.20, {}}, "scaling.yaml",
+      jobs);
+}
+
+Reproduction reproduce_transports(std::size_t jobs) {
+  Reproduction result = predict_scaling(
+      {"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one", 0.06, 0.20, {}},
+      "scaling_transports.yaml", jobs);
+  result.rare_tolerance = 0.05;
+  result.order_tolerance = 0.95;
+  result.bias_tolerance = 0.05;
+  result.bias_groups = {"link"};
+  return result;
+}
+
+}  // namespace convoy

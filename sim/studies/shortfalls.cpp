@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "sim/base/data_path.h"
+#include "sim/base/yaml_map.h"
+#include "sim/studies/reproduce.h"
+
+namespace convoy {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// What results/published/shortfalls.yaml says of one comparison.
+struct Shortfalls {
+  struct Row {
+    std::string table, model, setup, reason;
+  };
+  std::vector<Row> rows;
+  std::map<std::string, std::string> gates;  ///< name -> reason
+};
+
+Shortfalls read_shortfalls(const std::string& of) {
+  const YamlNode file = load_yaml(data_path("results/published") + "/shortfalls.yaml");
+  YamlMap root(file, "");
+  Shortfalls result;
+  for (const std::string& name : root.keys()) {
+    YamlMap map = root.map(name);
+    Shortfalls read;
+    if (map.has("rows"))
+      for (YamlMap& row : map.maps("rows")) {
+        read.rows.push_back({row.text("table"), row.text("model"), row.text("setup"), row.text("reason")});
+        row.finish();
+      }
+    if (map.has("gates")) {
+      YamlMap gates = map.map("gates");
+      for (const std::string& gate : gates.keys()) read.gates[gate] = gates.text(gate);
+    }
+    map.finish();
+    if (name == of) result = std::move(read);
+  }
+  return result;
+}
+
+/// Rows that are known to be off by more than the worst tolerance do not count in it.
+void mark_rows(Reproduction& reproduction, const std::vector<Shortfalls::Row>& known) {
+  for (const Shortfalls::Row& row : known) {
+    const auto found =
+        std::find_if(reproduction.rows.begin(), reproduction.rows.end(), [&](const ReproducedRow& made) {
+          return made.table == row.table && made.model == row.model && made.setup == row.setup;
+        });
+    const bool falls_short = found != reproduction.rows.end() && found->tested() &&
+                             std::abs(found->error) > reproduction.worst_tolerance.value_or(0);
+    if (falls_short)
+      found->shortfall = row.reason;
+    else
+      reproduction.outdated_shortfalls.push_back(fmt::format("{}, {}, {}", row.table, row.model, row.setup));
+  }
+}
+
+double share_beyond(const std::vector<ReproducedRow>& rows, double error) {
+  double tested = 0, beyond = 0;
+  for (const ReproducedRow& row : rows)
+    if (row.tested()) ++tested, beyond += std::abs(row.error) > error ? 1 : 0;
+  return tested > 0 ? beyond / tested : 0;
+}
+
+}  // namespace
+
+void judge(Reproduction& reproduction) {
+  Shortfalls known = read_shortfalls(reproduction.name);
+  mark_rows(reproduction, known.rows);
+  const auto add = [&](std::string name, double value, double low, double high) {
+    Gate& gate = reproduction.gates.emplace_back(Gate{std::move(name), value, low, high, {}});
+    const auto reason = known.gates.find(gate.name);
+    if (reason == known.gates.end()) return;
+    gate.shortfall = reason->second;
+    known.gates.erase(reason);
+  };
+  add("mean error", reproduction.mean_error(), 0, reproduction.mean_tolerance);
+  if (reproduction.median_tolerance)
+    add("median error", reproduction.median_error(), 0, *reproduction.median_tolerance);
+  if (reproduction.worst_tolerance)
+    add("worst error", reproduction.worst_error(), 0, *reproduction.worst_tolerance);
+  if (reproduction.rare_tolerance)
+    add("share of rows beyond 20 %", share_beyond(reproduction.rows, 0.20), 0, *reproduction.rare_tolerance);
+  if (reproduction.bias_tolerance)
+    for (const ErrorSummary& summary : reproduction.summaries)
+      if (summary.role == "test" &&
+          std::find(reproduction.bias_groups.begin(), reproduction.bias_groups.end(), summary.group) !=
+              reproduction.bias_groups.end())
+        add(fmt::format("bias of {} {}", summary.group, summary.name), summary.bias,
+            -*reproduction.bias_tolerance, *reproduction.bias_tolerance);
+  if (const std::optional<double> coverage = reproduction.coverage())
+    add("share inside the 80 % interval", *coverage, 0.70, 0.90);
+  if (reproduction.order_tolerance) {
+    const OrderCount count = right_order(reproduction.rows);
+    add("alternatives in the right order",
+        count.pairs > 0 ? static_cast<double>(count.right) / static_cast<double>(count.pairs) : 1,
+        *reproduction.order_tolerance, infinite);
+  }
+  for (const auto& [gate, reason] : known.gates) reproduction.outdated_shortfalls.push_back(gate);
+}
+
+}  // namespace convoy

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What a comparison with published figures promises, and when that counts as kept.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "sim/studies/reproduce.h"
+
+using namespace convoy;
+
+namespace {
+
+ReproducedRow row_of(const std::string& table, double published, double predicted,
+                     const std::string& group = "") {
+  ReproducedRow row;
+  row.table = table;
+  row.model = "net";
+  row.setup = "1 x 2";
+  row.group = group;
+  row.published = published;
+  row.predicted = predicted;
+  row.error = predicted / published - 1;
+  return row;
+}
+
+const Gate& gate_of(const Reproduction& reproduction, const std::string& name) {
+  const auto found = std::find_if(reproduction.gates.begin(), reproduction.gates.end(),
+                                  [&](const Gate& gate) { return gate.name == name; });
+  REQUIRE(found != reproduction.gates.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("the order of alternatives: pairs of different tables that differ by more than 3 %") {
+  std::vector<ReproducedRow> rows{row_of("a", 100, 90, "lab"), row_of("b", 102, 80, "lab"),
+                                  row_of("c", 110, 85, "lab"), row_of("c", 200, 1, "lab"),
+                                  row_of("d", 300, 1, "else")};
+  rows[3].setup = "1 x 4";
+  // a and b are too close; a to c is wrong (90 > 85), b to c right; the other set-up and the other place have
+  // none.
+  OrderCount count = right_order(rows);
+  CHECK(count.pairs == 2);
+  CHECK(count.right == 1);
+  rows[0].fitted = true;
+  CHECK(right_order(rows).pairs == 1);
+}
+
+TEST_CASE("coverage counts what tests intervals: no anchors, no fitted rows, none that set their width") {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> uniform;
+  Reproduction reproduction{"nothing", "", 1, std::nullopt, {}};
+  CHECK_FALSE(reproduction.coverage());
+  double tested = 0, inside = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ReproducedRow row = row_of("t", 1, 1);
+    const double low = uniform(random), high = low + uniform(random);
+    row.interval = {low, high};
+    const int kind = static_cast<int>(4 * uniform(random));
+    if (kind == 1) row.anchor = true;
+    if (kind == 2) row.fitted = true;
+    if (kind == 3) row.sets_interval = true;
+    if (kind == 0) ++tested, inside += low <= 1 && 1 <= high ? 1 : 0;
+    reproduction.rows.push_back(row);
+  }
+  CHECK(*reproduction.coverage() == doctest::Approx(inside / tested));
+}
+
+TEST_CASE(
+    "gates hold the stated figures; nothing is short without being listed, nor listed without being short") {
+  Reproduction reproduction{"nothing listed", "", 0.05, 0.20, {row_of("a", 100, 104), row_of("b", 100, 94)}};
+  reproduction.rare_tolerance = 0.4;
+  reproduction.summaries = {{"test", "link", "tcp", 2, 0, 0, 0, -0.06},
+                            {"fit", "link", "tcp", 2, 0, 0, 0, -0.9},
+                            {"test", "source", "b", 1, 0, 0, 0, 0.5}};
+  reproduction.bias_tolerance = 0.05;
+  reproduction.bias_groups = {"link"};
+  judge(reproduction);
+  CHECK(gate_of(reproduction, "mean error").value == doctest::Approx(0.05));
+  CHECK(gate_of(reproduction, "worst error").passed());
+  CHECK(gate_of(reproduction, "share of rows beyond 20 %").value == 0);
+  CHECK_FALSE(gate_of(reproduction, "bias of link tcp").passed());
+  CHECK(reproduction.gates.size() == 4);
+  CHECK_FALSE(reproduction.passed());
+  for (Gate& gate : reproduction.gates)
+    if (!gate.inside()) gate.shortfall = "for a reason";
+  CHECK(reproduction.passed());
+  for (Gate& gate : reproduction.gates) gate.shortfall = "for a reason";
+  CHECK_FALSE(reproduction.passed());
+}
+
+TEST_CASE("a listed row that is met again, or is not there, is said") {
+  Reproduction reproduction{"transports", "", 1, 0.20, {row_of("a", 100, 104)}};
+  judge(reproduction);
+  CHECK_FALSE(reproduction.outdated_shortfalls.empty());
+  CHECK_FALSE(reproduction.passed());
+}
