@@ -68,7 +68,7 @@ TEST_CASE("coverage counts what tests intervals: no anchors, no fitted rows, non
 }
 
 TEST_CASE(
-    "gates hold the stated figures; nothing is short without being listed, nor listed without being short") {
+    "gates hold the stated figures, and nothing is short without being listed, nor listed without being short") {
   Reproduction reproduction{"nothing listed", "", 0.05, 0.20, {row_of("a", 100, 104), row_of("b", 100, 94)}};
   reproduction.rare_tolerance = 0.4;
   reproduction.summaries = {{"test", "link", "tcp", 2, 0, 0, 0, -0.06},
