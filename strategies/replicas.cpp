@@ -126,8 +126,20 @@ std::string task_name(const Pass& pass, int zero) {
 
 }  // namespace
 
+void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
+  constexpr std::int64_t most_operations = 4'000'000;
+  const auto operations = static_cast<std::int64_t>(input.graph.operations.size());
+  if (micro_batches * operations > most_operations)
+    throw InputError(
+        input.batch.pos,
+        fmt::format("training: {} micro-batches of {} operations each; at most {} operations are "
+                    "planned: use at most {} micro_batches",
+                    micro_batches, operations, most_operations, most_operations / operations));
+}
+
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
                    const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
+  check_plan_size(input, micro_batches);
   std::vector<EndpointId> ranks;
   for (const ReplicaClass& replica : replicas)
     ranks.insert(ranks.end(), replica.devices.begin(), replica.devices.end());

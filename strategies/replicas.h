@@ -35,6 +35,10 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches);
 
+/// A plan has every operation of every micro-batch; what that takes is told before it is built.
+/// @throws InputError (at batch.pos)
+void check_plan_size(const StrategyInput& input, std::int64_t micro_batches);
+
 /// The plan of replicas of the whole network, one a device: each computes its share of the batch in
 /// `micro_batches` equal parts (or as dealt), and their gradients are summed as `sync` says.
 /// @throws InputError (at batch.pos) where a share does not divide

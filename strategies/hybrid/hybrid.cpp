@@ -10,6 +10,7 @@
 
 #include "strategies/hybrid/hybrid_plan.h"
 #include "strategies/hybrid/layouts.h"
+#include "strategies/replicas.h"
 
 namespace convoy {
 namespace {
@@ -35,13 +36,7 @@ class Hybrid : public Strategy {
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
     check_replicas(options_, all, "strategy", "");
     const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device * all;
-    const std::int64_t parts = options_.replicas * options_.micro_batches;
-    if (batch % parts != 0)
-      throw InputError(
-          input.batch.pos,
-          fmt::format(
-              "training: a global batch of {} does not divide by {} replicas{}", batch, options_.replicas,
-              options_.micro_batches > 1 ? fmt::format(" of {} micro-batches", options_.micro_batches) : ""));
+    check_parts(input, batch);
     HybridPipeline one{std::vector<std::uint32_t>(input.graph.model.layers.size(), 0),
                        {std::vector<EndpointId>(static_cast<std::size_t>(all))},
                        {{}},
@@ -57,6 +52,23 @@ class Hybrid : public Strategy {
   }
 
  private:
+  void check_parts(const StrategyInput& input, std::int64_t batch) const {
+    const std::int64_t parts = options_.replicas * options_.micro_batches;
+    if (batch % parts != 0) {
+      const std::int64_t below = batch / parts * parts;
+      throw InputError(
+          input.batch.pos,
+          options_.micro_batches == 1
+              ? fmt::format("training: a global batch of {} does not divide by {} replicas", batch,
+                            options_.replicas)
+              : fmt::format(
+                    "training: a global batch of {} does not divide into {}{} micro-batches; {}{} does",
+                    batch, options_.replicas > 1 ? fmt::format("{} replicas of ", options_.replicas) : "",
+                    options_.micro_batches, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
+    }
+    check_plan_size(input, options_.micro_batches);
+  }
+
   HybridOptions options_;
 };
 

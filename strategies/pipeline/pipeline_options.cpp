@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <limits>
 
 namespace convoy {
@@ -91,6 +92,9 @@ PipelineOptions read_pipeline_options(YamlMap& map) {
   options.stages_pos = map.pos("stages");
   const YamlNode* stages = map.find("stages");
   options.auto_stages = stages && stages->kind == YamlNode::Kind::scalar && stages->scalar == "auto";
+  if (stages && stages->kind == YamlNode::Kind::scalar && !options.auto_stages && !stages->scalar.empty() &&
+      std::isalpha(static_cast<unsigned char>(stages->scalar.front())))
+    map.fail("stages", "expected a whole number or auto, found '" + stages->scalar.substr(0, 40) + "'");
   if (stages && !options.auto_stages) options.stages = map.integer("stages", 1, many);
   options.replicas_pos = map.pos("replicas");
   read_replicas(map, options);

@@ -213,6 +213,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("micro-batches of hybrids that cannot be are errors") {
+  const auto hybrid = [](const std::string& keys) {
+    return error_of("{kind: hybrid, groups: [{layers: 'body*', layout: batch}], " + keys + "}");
+  };
+  CHECK(hybrid("micro_batches: 5") ==
+        "test:1:1: training: a global batch of 48 does not divide into 5 micro-batches; 45 or 50 does");
+  CHECK(hybrid("replicas: 2, micro_batches: 7") ==
+        "test:1:1: training: a global batch of 48 does not divide into 2 replicas of 7 micro-batches; 42 or "
+        "56 does");
+  CHECK(error_of("{kind: pipeline, stages: two}") ==
+        "strategy:1:26: strategy.stages: expected a whole number or auto, found 'two'");
+}
+
 TEST_CASE("keys that an inner hybrid strategy cannot have are errors") {
   const auto hybrid = [](const std::string& outer, const std::string& keys) {
     return error_of(

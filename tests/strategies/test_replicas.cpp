@@ -147,3 +147,22 @@ TEST_CASE("batches that cannot be shared out are errors at their place") {
           "least 4 "
           "is needed");
 }
+
+TEST_CASE("plans of more operations than can be planned are refused with the most that can") {
+  for (const char* strategy :
+       {"{kind: single, micro_batches: 1000000}",
+        "{kind: data_parallel, sync: all_reduce, micro_batches: 1000000}",
+        "{kind: hybrid, groups: [{layers: 'body*', layout: batch}], micro_batches: 100000}"}) {
+    CAPTURE(strategy);
+    std::string error = "no error";
+    try {
+      lab::Experiment(lab::custom_model(20, 1000), lab::star(2, "1GB/s", "0us"), strategy, 8'000'000);
+    } catch (const InputError& input) {
+      error = input.what();
+    }
+    // Forward, data gradient, weight gradient and update of 20 layers.
+    CHECK(error.find(
+              " micro-batches of 80 operations each; at most 4000000 operations are planned: use at most "
+              "50000 micro_batches") != std::string::npos);
+  }
+}
