@@ -32,7 +32,7 @@ std::string_view part_of(MeasuredStep step) {
 }
 
 std::vector<ErrorSummary> summaries_of(const std::vector<AccuracyRow>& rows) {
-  std::map<std::array<std::string, 3>, std::vector<double>> groups;
+  ErrorGroups groups;
   for (const AccuracyRow& row : rows) {
     const std::array<std::pair<std::string, std::string>, 7> keys{{{"", "all"},
                                                                    {"batch", batch_range(row.batch)},
@@ -43,14 +43,7 @@ std::vector<ErrorSummary> summaries_of(const std::vector<AccuracyRow>& rows) {
                                                                    {"software", row.software}}};
     for (const auto& [group, name] : keys) groups[{row.role, group, name}].push_back(row.error);
   }
-  std::vector<ErrorSummary> summaries;
-  for (auto& [key, errors] : groups) {
-    ErrorSummary& summary = summaries.emplace_back(summary_of(std::move(errors)));
-    summary.role = key[0];
-    summary.group = key[1];
-    summary.name = key[2];
-  }
-  return summaries;
+  return summaries_by_group(std::move(groups));
 }
 
 }  // namespace

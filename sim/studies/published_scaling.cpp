@@ -114,7 +114,7 @@ Prediction predict(const ScalingRow& row, double images_per_s_of_one) {
 
 /// By role, who measured, library and protocol, and link.
 std::vector<ErrorSummary> summaries_of(const std::vector<ReproducedRow>& rows) {
-  std::map<std::array<std::string, 3>, std::vector<double>> groups;
+  ErrorGroups groups;
   for (const ReproducedRow& row : rows) {
     if (row.anchor) continue;
     const std::string role = row.fitted ? "fit" : "test";
@@ -124,14 +124,7 @@ std::vector<ErrorSummary> summaries_of(const std::vector<ReproducedRow>& rows) {
     groups[{role, "link", row.kind}].push_back(row.error);
     groups[{role, "transport", row.transport}].push_back(row.error);
   }
-  std::vector<ErrorSummary> summaries;
-  for (auto& [key, errors] : groups) {
-    ErrorSummary& summary = summaries.emplace_back(summary_of(std::move(errors)));
-    summary.role = key[0];
-    summary.group = key[1];
-    summary.name = key[2];
-  }
-  return summaries;
+  return summaries_by_group(std::move(groups));
 }
 
 /// Rows of a file of results/published, each from the row of one device of its series, or of its table and

@@ -16,6 +16,23 @@
 namespace convoy {
 namespace {
 
+/// Without names.
+ErrorSummary summary_of(std::vector<double> errors) {
+  ErrorSummary summary;
+  summary.rows = errors.size();
+  if (errors.empty()) return summary;
+  const double count = static_cast<double>(errors.size());
+  for (const double error : errors) {
+    summary.bias += error / count;
+    summary.mean += std::abs(error) / count;
+  }
+  for (double& error : errors) error = std::abs(error);
+  std::sort(errors.begin(), errors.end());
+  summary.median = errors[errors.size() / 2];
+  summary.ninety = errors[errors.size() * 9 / 10];
+  return summary;
+}
+
 template <class Counts>
 double mean_of(const std::vector<ReproducedRow>& rows, Counts counts) {
   double sum = 0;
@@ -82,20 +99,15 @@ double Reproduction::worst_error() const {
   return worst;
 }
 
-ErrorSummary summary_of(std::vector<double> errors) {
-  ErrorSummary summary;
-  summary.rows = errors.size();
-  if (errors.empty()) return summary;
-  const double count = static_cast<double>(errors.size());
-  for (const double error : errors) {
-    summary.bias += error / count;
-    summary.mean += std::abs(error) / count;
+std::vector<ErrorSummary> summaries_by_group(ErrorGroups groups) {
+  std::vector<ErrorSummary> summaries;
+  for (auto& [key, errors] : groups) {
+    ErrorSummary& summary = summaries.emplace_back(summary_of(std::move(errors)));
+    summary.role = key[0];
+    summary.group = key[1];
+    summary.name = key[2];
   }
-  for (double& error : errors) error = std::abs(error);
-  std::sort(errors.begin(), errors.end());
-  summary.median = errors[errors.size() / 2];
-  summary.ninety = errors[errors.size() * 9 / 10];
-  return summary;
+  return summaries;
 }
 
 double KernelReproduction::worst() const {

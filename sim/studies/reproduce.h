@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,8 +62,10 @@ struct ErrorSummary {
   double median = 0, mean = 0, ninety = 0;  ///< of |error|; 90 % of the rows are off by less than the last
   double bias = 0;                          ///< mean of the errors
 };
-/// Of these errors, without names.
-ErrorSummary summary_of(std::vector<double> errors);
+/// Errors by role, group and name of their summary.
+using ErrorGroups = std::map<std::array<std::string, 3>, std::vector<double>>;
+/// In the order of the keys.
+std::vector<ErrorSummary> summaries_by_group(ErrorGroups groups);
 
 /// A comparison with its rows and the errors it promises not to exceed.
 struct Reproduction {

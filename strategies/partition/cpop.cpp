@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Critical path on a processor: Topcuoglu, Hariri, Wu, IEEE TPDS 13(3), 2002, on equal processors.
 #include <algorithm>
-#include <limits>
 #include <queue>
 #include <utility>
 
-#include "strategies/partition/gaps.h"
-#include "strategies/partition/method.h"
+#include "strategies/partition/insertion_schedule.h"
 
 namespace convoy {
 namespace {
@@ -47,12 +45,7 @@ PartitionAnswer partition_cpop(const PartitionTask& task) {
   for (NodeId v = 0; v < dag.size(); ++v) way[v] += before[v];
   const std::vector<char> on_path = critical_path(dag, way);
 
-  PartitionAnswer answer{Placement(dag.size()), Schedule{}};
-  Schedule& schedule = *answer.schedule;
-  schedule.start_us.resize(dag.size());
-  schedule.finish_us.resize(dag.size());
-  std::vector<Gaps> gaps(task.parts);
-  std::vector<double> ready(task.parts);
+  InsertionSchedule schedule(task, message);
   std::vector<std::uint32_t> missing(dag.size());
   std::priority_queue<std::pair<double, std::int64_t>> next;  // the longest way first, then the smaller id
   for (NodeId v = 0; v < dag.size(); ++v) {
@@ -62,25 +55,11 @@ PartitionAnswer partition_cpop(const PartitionTask& task) {
   while (!next.empty()) {
     const auto v = static_cast<NodeId>(-next.top().second);
     next.pop();
-    find_ready(dag, v, answer.placement, schedule.finish_us, message, ready);
-    Part best = 0;  // the critical path's
-    double best_start =
-        on_path[v] ? gaps[0].earliest(ready[0], dag.time_us(v)) : std::numeric_limits<double>::infinity();
-    for (Part part = 0; !on_path[v] && part < task.parts; ++part) {
-      if (ready[part] >= best_start) continue;
-      const double start = gaps[part].earliest(ready[part], dag.time_us(v));
-      if (start < best_start) best = part, best_start = start;
-    }
-    const double finish = best_start + dag.time_us(v);
-    gaps[best].take(best_start, finish);
-    answer.placement[v] = best;
-    schedule.start_us[v] = best_start;
-    schedule.finish_us[v] = finish;
-    schedule.makespan_us = std::max(schedule.makespan_us, finish);
+    schedule.place(v, on_path[v] ? 1 : task.parts);
     for (const NodeId w : dag.children(v))
       if (--missing[w] == 0) next.emplace(way[w], -std::int64_t{w});
   }
-  return answer;
+  return schedule.take();
 }
 
 }  // namespace convoy
