@@ -122,15 +122,15 @@ class SkypilotReader {
   void read_row(const CsvRow& row) {
     std::string name = catalogue_spelling(table_.text(row, "InstanceType"));
     std::string gpus = table_.text(row, "AcceleratorName");
-    if (!gpus.empty())
-      gpus = fmt::format("{} x {}", table_.number(row, "AcceleratorCount", true), gpus);
+    if (!gpus.empty()) gpus = fmt::format("{} x {}", table_.number(row, "AcceleratorCount", true), gpus);
     if (name.empty() && gpus.empty()) return;
     if (!name.empty() && !gpus.empty()) require_gpus(row, name, gpus);
     if (name.empty()) name = gpus;
     const std::string region = table_.text(row, "Region");
     for (const auto& [column, market] : {std::pair{"Price", Market::on_demand}, {"SpotPrice", Market::spot}})
       if (table_.find(row, column))  // a price of 0 is one that SkyPilot does not know
-        if (const double usd = table_.number(row, column, false); usd > 0) rates_.add(name, region, market, usd);
+        if (const double usd = table_.number(row, column, false); usd > 0)
+          rates_.add(name, region, market, usd);
   }
 
   /// That a machine of the list is the one of the catalogue, and that its price is that with its GPUs.
@@ -140,8 +140,9 @@ class SkypilotReader {
       const std::string server = fmt::format("{}-{}", provider.name, instance);
       const std::string ours = gpus_of(server, catalogue_);
       if (!ours.empty() && ours != gpus)
-        throw InputError(table_.find(row, "AcceleratorName")->pos,
-                         fmt::format("AcceleratorName: the catalogue's {} has {}, not {}", server, ours, gpus));
+        throw InputError(
+            table_.find(row, "AcceleratorName")->pos,
+            fmt::format("AcceleratorName: the catalogue's {} has {}, not {}", server, ours, gpus));
     }
   }
 

@@ -100,8 +100,7 @@ void stop_host(const VariabilitySpec::Stop& stop, const Machine& machine, Distur
     for (std::size_t d = 0; d < machine.devices.size(); ++d)
       if (machine.devices[d].host == h)
         disturbances.stops.push_back({stop.at_s, static_cast<EndpointId>(d), until_s});
-    disturbances.stops.push_back(
-        {stop.at_s, static_cast<EndpointId>(machine.devices.size() + h), until_s});
+    disturbances.stops.push_back({stop.at_s, static_cast<EndpointId>(machine.devices.size() + h), until_s});
   }
 }
 

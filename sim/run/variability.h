@@ -31,8 +31,8 @@ struct VariabilitySpec {
     SourcePos pos, at_pos;
   };
   std::vector<DegradedLinks> links;
-  /// In every repetition a host stands still, with this chance, from a time in the step on: it and its devices
-  /// compute and issue nothing, and their messages under way go on.
+  /// In every repetition a host stands still, with this chance, from a time in the step on: it and its
+  /// devices compute and issue nothing, and their messages under way go on.
   struct Stop {
     std::string host;
     double at_s = 0;   ///< from the step's beginning

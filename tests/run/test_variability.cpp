@@ -88,7 +88,8 @@ TEST_CASE("variability: a link that degrades in the middle of a step slows what 
   // them are left and take 7.5 ms.
   const std::string cluster = lab::star(2, "1GB/s", "0us");
   const auto step_s = [&](const std::string& links, std::int64_t runs = 1) {
-    return varied(fmt::format("{{runs: {}, links: [{}]}}", runs, links), cluster, 1'250'000).varying.step_time_s;
+    return varied(fmt::format("{{runs: {}, links: [{}]}}", runs, links), cluster, 1'250'000)
+        .varying.step_time_s;
   };
   const double whole_s = varied("{runs: 1}", cluster, 1'250'000).result.step_time_s;
   REQUIRE(whole_s == doctest::Approx(8e-3).epsilon(1e-9));
@@ -108,7 +109,8 @@ TEST_CASE("variability: a link that degrades in the middle of a step slows what 
 TEST_CASE("variability: a host that stops in the middle of a step holds up those that wait for it") {
   const std::string cluster = lab::star(2, "1GB/s", "0us");
   const auto step_s = [&](const std::string& stops, std::int64_t runs = 1) {
-    return varied(fmt::format("{{runs: {}, stops: [{}]}}", runs, stops), cluster, 1'250'000).varying.step_time_s;
+    return varied(fmt::format("{{runs: {}, stops: [{}]}}", runs, stops), cluster, 1'250'000)
+        .varying.step_time_s;
   };
   // 1 of 3 ms is computed when n1 stops for 20 ms. Its messages, from 3 to 8 ms, go on without it; the update
   // that follows them waits until it is back.
@@ -125,7 +127,8 @@ TEST_CASE("variability: a host that stops in the middle of a step holds up those
         4 * std::sqrt(0.2 * 0.8 / 2000) * 20e-3);
 }
 
-TEST_CASE("variability: on one real device a stop takes as long as it is, whatever the host still has to issue") {
+TEST_CASE(
+    "variability: on one real device a stop takes as long as it is, whatever the host still has to issue") {
   for (const char* training : {"{batch_per_device: 2}", "{batch_per_device: 64}"}) {
     CAPTURE(training);
     const std::string text = fmt::format(
@@ -181,12 +184,14 @@ TEST_CASE("variability: what is wrong is said with its place") {
             .find("variability.links: the cluster has no link 'n9.nic'") != std::string::npos);
   CHECK(error_of("{stops: []}").find("expected a list such as [{host: n0, at: 100ms, for: 2s}]") !=
         std::string::npos);
-  CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops: key 'for' is missing") != std::string::npos);
+  CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops: key 'for' is missing") !=
+        std::string::npos);
   CHECK(error_of("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops.at: '1' lacks its unit") !=
         std::string::npos);
-  CHECK(error_of("{stops: [{host: n11, at: 1ms, for: 1s}]}")
-            .find("variability.stops: the cluster has no host 'n11' (did you mean 'n1'?); its first is 'n0'") !=
-        std::string::npos);
+  CHECK(
+      error_of("{stops: [{host: n11, at: 1ms, for: 1s}]}")
+          .find("variability.stops: the cluster has no host 'n11' (did you mean 'n1'?); its first is 'n0'") !=
+      std::string::npos);
   CHECK(error_of("{failures: {wait: 5s}}").find("give per_host_day, at, or both") != std::string::npos);
   CHECK(error_of("{failures: {at: [{host: n7, at: 1h}], checkpoint: {time: 1s, every: 1h}}}")
             .find("the cluster has no host 'n7'") != std::string::npos);
@@ -196,10 +201,10 @@ TEST_CASE("variability: what is wrong is said with its place") {
 
 TEST_CASE("variability: a time in a step needs steps that follow one another") {
   const auto refusal = [](const std::string& strategy, const std::string& variability) -> std::string {
-    const std::string text =
-        fmt::format("experiment: e\nmodel: {}\ntraining: {{batch_per_device: 8}}\ncluster: {}\nstrategy: "
-                    "{}\nvariability: {}\n",
-                    lab::custom_model(2, 1000), lab::star(2, "1GB/s", "0us"), strategy, variability);
+    const std::string text = fmt::format(
+        "experiment: e\nmodel: {}\ntraining: {{batch_per_device: 8}}\ncluster: {}\nstrategy: "
+        "{}\nvariability: {}\n",
+        lab::custom_model(2, 1000), lab::star(2, "1GB/s", "0us"), strategy, variability);
     try {
       Preparer().prepare(read_point(parse_yaml(text, "e.yaml")), nullptr);
     } catch (const InputError& error) {
@@ -209,11 +214,13 @@ TEST_CASE("variability: a time in a step needs steps that follow one another") {
   };
   const std::string stop = "{stops: [{host: n0, at: 1ms, for: 1ms}]}",
                     link = "{links: [{link: n0.nic.up, bandwidth: 50%, at: 1ms}]}";
-  for (const char* strategy : {"{kind: data_parallel, sync: parameter_server, mode: async}",
-                               "{kind: pipeline, stages: 2, schedule: 1f1b, weights: stash, micro_batches: 4}"}) {
+  for (const char* strategy :
+       {"{kind: data_parallel, sync: parameter_server, mode: async}",
+        "{kind: pipeline, stages: 2, schedule: 1f1b, weights: stash, micro_batches: 4}"}) {
     CAPTURE(strategy);
-    CHECK(refusal(strategy, stop).find("e.yaml:6:30: variability.stops: is a time in a step, and the steps of this "
-                                     "strategy (") == 0);
+    CHECK(refusal(strategy, stop)
+              .find("e.yaml:6:30: variability.stops: is a time in a step, and the steps of this "
+                    "strategy (") == 0);
     CHECK(refusal(strategy, link).find("variability.links.at: is a time in a step") != std::string::npos);
     CHECK(refusal(strategy, "{links: [{link: n0.nic.up, bandwidth: 50%}]}") == "none");
   }

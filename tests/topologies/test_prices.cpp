@@ -124,8 +124,8 @@ TEST_CASE("SkyPilot's vms.csv is read as prices") {
 }
 
 TEST_CASE("SkyPilot's list of Google Cloud has the GPUs of every machine in rows of their own") {
-  // Lines of catalogs/v8/gcp/vms.csv (github:skypilot-org/skypilot-catalog@006059e0); a price that it does not
-  // know is 0.
+  // Lines of catalogs/v8/gcp/vms.csv (github:skypilot-org/skypilot-catalog@006059e0); a price that it does
+  // not know is 0.
   const std::string header =
       "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,AvailabilityZone,Price,"
       "SpotPrice\n";
@@ -143,7 +143,9 @@ TEST_CASE("SkyPilot's list of Google Cloud has the GPUs of every machine in rows
                              ",,,H100,8,{'Gpus': [{'MemoryInfo': {'SizeInMiB': 81920}}]},us-east4,us-east4-a,"
                              "78.3724,17.8848\n");
   const PriceTable prices = PriceTable::read(file.name);
-  const auto usd = [&](const char* server, Market market) { return prices.find(server, market)->usd_per_hour; };
+  const auto usd = [&](const char* server, Market market) {
+    return prices.find(server, market)->usd_per_hour;
+  };
   CHECK(usd("gcp-a2-highgpu-8g", Market::on_demand) == doctest::Approx(6.66236 + 24.81248));
   CHECK(usd("gcp-a2-ultragpu-8g", Market::spot) == doctest::Approx(2.49544 + 10.6848));
   CHECK(usd("gcp-a3-highgpu-8g", Market::on_demand) == doctest::Approx(87.83246));
@@ -229,8 +231,8 @@ TEST_CASE("every server of a provider has devices that SkyPilot's lists have a n
     const std::string instance = name.substr(name.find('-') + 1);
     const std::string error = refusal(
         fmt::format("InstanceType,AcceleratorName,AcceleratorCount,Price,Region\n{},X,99,7,r\n", instance));
-    CHECK(error.find(fmt::format("the catalogue's {} has {} x ", name, load_server(name, {}).device_count())) !=
-          std::string::npos);
+    CHECK(error.find(fmt::format("the catalogue's {} has {} x ", name,
+                                 load_server(name, {}).device_count())) != std::string::npos);
   }
   CHECK(servers > 100);
 }
