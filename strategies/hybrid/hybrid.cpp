@@ -31,6 +31,11 @@ class Hybrid : public Strategy {
 
   std::string label() const override { return label_of(options_); }
 
+  std::string_view refuses_recomputation() const override {
+    if (options_.scheme == HybridScheme::all_at_once) return {};
+    return "schemes b and c run layers forward and back part by part";
+  }
+
   Plan steady_plan(const StrategyInput& input) const override {
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
     check_replicas(options_, all, "");
