@@ -24,7 +24,7 @@ struct KeyText {
   std::string values;  ///< what may be written; the default comes first
   std::string meaning;
   std::vector<std::string> choices = {};  ///< of a key whose value is one of several names: all of them
-  bool takes_list = false;                ///< its one value may be a list
+  bool takes_list = false;                ///< its value is always a list, never one of several values
 };
 
 /// A key of a mapping that is read into `Options`: said once, for whoever reads YAML and for whoever reads
@@ -201,7 +201,7 @@ Key<Options> custom_key(std::string name, std::string values, std::string meanin
   return {{std::move(name), std::move(values), std::move(meaning)}, read};
 }
 
-/// The same whose value may be a list.
+/// The same whose value is a list.
 template <class Options>
 Key<Options> list_key(std::string name, std::string values, std::string meaning,
                       void (*read)(YamlMap& map, Options& options)) {

@@ -117,7 +117,7 @@ Keys<PipelineOptions> division_keys() {
           "stages", "devices / replicas | 1 to 1000000 | auto",
           "parts of the network; auto: as many as give the shortest estimated step that fits in memory",
           &read_stages),
-      list_key<Options>(
+      custom_key<Options>(
           "replicas", "auto | 1 to 1000000 | a list",
           "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
           "auto: one pipeline, whose stages have several where devices are left over and partition is "
