@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/lowering/held_normalization.h"
 #include "sim/lowering/replica_program.h"
 
 namespace convoy {
@@ -154,6 +155,8 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
     ReplicaProgram program(input.graph, stage, group, role, communication_stream, passes);
     for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
     program.update("");
+    hold_normalizations(role, group, input.graph, input.machine, input.cost,
+                        input.machine.device_types[replica.device_type]);
     plan.roles.push_back(std::move(role));
   }
   return plan;
