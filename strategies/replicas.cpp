@@ -64,7 +64,7 @@ std::vector<ReplicaClass> classes_as_dealt(const StrategyInput& input) {
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares) {
   if (input.batch.dealt) return classes_as_dealt(input);
   const auto n = static_cast<std::int64_t>(input.machine.devices.size());
-  const std::int64_t global = input.batch.global ? *input.batch.global : *input.batch.per_device * n;
+  const std::int64_t global = input.batch.over(n);
   if (global < n)
     throw InputError(input.batch.pos,
                      fmt::format("training: a global batch of {} leaves some of {} devices without an "
@@ -72,12 +72,8 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
                                  global, n, n));
   std::vector<std::int64_t> images;
   if (shares == Shares::equal) {
-    if (global % n != 0)
-      throw InputError(input.batch.pos,
-                       fmt::format("training: a global batch of {} does not divide by {} devices; use a "
-                                   "multiple of {}, or strategy.shares: speed",
-                                   global, n, n));
-    images.assign(static_cast<std::size_t>(n), global / n);
+    images.assign(static_cast<std::size_t>(n), input.batch.divided(n, n, fmt::format("{} equal shares", n),
+                                                                   ", or strategy.shares: speed"));
   } else {
     images = shares_by_speed(input, global);
   }
@@ -94,11 +90,16 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
 
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches) {
-  if (replicas.images % micro_batches != 0)
-    throw InputError(input.batch.pos,
-                     fmt::format("training: {} images a device do not divide into {} micro-batches",
-                                 replicas.images, micro_batches));
-  return static_cast<double>(replicas.images / micro_batches);
+  if (replicas.images % micro_batches == 0) return static_cast<double>(replicas.images / micro_batches);
+  const auto devices = static_cast<std::int64_t>(input.machine.devices.size());
+  if (!input.batch.dealt && replicas.images * devices == input.batch.over(devices))
+    input.batch.divided(devices, devices * micro_batches,
+                        fmt::format("{} micro-batches on each of {} devices", micro_batches, devices));
+  throw InputError(
+      input.batch.pos,
+      fmt::format("training: a device's share of {} images cannot be divided into {} micro-batches; "
+                  "equal shares are divided more easily (strategy.shares: equal)",
+                  replicas.images, micro_batches));
 }
 
 namespace {
