@@ -84,8 +84,7 @@ double cost_usd(const DawnbenchEntry& entry, const TrainingPhase& phase) {
 }  // namespace
 
 Reproduction reproduce_dawnbench(std::size_t jobs) {
-  Reproduction result{
-      "dawnbench", "Cost of ResNet-50 to 93 % top-5 on ImageNet, DAWNBench, USD", 0.25, 0.30, {}, "usd"};
+  Reproduction result{"dawnbench", "Cost of ResNet-50 to 93 % top-5 on ImageNet, DAWNBench, USD", "usd"};
   const std::vector<DawnbenchEntry> entries = read_entries();
   for (const DawnbenchEntry& entry : entries)
     result.rows.push_back({entry.framework + " " + entry.precision, entry.name,
