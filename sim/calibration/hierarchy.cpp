@@ -52,6 +52,26 @@ double smaller_of_clock(const DeviceType& device) {
 
 }  // namespace
 
+std::vector<DeviceType> fitted_devices() {
+  static constexpr std::array generations{"kepler", "maxwell", "pascal", "volta",    "turing",
+                                          "ampere", "ada",     "hopper", "blackwell"};
+  std::vector<DeviceType> devices;
+  for (const std::string& name : device_names()) {
+    DeviceType device = load_device(name, {});
+    device.sources.clear();
+    const bool is_nvidia =
+        std::find(generations.begin(), generations.end(), device.generation) != generations.end();
+    if (device.cpu || is_nvidia) devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+std::optional<std::size_t> Hierarchy::find(const std::string& device) const {
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    if (devices_[d].name == device) return d;
+  return std::nullopt;
+}
+
 Eigen::Index Hierarchy::unknown(const std::string& name, double prior, double spread) {
   const auto [it, is_new] = index_.emplace(name, size());
   if (is_new) {

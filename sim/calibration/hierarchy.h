@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ struct HierarchyRow {
   Software software;
 };
 
+/// The devices of the catalogue that are fitted together: GPUs of NVIDIA's, and CPUs.
+std::vector<DeviceType> fitted_devices();
+
 /// The unknowns of a fit over all devices: logarithms that add up to parameters.
 class Hierarchy {
  public:
@@ -39,6 +43,8 @@ class Hierarchy {
   };
 
   const std::vector<DeviceType>& devices() const { return devices_; }
+  /// Index of a device by its name.
+  std::optional<std::size_t> find(const std::string& device) const;
   HierarchyRow row_of(const Measurement& measurement, std::size_t device) const;
   /// The links of a row; makes unknowns that are not there yet.
   std::vector<Link> links(const HierarchyRow& row);
