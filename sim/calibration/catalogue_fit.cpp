@@ -75,8 +75,10 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   result.unknowns = static_cast<std::size_t>(fit.x().size());
   result.cost_before = fit.cost_before();
   result.cost_after = fit.cost_after();
+  const std::map<std::size_t, double> hosts = fit.host_factors();
   for (std::size_t d = 0; d < hierarchy.devices().size(); ++d) {
     DeviceType device = hierarchy.device_at(d, fit.x());
+    if (hosts.contains(d)) device.issue_factor = hosts.at(d);
     Measurement typical;  // of which the posterior's spread is told
     typical.model = "resnet50";
     typical.batch = 64;

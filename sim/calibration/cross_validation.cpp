@@ -9,12 +9,6 @@
 namespace convoy {
 namespace {
 
-/// "petuum/adaptdl" of "github:petuum/adaptdl@6...:file".
-std::string repository_of(const std::string& source) {
-  const std::size_t begin = source.find(':') == std::string::npos ? 0 : source.find(':') + 1;
-  return source.substr(begin, source.find_first_of("@:", begin) - begin);
-}
-
 std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by) {
   switch (by) {
     case LeaveOut::device:
@@ -22,7 +16,7 @@ std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by
     case LeaveOut::generation:
       return device.cpu ? "cpu" : device.generation;
     case LeaveOut::source:
-      return m.whole_network() ? repository_of(m.source) : "";
+      return m.whole_network() ? m.repository() : "";
     case LeaveOut::family:
       return m.whole_network() ? network_family(m.model) : "";
   }
@@ -56,7 +50,7 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
     std::vector<bool> counted(fit.rows().size());
     for (std::size_t r = 0; r < counted.size(); ++r) counted[r] = group[r] != name;
     fit.use(std::move(counted));
-    fit.minimise();  // from the maximum with all rows, which is near
+    fit.minimise_again();
     for (std::size_t i = 0; i < members.size(); ++i)
       result[begin + i].without_s = fit.rows()[members[i]].seconds * std::exp(fit.residual(members[i]));
     fit.set_x(with_all);

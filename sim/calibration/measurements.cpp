@@ -237,6 +237,11 @@ std::vector<Measurement> read_measurements(const std::string& csv_file) {
   return measurements;
 }
 
+std::string Measurement::repository() const {
+  const std::size_t colon = source.find(':'), begin = colon == std::string::npos ? 0 : colon + 1;
+  return source.substr(begin, source.find_first_of("@:", begin) - begin);
+}
+
 std::string network_family(const std::string& model) {
   const std::string name = model.substr(model.rfind('/') + 1);
   if (name.starts_with("se_")) return "se_" + network_family(name.substr(3));

@@ -50,6 +50,8 @@ struct Measurement {
   SourcePos pos;  ///< of the row
 
   double seconds() const { return batch / images_per_s; }
+  /// "petuum/adaptdl" of the source "github:petuum/adaptdl@6...:file".
+  std::string repository() const;
   bool whole_network() const { return layer.empty() && kernel.empty(); }
 };
 

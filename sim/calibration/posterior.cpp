@@ -39,7 +39,7 @@ void Posterior::find_active() {
   for (std::size_t r = 0; r < rows_.size(); ++r)
     if (counted_[r])
       for (const Hierarchy::Link& link : links_[r])
-        for (const Eigen::Index i : link.unknowns) place_of_[static_cast<std::size_t>(i)] = 0;
+        for (const Hierarchy::Term& term : link.terms) place_of_[static_cast<std::size_t>(term.unknown)] = 0;
   for (Eigen::Index i = 0; i < x_.size(); ++i) {
     Eigen::Index& place = place_of_[static_cast<std::size_t>(i)];
     if (place < 0) {
@@ -51,11 +51,15 @@ void Posterior::find_active() {
   }
 }
 
-void Posterior::minimise() {
-  constexpr int max_steps = 60, max_tries = 16, small_gains = 3;
+void Posterior::minimise() { descend(1e-2, 3); }
+
+void Posterior::minimise_again() { descend(1e-4, 1); }
+
+/// @param small_gains ends it: steps in a row that gain little
+void Posterior::descend(double damping, int small_gains) {
+  constexpr int max_steps = 60, max_tries = 16;
   constexpr double tolerance = 2e-4;
-  double damping = 1e-2;
-  int small = 0;  // steps that gained little, in a row
+  int small = 0;
   cost_ = cost_before_ = cost(x_);
   for (int taken = 0; taken < max_steps; ++taken) {
     const auto [normal, gradient] = normal_equations();
@@ -92,15 +96,35 @@ double Posterior::spread_of(const HierarchyRow& row) {
     link.value *= std::exp(step);
     const double d = (std::log(hierarchy_.predict(row, links)) - base) / step;
     link.value = value;
-    for (const Eigen::Index i : link.unknowns) {
-      const Eigen::Index place = place_of_[static_cast<std::size_t>(i)];
+    for (const auto& [unknown, coefficient] : link.terms) {
+      const Eigen::Index place = place_of_[static_cast<std::size_t>(unknown)];
       if (place >= 0)
-        derivative[place] += d;
+        derivative[place] += d * coefficient;
       else
-        variance += d * d / weight_[i];
+        variance += d * d * coefficient * coefficient / weight_[unknown];
     }
   }
   return std::sqrt(variance + std::max(0.0, derivative.dot(posterior_.solve(derivative))));
+}
+
+std::map<std::size_t, double> Posterior::host_factors() {
+  std::map<std::size_t, std::pair<double, double>> sums;  // of weights, of weighted logarithms
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    Links& links = links_[r];
+    const auto host = std::find_if(links.begin(), links.end(), [](const auto& link) { return link.is_host; });
+    if (!counted_[r] || host == links.end()) continue;
+    Hierarchy::set_values(links, x_);
+    const double value = host->value, base = std::log(hierarchy_.predict(rows_[r], links));
+    host->value *= std::exp(step);
+    const double slope = (std::log(hierarchy_.predict(rows_[r], links)) - base) / step;
+    constexpr double of_any = 1e-3;  // rows that do not depend on their host count a little
+    auto& [weights, weighted] = sums[rows_[r].device];
+    weights += slope * slope + of_any;
+    weighted += (slope * slope + of_any) * std::log(value);
+  }
+  std::map<std::size_t, double> factors;
+  for (const auto& [device, sum] : sums) factors[device] = std::exp(sum.second / sum.first);
+  return factors;
 }
 
 double Posterior::residual(std::size_t row) {
@@ -160,7 +184,8 @@ std::pair<Eigen::MatrixXd, Eigen::VectorXd> Posterior::normal_equations() {
       const double d = (residual() - raw) / step * by_raw;
       link.value = before;
       if (std::abs(d) < 1e-9) continue;
-      for (const Eigen::Index i : link.unknowns) row_gradient.emplace_back(place_of_[static_cast<std::size_t>(i)], d);
+      for (const auto& [unknown, coefficient] : link.terms)
+        row_gradient.emplace_back(place_of_[static_cast<std::size_t>(unknown)], d * coefficient);
     }
     for (const auto& [i, di] : row_gradient) {
       gradient[i] += di * value;

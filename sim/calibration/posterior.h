@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -16,12 +17,17 @@ class Posterior {
   Posterior(Hierarchy& hierarchy, std::vector<HierarchyRow> rows);
 
   /// Levenberg-Marquardt with Marquardt's scaling (Nocedal and Wright, Numerical Optimization, section 10.3),
-  /// from where the unknowns are. The first call begins at the priors.
+  /// from the priors.
   void minimise();
+  /// The same after use(), from the maximum that was found before: it is near.
+  void minimise_again();
   /// Which rows count from now on, by their index; all of them at first.
   void use(std::vector<bool> counted);
   /// Standard deviation of log(seconds) of a row that the posterior leaves, after minimise().
   double spread_of(const HierarchyRow& row);
+  /// What the hosts are like that rows of whole networks were measured on, relative to the typical one, by device: the mean of
+  /// the logarithms, weighted by the square of how much each row's time depends on its host.
+  std::map<std::size_t, double> host_factors();
   /// log(predicted / measured seconds) of a row.
   double residual(std::size_t row);
 
@@ -37,6 +43,7 @@ class Posterior {
   /// The unknowns that counted rows depend on: all others are at their priors and need no equations.
   void find_active();
   void register_rest();
+  void descend(double damping, int small_gains);
   double cost(const Eigen::VectorXd& x);
   /// Of the active unknowns.
   std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations();
