@@ -14,7 +14,7 @@ namespace {
 
 // Of the deviations of chips for one use, a generation, a chip and a device from what is above them, relative to a parameter's
 // own spread.
-constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12;
+constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12, of_tiles = 0.3;
 constexpr double of_version = 0.3;         // of a framework
 constexpr double typical_call_s = 10e-6;   // of a library that runs one kernel
 constexpr double typical_launch_s = 3e-6;  // a kernel's start on the device alone
@@ -152,8 +152,9 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
       Link& link = links.emplace_back();
       link.put = put[path];
       link.parameter = p;
-      const double spread = parameter.spread;
-      link.terms = {unknown("all." + name, std::log(typical), spread),
+      // Tiles of a product are spread over multiprocessors alike in all generations.
+      const double spread = parameter.of_multiprocessor ? of_tiles * parameter.spread : parameter.spread;
+      link.terms = {unknown("all." + name, std::log(typical), parameter.spread),
                     unknown((is_compute_chip(device) ? "compute." : "graphics.") + name, 0, of_use * spread),
                     unknown(generation + "." + name, 0, of_generation * spread)};
       if (chip != device.name) link.terms.push_back(unknown(chip + " chip." + name, 0, of_chip * spread));

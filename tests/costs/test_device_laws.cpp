@@ -163,7 +163,7 @@ bool outdoes(const DeviceType& newer, const DeviceType& older, Precision precisi
 
 }  // namespace
 
-TEST_CASE("a newer generation with more peak and more bandwidth is rarely slower, and never by a third, unless both were measured") {
+TEST_CASE("a newer generation with more peak and more bandwidth is rarely slower, and never by a quarter, unless both were measured") {
   const std::vector<DeviceType> devices = fitted_devices();
   double compared = 0, slower = 0;
   for (const DeviceType& older : devices)
@@ -176,7 +176,7 @@ TEST_CASE("a newer generation with more peak and more bandwidth is rarely slower
             const double ratio = step_time_s(graph, images, cost, newer) / step_time_s(graph, images, cost, older);
             INFO(newer.name << " takes " << ratio << " times as long as " << older.name << ", "
                             << to_string(precision) << ", " << graph.model.name << ", batch " << images);
-            CHECK(ratio <= 1.33);
+            CHECK(ratio <= 1.25);
             ++compared;
             if (ratio > 1) ++slower;
           }
