@@ -125,6 +125,9 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
   const auto name = std::find(leave_out_names.begin(), leave_out_names.end(), arguments.leave_out);
   const std::vector<LeftOutRow> rows =
       cross_validate(read_all(arguments.profiles), static_cast<LeaveOut>(name - leave_out_names.begin()));
+  if (rows.empty())
+    throw InputError({arguments.profiles.front(), 0, 0},
+                     "holds no row to leave out: one of a whole network, with role fit, on a GPU of NVIDIA's or a CPU");
   std::map<std::string, std::vector<double>> sizes;  // of the errors by group
   write_stdout([&](std::ostream& out) {
     out << "left_out,device,model,batch,precision,step,software,execution,layout,measured_images_per_s,fitted,left_out_fitted\n";
