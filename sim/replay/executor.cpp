@@ -73,7 +73,7 @@ class Executor final : private MessageListener {
         engine_(capacities(table), largest_flow_bytes(), contention, network_model),
         link_clock_(machine, folding),
         courier_(table, folding, engine_, link_clock_, *this),
-        compute_(engine_, processors_taken()),
+        compute_(engine_, processors_taken(), contention == Contention::shared && machine.hosts.size() == 1),
         lone_(plan.service || plan.endless || contention == Contention::none ||
                       network_model == NetworkModel::simgrid || !disturbances.empty()
                   ? nullptr
@@ -341,7 +341,7 @@ class Executor final : private MessageListener {
     const Task& it = task(c, t);
     result_.timelines[c].tasks[t].start_s = engine_.now_s();
     if (it.kind != Task::Kind::compute) {
-      if (it.kind == Task::Kind::collective) compute_.collective_begins(c);
+      if (it.kind == Task::Kind::collective) compute_.collective_begins(c, t);
       desk_ ? desk_->start(c, t, it) : messages_.start(c, t, it);
       return;
     }
@@ -402,7 +402,14 @@ class Executor final : private MessageListener {
   }
   void message_begins(std::uint32_t c) override { progress_[c].clock.message_begins(engine_.now_s()); }
   void message_ends(std::uint32_t c) override { progress_[c].clock.message_ends(engine_.now_s()); }
-  void task_done(std::uint32_t c, TaskId t) override { finished_.push_back({c, t}); }
+  void task_done(std::uint32_t c, TaskId t) override {
+    const bool owes = compute_.works_off(c, t, [this, c, t] {
+      message_ends(c);
+      finished_.push_back({c, t});
+      drain();
+    });
+    owes ? message_begins(c) : finished_.push_back({c, t});
+  }
   void after_event() override { drain(); }
 
   /// Works off finished tasks one after the other: a chain of tasks that take no time must not become a chain
