@@ -364,6 +364,12 @@ class Executor final : private MessageListener {
     return end_of_computation_s(engine_.now_s(), duration_s, stops->second) - engine_.now_s();
   }
 
+  /// For how long the endpoint has been stopped up to now: nor did its host issue anything then.
+  double stood_still_s(std::uint32_t c) const {
+    const auto stops = stops_.find(c);
+    return stops == stops_.end() ? 0 : stopped_before_s(engine_.now_s(), stops->second);
+  }
+
   /// From now to its end: the device runs its operations in order, each when the host has issued it.
   double compute_time_s(std::uint32_t c, TaskId t) {
     const EndpointId endpoint = folding_.endpoints[c];
@@ -373,7 +379,7 @@ class Executor final : private MessageListener {
     const double slowness = plan_.roles[role].slowdown * stretch_[c] / device.speed;
     const IssuedStretch& stretch = stretches(role, device)[t];
     if (stretch.issued_s() == 0) return stretch.device_s() * slowness;
-    const double start_s = engine_.now_s() - step_began_s_[c];
+    const double start_s = engine_.now_s() - step_began_s_[c] - stood_still_s(c);
     return stretch.end_s(start_s, slowness) - start_s;
   }
 
