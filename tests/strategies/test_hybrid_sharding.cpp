@@ -17,8 +17,8 @@ namespace {
 std::vector<double> received(const std::vector<Round>& rounds, std::size_t devices) {
   std::vector<double> sum(devices, 0.0);
   for (const Round& round : rounds)
-    for (std::size_t k = 0; k < round.pairs.size(); ++k)
-      sum[round.pairs[k].second] += round.fraction(k) * round.repeat;
+    round.for_each_message(
+        [&](auto, std::uint32_t to, double fraction) { sum[to] += fraction * round.repeat; });
   return sum;
 }
 
