@@ -11,7 +11,12 @@
 namespace convoy {
 
 enum class Shares : std::uint8_t { equal, speed };
-inline const std::vector<std::string> shares_names{"equal", "speed"};
+/// The key `shares` of a strategy with replicas.
+template <class Options>
+Key<Options> shares_key(Shares Options::*field) {
+  return choice_key<Options>("shares", {"equal", "speed"},
+                             "images a device: the same for all, or in proportion to its speed", field);
+}
 
 /// Devices that hold a replica each and get the same number of images: one role of a data-parallel plan.
 struct ReplicaClass {

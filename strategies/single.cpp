@@ -8,6 +8,17 @@
 namespace convoy {
 namespace {
 
+struct SingleOptions {
+  std::int64_t micro_batches = 1;
+};
+
+const Keys<SingleOptions>& single_keys() {
+  static const Keys<SingleOptions> keys{integer_key<SingleOptions>(
+      "micro_batches", 1, 1'000'000, "parts of the batch whose gradients are accumulated before the update",
+      &SingleOptions::micro_batches)};
+  return keys;
+}
+
 class Single : public Strategy {
  public:
   explicit Single(std::int64_t micro_batches) : micro_batches_(micro_batches) {}
@@ -32,14 +43,21 @@ class Single : public Strategy {
   std::int64_t micro_batches_;
 };
 
+std::unique_ptr<Strategy> read_single(YamlMap& map) {
+  SingleOptions options;
+  read_keys(single_keys(), map, options);
+  return std::make_unique<Single>(options.micro_batches);
+}
+
 }  // namespace
+
+StrategyEntry single_entry() {
+  return {"single", "one device does everything", texts_of(single_keys()), &read_single,
+          "[{micro_batches: [1, 2, 4, 8, 16]}]"};
+}
 
 Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t micro_batches) {
   return plan_replicas(input, {}, {{input.machine.devices[0].type, batch, {0}}}, micro_batches);
-}
-
-std::unique_ptr<Strategy> read_single(YamlMap& map) {
-  return std::make_unique<Single>(map.integer_or("micro_batches", 1, 1, 1'000'000));
 }
 
 }  // namespace convoy

@@ -10,7 +10,7 @@ namespace convoy {
 
 /// `kind: single`: the first device does everything; with `micro_batches: M` the batch in M parts whose
 /// gradients are accumulated before one update. Step = M (forward + backward of batch/M) + update.
-std::unique_ptr<Strategy> read_single(YamlMap& map);
+StrategyEntry single_entry();
 
 /// The plan of `single` for a batch: what other strategies answer where there is one device.
 /// @param batch divides into micro_batches

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/training_graph.h"
-#include "sim/base/yaml_map.h"
+#include "sim/base/keys.h"
 #include "sim/costs/cost_model.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
@@ -79,18 +79,11 @@ Library default_library(const Strategy& strategy, Framework framework, bool cpu_
 /// Reads a `strategy:` mapping with the registry's reader of its `kind`. @throws InputError
 std::unique_ptr<Strategy> read_strategy(const YamlNode& node);
 
-/// A key that a strategy's YAML may have.
-struct StrategyKey {
-  std::string_view name;
-  std::string_view values;  ///< what may be written; the default comes first
-  std::string_view meaning;
-};
-
 /// A row of the registry: `convoy show strategies`, error messages and documentation read it.
 struct StrategyEntry {
   std::string_view kind;
   std::string_view summary;
-  std::vector<StrategyKey> keys;
+  std::vector<KeyText> keys;  ///< of the tables that `read` goes by
   std::unique_ptr<Strategy> (*read)(YamlMap& map);
   /// What `kind: auto` tries of it unless told otherwise: a YAML list of mappings without `kind`, whose lists
   /// of values span products. $nodes and $devices stand for the cluster's. Only what trains alike: no stale
@@ -98,5 +91,9 @@ struct StrategyEntry {
   std::string_view candidates = "";
 };
 const std::vector<StrategyEntry>& strategy_registry();
+/// @throws std::out_of_range where there is no such kind
+const StrategyEntry& strategy_entry(std::string_view kind);
+/// The row's key of that name; nullptr where it has none.
+const KeyText* find_key(const StrategyEntry& entry, std::string_view name);
 
 }  // namespace convoy

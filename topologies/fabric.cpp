@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/keys.h"
 #include "topologies/cable_list.h"
 #include "topologies/fabrics/custom.h"
 #include "topologies/fabrics/dragonfly.h"
@@ -66,7 +67,7 @@ const std::vector<FabricEntry>& fabric_registry() {
 }
 
 void read_protocol(YamlMap& map, NicSpec& nic) {
-  nic.protocol = static_cast<Protocol>(map.choice_or("protocol", protocol_names, 0));
+  nic.protocol = read_choice(map, "protocol", protocol_names, Protocol::ideal);
   for (const char* key : {"streams", "stream_bandwidth"})
     if (map.find(key) && nic.protocol == Protocol::ideal)
       map.fail(key, "has no meaning with protocol: ideal; use protocol: tcp or rdma");

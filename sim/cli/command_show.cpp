@@ -265,22 +265,21 @@ std::vector<std::string> strategy_names() {
   return names;
 }
 
-const StrategyEntry& strategy_entry(const std::string& name) {
-  for (const StrategyEntry& entry : strategy_registry())
-    if (entry.kind == name) return entry;
+const StrategyEntry& strategy_named(const std::string& name) {
   const std::vector<std::string> names = strategy_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return strategy_entry(name);
   throw InputError(argument_pos("strategies"), fmt::format("unknown strategy '{}'{}; there are {}", name,
                                                            suggestion(name, names), list_of(names)));
 }
 
-std::string strategy_line(const std::string& name) { return std::string(strategy_entry(name).summary); }
+std::string strategy_line(const std::string& name) { return std::string(strategy_named(name).summary); }
 
 void show_strategy(std::ostream& out, const ShowArguments& arguments) {
   const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
-  const StrategyEntry& entry = strategy_entry(name);
+  const StrategyEntry& entry = strategy_named(name);
   if (!as_json) {
     out << fmt::format("{}: {}\n", entry.kind, entry.summary);
-    for (const StrategyKey& key : entry.keys)
+    for (const KeyText& key : entry.keys)
       out << fmt::format("  {:<18} {}\n  {:<18}   {}\n", key.name, key.values, "", key.meaning);
     return;
   }
@@ -290,7 +289,7 @@ void show_strategy(std::ostream& out, const ShowArguments& arguments) {
   json.field("summary", entry.summary);
   json.key("keys");
   json.begin_array();
-  for (const StrategyKey& key : entry.keys) {
+  for (const KeyText& key : entry.keys) {
     json.begin_object();
     json.field("name", key.name);
     json.field("values", key.values);

@@ -154,11 +154,6 @@ const std::vector<std::string>& all_reduce_algorithm_names() {
   return names;
 }
 
-const std::string& all_reduce_algorithm_choices() {
-  static const std::string choices = fmt::format("{}", fmt::join(all_reduce_algorithm_names(), " | "));
-  return choices;
-}
-
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order) {
   return collective(algorithm).all_reduce({ranks, machine, bytes, order});

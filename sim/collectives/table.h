@@ -53,8 +53,9 @@ const CollectiveAlgorithm& collective(AllReduceAlgorithm algorithm);
 
 /// Names of the rows in order: what the key `algorithm` of a strategy takes.
 const std::vector<std::string>& all_reduce_algorithm_names();
-/// "ring | tree | ... | auto"
-const std::string& all_reduce_algorithm_choices();
+/// What the keys `rings` and `fidelity` of a strategy take.
+inline const std::vector<std::string> ring_order_names{"mesh", "in_order"};
+inline const std::vector<std::string> fidelity_names{"auto", "chunk", "fluid"};
 
 /// @param bytes what algorithms that go by it choose for: `auto` takes the row with the least estimate_s
 /// (ties: the first), `nccl` the one that NCCL would (nccl_tuning.h).

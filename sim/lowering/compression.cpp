@@ -16,27 +16,33 @@ constexpr double half_bytes = 2, index_bytes = 4;
 /// The smallest whole number that is no less than `value`, up to the rounding of a product.
 double rounded_up(double value) { return std::max(1.0, std::ceil(value * (1 - 1e-12))); }
 
-}  // namespace
+const std::vector<std::string> kind_names{"none", "fp16", "top_k"};
 
-Compression read_compression(YamlMap& map) {
-  Compression compression;
+void read_compression(YamlMap& map, Compression& compression) {
   const YamlNode* node = map.find("compression");
-  if (node == nullptr) return compression;
+  if (node == nullptr) return;
   compression.pos = node->pos;
   if (node->kind != YamlNode::Kind::mapping) {
-    compression.kind = static_cast<Compression::Kind>(map.choice("compression", {"none", "fp16", "top_k"}));
+    compression.kind = read_choice<Compression::Kind>(map, "compression", kind_names);
     if (compression.kind == Compression::Kind::top_k)
       map.fail("compression", "top_k needs its ratio; write {kind: top_k, ratio: 0.01}");
-    return compression;
+    return;
   }
   YamlMap inner = map.map("compression");
-  compression.kind = static_cast<Compression::Kind>(inner.choice("kind", {"none", "fp16", "top_k"}));
+  compression.kind = read_choice<Compression::Kind>(inner, "kind", kind_names);
   if (compression.kind == Compression::Kind::top_k) {
     compression.ratio = inner.number("ratio", 0, 1);
     if (compression.ratio == 0) inner.fail("ratio", "must be more than zero");
   }
   inner.finish();
-  return compression;
+}
+
+}  // namespace
+
+Key<Compression> compression_key() {
+  return custom_key<Compression>("compression", "none | fp16 | {kind: top_k, ratio}",
+                                 "gradients sent in half precision, or only the largest with their indices",
+                                 &read_compression);
 }
 
 std::string label_of(const Compression& compression) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/training_graph.h"
-#include "sim/base/yaml_map.h"
+#include "sim/base/keys.h"
 #include "sim/plan/plan.h"
 
 namespace convoy {
@@ -19,7 +19,7 @@ struct Compression {
 };
 
 /// `compression: none | fp16 | {kind: top_k, ratio: 0.01}`; none where the key is absent.
-Compression read_compression(YamlMap& map);
+Key<Compression> compression_key();
 
 /// What a label adds: "", ", fp16 gradients", ", top 1 % of gradients".
 std::string label_of(const Compression& compression);

@@ -31,21 +31,53 @@ std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& gr
 
 }  // namespace
 
+double usual_bucket_bytes(bool overlap) {
+  return overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity();
+}
+
+GradientSync summed_after_backward() {
+  GradientSync sync;
+  sync.overlap = false;
+  sync.bucket_bytes = usual_bucket_bytes(sync.overlap);
+  return sync;
+}
+
+const Keys<GradientSync>& gradient_sync_keys() {
+  using Sync = GradientSync;
+  static const Keys<Sync> keys = [] {
+    Keys<Sync> table{
+        choice_key<Sync>("algorithm", all_reduce_algorithm_names(), "how gradients are summed",
+                         &Sync::algorithm)
+            .at(&Sync::algorithm_pos),
+        choice_key<Sync>("rings", ring_order_names,
+                         "rings along NVLink cables, several where there are (NCCL 2), or one in the "
+                         "devices' order (NCCL 1)",
+                         &Sync::rings),
+        flag_key<Sync>("overlap", "send gradients while backward goes on; false: all of them after it",
+                       &Sync::overlap),
+        integer_key<Sync>("zero", 0, 3,
+                          "states sharded over the devices (ZeRO): 1 the optimizer's, 2 gradients too, 3 "
+                          "parameters too",
+                          &Sync::zero),
+        quantity_key<Sync>(
+            "bucket", "25MiB", Dimension::bytes,
+            "gradients sent as one message; without overlap all of them, unless given or "
+            "with zero: 2 or 3",
+            &Sync::bucket_bytes,
+            [](const Sync& sync) { return usual_bucket_bytes(sync.overlap || sync.zero >= 2); }),
+        choice_key<Sync>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
+                         &Sync::fidelity)};
+    table.push_back(keys_of_part<Sync>(Keys<Compression>{compression_key()}, &Sync::compression).front());
+    return table;
+  }();
+  return keys;
+}
+
 GradientSync read_gradient_sync(YamlMap& map) {
   GradientSync sync;
   sync.path = map.path();
   sync.copies = true;
-  sync.algorithm =
-      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
-  sync.algorithm_pos = map.pos("algorithm");
-  sync.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
-  sync.overlap = map.flag_or("overlap", true);
-  sync.zero = static_cast<int>(map.integer_or("zero", 0, 0, 3));
-  sync.bucket_bytes = map.quantity_or(
-      "bucket", Dimension::bytes,
-      sync.overlap || sync.zero >= 2 ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
-  sync.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
-  sync.compression = read_compression(map);
+  read_keys(gradient_sync_keys(), map, sync);
   if (sync.zero > 0 && sync.compression.kind != Compression::Kind::none)
     map.fail("compression",
              "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");

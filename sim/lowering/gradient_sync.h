@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
-#include "sim/base/yaml_map.h"
+#include "sim/base/keys.h"
 #include "sim/collectives/table.h"
 #include "sim/lowering/buckets.h"
 #include "sim/lowering/compression.h"
@@ -39,8 +39,13 @@ struct GradientSync {
   SourcePos algorithm_pos;
 };
 
-/// Reads `algorithm`, `rings`, `overlap`, `bucket`, `fidelity`, `zero` and `compression`. @throws InputError
+const Keys<GradientSync>& gradient_sync_keys();
+/// Reads gradient_sync_keys() of a mapping. @throws InputError, also where they do not go together
 GradientSync read_gradient_sync(YamlMap& map);
+/// Bytes of a bucket unless `bucket` is given: default_bucket_bytes, or where nothing overlaps all gradients.
+double usual_bucket_bytes(bool overlap);
+/// One all-reduce of all gradients, when backward is done.
+GradientSync summed_after_backward();
 
 /// "ring all-reduce, ZeRO-1, no overlap"
 std::string label_of(const GradientSync& sync);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/keys.h"
 #include "sim/base/named_file.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
@@ -107,10 +108,10 @@ ProfileSpec read_profile(YamlMap& training) {
   return profile;
 }
 
-template <std::size_t n>
-std::size_t choice_of(YamlMap& map, std::string_view key, const std::array<std::string_view, n>& names,
-                      std::size_t fallback) {
-  return map.choice_or(key, std::vector<std::string>(names.begin(), names.end()), fallback);
+template <class Enum, std::size_t n>
+Enum choice_of(YamlMap& map, std::string_view key, const std::array<std::string_view, n>& names,
+               Enum fallback = Enum{}) {
+  return read_choice(map, key, std::vector<std::string>(names.begin(), names.end()), fallback);
 }
 
 Training read_training(YamlMap map) {
@@ -125,23 +126,19 @@ Training read_training(YamlMap map) {
   const char* const key = per_device ? "batch_per_device" : "global_batch";
   (per_device ? training.batch.per_device : training.batch.global) = map.integer(key, 1, largest_batch);
   training.batch.pos = map.pos(key);
-  // The order of the enumerations.
   training.options.precision =
-      static_cast<Precision>(map.choice_or("precision", {"fp32", "tf32", "fp16", "bf16"}, 0));
+      read_choice(map, "precision", {"fp32", "tf32", "fp16", "bf16"}, Precision::fp32);
   training.precision_given = map.find("precision");
   training.precision_pos = map.pos("precision");
-  training.options.optimizer =
-      static_cast<Optimizer>(map.choice_or("optimizer", {"sgd", "momentum", "adam"}, 0));
-  training.options.recompute =
-      static_cast<Recomputation>(map.choice_or("recompute", {"none", "blocks", "sqrt"}, 0));
+  training.options.optimizer = read_choice(map, "optimizer", {"sgd", "momentum", "adam"}, Optimizer::sgd);
+  training.options.recompute = read_choice(map, "recompute", {"none", "blocks", "sqrt"}, Recomputation::none);
   training.recompute_pos = map.pos("recompute");
-  training.options.framework = static_cast<Framework>(choice_of(map, "framework", framework_names, 0));
-  training.options.execution = static_cast<ExecutionMode>(
-      choice_of(map, "execution", execution_names,
-                static_cast<std::size_t>(default_execution(training.options.framework))));
+  training.options.framework = choice_of<Framework>(map, "framework", framework_names);
+  training.options.execution =
+      choice_of(map, "execution", execution_names, default_execution(training.options.framework));
   training.options.one_process_a_host = map.choice_or("processes", {"per_device", "per_host"}, 0) == 1;
   training.layout_given = map.find("layout");
-  training.options.layout = static_cast<Layout>(choice_of(map, "layout", layout_names, 0));
+  training.options.layout = choice_of<Layout>(map, "layout", layout_names);
   if (map.find("dataset")) {
     YamlMap dataset = map.map("dataset");
     training.samples = dataset.integer("samples", 1);

@@ -38,16 +38,9 @@ std::vector<std::string> algorithms_of(const YamlNode& strategy) {
   std::vector<std::string> names;
   if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce")
     return names;
-  for (const StrategyEntry& entry : strategy_registry())
-    for (const StrategyKey& key : entry.keys) {
-      if (entry.kind != "data_parallel" || key.name != "algorithm") continue;
-      std::string_view rest = key.values;
-      while (!rest.empty()) {
-        const std::size_t bar = std::min(rest.find(" | "), rest.size());
-        if (const std::string_view name = rest.substr(0, bar); name != "auto") names.emplace_back(name);
-        rest.remove_prefix(std::min(bar + 3, rest.size()));
-      }
-    }
+  const KeyText* key = find_key(strategy_entry("data_parallel"), "algorithm");
+  for (const std::string& name : key->choices)
+    if (name != "auto") names.push_back(name);
   return names;
 }
 
@@ -134,11 +127,10 @@ void Explanation::add_to(RunResult& result) const {
     Counterfactual counterfactual;
     counterfactual.change = row.change;
     if (&row == best)
-      counterfactual.change =
-          fmt::format("best algorithm: {}{}", row.algorithm,
-                      result.algorithms.empty()
-                          ? ""
-                          : fmt::format(" (auto chose {})", fmt::join(result.algorithms, ", ")));
+      counterfactual.change = fmt::format(
+          "best algorithm: {}{}", row.algorithm,
+          result.algorithms.empty() ? ""
+                                    : fmt::format(" (auto chose {})", fmt::join(result.algorithms, ", ")));
     counterfactual.step_time_s = row.step_time_s;
     counterfactual.gain_s = result.step_time_s - row.step_time_s * result.global_batch / row.images;
     if (result.cost_usd_per_epoch && row.usd_per_epoch)

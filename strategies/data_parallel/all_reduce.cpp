@@ -7,32 +7,52 @@
 namespace convoy {
 namespace {
 
+struct AllReduceOptions {
+  GradientSync sync;
+  Shares shares = Shares::equal;
+  std::int64_t micro_batches = 1;
+};
+
+/// The keys beside those of GradientSync.
+const Keys<AllReduceOptions>& own_keys() {
+  using Options = AllReduceOptions;
+  static const Keys<Options> keys{
+      shares_key<Options>(&Options::shares),
+      integer_key<Options>("micro_batches", 1, 1'000'000,
+                           "parts of a device's share, accumulated before sending", &Options::micro_batches)};
+  return keys;
+}
+
 class AllReduce : public Strategy {
  public:
-  AllReduce(GradientSync sync, Shares shares, std::int64_t micro_batches)
-      : sync_(std::move(sync)), shares_(shares), micro_batches_(micro_batches) {}
+  explicit AllReduce(AllReduceOptions options) : options_(std::move(options)) {}
 
-  std::string label() const override { return label_of(sync_); }
+  std::string label() const override { return label_of(options_.sync); }
 
   std::string_view refuses_recomputation() const override { return {}; }
 
   Plan steady_plan(const StrategyInput& input) const override {
-    return plan_replicas(input, sync_, share_batch(input, shares_), micro_batches_);
+    return plan_replicas(input, options_.sync, share_batch(input, options_.shares), options_.micro_batches);
   }
 
  private:
-  GradientSync sync_;
-  Shares shares_;
-  std::int64_t micro_batches_;
+  AllReduceOptions options_;
 };
 
 }  // namespace
 
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
-  GradientSync sync = read_gradient_sync(map);
-  const auto shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
-  return std::make_unique<AllReduce>(std::move(sync), shares,
-                                     map.integer_or("micro_batches", 1, 1, 1'000'000));
+  AllReduceOptions options;
+  read_keys(own_keys(), map, options);
+  options.sync = read_gradient_sync(map);
+  return std::make_unique<AllReduce>(std::move(options));
+}
+
+std::vector<KeyText> all_reduce_key_texts() {
+  std::vector<KeyText> texts = texts_of(own_keys());
+  const std::vector<KeyText> sync = texts_of(gradient_sync_keys());
+  texts.insert(texts.end(), sync.begin(), sync.end());
+  return texts;
 }
 
 }  // namespace convoy

@@ -19,5 +19,7 @@ namespace convoy {
 /// `compression`: gradients sent as fp16, or only the largest of them (compression.h). One device sends
 /// nothing and does what `single` does.
 std::unique_ptr<Strategy> read_all_reduce(YamlMap& map);
+/// What it reads, for `convoy show strategies`.
+std::vector<KeyText> all_reduce_key_texts();
 
 }  // namespace convoy

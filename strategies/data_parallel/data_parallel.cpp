@@ -5,10 +5,32 @@
 #include "strategies/data_parallel/parameter_server.h"
 
 namespace convoy {
+namespace {
+
+enum class Sync : std::uint8_t { all_reduce, parameter_server };
+const std::vector<std::string> sync_names{"all_reduce", "parameter_server"};
 
 std::unique_ptr<Strategy> read_data_parallel(YamlMap& map) {
-  const bool servers = map.choice("sync", {"all_reduce", "parameter_server"}) == 1;
-  return servers ? read_parameter_server(map) : read_all_reduce(map);
+  return read_choice<Sync>(map, "sync", sync_names) == Sync::parameter_server ? read_parameter_server(map)
+                                                                              : read_all_reduce(map);
+}
+
+}  // namespace
+
+StrategyEntry data_parallel_entry() {
+  std::vector<KeyText> keys{
+      {"sync", "all_reduce | parameter_server", "how gradients are summed; required", sync_names}};
+  for (KeyText& text : texts_of_variants(
+           {{"all_reduce", all_reduce_key_texts()}, {"parameter_server", parameter_server_key_texts()}}))
+    keys.push_back(std::move(text));
+  return {
+      "data_parallel", "synchronous replicas that sum their gradients by all-reduce or on parameter servers",
+      std::move(keys), &read_data_parallel,
+      "[{sync: all_reduce, algorithm: [ring, tree, halving_doubling, hierarchical], bucket: [5MiB, 25MiB, "
+      "100MiB]}, "
+      "{sync: all_reduce, micro_batches: [2, 4, 8, 16]}, {sync: all_reduce, zero: [1, 2, 3]}, "
+      "{sync: parameter_server, servers: $nodes, placement: colocated, sharding: [tensor, even], "
+      "local_aggregation: [false, true]}]"};
 }
 
 }  // namespace convoy

@@ -8,6 +8,6 @@
 namespace convoy {
 
 /// `kind: data_parallel`: every device a replica; `sync: all_reduce` or `parameter_server`.
-std::unique_ptr<Strategy> read_data_parallel(YamlMap& map);
+StrategyEntry data_parallel_entry();
 
 }  // namespace convoy

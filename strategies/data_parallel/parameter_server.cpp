@@ -10,6 +10,8 @@
 namespace convoy {
 namespace {
 
+constexpr std::int64_t most_workers = 1'000'000;
+
 class ParameterServer : public Strategy {
  public:
   explicit ParameterServer(const ServerOptions& options) : options_(options) {}
@@ -61,22 +63,79 @@ class ParameterServer : public Strategy {
   ServerOptions options_;
 };
 
-/// `mode`, `staleness` and `backup_workers`, and that they go with the rest.
+const std::vector<std::string> mode_names{"sync", "async", "ssp"};
+
+void read_local_aggregation(YamlMap& map, ServerOptions& options) {
+  constexpr LocalAggregation where[] = {LocalAggregation::none, LocalAggregation::host,
+                                        LocalAggregation::host, LocalAggregation::owner,
+                                        LocalAggregation::ring};
+  options.local_aggregation =
+      where[map.choice_or("local_aggregation", {"false", "true", "host", "owner", "ring"}, 0)];
+}
+
+void read_staleness(YamlMap& map, ServerOptions& options) {
+  options.staleness = static_cast<std::uint32_t>(map.integer("staleness", 0, most_workers));
+}
+
+/// The keys beside those of how an update is made (mode_keys).
+const Keys<ServerOptions>& exchange_keys() {
+  using Options = ServerOptions;
+  static const Keys<Options> keys = [] {
+    Keys<Options> table{
+        shares_key<Options>(&Options::shares),
+        flag_key<Options>("overlap", "send gradients while backward goes on; false: all of them after it",
+                          &Options::overlap),
+        integer_key<Options>("servers", 1, 100'000, "how many", &Options::servers).at(&Options::servers_pos),
+        choice_key<Options>("placement", {"colocated", "dedicated"}, "on hosts of their own, or on the nodes",
+                            &Options::dedicated),
+        choice_key<Options>("sharding", {"tensor", "even"},
+                            "whole tensors a server, or every bucket cut evenly", &Options::sharding),
+        quantity_key<Options>("bucket", "25MiB", Dimension::bytes,
+                              "gradients sent as one message; without overlap all of them, unless given",
+                              &Options::bucket_bytes,
+                              [](const Options& options) { return usual_bucket_bytes(options.overlap); })
+            .only("sharding: even", [](const Options& o) { return o.sharding == Sharding::even; }),
+        custom_key<Options>(
+            "local_aggregation", "false | host | owner | ring",
+            "each node sums its devices' gradients first, in the host's memory (true means that too), on the "
+            "device that owns the tensor, or round a ring of its devices",
+            &read_local_aggregation),
+        choice_key<Options>("pull", {"as_ready", "after_all", "at_first_use"},
+                            "parameters go back as they are updated, when all of a server's are, or when the "
+                            "next step's forward pass first uses them",
+                            &Options::pull)};
+    table.push_back(
+        keys_of_part<Options>(Keys<Compression>{compression_key()}, &Options::compression).front());
+    return table;
+  }();
+  return keys;
+}
+
+const Keys<ServerOptions>& mode_keys() {
+  using Options = ServerOptions;
+  static const Keys<Options> keys{
+      choice_key<Options>("mode", mode_names,
+                          "the server answers when all have pushed, each at once, or those that are not too "
+                          "far ahead",
+                          &Options::mode),
+      custom_key<Options>("staleness", "0 to 1000000",
+                          "steps that a worker may be ahead of the slowest; required", &read_staleness)
+          .only("mode: ssp", [](const Options& o) { return o.mode == ServerMode::ssp; }),
+      integer_key<Options>("backup_workers", 0, most_workers,
+                           "workers that an update does not wait for; what comes late is dropped",
+                           &Options::backup_workers)
+          .at(&Options::backup_workers_pos)
+          .only("mode: sync", [](const Options& o) { return o.mode == ServerMode::sync; })};
+  return keys;
+}
+
+/// How updates are made, and that it goes with the rest.
 void read_mode(YamlMap& map, ServerOptions& options) {
-  constexpr std::int64_t most = 1'000'000;
-  options.mode = static_cast<ServerMode>(map.choice_or("mode", server_mode_names, 0));
-  const std::string& mode = server_mode_names[static_cast<std::size_t>(options.mode)];
-  if (options.mode == ServerMode::ssp)
-    options.staleness = static_cast<std::uint32_t>(map.integer("staleness", 0, most));
-  else if (map.has("staleness"))
-    map.fail("staleness", fmt::format("has no meaning with mode: {}; it is the bound of mode: ssp", mode));
-  if (options.mode != ServerMode::sync && map.has("backup_workers"))
-    map.fail("backup_workers",
-             fmt::format("has no meaning with mode: {}, which does not wait for all; use mode: sync", mode));
-  options.backup_workers = static_cast<std::uint32_t>(map.integer_or("backup_workers", 0, 0, most));
-  options.backup_workers_pos = map.pos("backup_workers");
+  read_keys(mode_keys(), map, options);
   if (!options.one_by_one()) return;
-  const std::string whose = options.backup_workers > 0 ? "backup_workers" : "mode: " + mode;
+  const std::string whose = options.backup_workers > 0
+                                ? "backup_workers"
+                                : "mode: " + mode_names[static_cast<std::size_t>(options.mode)];
   if (options.local_aggregation != LocalAggregation::none)
     map.fail(
         "local_aggregation",
@@ -95,26 +154,7 @@ void read_mode(YamlMap& map, ServerOptions& options) {
 
 std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
   ServerOptions options;
-  options.servers = static_cast<std::uint32_t>(map.integer_or("servers", 1, 1, 100'000));
-  options.servers_pos = map.pos("servers");
-  options.dedicated = map.choice_or("placement", {"dedicated", "colocated"}, 0) == 0;
-  options.sharding = static_cast<Sharding>(map.choice_or("sharding", {"tensor", "even"}, 0));
-  options.overlap = map.flag_or("overlap", true);
-  constexpr LocalAggregation local[] = {LocalAggregation::none, LocalAggregation::host,
-                                        LocalAggregation::host, LocalAggregation::owner,
-                                        LocalAggregation::ring};
-  options.local_aggregation =
-      local[map.choice_or("local_aggregation", {"false", "true", "host", "owner", "ring"}, 0)];
-  options.pull = static_cast<PullMode>(map.choice_or("pull", pull_mode_names, 0));
-  const double bucket_bytes =
-      map.quantity_or("bucket", Dimension::bytes,
-                      options.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
-  if (map.has("bucket") && options.sharding == Sharding::tensor)
-    map.fail("bucket",
-             "has no meaning with sharding: tensor, which sends tensor by tensor; use sharding: even");
-  options.bucket_bytes = bucket_bytes;
-  options.shares = static_cast<Shares>(map.choice_or("shares", shares_names, 0));
-  options.compression = read_compression(map);
+  read_keys(exchange_keys(), map, options);
   if (options.compression.kind == Compression::Kind::top_k &&
       options.local_aggregation != LocalAggregation::none)
     map.fail("compression",
@@ -125,6 +165,13 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map) {
              "goes with sums in the host's memory or on the servers; use local_aggregation: false or host");
   read_mode(map, options);
   return std::make_unique<ParameterServer>(options);
+}
+
+std::vector<KeyText> parameter_server_key_texts() {
+  std::vector<KeyText> texts = texts_of(exchange_keys());
+  const std::vector<KeyText> mode = texts_of(mode_keys());
+  texts.insert(texts.end(), mode.begin(), mode.end());
+  return texts;
 }
 
 }  // namespace convoy

@@ -23,5 +23,7 @@ namespace convoy {
 /// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013). The latter are
 /// measured in the steady state (plan.h, Service).
 std::unique_ptr<Strategy> read_parameter_server(YamlMap& map);
+/// What it reads, for `convoy show strategies`.
+std::vector<KeyText> parameter_server_key_texts();
 
 }  // namespace convoy

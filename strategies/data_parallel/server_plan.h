@@ -15,7 +15,6 @@ namespace convoy {
 /// When a server answers a worker's push: when all (or all but the backup workers) have pushed; at once; or
 /// when the worker is at most `staleness` steps ahead of the slowest.
 enum class ServerMode : std::uint8_t { sync, async, ssp };
-inline const std::vector<std::string> server_mode_names{"sync", "async", "ssp"};
 
 /// Where a node's gradients are added up before they go to the servers: nowhere; in its host's memory; on the
 /// device that owns the tensor; or round a ring of its devices, each of which then has a part of every
@@ -26,7 +25,6 @@ enum class LocalAggregation : std::uint8_t { none, host, owner, ring };
 /// step's forward pass first uses them (TensorFlow), so that a step begins with pulls and ends with the
 /// update.
 enum class PullMode : std::uint8_t { as_ready, after_all, at_first_use };
-inline const std::vector<std::string> pull_mode_names{"as_ready", "after_all", "at_first_use"};
 
 struct ServerOptions {
   std::uint32_t servers = 1;

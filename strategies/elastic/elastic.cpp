@@ -2,6 +2,7 @@
 #include "strategies/elastic/elastic.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,10 +27,10 @@ struct ScheduleEntry {
 
 struct ElasticOptions {
   std::unique_ptr<Strategy> inner;
-  bool deals;  ///< inner is data-parallel: the batch is dealt out to the devices here
+  bool deals = false;  ///< inner is data-parallel: the batch is dealt out to the devices here
   std::vector<ScheduleEntry> schedule;
-  bool restarts;
-  bool uniform;
+  bool restarts = false;
+  bool uniform = true;
   std::optional<std::int64_t> micro_batch;
   RestartTimes times;
 };
@@ -144,9 +145,6 @@ void read_inner(YamlMap& outer, ElasticOptions& options) {
   const std::size_t kind = map.choice("kind", {"data_parallel", "pipeline", "hybrid"});
   options.deals = kind == 0;
   if (!options.deals) {
-    for (const char* key : {"balance", "micro_batch"})
-      if (outer.has(key))
-        outer.fail(key, "is for an inner data_parallel strategy; others share the batch out themselves");
     options.inner = (kind == 1 ? read_pipeline : read_hybrid)(map);
     map.finish();
     return;
@@ -160,9 +158,9 @@ void read_inner(YamlMap& outer, ElasticOptions& options) {
   map.finish();
 }
 
-std::vector<ScheduleEntry> read_schedule(YamlMap& map) {
+void read_schedule(YamlMap& map, ElasticOptions& options) {
   constexpr std::int64_t most_devices = 1'000'000;
-  std::vector<ScheduleEntry> schedule;
+  std::vector<ScheduleEntry>& schedule = options.schedule;
   for (YamlMap& row : map.maps("schedule")) {
     ScheduleEntry entry{row.integer("at_step", 0),
                         static_cast<std::uint32_t>(row.integer("devices", 1, most_devices)),
@@ -177,27 +175,57 @@ std::vector<ScheduleEntry> read_schedule(YamlMap& map) {
   }
   if (schedule.empty())
     map.fail("schedule", "expected a list such as [{at_step: 0, devices: 4}], found an empty list");
-  return schedule;
+}
+
+void read_times(YamlMap& map, ElasticOptions& options) {
+  if (!map.find("times")) return;
+  YamlMap times = map.map("times");
+  read_keys(restart_time_keys(), times, options.times);
+  times.finish();
+}
+
+bool deals(const ElasticOptions& options) { return options.deals; }
+
+const Keys<ElasticOptions>& elastic_keys() {
+  using Options = ElasticOptions;
+  static const Keys<Options> keys{
+      custom_key<Options>("inner", "{kind: data_parallel | pipeline | hybrid, ...}",
+                          "what runs on the devices there are; required. Data parallelism is dealt its batch "
+                          "here, the others share it out themselves",
+                          &read_inner),
+      list_key<Options>("schedule", "a list of {at_step, devices}",
+                        "devices from which step on, the first at step 0; required", &read_schedule),
+      choice_key<Options>(
+          "reconfigure", {"overlapped", "restart"},
+          "newcomers start while the others train on, or all stop and go on from a checkpoint",
+          &Options::restarts),
+      choice_key<Options>(
+          "balance", {"coarse", "uniform"},
+          "images a device: equal give or take one, or whole micro-batches dealt out (coarse)",
+          &Options::uniform)
+          .only("inner data_parallel", &deals),
+      optional_integer_key<Options>("micro_batch", "what memory allows", 1, 1'000'000'000,
+                                    "images at once; coarse: at most an equal share of the first devices, "
+                                    "unless given",
+                                    &Options::micro_batch)
+          .only("inner data_parallel", &deals),
+      custom_key<Options>("times", fmt::format("{{{}}}", fmt::join(names_of(restart_time_keys()), ", ")),
+                          "lengths of a restart's parts (docs/strategies.md)", &read_times)};
+  return keys;
+}
+
+std::unique_ptr<Strategy> read_elastic(YamlMap& map) {
+  ElasticOptions options;
+  read_keys(elastic_keys(), map, options);
+  return std::make_unique<Elastic>(std::move(options));
 }
 
 }  // namespace
 
-std::unique_ptr<Strategy> read_elastic(YamlMap& map) {
-  ElasticOptions options{};
-  read_inner(map, options);
-  options.schedule = read_schedule(map);
-  options.restarts = map.choice_or("reconfigure", {"overlapped", "restart"}, 0) == 1;
-  options.uniform = map.choice_or("balance", {"uniform", "coarse"}, 0) == 0;
-  if (map.find("micro_batch")) options.micro_batch = map.integer("micro_batch", 1, 1'000'000'000);
-  const YamlNode none = [] {
-    YamlNode node;
-    node.kind = YamlNode::Kind::mapping;
-    return node;
-  }();
-  YamlMap times = map.find("times") ? map.map("times") : YamlMap(none, "strategy.times");
-  options.times = read_restart_times(times);
-  times.finish();
-  return std::make_unique<Elastic>(std::move(options));
+StrategyEntry elastic_entry() {
+  return {"elastic",
+          "another strategy on devices whose number changes during the run, with a fixed global batch",
+          texts_of(elastic_keys()), &read_elastic};
 }
 
 }  // namespace convoy

@@ -11,6 +11,6 @@ namespace convoy {
 /// throughout: each device adds up its micro-batches' gradients before they are summed over the devices.
 /// A phase runs on the first so many devices of the machine. Source: "Automatic parallelization for efficient
 /// distributed deep learning" (KAIST, 2019) and CoDDL (Hwang et al., NSDI 2021).
-std::unique_ptr<Strategy> read_elastic(YamlMap& map);
+StrategyEntry elastic_entry();
 
 }  // namespace convoy

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/elastic/reconfigure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/collectives/collectives.h"
@@ -8,22 +10,22 @@
 namespace convoy {
 namespace {
 
-// `import tensorflow` (2.1) on a workstation: 4.3 s. github.com/tensorflow/tensorflow, issue 37729.
-constexpr double framework_init_s = 4.3;
-// tf.Session() on a P100, once kernels are compiled: 1 to 5 s; the middle. Same repository, issue 22043.
-constexpr double graph_build_s = 3;
-// ncclCommInitRank on V100 with InfiniBand: 16.3 s for 8 communicators of 8 ranks, 130 s for 32 of 32
-// (github.com/NVIDIA/nccl, issue 534): 2.04 s and 4.06 s each, and the straight line through them.
-constexpr double communicator_s = 1.36, communicator_per_device_s = 0.0844;
-// What is left of 12.2 s from a change of workers to the end of rendezvous, with 2 workers (TorchElastic on
-// AKS, GPU virtual machines of one device): 12.2 - 4.3 - 3 - (1.36 + 2 0.0844).
-constexpr double process_start_s = 3.37;
-// What the cable of a SATA 3.0 disk carries: 6 Gbit/s, 10 bits a byte. Favours the restart.
-constexpr double storage_Bps = 600e6;
+/// A time, which may be zero.
+Key<RestartTimes> time_key(std::string name, std::string meaning, double RestartTimes::*field) {
+  const double usual_s = RestartTimes{}.*field;
+  return {{name, fmt::format("{:g}s | a time", usual_s), std::move(meaning)},
+          [name, field, usual_s](YamlMap& map, RestartTimes& times) {
+            times.*field = map.quantity_or(name, Dimension::time, usual_s);
+          }};
+}
 
-std::optional<double> optional_time(YamlMap& map, std::string_view key) {
-  if (!map.find(key)) return std::nullopt;
-  return map.quantity(key, Dimension::time);
+/// A time of reading or writing the state.
+Key<RestartTimes> checkpoint_key(std::string name, std::string meaning,
+                                 std::optional<double> RestartTimes::*field) {
+  return {{name, "the state's bytes / storage | a time", std::move(meaning)},
+          [name, field](YamlMap& map, RestartTimes& times) {
+            if (map.find(name)) times.*field = map.quantity(name, Dimension::time);
+          }};
 }
 
 /// One collective of all devices of the machine.
@@ -47,19 +49,21 @@ Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Ma
 
 }  // namespace
 
-RestartTimes read_restart_times(YamlMap& map) {
-  RestartTimes times{};
-  times.stop_s = map.quantity_or("stop", Dimension::time, 0);
-  times.checkpoint_write_s = optional_time(map, "checkpoint_write");
-  times.process_start_s = map.quantity_or("process_start", Dimension::time, process_start_s);
-  times.framework_init_s = map.quantity_or("framework_init", Dimension::time, framework_init_s);
-  times.graph_build_s = map.quantity_or("graph_build", Dimension::time, graph_build_s);
-  times.checkpoint_read_s = optional_time(map, "checkpoint_read");
-  times.communicator_s = map.quantity_or("communicator", Dimension::time, communicator_s);
-  times.communicator_per_device_s =
-      map.quantity_or("communicator_per_device", Dimension::time, communicator_per_device_s);
-  times.storage_Bps = map.quantity_or("storage", Dimension::bandwidth, storage_Bps, true);
-  return times;
+const Keys<RestartTimes>& restart_time_keys() {
+  using Times = RestartTimes;
+  static const Keys<Times> keys{
+      time_key("stop", "the old workers' end", &Times::stop_s),
+      checkpoint_key("checkpoint_write", "weights and optimizer state are written",
+                     &Times::checkpoint_write_s),
+      time_key("process_start", "until a worker's program runs", &Times::process_start_s),
+      time_key("framework_init", "its libraries are loaded", &Times::framework_init_s),
+      time_key("graph_build", "session, context of the device, the network's graph", &Times::graph_build_s),
+      checkpoint_key("checkpoint_read", "weights and optimizer state are read", &Times::checkpoint_read_s),
+      time_key("communicator", "set-up of a communicator of any size", &Times::communicator_s),
+      time_key("communicator_per_device", "and for each of its devices", &Times::communicator_per_device_s),
+      quantity_key<Times>("storage", "600MB/s", Dimension::bandwidth, "where checkpoints are",
+                          &Times::storage_Bps, [](const Times&) { return Times{}.storage_Bps; })};
+  return keys;
 }
 
 double state_bytes(const TrainingGraph& graph) {

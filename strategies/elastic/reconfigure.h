@@ -4,25 +4,38 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/base/yaml_map.h"
+#include "sim/base/keys.h"
 #include "sim/plan/phases.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
 
 /// How long it takes to get a worker to train, piece by piece. What a device set's change costs is put
-/// together of these and of messages that are replayed. Defaults were measured by others, on other machines
-/// (sources in reconfigure.cpp and docs/strategies.md); a user with a system of his own gives his own.
+/// together of these and of messages that are replayed. Defaults were measured by others, on other machines;
+/// a user with a system of his own gives his own:
+///   framework_init_s  `import tensorflow` (2.1) on a workstation. github.com/tensorflow/tensorflow, issue
+///   37729 graph_build_s     tf.Session() on a P100, once kernels are compiled: 1 to 5 s; the middle. The
+///   same, issue
+///                     22043
+///   communicator_s    ncclCommInitRank on V100 with InfiniBand: 16.3 s for 8 communicators of 8 ranks, 130 s
+///                     for 32 of 32 (github.com/NVIDIA/nccl, issue 534): 2.04 s and 4.06 s each, and the
+///                     straight line through them
+///   process_start_s   what is left of 12.2 s from a change of workers to the end of rendezvous, with 2
+///   workers
+///                     (TorchElastic on AKS, GPU virtual machines of one device): 12.2 - 4.3 - 3 - (1.36 + 2
+///                     0.0844)
+///   storage_Bps       what the cable of a SATA 3.0 disk carries: 6 Gbit/s, 10 bits a byte. Favours the
+///   restart
 struct RestartTimes {
-  double stop_s;                             ///< the old workers' end
-  std::optional<double> checkpoint_write_s;  ///< nothing: state bytes / storage_Bps
-  double process_start_s;                    ///< until the worker's program runs
-  double framework_init_s;                   ///< libraries are loaded
-  double graph_build_s;                      ///< session, context of the device, the network's graph
-  std::optional<double> checkpoint_read_s;   ///< nothing: state bytes / storage_Bps
-  double communicator_s;                     ///< of any size ...
-  double communicator_per_device_s;          ///< ... and for each of its devices
-  double storage_Bps;
+  double stop_s = 0;                           ///< the old workers' end
+  std::optional<double> checkpoint_write_s{};  ///< nothing: state bytes / storage_Bps
+  double process_start_s = 3.37;               ///< until the worker's program runs
+  double framework_init_s = 4.3;               ///< libraries are loaded
+  double graph_build_s = 3;                    ///< session, context of the device, the network's graph
+  std::optional<double> checkpoint_read_s{};   ///< nothing: state bytes / storage_Bps
+  double communicator_s = 1.36;                ///< of any size ...
+  double communicator_per_device_s = 0.0844;   ///< ... and for each of its devices
+  double storage_Bps = 600e6;
 
   /// Set-up of a communicator; a device alone needs none.
   double communicator(std::uint32_t devices) const {
@@ -30,8 +43,8 @@ struct RestartTimes {
   }
 };
 
-/// Reads `times:`; every key has a default. @throws InputError
-RestartTimes read_restart_times(YamlMap& map);
+/// What `times:` may say; every key has a default.
+const Keys<RestartTimes>& restart_time_keys();
 
 /// Bytes that a checkpoint has: weights and optimizer state of the network.
 double state_bytes(const TrainingGraph& graph);
@@ -52,8 +65,8 @@ Reconfiguration overlapped(const RestartTimes& times, double state_bytes, const 
                            std::uint32_t from, std::uint32_t to);
 
 /// The same where devices have parts of the network, which all change when their number does: newcomers start
-/// while the old devices train on; then there is a communicator's set-up, and every device of the new set gets
-/// the parts that it is to have from one of the old set, all at once.
+/// while the old devices train on; then there is a communicator's set-up, and every device of the new set
+/// gets the parts that it is to have from one of the old set, all at once.
 /// @param state_bytes that each of them gets
 Reconfiguration redistributed(const RestartTimes& times, double state_bytes, const Machine& machine,
                               std::uint32_t from, std::uint32_t to);

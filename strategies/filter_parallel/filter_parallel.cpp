@@ -15,11 +15,26 @@ namespace convoy {
 namespace {
 
 struct FilterOptions {
-  FilterShares shares;
-  EndpointId master;
-  bool overlap;
+  FilterShares shares = FilterShares::probed;
+  EndpointId master = 0;
+  bool overlap = false;
   SourcePos master_pos;
 };
+
+const Keys<FilterOptions>& filter_keys() {
+  using Options = FilterOptions;
+  static const Keys<Options> keys{
+      choice_key<Options>("shares", filter_shares_names,
+                          "filters a device: by its speed on the layer, or the same for all",
+                          &Options::shares),
+      integer_key<Options>("master", 0, 1'000'000,
+                           "index of the device that holds the parameters and does the rest",
+                           &Options::master)
+          .at(&Options::master_pos),
+      flag_key<Options>("overlap", "the master computes its own filters while its messages are under way",
+                        &Options::overlap)};
+  return keys;
+}
 
 /// What one convolution sends, and its operations.
 struct Exchange {
@@ -349,15 +364,19 @@ class FilterParallel : public Strategy {
   FilterOptions options_;
 };
 
+std::unique_ptr<Strategy> read_filter_parallel(YamlMap& map) {
+  FilterOptions options;
+  read_keys(filter_keys(), map, options);
+  return std::make_unique<FilterParallel>(std::move(options));
+}
+
 }  // namespace
 
-std::unique_ptr<Strategy> read_filter_parallel(YamlMap& map) {
-  FilterOptions options{};
-  options.shares = static_cast<FilterShares>(map.choice_or("shares", filter_shares_names, 1));
-  options.master = static_cast<EndpointId>(map.integer_or("master", 0, 0, 1'000'000));
-  options.master_pos = map.pos("master");
-  options.overlap = map.flag_or("overlap", false);
-  return std::make_unique<FilterParallel>(std::move(options));
+StrategyEntry filter_parallel_entry() {
+  return {"filter_parallel",
+          "convolutions shared out by filters among all devices; a master does everything else",
+          texts_of(filter_keys()), &read_filter_parallel,
+          "[{shares: [probed, equal], overlap: [true, false]}]"};
 }
 
 }  // namespace convoy

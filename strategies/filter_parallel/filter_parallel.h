@@ -24,6 +24,6 @@ namespace convoy {
 /// layer takes no part in it. One device: exactly `single`.
 /// Source: Marques, Falcao & Alexandre, arXiv:1712.02546 (abstract: the same inputs and different kernels on
 /// every machine, results to the master); the formulas are our reconstruction, the texts were not available.
-std::unique_ptr<Strategy> read_filter_parallel(YamlMap& map);
+StrategyEntry filter_parallel_entry();
 
 }  // namespace convoy

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/hybrid/graph_index.h"
 
+#include <algorithm>
+#include <string>
+
 namespace convoy {
 
 GraphIndex::GraphIndex(const TrainingGraph& graph)
@@ -10,7 +13,8 @@ GraphIndex::GraphIndex(const TrainingGraph& graph)
     if (graph.buffers[b].name == "input") image_ = b;
   }
   find_operations();
-  find_storage();
+  find_segments();
+  find_readers();
 }
 
 void GraphIndex::find_operations() {
@@ -21,7 +25,7 @@ void GraphIndex::find_operations() {
         op.name == graph_.model.layers[op.layer].name + ".loss." + std::string(to_string(op.phase));
     switch (op.phase) {
       case Phase::forward:
-        (loss ? of.loss_forward : of.forward) = id;
+        (loss ? of.loss_forward : op.again ? of.again : of.forward) = id;
         break;
       case Phase::data_gradient:
         if (op.reader != Operation::no_reader)
@@ -38,7 +42,20 @@ void GraphIndex::find_operations() {
   }
 }
 
-void GraphIndex::find_storage() {
+void GraphIndex::find_segments() {
+  std::size_t done = layers_.size();  // layers from here on have had their backward pass
+  bool is_in_run = false;
+  for (const Operation& op : graph_.operations) {
+    if (op.again && !is_in_run) segments_.push_back({op.layer, done});
+    is_in_run = op.again;
+    // Gradients of one output are summed in the backward pass of its readers.
+    const bool backward = op.phase == Phase::data_gradient || op.phase == Phase::weight_gradient;
+    if (backward && op.reader == Operation::no_reader) done = std::min<std::size_t>(done, op.layer);
+  }
+  std::reverse(segments_.begin(), segments_.end());
+}
+
+void GraphIndex::find_readers() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = graph_.model.layers[i];
     OfLayer& of = layers_[i];
@@ -47,26 +64,38 @@ void GraphIndex::find_storage() {
       of.needs_gradient = of.needs_gradient || receives_gradient(input);
       if (input != image_input) ++layers_[static_cast<std::size_t>(input)].readers;
     }
-    if (of.forward) {
-      for (const std::uint32_t b : used_by_[*of.forward])
-        if (graph_.buffers[b].born == *of.forward && graph_.buffers[b].name == layer.name + ".output")
-          of.storage = b;
-    } else {
-      const LayerIndex input = layer.inputs.front();
-      of.is_image = input == image_input || is_image(static_cast<std::size_t>(input));
-    }
-    if (!of.storage) of.storage = storage_of(layer.inputs.front());
+    const LayerIndex first = layer.inputs.front();
+    if (!of.forward) of.is_image = first == image_input || is_image(static_cast<std::size_t>(first));
   }
 }
 
+std::optional<std::uint32_t> GraphIndex::output_born_by(OpId op) const {
+  const std::string name = graph_.model.layers[graph_.operations[op].layer].name + ".output";
+  for (const std::uint32_t b : used_by_[op])
+    if (graph_.buffers[b].born == op && graph_.buffers[b].name == name) return b;
+  return std::nullopt;
+}
+
 bool GraphIndex::is_forward(std::uint32_t buffer) const {
-  return graph_.operations[graph_.buffers[buffer].born].phase == Phase::forward;
+  return graph_.operations[graph_.buffers[buffer].born].phase == Phase::forward && !is_scratch(buffer);
+}
+
+bool GraphIndex::is_scratch(std::uint32_t buffer) const {
+  const Buffer& b = graph_.buffers[buffer];
+  return b.memory_class == MemoryClass::workspace && b.born == b.dies;
+}
+
+std::vector<std::uint32_t> GraphIndex::scratch_of(OpId op) const {
+  std::vector<std::uint32_t> scratch;
+  for (const std::uint32_t b : used_by_[op])
+    if (is_scratch(b)) scratch.push_back(b);
+  return scratch;
 }
 
 std::vector<std::uint32_t> GraphIndex::gradients_born_by(OpId op) const {
   std::vector<std::uint32_t> born;
   for (const std::uint32_t b : used_by_[op])
-    if (graph_.buffers[b].born == op) born.push_back(b);
+    if (graph_.buffers[b].born == op && !is_scratch(b)) born.push_back(b);
   return born;
 }
 

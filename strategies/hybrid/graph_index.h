@@ -16,6 +16,8 @@ class GraphIndex {
   explicit GraphIndex(const TrainingGraph& graph);
 
   std::optional<OpId> forward(std::size_t layer) const { return layers_[layer].forward; }  ///< views: none
+  /// The forward operation that is run again for the backward pass.
+  std::optional<OpId> forward_again(std::size_t layer) const { return layers_[layer].again; }
   std::optional<OpId> data_gradient(std::size_t layer) const { return layers_[layer].data_gradient; }
   std::optional<OpId> weight_gradient(std::size_t layer) const { return layers_[layer].weight_gradient; }
   std::optional<OpId> loss_forward(std::size_t layer) const { return layers_[layer].loss_forward; }
@@ -30,36 +32,46 @@ class GraphIndex {
     return input != image_input && needs_gradient(static_cast<std::size_t>(input));
   }
 
-  /// The forward buffer that a layer's output lies in; nothing where no operation reads the image.
-  std::optional<std::uint32_t> storage(std::size_t layer) const { return layers_[layer].storage; }
-  std::optional<std::uint32_t> storage_of(LayerIndex input) const {
-    return input == image_input ? image_ : storage(static_cast<std::size_t>(input));
-  }
+  /// The buffer that a forward operation makes for its layer's output; nothing where it computes in place.
+  std::optional<std::uint32_t> output_born_by(OpId op) const;
+  /// Nothing where no operation reads the image.
   std::optional<std::uint32_t> image_buffer() const { return image_; }
+
+  /// Layers begin ... end - 1, some of which have a forward operation that is run again, all of them before
+  /// the backward pass of layer end - 1 begins.
+  struct Segment {
+    std::size_t begin, end;
+  };
+  /// What is recomputed, in the order of the layers.
+  const std::vector<Segment>& segments() const { return segments_; }
 
   /// Buffers that an operation reads or writes.
   const std::vector<std::uint32_t>& used_by(OpId op) const { return used_by_[op]; }
-  /// Whether a buffer holds what forward makes (outputs, masks, the image), not a gradient.
+  /// Whether a buffer holds what forward makes (outputs, masks, the image), not a gradient or scratch.
   bool is_forward(std::uint32_t buffer) const;
+  /// Workspaces that are there while one operation runs.
+  std::vector<std::uint32_t> scratch_of(OpId op) const;
   /// Gradients that an operation makes, in the order of the inputs that they belong to.
   std::vector<std::uint32_t> gradients_born_by(OpId op) const;
 
  private:
   struct OfLayer {
-    std::optional<OpId> forward, data_gradient, weight_gradient, loss_forward, loss_backward;
+    std::optional<OpId> forward, again, data_gradient, weight_gradient, loss_forward, loss_backward;
     std::vector<OpId> sums;
-    std::optional<std::uint32_t> storage;
     std::uint32_t readers = 0;
     bool is_image = false, needs_gradient = false;
   };
 
+  bool is_scratch(std::uint32_t buffer) const;
   void find_operations();
-  void find_storage();
+  void find_segments();
+  void find_readers();
 
   const TrainingGraph& graph_;
   std::vector<OfLayer> layers_;
   std::vector<std::vector<std::uint32_t>> used_by_;
   std::optional<std::uint32_t> image_;
+  std::vector<Segment> segments_;
 };
 
 }  // namespace convoy

@@ -18,12 +18,11 @@ namespace {
 const std::vector<std::string> scheme_names{"a", "b", "c"};
 
 /// @param of "": all of them, or " of a stage"
-void check_replicas(const HybridOptions& options, std::int64_t devices, std::string_view path,
-                    std::string_view of) {
+void check_replicas(const HybridOptions& options, std::int64_t devices, std::string_view of) {
   if (devices % options.replicas != 0)
     throw InputError(options.replicas_pos,
-                     fmt::format("{}.replicas: {} devices{} do not divide into {} groups", path, devices, of,
-                                 options.replicas));
+                     fmt::format("{}.replicas: {} devices{} do not divide into {} groups", options.path,
+                                 devices, of, options.replicas));
 }
 
 class Hybrid : public Strategy {
@@ -32,9 +31,14 @@ class Hybrid : public Strategy {
 
   std::string label() const override { return label_of(options_); }
 
+  std::string_view refuses_recomputation() const override {
+    if (options_.scheme == HybridScheme::all_at_once) return {};
+    return "schemes b and c run layers forward and back part by part";
+  }
+
   Plan steady_plan(const StrategyInput& input) const override {
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
-    check_replicas(options_, all, "strategy", "");
+    check_replicas(options_, all, "");
     const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device * all;
     check_parts(input, batch);
     HybridPipeline one{std::vector<std::uint32_t>(input.graph.model.layers.size(), 0),
@@ -80,11 +84,11 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
     tail.is_tail.push_back(shardings[i].layout != LayerLayout::batch);
     for (const LayerIndex input : model.layers[i].inputs)
       if (input != image_input && !tail.is_tail[i] && tail.is_tail[static_cast<std::size_t>(input)])
-        throw InputError(
-            options.scheme_pos,
-            fmt::format("strategy.scheme: layer '{}' is split by images and reads '{}', which is "
-                        "not; schemes b and c need all such layers before the others",
-                        model.layers[i].name, model.layers[static_cast<std::size_t>(input)].name));
+        throw InputError(options.scheme_pos,
+                         fmt::format("{}.scheme: layer '{}' is split by images and reads '{}', which is "
+                                     "not; schemes b and c need all such layers before the others",
+                                     options.path, model.layers[i].name,
+                                     model.layers[static_cast<std::size_t>(input)].name));
   }
   const std::size_t devices = images.counts.size();
   const bool one = options.scheme == HybridScheme::one_device_a_part;
@@ -106,27 +110,63 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   return tail;
 }
 
+const Keys<HybridCommunication>& communication_keys() {
+  using How = HybridCommunication;
+  static const Keys<How> keys{
+      choice_key<How>("algorithm", all_reduce_algorithm_names(), "all-reduces", &How::algorithm),
+      choice_key<How>("rings", ring_order_names, "rings along NVLink cables, or one in the devices' order",
+                      &How::rings),
+      flag_key<How>("overlap", "send gradients while backward goes on; false: all of them after it",
+                    &How::overlap),
+      quantity_key<How>("bucket", "25MiB", Dimension::bytes,
+                        "gradients sent as one message; without overlap all of them, unless given",
+                        &How::bucket_bytes, [](const How& how) { return usual_bucket_bytes(how.overlap); }),
+      choice_key<How>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
+                      &How::fidelity)};
+  return keys;
+}
+
+const Keys<HybridOptions>& hybrid_keys() {
+  using Options = HybridOptions;
+  static const Keys<Options> keys = [] {
+    Keys<Options> table = keys_of_part<Options>(layout_keys(), &Options::rules);
+    table.push_back(
+        integer_key<Options>("replicas", 1, 1'000'000,
+                             "groups of devices that share the batch; the layouts are inside each",
+                             &Options::replicas)
+            .at(&Options::replicas_pos));
+    table.push_back(integer_key<Options>(
+        "micro_batches", 1, 100'000, "parts of the batch whose gradients are accumulated before the update",
+        &Options::micro_batches));
+    table.push_back(choice_key<Options>("scheme", scheme_names,
+                                        "layers behind those split by images: all images at once, a device's "
+                                        "at a time, or a part of each device's at a time",
+                                        &Options::scheme)
+                        .at(&Options::scheme_pos));
+    for (Key<Options>& key : keys_of_part<Options>(communication_keys(), &Options::communication))
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
 HybridOptions read_hybrid_options(YamlMap& map) {
-  HybridOptions options{};
-  options.rules = read_layout_rules(map);
-  options.replicas = map.integer_or("replicas", 1, 1, 1'000'000);
-  options.replicas_pos = map.pos("replicas");
-  options.micro_batches = map.integer_or("micro_batches", 1, 1, 100'000);
-  options.scheme = static_cast<HybridScheme>(map.choice_or("scheme", scheme_names, 0));
-  options.scheme_pos = map.pos("scheme");
-  HybridCommunication& how = options.communication;
-  how.algorithm =
-      static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
-  how.rings = static_cast<RingOrder>(map.choice_or("rings", {"mesh", "in_order"}, 0));
-  how.overlap = map.flag_or("overlap", true);
-  how.bucket_bytes =
-      map.quantity_or("bucket", Dimension::bytes,
-                      how.overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity(), true);
-  how.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
-  how.pos = map.pos();
+  HybridOptions options;
+  options.path = map.path();
+  options.communication.pos = map.pos();
+  read_keys(hybrid_keys(), map, options);
+  if (options.rules.empty()) map.fail("says of no layer how it is shared out; give conv, fc or groups");
   return options;
+}
+
+StrategyEntry hybrid_entry() {
+  return {
+      "hybrid",
+      "each layer split by images, channels, rows or not at all; tensors exchanged where the split changes",
+      texts_of(hybrid_keys()), &read_hybrid,
+      "[{conv: batch, fc: [filter, pairs]}, {conv: [height, pairs], fc: [replicated, pairs]}]"};
 }
 
 std::unique_ptr<Strategy> read_hybrid(YamlMap& map) {
@@ -150,7 +190,7 @@ Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& optio
   const Model& model = input.graph.model;
   const auto all = static_cast<std::int64_t>(pipeline.devices.front().size());
   const bool alone = pipeline.devices.size() == 1;
-  if (!alone) check_replicas(options, all, "strategy.inner", " of a stage");
+  if (!alone) check_replicas(options, all, " of a stage");
   if (pipeline.images % options.replicas != 0)
     throw InputError(
         input.batch.pos,

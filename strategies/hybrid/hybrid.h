@@ -28,6 +28,7 @@ namespace convoy {
 /// and its adjoint). docs/hybrid.md has the rules.
 ///
 /// `micro_batches: M` accumulates gradients over M parts of the batch, one after the other.
+StrategyEntry hybrid_entry();
 std::unique_ptr<Strategy> read_hybrid(YamlMap& map);
 
 /// Krizhevsky, arXiv:1404.5997, section 4: how the layers behind the batch-split ones get their input.
@@ -35,14 +36,16 @@ enum class HybridScheme : std::uint8_t { all_at_once, one_device_a_part, all_dev
 
 /// What a mapping of `kind: hybrid` says.
 struct HybridOptions {
+  std::string path;  ///< of the mapping, for errors: "strategy", "strategy.inner"
   std::vector<LayoutRule> rules;
-  std::int64_t replicas;  ///< groups of devices that share the batch; of a stage, where it is nested
+  std::int64_t replicas = 1;  ///< groups of devices that share the batch; of a stage, where it is nested
   SourcePos replicas_pos;
-  std::int64_t micro_batches;
-  HybridScheme scheme;
+  std::int64_t micro_batches = 1;
+  HybridScheme scheme = HybridScheme::all_at_once;
   SourcePos scheme_pos;
   HybridCommunication communication;
 };
+/// @throws InputError
 HybridOptions read_hybrid_options(YamlMap& map);
 std::string label_of(const HybridOptions& options);
 

@@ -88,6 +88,12 @@ HybridScheduler::ReadInput HybridScheduler::read_input(std::size_t layer, std::s
   return read;
 }
 
+void HybridScheduler::read_inputs(std::size_t layer) {
+  read_[layer].clear();
+  for (std::size_t k = 0; k < model().layers[layer].inputs.size(); ++k)
+    read_[layer].push_back(read_input(layer, k));
+}
+
 std::uint32_t HybridScheduler::add_halo(Kind kind, const std::string& tensor, std::size_t layer,
                                         std::size_t k, const PlacedTensor& source) {
   const InputSharding& sharding = shardings_[layer].inputs[k];
@@ -98,12 +104,12 @@ std::uint32_t HybridScheduler::add_halo(Kind kind, const std::string& tensor, st
   return id;
 }
 
-void HybridScheduler::forward(std::size_t i) {
+void HybridScheduler::forward(std::size_t i, bool again) {
   const Layer& layer = model().layers[i];
-  enter(i, false);
-  read_[i].clear();
-  for (std::size_t k = 0; k < layer.inputs.size(); ++k) read_[i].push_back(read_input(i, k));
-  const std::optional<OpId> op = index_.forward(i);
+  enter(i, again);
+  read_inputs(i);
+  const std::optional<OpId> op = again ? index_.forward_again(i) : index_.forward(i);
+  storage_[i] = storage_of(layer.inputs.front());
   if (!op) {  // a view
     made_[i] = read_[i].front().held;
     made_[i].sharding = shardings_[i].output;
@@ -114,11 +120,22 @@ void HybridScheduler::forward(std::size_t i) {
   for (const ReadInput& read : read_[i]) use(read.held, step);
   use_forward_buffers(*op, i, step, shardings_[i].output);
   made_[i] = {shardings_[i].output, {}, {}, step};
-  const std::uint32_t storage = *index_.storage(i);
-  if (own_copy_[storage] != none && graph_.buffers[storage].born == *op)
-    made_[i].copies = {own_copy_[storage]};
-  else  // in place
+  if (const std::optional<std::uint32_t> own = index_.output_born_by(*op)) {
+    storage_[i] = own;
+    made_[i].copies = {own_copy_[*own]};
+  } else {  // in place
     made_[i].copies = read_[i].front().held.copies;
+  }
+}
+
+void HybridScheduler::recompute(const GraphIndex::Segment& segment) {
+  for (std::size_t i = 0; i < segment.end; ++i) converted_[stage_][i].clear();
+  for (std::size_t i = segment.begin; i < segment.end; ++i) {
+    if (index_.forward_again(i) || !index_.forward(i))
+      forward(i, true);
+    else  // backward reads what has been made anew, and is all that does
+      read_inputs(i);
+  }
 }
 
 void HybridScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own) {
@@ -128,9 +145,9 @@ void HybridScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t 
     if (born == op && index_.image_buffer() != buffer) own_copy_[buffer] = add_copy(buffer, own);
     bool is_input = false;
     for (std::size_t k = 0; k < read_[i].size(); ++k) {
-      if (index_.storage_of(model().layers[i].inputs[k]) != buffer) continue;
+      if (storage_of(model().layers[i].inputs[k]) != buffer) continue;
       is_input = true;
-      for (const std::uint32_t copy : read_[i][k].held.copies) live(copy, 2 * step);
+      use(read_[i][k].held, step);
       if (read_[i][k].halo != none) live(read_[i][k].halo, 2 * step);
     }
     if (is_input) continue;

@@ -12,11 +12,11 @@ namespace convoy {
 
 /// How a hybrid plan communicates.
 struct HybridCommunication {
-  AllReduceAlgorithm algorithm;
-  RingOrder rings;
-  double bucket_bytes;
-  bool overlap;  ///< gradients are summed while backward goes on
-  Fidelity fidelity;
+  AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
+  RingOrder rings = RingOrder::mesh;
+  double bucket_bytes = 0;
+  bool overlap = true;  ///< gradients are summed while backward goes on
+  Fidelity fidelity = Fidelity::automatic;
   SourcePos pos;  ///< of the strategy, for errors
 };
 

@@ -20,6 +20,7 @@ HybridScheduler::HybridScheduler(const TrainingGraph& graph, const std::vector<L
   schedule_.parts.push_back({images, images});
   const std::size_t n = graph.model.layers.size();
   made_.resize(n);
+  storage_.resize(n);
   arrived_.assign(stages_, std::vector<std::optional<PlacedTensor>>(n));
   converted_.assign(stages_, std::vector<std::vector<PlacedTensor>>(n));
   image_.resize(stages_);
@@ -42,7 +43,11 @@ HybridSchedule HybridScheduler::run(const std::optional<TailParts>& tail) {
   for (const std::size_t i : head) forward(i);
   if (tail) run_parts(*tail, head, behind);
   losses(head);
-  for (auto i = head.rbegin(); i != head.rend(); ++i) backward(*i);
+  std::size_t kept = index_.segments().size();  // segments that have not been recomputed
+  for (auto i = head.rbegin(); i != head.rend(); ++i) {
+    if (kept > 0 && index_.segments()[kept - 1].end == *i + 1) recompute(index_.segments()[--kept]);
+    backward(*i);
+  }
   for (const AtEnd& held : at_ends_) live(held.copy, 2 * ends_[held.backward][held.stage]);
   drop_what_nobody_needs();
   return std::move(schedule_);
@@ -97,7 +102,11 @@ std::uint32_t HybridScheduler::add_step(OpId op, std::optional<Sharding> shardin
   const auto step = static_cast<std::uint32_t>(schedule_.steps.size());
   schedule_.steps.push_back({op, stage_, backward_, part_, std::move(sharding)});
   ends_[backward_][stage_] = step;
-  if (op != HybridSchedule::no_op) schedule_.last_step[op] = step;
+  if (op == HybridSchedule::no_op) return step;
+  schedule_.last_step[op] = step;
+  const LayerSharding& of_layer = shardings_[graph_.operations[op].layer];
+  for (const std::uint32_t scratch : index_.scratch_of(op))
+    live(add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output), 2 * step);
   return step;
 }
 

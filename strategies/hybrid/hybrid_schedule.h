@@ -100,7 +100,10 @@ struct TailParts {
 /// Where layers are on several stages, each a group of devices of its own, a tensor that another stage reads
 /// is sent there once, as it lies (partial sums are summed first), and its gradient comes back summed over
 /// that stage's readers. Every stage has a forward and a backward pass then.
+/// What the graph recomputes is run again before the backward pass of its segment, with the exchanges of the
+/// segment's inputs and of the tensors in it.
 /// @param stages of each layer, not for `tail`; empty: all layers are on one
+/// @pre without `tail` and `stages` where the graph recomputes
 /// @param shardings and graph must outlive the schedule
 HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                                const Shards& images, const std::optional<TailParts>& tail,

@@ -97,9 +97,17 @@ class HybridScheduler {
   PlacedTensor send(const PlacedTensor& held, std::uint32_t home, double bytes_per_image);
   void await_at_end(std::uint32_t id, std::uint32_t home);
   ReadInput read_input(std::size_t layer, std::size_t k);
+  void read_inputs(std::size_t layer);
   std::uint32_t add_halo(Kind kind, const std::string& tensor, std::size_t layer, std::size_t k,
                          const PlacedTensor& source);
-  void forward(std::size_t i);
+  void forward(std::size_t i, bool again = false);
+  /// The forward pass of a segment a second time: its exchanges too, since what they brought has gone.
+  void recompute(const GraphIndex::Segment& segment);
+  /// The forward buffer that a layer's input lies in, as it was made last; nothing where nobody reads the
+  /// image.
+  std::optional<std::uint32_t> storage_of(LayerIndex input) const {
+    return input == image_input ? index_.image_buffer() : storage_[at(input)];
+  }
   /// Marks the copies of the graph's forward buffers that an operation of layer i uses. Its own are made with
   /// `own` when it bears them.
   void use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own);
@@ -143,6 +151,8 @@ class HybridScheduler {
   std::vector<AtEnd> at_ends_;      ///< copies that stay until the end of a stage's pass
   std::uint32_t not_before_ = 0;    ///< exchanges of the part under way begin after this step
   std::vector<PlacedTensor> made_;  ///< by layer: its output as it is made
+  std::vector<std::optional<std::uint32_t>>
+      storage_;  ///< by layer: the forward buffer that its output lies in
   std::vector<std::vector<std::optional<PlacedTensor>>>
       arrived_;  ///< by stage and layer of another one: its output
   std::vector<std::vector<std::vector<PlacedTensor>>>

@@ -60,6 +60,13 @@ LayoutRule read_group(YamlMap& map) {
   return rule;
 }
 
+/// The rule of `conv` or `fc`.
+void read_kind(YamlMap& map, const std::string& kind, std::vector<LayoutRule>& rules) {
+  if (!map.find(kind)) return;
+  rules.push_back(read_rule(map, kind, kind));
+  rules.back().text = fmt::format("{} {}", kind, rules.back().text);
+}
+
 /// Layers that get a layout of their own; the others may follow.
 bool decides(const Layer& layer) {
   return is_convolution(layer) || std::holds_alternative<Linear>(layer.kind) ||
@@ -94,14 +101,19 @@ bool can_have(const Layer& layer, LayerLayout layout) {
   return is_spatial(layer);
 }
 
+/// The path of another key of the entry that a rule was read from.
+std::string sibling(const LayoutRule& rule, std::string_view key) {
+  return fmt::format("{}.{}", rule.path.substr(0, rule.path.rfind('.')), key);
+}
+
 std::size_t index_of(const Model& model, const LayoutRule& rule, const std::string& name) {
   std::vector<std::string> known;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
     if (model.layers[i].name == name) return i;
     known.push_back(model.layers[i].name);
   }
-  throw InputError(rule.layers_pos, fmt::format("strategy.groups: '{}' has no layer '{}'{}", model.name, name,
-                                                suggestion(name, known)));
+  throw InputError(rule.layers_pos, fmt::format("{}: '{}' has no layer '{}'{}", sibling(rule, "layers"),
+                                                model.name, name, suggestion(name, known)));
 }
 
 /// Layers that a rule names, in the model's order.
@@ -112,8 +124,8 @@ std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
     first = index_of(model, rule, rule.layers[0]);
     last = index_of(model, rule, rule.layers[1]);
     if (first > last)
-      throw InputError(rule.layers_pos, fmt::format("strategy.groups: layer '{}' comes after '{}'",
-                                                    rule.layers[0], rule.layers[1]));
+      throw InputError(rule.layers_pos, fmt::format("{}: layer '{}' comes after '{}'",
+                                                    sibling(rule, "layers"), rule.layers[0], rule.layers[1]));
   }
   std::vector<std::size_t> found;
   for (std::size_t i = first; i <= last; ++i) {
@@ -124,13 +136,13 @@ std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
   if (!found.empty() || rule.kind_pos.line + rule.layers_pos.line == 0) return found;
   if (rule.layers.size() == 1 && rule.kind.empty()) {
     if (rule.layers[0].find_first_of("*?[") == std::string::npos) index_of(model, rule, rule.layers[0]);
-    throw InputError(rule.layers_pos, fmt::format("strategy.groups: no layer of '{}' has a name like '{}'",
-                                                  model.name, rule.layers[0]));
+    throw InputError(rule.layers_pos, fmt::format("{}: no layer of '{}' has a name like '{}'",
+                                                  sibling(rule, "layers"), model.name, rule.layers[0]));
   }
   std::set<std::string> kinds;
   for (const Layer& layer : model.layers) kinds.emplace(kind_name(layer.kind));
   throw InputError(rule.kind_pos,
-                   fmt::format("strategy.groups: no layer{} is of kind '{}'; '{}' has conv, fc, {}",
+                   fmt::format("{}: no layer{} is of kind '{}'; '{}' has conv, fc, {}", sibling(rule, "kind"),
                                rule.layers.empty() ? "" : " named there", rule.kind, model.name,
                                list_of(std::vector<std::string>(kinds.begin(), kinds.end()))));
 }
@@ -169,19 +181,21 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
 
 std::string_view to_string(LayerLayout layout) { return names[static_cast<std::size_t>(layout)]; }
 
-std::vector<LayoutRule> read_layout_rules(YamlMap& map) {
-  std::vector<LayoutRule> rules;
-  for (const char* key : {"conv", "fc"}) {
-    if (!map.find(key)) continue;
-    rules.push_back(read_rule(map, key, key));
-    rules.back().text = fmt::format("{} {}", key, rules.back().text);
-  }
-  if (map.has("groups"))
-    for (YamlMap& group : map.maps("groups")) rules.push_back(read_group(group));
-  else
-    map.find("groups");
-  if (rules.empty()) map.fail("says of no layer how it is shared out; give conv, fc or groups");
-  return rules;
+const Keys<std::vector<LayoutRule>>& layout_keys() {
+  using Rules = std::vector<LayoutRule>;
+  static const Keys<Rules> keys{
+      custom_key<Rules>("conv", "batch | filter | channel | pairs | height | width | replicated",
+                        "layout of convolutions",
+                        [](YamlMap& map, Rules& rules) { read_kind(map, "conv", rules); }),
+      custom_key<Rules>("fc", "batch | filter | channel | pairs | replicated", "layout of linear layers",
+                        [](YamlMap& map, Rules& rules) { read_kind(map, "fc", rules); }),
+      list_key<Rules>("groups", "a list of {layers, kind, layout}",
+                      "layouts by name, pattern, [first, last] or kind; the last that names a layer counts",
+                      [](YamlMap& map, Rules& rules) {
+                        if (!map.find("groups")) return;
+                        for (YamlMap& group : map.maps("groups")) rules.push_back(read_group(group));
+                      })};
+  return keys;
 }
 
 std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<LayoutRule>& rules,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "sim/base/yaml_map.h"
+#include "sim/base/keys.h"
 
 namespace convoy {
 
@@ -35,8 +35,8 @@ struct LayoutRule {
   std::string text = {};  ///< for labels: "conv batch"
 };
 
-/// Takes `conv`, `fc` and `groups` of a strategy, in this order. @throws InputError
-std::vector<LayoutRule> read_layout_rules(YamlMap& map);
+/// `conv`, `fc` and `groups` of a strategy, in this order.
+const Keys<std::vector<LayoutRule>>& layout_keys();
 
 /// What the rules say of a layer.
 struct DecidedLayout {

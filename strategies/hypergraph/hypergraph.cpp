@@ -247,7 +247,7 @@ class HypergraphStrategy : public Strategy {
     const Parts assignment = partition(nodes.graph, speeds, options_);
     Plan plan = parts == 1 ? single_plan(input, batch, options_.micro_batches)
                            : NodePlanner(input, slice_graph(input.graph, nodes, assignment, parts, images),
-                                     options_.micro_batches, images)
+                                         options_.micro_batches, images)
                                  .build();
     plan.partition = PartitionSummary{method_names[static_cast<std::size_t>(options_.method)],
                                       connectivity(nodes.graph, assignment) * static_cast<double>(batch),
@@ -272,37 +272,57 @@ class HypergraphStrategy : public Strategy {
   HypergraphOptions options_;
 };
 
-Granularity read_granularity(YamlMap& map) {
+void read_granularity(YamlMap& map, HypergraphOptions& options) {
   const YamlNode* node = map.find("granularity");
-  if (!node) return {};
+  options.granularity_pos = map.pos("granularity");
+  if (!node) return;
+  Granularity& granularity = options.granularity;
   if (node->kind == YamlNode::Kind::scalar && parse_number(node->scalar))
-    return {Granularity::Kind::channels, map.integer("granularity", 1, 1'000'000)};
-  return {static_cast<Granularity::Kind>(map.choice("granularity", {"auto", "channel", "layer"})), 1};
+    granularity = {Granularity::Kind::channels, map.integer("granularity", 1, 1'000'000)};
+  else
+    granularity.kind = read_choice<Granularity::Kind>(map, "granularity", {"auto", "channel", "layer"});
+  if (options.method == Method::even && granularity.kind == Granularity::Kind::layer)
+    map.fail("granularity",
+             "layer leaves one vertex a layer, and method: even shares out the vertices of each layer: the "
+             "first part would get everything; use auto, channel or a number, or method: layerwise");
+}
+
+const Keys<HypergraphOptions>& hypergraph_keys() {
+  using Options = HypergraphOptions;
+  static const Keys<Options> keys{
+      optional_integer_key<Options>("parts", "all devices", 1, 1024, "parts, one a device", &Options::parts)
+          .at(&Options::parts_pos),
+      number_key<Options>("epsilon", 0, 1000, "how far a part's work may exceed the mean", &Options::epsilon),
+      integer_key<Options>("micro_batches", 1, 10'000, "parts of the batch that are under way at a time",
+                           &Options::micro_batches),
+      choice_key<Options>("method", method_names, "how nodes get their parts", &Options::method),
+      custom_key<Options>("granularity", "auto | channel | layer | 1 to 1000000",
+                          "channels a vertex; auto: as fine as epsilon needs", &read_granularity),
+      choice_key<Options>("partitioner", {"own", "zoltan"},
+                          "convoy's own, or Zoltan's, refined by convoy's; where it was built with it",
+                          &Options::zoltan)
+          .only("method: hypergraph", [](const Options& o) { return o.method == Method::hypergraph; }),
+      choice_key<Options>("shares", {"equal", "probed"},
+                          "a part's work after the speed of its device, or the same for all",
+                          &Options::probed),
+      integer_key<Options>("seed", 0, YamlMap::max_integer, "of its random numbers", &Options::seed)
+          .only("method: random", [](const Options& o) { return o.method == Method::random; })};
+  return keys;
+}
+
+std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
+  HypergraphOptions options;
+  read_keys(hypergraph_keys(), map, options);
+  if (options.zoltan && !have_zoltan())
+    map.fail("partitioner", "this convoy was built without Zoltan; 'own' is there (docs/model_parallel.md)");
+  return std::make_unique<HypergraphStrategy>(std::move(options));
 }
 
 }  // namespace
 
-std::unique_ptr<Strategy> read_hypergraph(YamlMap& map) {
-  HypergraphOptions options;
-  if (map.find("parts")) options.parts = static_cast<std::uint32_t>(map.integer("parts", 1, 1024));
-  options.parts_pos = map.pos("parts");
-  options.epsilon = map.number_or("epsilon", options.epsilon, 0, 1000);
-  options.micro_batches = static_cast<std::uint32_t>(map.integer_or("micro_batches", 1, 1, 10'000));
-  options.granularity = read_granularity(map);
-  options.granularity_pos = map.pos("granularity");
-  options.method = static_cast<Method>(map.choice_or("method", method_names, 0));
-  if (options.method == Method::even && options.granularity.kind == Granularity::Kind::layer)
-    map.fail("granularity",
-             "layer leaves one vertex a layer, and method: even shares out the vertices of each layer: the "
-             "first part would get everything; use auto, channel or a number, or method: layerwise");
-  if (options.method == Method::hypergraph)
-    options.zoltan = map.choice_or("partitioner", {"own", "zoltan"}, 0) == 1;
-  if (options.zoltan && !have_zoltan())
-    map.fail("partitioner", "this convoy was built without Zoltan; 'own' is there (docs/model_parallel.md)");
-  options.probed = map.choice_or("shares", {"probed", "equal"}, 0) == 0;
-  if (options.method == Method::random)
-    options.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
-  return std::make_unique<HypergraphStrategy>(std::move(options));
+StrategyEntry hypergraph_entry() {
+  return {"hypergraph", "model parallelism by layer nodes: channels and neurons partitioned as a hypergraph",
+          texts_of(hypergraph_keys()), &read_hypergraph, "[{micro_batches: [1, 4]}]"};
 }
 
 }  // namespace convoy

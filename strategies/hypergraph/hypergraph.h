@@ -14,6 +14,6 @@ namespace convoy {
 /// (micro_batch_order.h); every part updates its weights at the end.
 /// `method`: hypergraph, or what it is compared with: layerwise, even, random.
 /// Parts have equal shares of the work whatever the devices' speed. One part: exactly `single`.
-std::unique_ptr<Strategy> read_hypergraph(YamlMap& map);
+StrategyEntry hypergraph_entry();
 
 }  // namespace convoy

@@ -18,9 +18,22 @@ namespace {
 struct PardnnOptions {
   std::optional<std::uint32_t> parts;
   SourcePos parts_pos;
-  bool refine;
+  bool refine = true;
   std::optional<double> memory_bytes;
 };
+
+const Keys<PardnnOptions>& pardnn_keys() {
+  using Options = PardnnOptions;
+  static const Keys<Options> keys{
+      optional_integer_key<Options>("parts", "all devices", 1, 1024, "devices that take part",
+                                    &Options::parts)
+          .at(&Options::parts_pos),
+      flag_key<Options>("refine", "with the partitioner's refinement phase", &Options::refine),
+      quantity_key<Options>("memory", "the device's", Dimension::bytes,
+                            "of a device, which the partitioner keeps within", &Options::memory_bytes,
+                            [](const Options&) { return std::optional<double>(); })};
+  return keys;
+}
 
 /// The plan of a placement: one role a device.
 class Planner {
@@ -191,18 +204,17 @@ class Pardnn : public Strategy {
   PardnnOptions options_;
 };
 
+std::unique_ptr<Strategy> read_pardnn(YamlMap& map) {
+  PardnnOptions options;
+  read_keys(pardnn_keys(), map, options);
+  return std::make_unique<Pardnn>(std::move(options));
+}
+
 }  // namespace
 
-std::unique_ptr<Strategy> read_pardnn(YamlMap& map) {
-  constexpr std::int64_t most_parts = 1024;
-  PardnnOptions options{};
-  if (map.has("parts")) {
-    options.parts_pos = map.pos("parts");
-    options.parts = static_cast<std::uint32_t>(map.integer("parts", 1, most_parts));
-  }
-  options.refine = map.flag_or("refine", true);
-  if (map.has("memory")) options.memory_bytes = map.quantity("memory", Dimension::bytes, true);
-  return std::make_unique<Pardnn>(std::move(options));
+StrategyEntry pardnn_entry() {
+  return {"pardnn", "operations placed one by one by the ParDNN partitioner", texts_of(pardnn_keys()),
+          &read_pardnn, "[{}]"};
 }
 
 }  // namespace convoy

@@ -12,6 +12,6 @@ namespace convoy {
 /// runs its operations in the partitioner's order; a tensor that another device reads is sent there once, as
 /// soon as it is made. Memory is accounted as the partitioner's emulator does. One device: exactly `single`.
 /// Source: Qararyah et al., Parallel Computing 104-105, 2021 (arXiv 2008.08636).
-std::unique_ptr<Strategy> read_pardnn(YamlMap& map);
+StrategyEntry pardnn_entry();
 
 }  // namespace convoy

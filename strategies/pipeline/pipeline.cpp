@@ -82,8 +82,8 @@ class Pipeline : public Strategy {
     if (!counts.spread && counts.stages * counts.replicas != devices)
       throw InputError(
           options_.stages_pos,
-          fmt::format("strategy.stages: {} stages of {} replica{} need {} devices, and the cluster has {}{}",
-                      counts.stages, counts.replicas, counts.replicas == 1 ? "" : "s",
+          fmt::format("{}.stages: {} stages of {} replica{} need {} devices, and the cluster has {}{}",
+                      options_.path, counts.stages, counts.replicas, counts.replicas == 1 ? "" : "s",
                       counts.stages * counts.replicas, devices,
                       options_.nested && !options_.replicas
                           ? fmt::format("; use a number that divides {}, or auto", devices)
@@ -92,26 +92,25 @@ class Pipeline : public Strategy {
                           : ""));
     if (counts.stages > static_cast<std::int64_t>(units.size()))
       throw InputError(options_.stages_pos,
-                       fmt::format("strategy.stages: the model has {} layers that run a kernel, too few for "
+                       fmt::format("{}.stages: the model has {} layers that run a kernel, too few for "
                                    "{} stages",
-                                   units.size(), counts.stages));
+                                   options_.path, units.size(), counts.stages));
     if (options_.weights == Weights::flush && counts.spread &&
         counts.stages * options_.micro_batches < devices)
-      throw InputError(
-          options_.stages_pos,
-          fmt::format("strategy.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
-                      "stage's replicas take them in turn",
-                      counts.stages, devices, options_.micro_batches,
-                      options_.micro_batches == 1 ? "" : "es"));
+      throw InputError(options_.stages_pos,
+                       fmt::format("{}.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
+                                   "stage's replicas take them in turn",
+                                   options_.path, counts.stages, devices, options_.micro_batches,
+                                   options_.micro_batches == 1 ? "" : "es"));
     const std::int64_t slots = devices / counts.replicas;
     if (options_.weights == Weights::double_buffered && counts.stages > 1 && options_.micro_batches < slots)
       throw InputError(
           options_.weights_pos,
           fmt::format(
-              "strategy.weights: double_buffered needs as many micro_batches as a pipeline has devices, "
+              "{}.weights: double_buffered needs as many micro_batches as a pipeline has devices, "
               "at least {}, and there {} {}: else more than two versions would be in use; stash keeps "
               "as many as needed",
-              slots, options_.micro_batches == 1 ? "is" : "are", options_.micro_batches));
+              options_.path, slots, options_.micro_batches == 1 ? "is" : "are", options_.micro_batches));
     return counts;
   }
 
@@ -120,9 +119,9 @@ class Pipeline : public Strategy {
         std::accumulate(options_.stage_replicas.begin(), options_.stage_replicas.end(), std::int64_t{0});
     if (sum != devices)
       throw InputError(options_.replicas_pos,
-                       fmt::format("strategy.replicas: the stages have {} replicas together, and the cluster "
+                       fmt::format("{}.replicas: the stages have {} replicas together, and the cluster "
                                    "has {} devices",
-                                   sum, devices));
+                                   options_.path, sum, devices));
     PipelineShape shape;
     shape.micro_batches = options_.micro_batches;
     shape.weights = options_.weights;
@@ -131,8 +130,8 @@ class Pipeline : public Strategy {
         throw InputError(
             options_.replicas_pos,
             fmt::format(
-                "strategy.replicas: {} replicas of a stage take {} micro-batch{} in turn: {}", replicas,
-                options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
+                "{}.replicas: {} replicas of a stage take {} micro-batch{} in turn: {}", options_.path,
+                replicas, options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
                 options_.weights == Weights::flush
                     ? "there must be one for each of them"
                     : "without flush all need equally many (or micro_batches: 1, an update of one from "
@@ -255,11 +254,10 @@ class Pipeline : public Strategy {
                                              ? partition_pipeline(options_.partition, costs)
                                              : given_cuts(input.graph, units);
       if (choices.empty())
-        throw InputError(
-            options_.stages_pos,
-            fmt::format("strategy.stages: {} devices cannot be shared out to {} stages so that each "
-                        "stage's replicas have equally many of {} micro-batches",
-                        slot_count, counts.stages, options_.micro_batches));
+        throw InputError(options_.stages_pos,
+                         fmt::format("{}.stages: {} devices cannot be shared out to {} stages so that each "
+                                     "stage's replicas have equally many of {} micro-batches",
+                                     options_.path, slot_count, counts.stages, options_.micro_batches));
       const double step_s = costs.step_s(choices);
       if (!best || step_s < best->step_s) {
         const bool fits = costs.fits(choices);
@@ -279,14 +277,13 @@ class Pipeline : public Strategy {
       const auto unit = std::find_if(units.layers.begin(), units.layers.end(),
                                      [&](std::uint32_t l) { return graph.model.layers[l].name == name; });
       if (unit == units.layers.end())
-        throw InputError(
-            pos, fmt::format("strategy.begins: the model has no layer '{}' that runs a kernel", name));
+        throw InputError(pos, fmt::format("{}.begins: the model has no layer '{}' that runs a kernel",
+                                          options_.path, name));
       const auto first = static_cast<std::uint32_t>(unit - units.layers.begin());
       if (first <= choices.back().first_unit)
-        throw InputError(pos,
-                         fmt::format("strategy.begins: '{}' does not come after the layer that the stage "
-                                     "before begins with",
-                                     name));
+        throw InputError(pos, fmt::format("{}.begins: '{}' does not come after the layer that the stage "
+                                          "before begins with",
+                                          options_.path, name));
       choices.push_back({first, slots(choices.size())});
     }
     return choices;
@@ -296,6 +293,15 @@ class Pipeline : public Strategy {
 };
 
 }  // namespace
+
+StrategyEntry pipeline_entry() {
+  return {"pipeline",
+          "the network cut into consecutive stages on devices of their own, fed with micro-batches",
+          texts_of(pipeline_keys()), &read_pipeline,
+          "[{schedule: [1f1b, gpipe], micro_batches: [4, 8, 16, 32], replicas: [1, 2, 4]}, "
+          "{micro_batches: [8, 32], stages: [2, 4]}, "
+          "{schedule: [1f1b, gpipe], micro_batches: [8, 32], recompute: always}]"};
+}
 
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
   return std::make_unique<Pipeline>(read_pipeline_options(map));

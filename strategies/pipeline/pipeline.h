@@ -10,6 +10,7 @@ namespace convoy {
 /// `kind: pipeline`: the network cut into consecutive stages on devices of their own, through which
 /// micro-batches pass; `replicas` such pipelines side by side, or stages of several devices
 /// (docs/pipelines.md).
+StrategyEntry pipeline_entry();
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map);
 
 }  // namespace convoy

@@ -10,13 +10,27 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t many = 1'000'000;
-const std::vector<std::string> recompute_names{"never", "always", "except_last"};
-const std::vector<std::string> neighbour_names{"auto", "stages", "replicas"};
+
+bool is_scalar(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar; }
+
+/// `stages`: how many, or auto.
+void read_stages(YamlMap& map, PipelineOptions& options) {
+  options.stages_pos = map.pos("stages");
+  const YamlNode* stages = map.find("stages");
+  if (!stages) return;
+  options.auto_stages = is_scalar(*stages) && stages->scalar == "auto";
+  if (options.auto_stages) return;
+  if (is_scalar(*stages) && !stages->scalar.empty() &&
+      std::isalpha(static_cast<unsigned char>(stages->scalar.front())))
+    map.fail("stages", "expected a whole number or auto, found '" + stages->scalar.substr(0, 40) + "'");
+  options.stages = map.integer("stages", 1, many);
+}
 
 /// `replicas`: a number of pipelines, a list with a number for each stage, or auto.
 void read_replicas(YamlMap& map, PipelineOptions& options) {
+  options.replicas_pos = map.pos("replicas");
   const YamlNode* node = map.find("replicas");
-  if (!node || (node->kind == YamlNode::Kind::scalar && node->scalar == "auto")) return;
+  if (!node || (is_scalar(*node) && node->scalar == "auto")) return;
   if (node->kind != YamlNode::Kind::sequence) {
     options.replicas = map.integer("replicas", 1, many);
     return;
@@ -30,6 +44,22 @@ void read_replicas(YamlMap& map, PipelineOptions& options) {
                                     : fmt::format("gives replicas of {} stages, and there are {}", count,
                                                   *options.stages));
   options.stages = count;
+}
+
+/// `begins`: the first layer of each stage but the first.
+void read_begins(YamlMap& map, PipelineOptions& options) {
+  const YamlNode* begins = map.find("begins");
+  if (!begins) return;
+  if (map.has("partition"))
+    map.fail("begins", "says where stages begin, and so does partition: give one of them");
+  if (begins->kind != YamlNode::Kind::sequence) map.fail("begins", "expected a list of layer names");
+  for (const YamlNode& name : begins->items)
+    options.begins.emplace_back(read_text(name, map.path_of("begins")), name.pos);
+  if (options.stages && *options.stages != static_cast<std::int64_t>(options.begins.size()) + 1)
+    map.fail("begins", fmt::format("{} stages begin at {} layers beside the model's first", *options.stages,
+                                   *options.stages - 1));
+  options.stages = static_cast<std::int64_t>(options.begins.size()) + 1;
+  if (!map.has("stages")) options.stages_pos = begins->pos;
 }
 
 /// `inner: {kind: hybrid}`
@@ -48,18 +78,10 @@ void read_hybrid_stages(const YamlMap& map, YamlMap& inner, PipelineOptions& opt
   options.hybrid = read_hybrid_options(inner);
 }
 
-/// `inner`, or without it one all-reduce of a stage's gradients after its last backward pass.
-void read_sync(YamlMap& map, PipelineOptions& options) {
-  options.nested = map.has("inner");
-  if (!options.nested) {
-    options.sync.algorithm =
-        static_cast<AllReduceAlgorithm>(map.choice_or("algorithm", all_reduce_algorithm_names(), 0));
-    options.sync.algorithm_pos = map.pos("algorithm");
-    options.sync.fidelity = static_cast<Fidelity>(map.choice_or("fidelity", {"auto", "chunk", "fluid"}, 0));
-    options.sync.overlap = false;
-    options.sync.bucket_bytes = std::numeric_limits<double>::infinity();
-    return;
-  }
+/// `inner`: what the devices of a stage do with each micro-batch.
+void read_inner(YamlMap& map, PipelineOptions& options) {
+  options.nested = map.find("inner") != nullptr;
+  if (!options.nested) return;
   for (const char* key : {"algorithm", "fidelity"})
     if (map.has(key))
       map.fail(key, "belongs into inner, which says how a stage's replicas sum their gradients");
@@ -85,52 +107,101 @@ void read_sync(YamlMap& map, PipelineOptions& options) {
                          options.sync.zero, weights_names[static_cast<std::size_t>(options.weights)]));
 }
 
-}  // namespace
+bool has_no_inner(const PipelineOptions& options) { return !options.nested; }
 
-PipelineOptions read_pipeline_options(YamlMap& map) {
-  PipelineOptions options{};
-  options.stages_pos = map.pos("stages");
-  const YamlNode* stages = map.find("stages");
-  options.auto_stages = stages && stages->kind == YamlNode::Kind::scalar && stages->scalar == "auto";
-  if (stages && stages->kind == YamlNode::Kind::scalar && !options.auto_stages && !stages->scalar.empty() &&
-      std::isalpha(static_cast<unsigned char>(stages->scalar.front())))
-    map.fail("stages", "expected a whole number or auto, found '" + stages->scalar.substr(0, 40) + "'");
-  if (stages && !options.auto_stages) options.stages = map.integer("stages", 1, many);
-  options.replicas_pos = map.pos("replicas");
-  read_replicas(map, options);
-  options.micro_batches = map.integer_or("micro_batches", 1, 1, many);
-  options.schedule = static_cast<PipelineSchedule>(
-      map.choice_or("schedule", schedule_names, static_cast<std::size_t>(PipelineSchedule::one_f_one_b)));
-  options.weights_pos = map.pos("weights");
-  options.weights = static_cast<Weights>(map.choice_or("weights", weights_names, 0));
+/// How the work is divided: read before what a stage does.
+Keys<PipelineOptions> division_keys() {
+  using Options = PipelineOptions;
+  return {
+      custom_key<Options>(
+          "stages", "devices / replicas | 1 to 1000000 | auto",
+          "parts of the network; auto: as many as give the shortest estimated step that fits in memory",
+          &read_stages),
+      custom_key<Options>(
+          "replicas", "auto | 1 to 1000000 | a list",
+          "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
+          "auto: one pipeline, whose stages have several where devices are left over and partition is "
+          "optimal",
+          &read_replicas),
+      integer_key<Options>("micro_batches", 1, many,
+                           "parts of a pipeline's share of the batch, accumulated before the update",
+                           &Options::micro_batches),
+      choice_key<Options>(
+          "schedule", schedule_names,
+          "order on a device: forward and backward in turn (1f1b), all forward first (gpipe), "
+          "or one micro-batch after the other",
+          &Options::schedule),
+      choice_key<Options>(
+          "weights", weights_names,
+          "1f1b: the pipeline runs empty before an update; or never does, and keeps a version of its weights "
+          "for each update while a micro-batch is under way (PipeDream), or two (PipeDream-2BW)",
+          &Options::weights)
+          .at(&Options::weights_pos),
+      choice_key<Options>("partition", partition_method_names,
+                          "optimal: the smallest estimated step that fits in memory (stages may take several "
+                          "devices); balanced: the smallest slowest stage; even: as many layers each",
+                          &Options::partition),
+      list_key<Options>("begins", "a list of layers",
+                        "instead of partition: the first layer of each stage but the first", &read_begins)};
+}
+
+/// What a stage does.
+Keys<PipelineOptions> stage_keys() {
+  using Options = PipelineOptions;
+  return {choice_key<Options>(
+              "recompute", {"never", "always", "except_last"},
+              "keep only what stages get from each other, and run forward again before backward; except_last "
+              "(gpipe): not for the last micro-batch, which goes back at once",
+              &Options::recompute),
+          choice_key<Options>("neighbours", {"auto", "stages", "replicas"},
+                              "who is on neighbouring devices: a pipeline's stages, or a stage's replicas",
+                              &Options::neighbours),
+          custom_key<Options>(
+              "inner", "{kind: data_parallel, sync: all_reduce, ...} | {kind: hybrid, ...}",
+              "what the devices of a stage do with each micro-batch, as many as there are devices a stage: "
+              "replicas that share it, with buckets, overlap, compression and ZeRO; or groups that split its "
+              "layers",
+              &read_inner),
+          choice_key<Options>("algorithm", all_reduce_algorithm_names(), "all-reduce over replicas",
+                              [](Options& o) -> AllReduceAlgorithm& { return o.sync.algorithm; })
+              .at([](Options& o) -> SourcePos& { return o.sync.algorithm_pos; })
+              .only("no inner", &has_no_inner),
+          choice_key<Options>("fidelity", fidelity_names,
+                              "every message of all-reduces, or one flow an edge; auto chooses",
+                              [](Options& o) -> Fidelity& { return o.sync.fidelity; })
+              .only("no inner", &has_no_inner)};
+}
+
+void check_combination(const YamlMap& map, const PipelineOptions& options) {
   if (options.weights != Weights::flush && options.schedule != PipelineSchedule::one_f_one_b)
     map.fail("weights",
              fmt::format("{} needs schedule: 1f1b; the others run the pipeline empty for each update",
                          weights_names[static_cast<std::size_t>(options.weights)]));
-  options.partition = static_cast<StageCut>(
-      map.choice_or("partition", partition_method_names, static_cast<std::size_t>(StageCut::optimal)));
-  if (const YamlNode* begins = map.find("begins")) {
-    if (map.has("partition"))
-      map.fail("begins", "says where stages begin, and so does partition: give one of them");
-    if (begins->kind != YamlNode::Kind::sequence) map.fail("begins", "expected a list of layer names");
-    for (const YamlNode& name : begins->items)
-      options.begins.emplace_back(read_text(name, map.path_of("begins")), name.pos);
-    if (options.stages && *options.stages != static_cast<std::int64_t>(options.begins.size()) + 1)
-      map.fail("begins", fmt::format("{} stages begin at {} layers beside the model's first", *options.stages,
-                                     *options.stages - 1));
-    options.stages = static_cast<std::int64_t>(options.begins.size()) + 1;
-    if (!map.has("stages")) options.stages_pos = begins->pos;
-  }
-  options.recompute = static_cast<Recompute>(map.choice_or("recompute", recompute_names, 0));
   if (options.recompute == Recompute::except_last && options.schedule != PipelineSchedule::gpipe)
     map.fail(
         "recompute",
         "except_last needs schedule: gpipe, where the last micro-batch goes back as soon as it has come; use "
         "always or never");
-  options.neighbours = static_cast<Neighbours>(map.choice_or("neighbours", neighbour_names, 0));
-  read_sync(map, options);
   if (options.auto_stages && (!options.begins.empty() || !options.stage_replicas.empty()))
     map.fail("stages", "auto chooses how many there are, and begins or a list of replicas says so");
+}
+
+}  // namespace
+
+const Keys<PipelineOptions>& pipeline_keys() {
+  static const Keys<PipelineOptions> keys = [] {
+    Keys<PipelineOptions> table = division_keys();
+    for (Key<PipelineOptions>& key : stage_keys()) table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
+PipelineOptions read_pipeline_options(YamlMap& map) {
+  PipelineOptions options;
+  options.path = options.sync.path = map.path();
+  read_keys(pipeline_keys(), map, options);
+  check_combination(map, options);
   return options;
 }
 

@@ -70,6 +70,20 @@ TEST_CASE("docs: the README shows what the quickstart prints") {
   CHECK(shown[0] == run.out);
 }
 
+TEST_CASE("docs: the page of keys is what the program tells of every kind of strategy") {
+  const Workplace place;
+  std::istringstream kinds(place.convoy({"show", "strategies"}).out);
+  const std::vector<std::string> shown = blocks(page("docs/keys.md"), "text");
+  std::string line;
+  std::size_t count = 0;
+  while (std::getline(kinds, line)) {
+    REQUIRE(count < shown.size());
+    CHECK(shown[count] == place.convoy({"show", "strategies", line.substr(0, line.find(' '))}).out);
+    ++count;
+  }
+  CHECK(count == shown.size());
+}
+
 TEST_CASE("docs: every key of an experiment is described") {
   const std::string text = page("docs/experiment.md");
   for (const char* key :

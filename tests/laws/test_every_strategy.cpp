@@ -425,7 +425,7 @@ TEST_CASE("laws of every strategy that takes recomputation: the same, with what 
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
       check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
     }
-  for (const char* name : {"single", "elastic"}) CHECK(taken.contains(name));
+  for (const char* name : {"single", "elastic", "hybrid", "hybrid with micro-batches"}) CHECK(taken.contains(name));
   for (const char* name : {"pipeline", "pardnn"}) CHECK(!taken.contains(name));
 }
 

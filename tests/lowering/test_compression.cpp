@@ -43,7 +43,8 @@ TrainingGraph graph(Precision precision) {
 Compression of(const std::string& value) {
   const YamlNode node = parse_yaml("{compression: " + value + "}", "s.yaml");
   YamlMap map(node, "strategy");
-  Compression compression = read_compression(map);
+  Compression compression;
+  compression_key().read(map, compression);
   map.finish();
   return compression;
 }

@@ -107,7 +107,7 @@ TEST_CASE("search: on 30 random models and clusters the best of all candidates, 
     CAPTURE(seed);
     CAPTURE(model);
     CAPTURE(cluster);
-    const std::string& name = objective_names()[static_cast<std::size_t>(objective)];
+    const std::string& name = objective_names[static_cast<std::size_t>(objective)];
     CAPTURE(name);
     const Written written(
         experiment(model, cluster,

@@ -168,8 +168,9 @@ TEST_CASE("elastic: errors name the place and what is allowed") {
         "least 8 "
         "is needed");
   CHECK(error_of("{kind: elastic, inner: {kind: pipelines}, schedule: [{at_step: 0, devices: 1}]}") ==
-        "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pipelines' (did you mean 'pipeline'?); allowed: "
-      "data_parallel, pipeline, hybrid");
+        "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pipelines' (did you mean 'pipeline'?); "
+        "allowed: "
+        "data_parallel, pipeline, hybrid");
   CHECK(
       error_of("{kind: elastic, inner: {kind: data_parallel, sync: all_reduce, micro_batches: 2}, schedule: "
                "[{at_step: 0, devices: 1}]}") ==
@@ -214,9 +215,7 @@ TEST_CASE("elastic: phases over another inner strategy are that strategy on thei
 TEST_CASE("elastic: keys that deal out a batch are for inner data parallelism") {
   CHECK(error_of("{kind: elastic, inner: {kind: pipeline}, balance: coarse, schedule: [{at_step: 0, devices: "
                  "4}]}") ==
-        "strategy.yaml:1:51: strategy.balance: is for an inner data_parallel strategy; others share the "
-        "batch out "
-        "themselves");
+        "strategy.yaml:1:51: strategy.balance: goes with inner data_parallel only; leave it out");
   CHECK(error_of("{kind: elastic, inner: {kind: pardnn}, schedule: [{at_step: 0, devices: 4}]}") ==
         "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pardnn'; allowed: data_parallel, pipeline, "
         "hybrid");

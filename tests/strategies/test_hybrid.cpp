@@ -335,18 +335,18 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
   CHECK(group("layout: filter") ==
         "strategy:1:25: strategy.groups[0]: says of no layers which it means; give layers or kind");
   CHECK(group("layers: fc9, layout: filter") ==
-        "strategy:1:34: strategy.groups: 'alexnet' has no layer 'fc9' (did you mean 'fc6'?)");
+        "strategy:1:34: strategy.groups[0].layers: 'alexnet' has no layer 'fc9' (did you mean 'fc6'?)");
   CHECK(group("layers: [conv1, conv9], layout: filter") ==
-        "strategy:1:34: strategy.groups: 'alexnet' has no layer 'conv9' (did you mean 'conv1'?)");
+        "strategy:1:34: strategy.groups[0].layers: 'alexnet' has no layer 'conv9' (did you mean 'conv1'?)");
   CHECK(group("layers: [conv3, conv1], layout: filter") ==
-        "strategy:1:34: strategy.groups: layer 'conv3' comes after 'conv1'");
+        "strategy:1:34: strategy.groups[0].layers: layer 'conv3' comes after 'conv1'");
   CHECK(group("layers: [conv1], layout: filter") ==
         "strategy:1:34: strategy.groups[0].layers: expected a name, a pattern such as 'layer4.*', or [first, "
         "last]");
   CHECK(group("layers: \"block*\", layout: filter") ==
-        "strategy:1:34: strategy.groups: no layer of 'alexnet' has a name like 'block*'");
+        "strategy:1:34: strategy.groups[0].layers: no layer of 'alexnet' has a name like 'block*'");
   CHECK(group("kind: lstm, layout: filter") ==
-        "strategy:1:32: strategy.groups: no layer is of kind 'lstm'; 'alexnet' has conv, fc, "
+        "strategy:1:32: strategy.groups[0].kind: no layer is of kind 'lstm'; 'alexnet' has conv, fc, "
         "adaptive_avg_pool, "
         "conv2d, dropout, flatten, linear, max_pool, relu");
   CHECK(group("layers: flatten, layout: height") ==

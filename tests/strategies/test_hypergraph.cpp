@@ -206,8 +206,7 @@ TEST_CASE("wrong parts, batches and granularities are errors that say what is al
   CHECK(error_of(2, ", epsilon: -0.1") ==
         "strategy:1:29: strategy.epsilon: -0.1 is out of range: between 0 and 1000 is allowed");
   CHECK(error_of(2, ", seed: 3") ==
-        "strategy:1:20: strategy.seed: unknown key; known here: epsilon, granularity, kind, method, "
-        "micro_batches, partitioner, parts, shares, transport");
+        "strategy:1:26: strategy.seed: goes with method: random only; leave it out");
 }
 
 TEST_CASE("a device of half the speed gets half as much, unless all are to get the same") {

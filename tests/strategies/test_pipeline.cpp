@@ -74,7 +74,8 @@ TEST_CASE("pipelines that do not fit the cluster, the model or the batch are err
       "strategy:1:26: strategy.stages: 2 stages cannot use 4 devices with 1 micro-batch: a stage's replicas "
       "take them in turn");
   CHECK(error_of("{kind: pipeline, stages: 2, replicas: 2, micro_batches: 5}") ==
-        "test:1:1: training: a global batch of 24 does not divide into 2 pipelines of 5 micro-batches; 20 or 30 does");
+        "test:1:1: training: a global batch of 24 does not divide into 2 pipelines of 5 micro-batches; 20 or "
+        "30 does");
   CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 7}", 4) ==
         "test:1:1: training: a global batch of 24 does not divide into 7 micro-batches; 21 or 28 does");
 }

@@ -15,7 +15,10 @@ namespace {
 RestartTimes times_of(const std::string& text) {
   const YamlNode node = parse_yaml(text, "times");
   YamlMap map(node, "times");
-  return read_restart_times(map);
+  RestartTimes times;
+  read_keys(restart_time_keys(), map, times);
+  map.finish();
+  return times;
 }
 
 constexpr const char* round_times =

@@ -27,17 +27,13 @@ Plan plan_of(const std::string& more, const std::string& cluster) {
 }  // namespace
 
 TEST_CASE("server modes: keys that do not go together are errors that say what would") {
-  CHECK_THROWS_WITH_AS(
-      label("staleness: 2"),
-      "f:1:58: strategy.staleness: has no meaning with mode: sync; it is the bound of mode: ssp", InputError);
-  CHECK_THROWS_WITH_AS(
-      label("mode: async, staleness: 2"),
-      "f:1:71: strategy.staleness: has no meaning with mode: async; it is the bound of mode: ssp",
-      InputError);
+  CHECK_THROWS_WITH_AS(label("staleness: 2"),
+                       "f:1:58: strategy.staleness: goes with mode: ssp only; leave it out", InputError);
+  CHECK_THROWS_WITH_AS(label("mode: async, staleness: 2"),
+                       "f:1:71: strategy.staleness: goes with mode: ssp only; leave it out", InputError);
   CHECK_THROWS_WITH_AS(label("mode: ssp"), "f:1:1: strategy: key 'staleness' is missing", InputError);
   CHECK_THROWS_WITH_AS(label("mode: async, backup_workers: 1"),
-                       "f:1:76: strategy.backup_workers: has no meaning with mode: async, which does not "
-                       "wait for all; use mode: sync",
+                       "f:1:76: strategy.backup_workers: goes with mode: sync only; leave it out",
                        InputError);
   CHECK_THROWS_WITH_AS(label("mode: async, local_aggregation: true"),
                        "f:1:79: strategy.local_aggregation: devices of a node would wait for each other, "

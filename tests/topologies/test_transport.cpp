@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 #include "tests/topologies/machines.h"

@@ -100,8 +100,7 @@ void say_tie(Objective objective, const Candidate& candidate, const RunResult& b
 
 SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
                         std::int64_t simulated) {
-  SearchSummary summary{
-      objective_names()[static_cast<std::size_t>(spec.objective)], 0, simulated, 0, true, {}};
+  SearchSummary summary{objective_names[static_cast<std::size_t>(spec.objective)], 0, simulated, 0, true, {}};
   const std::vector<std::string> names = names_of(spec, candidates);
   const double images = candidates[best].result.global_batch;
   for (const std::size_t i : order_of(candidates)) {

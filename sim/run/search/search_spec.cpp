@@ -20,11 +20,11 @@ const std::string& kind_of(const YamlNode& mapping) {
 
 /// Whether a key of a strategy takes a list as its one value.
 bool takes_list(const std::string& kind, const std::string& key) {
-  for (const StrategyEntry& entry : strategy_registry())
-    if (entry.kind == kind)
-      for (const StrategyKey& known : entry.keys)
-        if (known.name == key) return known.values.find("a list of") != std::string_view::npos;
-  return false;
+  const std::vector<StrategyEntry>& registry = strategy_registry();
+  const auto entry = std::find_if(registry.begin(), registry.end(),
+                                  [&](const StrategyEntry& each) { return each.kind == kind; });
+  const KeyText* known = entry == registry.end() ? nullptr : find_key(*entry, key);
+  return known && known->takes_list;
 }
 
 bool is_sequence(const YamlNode& node) { return node.kind == YamlNode::Kind::sequence; }
@@ -106,11 +106,6 @@ std::vector<YamlNode> usual_mappings(const ClusterSpec& cluster) {
 
 }  // namespace
 
-const std::vector<std::string>& objective_names() {
-  static const std::vector<std::string> names{"step_time", "throughput", "cost", "energy", "memory"};
-  return names;
-}
-
 bool is_search(const YamlNode& strategy) {
   return strategy.kind == YamlNode::Kind::mapping && kind_of(strategy) == "auto";
 }
@@ -146,22 +141,15 @@ std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster) {
 SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster) {
   YamlMap map(strategy, "strategy");
   map.find("kind");
-  SearchSpec spec;
-  spec.objective = static_cast<Objective>(map.choice_or("objective", objective_names(), 0));
-  spec.objective_pos = map.pos("objective");
-  spec.pos = map.pos("candidates");
-  if (map.find("budget")) spec.budget = map.integer("budget", 1, 1'000'000'000);
-  std::vector<YamlNode> mappings;
-  if (const YamlNode* list = map.find("candidates")) {
-    if (!is_sequence(*list) || list->items.empty())
-      map.fail("candidates", fmt::format("expected a list of strategies such as [{{kind: single}}], found {}",
-                                         is_sequence(*list) ? "an empty list" : describe(*list)));
-    mappings = list->items;
-  } else {
-    mappings = usual_mappings(cluster);
-  }
+  AutoOptions options;
+  read_keys(auto_keys(), map, options);
   map.finish();
-  for (const YamlNode& mapping : mappings) {
+  SearchSpec spec;
+  spec.objective = options.objective;
+  spec.objective_pos = options.objective_pos;
+  spec.pos = options.candidates_pos;
+  spec.budget = options.budget;
+  for (const YamlNode& mapping : options.candidates ? options.candidates->items : usual_mappings(cluster)) {
     YamlMap(mapping, "strategy.candidates");
     add_readable(mapping, spec);
   }

@@ -8,13 +8,10 @@
 #include <vector>
 
 #include "sim/base/yaml_node.h"
+#include "strategies/auto_options.h"
 #include "topologies/cluster.h"
 
 namespace convoy {
-
-/// What `strategy: {kind: auto}` makes as small as possible (throughput: as large).
-enum class Objective : std::uint8_t { step_time, throughput, cost, energy, memory };
-const std::vector<std::string>& objective_names();  ///< in the enumeration's order
 
 /// `strategy: {kind: auto, ...}` as it was read.
 struct SearchSpec {

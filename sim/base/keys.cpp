@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "sim/base/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace convoy {
+namespace {
+
+const KeyText* find_key(const std::vector<KeyText>& texts, const std::string& name) {
+  const auto it = std::find_if(texts.begin(), texts.end(), [&](const KeyText& t) { return t.name == name; });
+  return it == texts.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+namespace keys_detail {
+
+std::string choices_text(const std::vector<std::string>& names, std::size_t fallback) {
+  std::string text = names.at(fallback);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (i != fallback) text += " | " + names[i];
+  return text;
+}
+
+std::string range_text(std::int64_t min, std::int64_t max) {
+  return max == YamlMap::max_integer ? fmt::format("a whole number from {}", min)
+                                     : fmt::format("{} to {}", min, max);
+}
+
+std::string range_text(double min, double max) {
+  return max == std::numeric_limits<double>::max() ? fmt::format("a number from {:g}", min)
+                                                   : fmt::format("{:g} to {:g}", min, max);
+}
+
+std::string dimension_text(Dimension dimension) {
+  const std::string_view help = quantity_help(dimension);  // "a size such as 25MiB or 100MB"
+  return std::string(help.substr(0, help.find(" such as")));
+}
+
+std::string number_text(double value) { return fmt::format("{:g}", value); }
+
+}  // namespace keys_detail
+
+std::vector<KeyText> texts_of_variants(
+    const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants) {
+  std::vector<KeyText> merged;
+  for (const auto& [variant, texts] : variants)
+    for (const KeyText& text : texts) {
+      if (find_key(merged, text.name)) continue;
+      merged.push_back(text);
+      const bool same = std::all_of(variants.begin(), variants.end(), [&](const auto& other) {
+        const KeyText* its = find_key(other.second, text.name);
+        return its && its->meaning == text.meaning;
+      });
+      if (same) continue;
+      std::string& meaning = merged.back().meaning;
+      meaning.clear();
+      for (const auto& [other, keys] : variants)
+        if (const KeyText* its = find_key(keys, text.name))
+          meaning += fmt::format("{}{}: {}", meaning.empty() ? "" : "; ", other, its->meaning);
+    }
+  return merged;
+}
+
+}  // namespace convoy

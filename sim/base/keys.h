@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sim/base/quantity.h"
+#include "sim/base/yaml_map.h"
+
+namespace convoy {
+
+/// What a key of a mapping is called, what may be written and what it means: `convoy show`, the reference
+/// pages and what looks a key up read it. Made by the factories below together with what reads the key.
+struct KeyText {
+  std::string name;
+  std::string values;  ///< what may be written; the default comes first
+  std::string meaning;
+  std::vector<std::string> choices = {};  ///< of a key whose value is one of several names: all of them
+  bool takes_list = false;                ///< its value is always a list, never one of several values
+};
+
+/// A key of a mapping that is read into `Options`: said once, for whoever reads YAML and for whoever reads
+/// about it. Defaults are those of a fresh `Options{}`.
+template <class Options>
+struct Key {
+  KeyText text;
+  /// Takes the key of the mapping into the options. @throws InputError
+  std::function<void(YamlMap& map, Options& options)> read;
+
+  /// Also keeps where the value stands (the mapping, where the key is absent) for errors that come later.
+  template <class Field>
+  Key at(Field field) && {
+    read = [inner = std::move(read), name = text.name, field](YamlMap& map, Options& options) {
+      std::invoke(field, options) = map.pos(name);
+      inner(map, options);
+    };
+    return std::move(*this);
+  }
+
+  /// The key is an error unless `applies` to the options as the keys before it left them.
+  /// @param with "method: hypergraph"; the meaning says it first
+  Key only(std::string with, bool (*applies)(const Options&)) && {
+    text.meaning = "with " + with + ", " + text.meaning;
+    read = [inner = std::move(read), name = text.name, with = std::move(with), applies](YamlMap& map,
+                                                                                        Options& options) {
+      if (!applies(options)) {
+        if (map.has(name)) map.fail(name, "goes with " + with + " only; leave it out");
+      } else {
+        inner(map, options);
+      }
+    };
+    return std::move(*this);
+  }
+};
+
+template <class Options>
+using Keys = std::vector<Key<Options>>;
+
+/// Reads every key, in the table's order. @throws InputError
+template <class Options>
+void read_keys(const Keys<Options>& keys, YamlMap& map, Options& options) {
+  for (const Key<Options>& key : keys) key.read(map, options);
+}
+
+template <class Options>
+std::vector<KeyText> texts_of(const Keys<Options>& keys) {
+  std::vector<KeyText> texts;
+  for (const Key<Options>& key : keys) texts.push_back(key.text);
+  return texts;
+}
+
+template <class Options>
+std::vector<std::string> names_of(const Keys<Options>& keys) {
+  std::vector<std::string> names;
+  for (const Key<Options>& key : keys) names.push_back(key.text.name);
+  return names;
+}
+
+/// The keys of a part, read into the field of the whole that holds it.
+template <class Whole, class Part, class Field>
+Keys<Whole> keys_of_part(const Keys<Part>& keys, Field field) {
+  Keys<Whole> lifted;
+  for (const Key<Part>& key : keys)
+    lifted.push_back(
+        {key.text, [key, field](YamlMap& map, Whole& whole) { key.read(map, std::invoke(field, whole)); }});
+  return lifted;
+}
+
+/// The enumerator of a key's value, which is one of `names` in the enumeration's order. @throws InputError
+template <class Enum>
+Enum read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names) {
+  return static_cast<Enum>(map.choice(key, names));
+}
+/// The same of a key that may be absent.
+template <class Enum>
+Enum read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names, Enum fallback) {
+  return static_cast<Enum>(map.choice_or(key, names, static_cast<std::size_t>(fallback)));
+}
+
+namespace keys_detail {
+template <class Options, class Field>
+using Value = std::remove_cvref_t<std::invoke_result_t<Field, Options&>>;
+/// "b | a | c" of names whose default is the second.
+std::string choices_text(const std::vector<std::string>& names, std::size_t fallback);
+/// "1 to 1000000", "a whole number from 0".
+std::string range_text(std::int64_t min, std::int64_t max);
+std::string range_text(double min, double max);
+/// "a size", "a time".
+std::string dimension_text(Dimension dimension);
+std::string number_text(double value);
+}  // namespace keys_detail
+
+/// One of several names, of an enumeration in the same order, or of a bool as {false's, true's}.
+template <class Options, class Field>
+Key<Options> choice_key(std::string name, const std::vector<std::string>& names, std::string meaning,
+                        Field field) {
+  using Enum = keys_detail::Value<Options, Field>;
+  Options fresh{};
+  const auto fallback = static_cast<std::size_t>(std::invoke(field, fresh));
+  return {{name, keys_detail::choices_text(names, fallback), std::move(meaning), names},
+          [name, names, fallback, field](YamlMap& map, Options& options) {
+            std::invoke(field, options) = static_cast<Enum>(map.choice_or(name, names, fallback));
+          }};
+}
+
+/// true or false.
+template <class Options, class Field>
+Key<Options> flag_key(std::string name, std::string meaning, Field field) {
+  Options fresh{};
+  const bool fallback = std::invoke(field, fresh);
+  return {{name, fallback ? "true | false" : "false | true", std::move(meaning), {"false", "true"}},
+          [name, fallback, field](YamlMap& map, Options& options) {
+            std::invoke(field, options) = map.flag_or(name, fallback);
+          }};
+}
+
+/// A whole number in [min, max].
+template <class Options, class Field>
+Key<Options> integer_key(std::string name, std::int64_t min, std::int64_t max, std::string meaning,
+                         Field field) {
+  using Integer = keys_detail::Value<Options, Field>;
+  Options fresh{};
+  const auto fallback = static_cast<std::int64_t>(std::invoke(field, fresh));
+  return {{name, std::to_string(fallback) + " | " + keys_detail::range_text(min, max), std::move(meaning)},
+          [name, min, max, fallback, field](YamlMap& map, Options& options) {
+            std::invoke(field, options) = static_cast<Integer>(map.integer_or(name, fallback, min, max));
+          }};
+}
+
+/// A whole number in [min, max] that is unset where the key is absent.
+/// @param otherwise what then holds: "all devices"
+template <class Options, class Field>
+Key<Options> optional_integer_key(std::string name, std::string otherwise, std::int64_t min, std::int64_t max,
+                                  std::string meaning, Field field) {
+  using Integer = typename keys_detail::Value<Options, Field>::value_type;
+  return {{name, std::move(otherwise) + " | " + keys_detail::range_text(min, max), std::move(meaning)},
+          [name, min, max, field](YamlMap& map, Options& options) {
+            if (map.find(name))
+              std::invoke(field, options) = static_cast<Integer>(map.integer(name, min, max));
+          }};
+}
+
+/// A number without a unit in [min, max].
+template <class Options, class Field>
+Key<Options> number_key(std::string name, double min, double max, std::string meaning, Field field) {
+  Options fresh{};
+  const double fallback = std::invoke(field, fresh);
+  return {{name, keys_detail::number_text(fallback) + " | " + keys_detail::range_text(min, max),
+           std::move(meaning)},
+          [name, min, max, fallback, field](YamlMap& map, Options& options) {
+            std::invoke(field, options) = map.number_or(name, fallback, min, max);
+          }};
+}
+
+/// A quantity above zero, in SI base units; what `otherwise` gives where the key is absent.
+/// @param default_text what that is: "25MiB", "the device's"
+template <class Options, class Field>
+Key<Options> quantity_key(std::string name, std::string default_text, Dimension dimension,
+                          std::string meaning, Field field,
+                          keys_detail::Value<Options, Field> (*otherwise)(const Options&)) {
+  return {
+      {name, std::move(default_text) + " | " + keys_detail::dimension_text(dimension), std::move(meaning)},
+      [name, dimension, field, otherwise](YamlMap& map, Options& options) {
+        std::invoke(field, options) =
+            map.find(name) ? map.quantity(name, dimension, true) : otherwise(options);
+      }};
+}
+
+/// A key that a function of its own takes.
+template <class Options>
+Key<Options> custom_key(std::string name, std::string values, std::string meaning,
+                        void (*read)(YamlMap& map, Options& options)) {
+  return {{std::move(name), std::move(values), std::move(meaning)}, read};
+}
+
+/// The same whose value is a list.
+template <class Options>
+Key<Options> list_key(std::string name, std::string values, std::string meaning,
+                      void (*read)(YamlMap& map, Options& options)) {
+  Key<Options> key = custom_key<Options>(std::move(name), std::move(values), std::move(meaning), read);
+  key.text.takes_list = true;
+  return key;
+}
+
+/// The keys of a mapping of which one key says which others there are. A key that means the same in all
+/// variants is told once; else its meaning says of which variant it is that.
+std::vector<KeyText> texts_of_variants(
+    const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants);
+
+}  // namespace convoy
