@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/lowering/held_normalization.h"
 #include "sim/lowering/replica_program.h"
 
 namespace convoy {
@@ -63,7 +64,7 @@ std::vector<ReplicaClass> classes_as_dealt(const StrategyInput& input) {
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares) {
   if (input.batch.dealt) return classes_as_dealt(input);
   const auto n = static_cast<std::int64_t>(input.machine.devices.size());
-  const std::int64_t global = input.batch.global ? *input.batch.global : *input.batch.per_device * n;
+  const std::int64_t global = input.batch.over(n);
   if (global < n)
     throw InputError(input.batch.pos,
                      fmt::format("training: a global batch of {} leaves some of {} devices without an "
@@ -71,12 +72,8 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
                                  global, n, n));
   std::vector<std::int64_t> images;
   if (shares == Shares::equal) {
-    if (global % n != 0)
-      throw InputError(input.batch.pos,
-                       fmt::format("training: a global batch of {} does not divide by {} devices; use a "
-                                   "multiple of {}, or strategy.shares: speed",
-                                   global, n, n));
-    images.assign(static_cast<std::size_t>(n), global / n);
+    images.assign(static_cast<std::size_t>(n), input.batch.divided(n, n, fmt::format("{} equal shares", n),
+                                                                   ", or strategy.shares: speed"));
   } else {
     images = shares_by_speed(input, global);
   }
@@ -93,11 +90,16 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
 
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches) {
-  if (replicas.images % micro_batches != 0)
-    throw InputError(input.batch.pos,
-                     fmt::format("training: {} images a device do not divide into {} micro-batches",
-                                 replicas.images, micro_batches));
-  return static_cast<double>(replicas.images / micro_batches);
+  if (replicas.images % micro_batches == 0) return static_cast<double>(replicas.images / micro_batches);
+  const auto devices = static_cast<std::int64_t>(input.machine.devices.size());
+  if (!input.batch.dealt && replicas.images * devices == input.batch.over(devices))
+    input.batch.divided(devices, devices * micro_batches,
+                        fmt::format("{} micro-batches on each of {} devices", micro_batches, devices));
+  throw InputError(
+      input.batch.pos,
+      fmt::format("training: a device's share of {} images cannot be divided into {} micro-batches; "
+                  "equal shares are divided more easily (strategy.shares: equal)",
+                  replicas.images, micro_batches));
 }
 
 namespace {
@@ -154,6 +156,8 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
     ReplicaProgram program(input.graph, stage, group, role, communication_stream, passes);
     for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
     program.update("");
+    hold_normalizations(role, group, input.graph, input.machine, input.cost,
+                        input.machine.device_types[replica.device_type]);
     plan.roles.push_back(std::move(role));
   }
   return plan;

@@ -31,12 +31,8 @@ class Single : public Strategy {
   std::string_view refuses_recomputation() const override { return {}; }
 
   Plan steady_plan(const StrategyInput& input) const override {
-    const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device;
-    if (batch % micro_batches_ != 0)
-      throw InputError(input.batch.pos,
-                       fmt::format("training: a batch of {} does not divide into {} micro-batches", batch,
-                                   micro_batches_));
-    return single_plan(input, batch, micro_batches_);
+    input.batch.divided(1, micro_batches_, fmt::format("{} micro-batches", micro_batches_));
+    return single_plan(input, input.batch.over(1), micro_batches_);
   }
 
  private:

@@ -13,19 +13,10 @@
 #include "sim/costs/cost_model.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
+#include "strategies/batch_spec.h"
 #include "topologies/machine.h"
 
 namespace convoy {
-
-/// The batch as the experiment gives it: exactly one of the two is set.
-struct BatchSpec {
-  std::optional<std::int64_t> per_device;
-  std::optional<std::int64_t> global;
-  SourcePos pos;  ///< of the key in the experiment, for errors about a batch that does not divide
-  /// Where an outer strategy has shared the batch out already: of each device its micro-batches' images. The
-  /// other two are not looked at then.
-  std::optional<std::vector<std::vector<std::int64_t>>> dealt = std::nullopt;
-};
 
 /// What a strategy may look at.
 struct StrategyInput {

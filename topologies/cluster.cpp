@@ -9,6 +9,7 @@
 
 #include "sim/base/names.h"
 #include "topologies/catalog.h"
+#include "topologies/host_names.h"
 #include "topologies/power_limit.h"
 
 namespace convoy {
@@ -86,8 +87,7 @@ void check_group_name(const YamlMap& map, const std::string& name) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
   if (name.empty() || !std::all_of(name.begin(), name.end(), allowed))
     map.fail("name", fmt::format("'{}' is not a name: letters, digits, - and _ are allowed", name));
-  if (name.starts_with("ps") &&
-      std::all_of(name.begin() + 2, name.end(), [](unsigned char c) { return std::isdigit(c); }))
+  if (name == "ps" || is_server_host(name))  // several hosts of "ps" would be ps0, ps1, ...
     map.fail("name", fmt::format("'{}' is kept for dedicated parameter servers (ps0, ps1, ...)", name));
 }
 

@@ -53,7 +53,8 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
       link_clock_(folded.machine, folded.folding),
       courier_(folded.folding, engine_, link_clock_, *this),
       compute_times_(folded.plan, folded.machine, folded.cost),
-      compute_(engine_, processors_taken(folded.machine, folded.folding)),
+      compute_(engine_, processors_taken(folded.machine, folded.folding),
+               surroundings.contention == Contention::shared && folded.machine.hosts.size() == 1),
       stops_(surroundings.disturbances, folded.folding) {
   for (const Role& role : plan_.roles) programs_.push_back(analyse(role));
   progress_.resize(folding_.endpoints.size());
@@ -116,7 +117,7 @@ void ProgramRunner::start(std::uint32_t c, TaskId t) {
   const double now_s = engine_.now_s();
   if (progress.recorded) timelines_[c].tasks[t].start_s = now_s;
   if (it.kind != Task::Kind::compute) {
-    if (it.kind == Task::Kind::collective) compute_.collective_begins(c);
+    if (it.kind == Task::Kind::collective) compute_.collective_begins(c, t);
     start_message(c, t, it);
     return;
   }
@@ -141,6 +142,15 @@ void ProgramRunner::drain() {
     finished_.pop_front();
     finish(c, t);
   }
+}
+
+void ProgramRunner::task_done(std::uint32_t c, TaskId t) {
+  const bool owes = compute_.works_off(c, t, [this, c, t] {
+    message_ends(c);
+    finished_.push_back({c, t});
+    drain();
+  });
+  owes ? message_begins(c) : finished_.push_back({c, t});
 }
 
 void ProgramRunner::finish(std::uint32_t c, TaskId t) {

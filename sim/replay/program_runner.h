@@ -101,9 +101,7 @@ class ProgramRunner : protected MessageListener {
   void message_ends(std::uint32_t endpoint_class) override {
     progress_[endpoint_class].clock.message_ends(engine_.now_s());
   }
-  void task_done(std::uint32_t endpoint_class, TaskId id) override {
-    finished_.push_back({endpoint_class, id});
-  }
+  void task_done(std::uint32_t endpoint_class, TaskId id) override;
   void after_event() override { drain(); }
 
   ComputeTimes compute_times_;

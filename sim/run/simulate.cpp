@@ -127,7 +127,13 @@ std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const
                   static_cast<int>(options.framework), static_cast<int>(options.execution),
                   static_cast<int>(options.layout), options.one_process_a_host, fingerprint(node));
   return cached(graphs_, key, [&] {
-    return std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
+    auto graph = std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
+    if (graph->operations.empty())
+      throw InputError(node.pos,
+                       fmt::format("model: no layer of '{}' computes anything: all are views of the "
+                                   "image",
+                                   graph->model.name));
+    return graph;
   });
 }
 
@@ -181,19 +187,19 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   }
   std::vector<std::string> algorithms = chosen_algorithms(instead ? *instead : point.strategy, plan, machine);
   PreparedRun run{{},
-          {},
-          std::move(graph),
-          std::move(machine),
-          std::move(cost),
-          std::move(plan),
-          strategy->label(),
-          point.training.samples,
-          std::move(phased),
-          network_model,
-          transport.name,
-          point.training.input.label(),
-          std::move(algorithms),
-          point.variability};
+                  {},
+                  std::move(graph),
+                  std::move(machine),
+                  std::move(cost),
+                  std::move(plan),
+                  strategy->label(),
+                  point.training.samples,
+                  std::move(phased),
+                  network_model,
+                  transport.name,
+                  point.training.input.label(),
+                  std::move(algorithms),
+                  point.variability};
   if (run.variability) check_variability(*run.variability, run);
   return run;
 }

@@ -354,9 +354,7 @@ class FilterParallel : public Strategy {
       throw InputError(options_.master_pos,
                        fmt::format("strategy.master: there is no device {}; the cluster has {}, 0 to {}",
                                    options_.master, devices, devices - 1));
-    const std::int64_t batch = input.batch.global
-                                   ? *input.batch.global
-                                   : *input.batch.per_device * static_cast<std::int64_t>(devices);
+    const std::int64_t batch = input.batch.over(static_cast<std::int64_t>(devices));
     return FilterPlanner(options_, input, static_cast<double>(batch)).build();
   }
 

@@ -39,13 +39,12 @@ class Hybrid : public Strategy {
   Plan steady_plan(const StrategyInput& input) const override {
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
     check_replicas(options_, all, "");
-    const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device * all;
-    check_parts(input, batch);
+    const std::int64_t images = images_of_micro_batch(input, all);
     HybridPipeline one{std::vector<std::uint32_t>(input.graph.model.layers.size(), 0),
                        {std::vector<EndpointId>(static_cast<std::size_t>(all))},
                        {{}},
                        options_.micro_batches,
-                       batch / options_.micro_batches};
+                       images};
     std::iota(one.devices[0].begin(), one.devices[0].end(), EndpointId{0});
     for (std::int64_t m = 0; m < options_.micro_batches; ++m)
       for (const bool backward : {false, true})
@@ -56,21 +55,16 @@ class Hybrid : public Strategy {
   }
 
  private:
-  void check_parts(const StrategyInput& input, std::int64_t batch) const {
-    const std::int64_t parts = options_.replicas * options_.micro_batches;
-    if (batch % parts != 0) {
-      const std::int64_t below = batch / parts * parts;
-      throw InputError(
-          input.batch.pos,
-          options_.micro_batches == 1
-              ? fmt::format("training: a global batch of {} does not divide by {} replicas", batch,
-                            options_.replicas)
-              : fmt::format(
-                    "training: a global batch of {} does not divide into {}{} micro-batches; {}{} does",
-                    batch, options_.replicas > 1 ? fmt::format("{} replicas of ", options_.replicas) : "",
-                    options_.micro_batches, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
-    }
+  std::int64_t images_of_micro_batch(const StrategyInput& input, std::int64_t devices) const {
+    const std::string replicas = fmt::format("{} replicas", options_.replicas);
+    const std::int64_t images = input.batch.divided(
+        devices, options_.replicas * options_.micro_batches,
+        options_.micro_batches == 1
+            ? replicas
+            : fmt::format("{}{} micro-batches", options_.replicas > 1 ? replicas + " of " : "",
+                          options_.micro_batches));
     check_plan_size(input, options_.micro_batches);
+    return images * options_.replicas;
   }
 
   HybridOptions options_;

@@ -140,9 +140,13 @@ std::vector<std::size_t> named(const Model& model, const LayoutRule& rule) {
                                                   sibling(rule, "layers"), model.name, rule.layers[0]));
   }
   std::set<std::string> kinds;
-  for (const Layer& layer : model.layers) kinds.emplace(kind_name(layer.kind));
+  for (const Layer& layer : model.layers) {
+    kinds.emplace(kind_name(layer.kind));
+    for (const char* both : {"conv", "fc"})
+      if (is_of_kind(layer, both)) kinds.emplace(both);
+  }
   throw InputError(rule.kind_pos,
-                   fmt::format("{}: no layer{} is of kind '{}'; '{}' has conv, fc, {}", sibling(rule, "kind"),
+                   fmt::format("{}: no layer{} is of kind '{}'; '{}' has {}", sibling(rule, "kind"),
                                rule.layers.empty() ? "" : " named there", rule.kind, model.name,
                                list_of(std::vector<std::string>(kinds.begin(), kinds.end()))));
 }

@@ -236,12 +236,9 @@ class HypergraphStrategy : public Strategy {
       throw InputError(options_.parts_pos, fmt::format("strategy.parts: {} parts need a device each, and the "
                                                        "cluster has {}; at most {} here",
                                                        parts, devices, devices));
-    const std::int64_t batch = input.batch.global ? *input.batch.global : *input.batch.per_device * parts;
-    if (batch % options_.micro_batches != 0)
-      throw InputError(input.batch.pos,
-                       fmt::format("training: a batch of {} does not divide into {} micro-batches", batch,
-                                   options_.micro_batches));
-    const auto images = static_cast<double>(batch / options_.micro_batches);
+    const std::int64_t batch = input.batch.over(parts);
+    const auto images = static_cast<double>(input.batch.divided(
+        parts, options_.micro_batches, fmt::format("{} micro-batches", options_.micro_batches)));
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);

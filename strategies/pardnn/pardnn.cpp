@@ -181,7 +181,7 @@ class Pardnn : public Strategy {
       throw InputError(
           options_.parts_pos,
           fmt::format("strategy.parts: {} parts need as many devices; the cluster has {}", parts, devices));
-    const std::int64_t images = input.batch.global ? *input.batch.global : *input.batch.per_device * parts;
+    const std::int64_t images = input.batch.over(parts);
     if (parts == 1) return single_plan(input, images, 1);
     const OperationDag graph = operation_dag(input, static_cast<double>(images), parts);
     const PartitionTask task{

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "sim/base/names.h"
 #include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
 
@@ -80,16 +81,7 @@ class Pipeline : public Strategy {
                     (!options_.replicas && !options_.nested && options_.partition == StageCut::optimal &&
                      options_.begins.empty() && counts.stages < devices);
     if (!counts.spread && counts.stages * counts.replicas != devices)
-      throw InputError(
-          options_.stages_pos,
-          fmt::format("{}.stages: {} stages of {} replica{} need {} devices, and the cluster has {}{}",
-                      options_.path, counts.stages, counts.replicas, counts.replicas == 1 ? "" : "s",
-                      counts.stages * counts.replicas, devices,
-                      options_.nested && !options_.replicas
-                          ? fmt::format("; use a number that divides {}, or auto", devices)
-                      : counts.stages < devices && !options_.replicas
-                          ? "; give replicas, or use partition: optimal, which replicates stages"
-                          : ""));
+      refuse_counts(counts, devices, static_cast<std::int64_t>(units.size()), stages.has_value());
     if (counts.stages > static_cast<std::int64_t>(units.size()))
       throw InputError(options_.stages_pos,
                        fmt::format("{}.stages: the model has {} layers that run a kernel, too few for "
@@ -112,6 +104,46 @@ class Pipeline : public Strategy {
               "as many as needed",
               options_.path, slots, options_.micro_batches == 1 ? "is" : "are", options_.micro_batches));
     return counts;
+  }
+
+  [[noreturn]] void fail(const SourcePos& pos, const char* key, const std::string& what) const {
+    throw InputError(pos, fmt::format("{}.{}: {}", options_.path, key, what));
+  }
+
+  /// Stages times replicas are not all devices: says which of what was written could be.
+  /// @param layers that stages may be cut between
+  [[noreturn]] void refuse_counts(const Counts& counts, std::int64_t devices, std::int64_t layers,
+                                  bool stages_given) const {
+    const auto divisors = [&](std::int64_t most) {
+      std::vector<std::string> numbers;
+      for (std::int64_t n = 1; n <= std::min(devices, most); ++n)
+        if (devices % n == 0) numbers.push_back(std::to_string(n));
+      return list_of(numbers);
+    };
+    if (!stages_given)
+      fail(options_.replicas_pos, "replicas",
+           fmt::format("{} pipelines cannot have equally many of {} devices; use one of {}", counts.replicas,
+                       devices, divisors(devices)));
+    if (counts.stages > devices)
+      fail(options_.stages_pos, "stages",
+           fmt::format("{} stages need a device each, and the cluster has {}; use at most {}", counts.stages,
+                       devices, std::min(devices, layers)));
+    if (options_.nested && !options_.replicas)
+      fail(options_.stages_pos, "stages",
+           fmt::format("{} stages cannot have equally many of {} devices; use one of {}, or auto",
+                       counts.stages, devices, divisors(layers)));
+    const std::string taken = fmt::format(
+        "{} stage{} of {} replica{} take {} devices, and the cluster has {}, all of which must be used",
+        counts.stages, counts.stages == 1 ? "" : "s", counts.replicas, counts.replicas == 1 ? "" : "s",
+        counts.stages * counts.replicas, devices);
+    std::int64_t stages = options_.replicas && devices % counts.replicas == 0 ? devices / counts.replicas : 0;
+    if (stages == 0 || stages > layers)
+      for (stages = std::min(counts.stages, layers); devices % stages != 0;) --stages;
+    fail(options_.stages_pos, "stages",
+         fmt::format("{}; use stages: {}, replicas: {}{}", taken, stages, devices / stages,
+                     options_.replicas || options_.micro_batches * counts.stages < devices
+                         ? ""
+                         : ", or partition: optimal, which replicates stages"));
   }
 
   void check_stage_replicas(std::int64_t devices) const {
@@ -149,7 +181,7 @@ class Pipeline : public Strategy {
   HybridPipeline hybrid_stages(const StrategyInput& input, const Units& units, const Candidate& best) const {
     HybridPipeline pipeline;
     pipeline.micro_batches = options_.micro_batches;
-    pipeline.images = global_batch(input) / options_.micro_batches;
+    pipeline.images = input.batch.over(device_count(input)) / options_.micro_batches;
     pipeline.devices = best.shape.slots;
     for (std::uint32_t s = 0; s < best.choices.size(); ++s)
       pipeline.passes.push_back(
@@ -164,23 +196,14 @@ class Pipeline : public Strategy {
     return pipeline;
   }
 
-  std::int64_t global_batch(const StrategyInput& input) const {
-    return input.batch.global ? *input.batch.global : *input.batch.per_device * device_count(input);
-  }
-
   double micro_batch_images(const StrategyInput& input, std::int64_t pipelines) const {
-    const std::int64_t global = global_batch(input);
     // An inner hybrid strategy shares a micro-batch out as its layouts say.
-    const std::int64_t parts = (options_.hybrid ? 1 : pipelines) * options_.micro_batches;
-    if (global % parts != 0) {
-      const std::int64_t below = global / parts * parts;
-      throw InputError(
-          input.batch.pos,
-          fmt::format("training: a global batch of {} does not divide into {}{} micro-batches; {}{} does",
-                      global, pipelines > 1 ? fmt::format("{} pipelines of ", pipelines) : "",
-                      options_.micro_batches, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
-    }
-    return static_cast<double>(global) / static_cast<double>(pipelines * options_.micro_batches);
+    const std::int64_t equal = options_.hybrid ? 1 : pipelines;
+    const std::int64_t images = input.batch.divided(
+        device_count(input), equal * options_.micro_batches,
+        fmt::format("{}{} micro-batches", equal > 1 ? fmt::format("{} pipelines of ", equal) : "",
+                    options_.micro_batches));
+    return static_cast<double>(images * equal) / static_cast<double>(pipelines);
   }
 
   /// A plan has a task forward and one backward of each stage's each micro-batch; what that takes is told

@@ -48,13 +48,15 @@ void refused_with_place(const std::string& old, const std::string& fresh, const 
 TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused("batch_per_device: 8", "batch_per_devise: 8",
           "10:11: training: the batch is missing: give batch_per_device or global_batch");
-  refused("optimizer: sgd", "optimizer: sgd, precison: fp32",
-          "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
-          "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
-          "processes, profile, recompute");
-  refused("optimizer: sgd", "optimizer: sgd, framework: cafe",
-          "10:77: training.framework: unknown value 'cafe' (did you mean 'caffe'?); allowed: pytorch, pytorch1, "
-          "tensorflow, tensorflow1, mxnet, paddle, caffe, caffe2");
+  refused(
+      "optimizer: sgd", "optimizer: sgd, precison: fp32",
+      "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
+      "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
+      "processes, profile, recompute");
+  refused(
+      "optimizer: sgd", "optimizer: sgd, framework: cafe",
+      "10:77: training.framework: unknown value 'cafe' (did you mean 'caffe'?); allowed: pytorch, pytorch1, "
+      "tensorflow, tensorflow1, mxnet, paddle, caffe, caffe2");
   refused("optimizer: sgd", "optimizer: sgd, recompute: all",
           "10:77: training.recompute: unknown value 'all'; allowed: none, blocks, sqrt");
   refused("strategy:", "stategy:", "1:1: key 'strategy' is missing (did you mean 'stategy'?)");
@@ -117,6 +119,18 @@ TEST_CASE("wrong input: a cycle and shapes that do not fit") {
 
 TEST_CASE("wrong input: a batch that does not divide") {
   refused_with_place("batch_per_device: 8", "global_batch: 10", "10");
+}
+
+TEST_CASE("wrong input: a network of views alone computes nothing") {
+  const Workplace place;
+  place.file(
+      "e.yaml",
+      "experiment: views\nmodel: {name: v, input: [3, 8, 8], layers: [{name: f, kind: flatten}]}\n"
+      "training: {batch_per_device: 8}\ncluster: {name: c, nodes: 1, server: gcp-n1-standard-8-k80, fabric: "
+      "{kind: switch, bandwidth: 1GB/s, latency: 0us}}\nstrategy: {kind: single}\n");
+  const Finished run = place.convoy({"run", "e.yaml"});
+  CHECK(run.exit_code == 2);
+  CHECK(run.err == "e.yaml:2:8: model: no layer of 'v' computes anything: all are views of the image\n");
 }
 
 TEST_CASE("wrong input: both batches, or a precision the device lacks") {
@@ -201,7 +215,8 @@ TEST_CASE("wrong input: what a sweep may not be") {
              "21:36: sweep.training.batch_per_device: expected a list of values such as [1, 2, 4], found an "
              "empty list");
   with_sweep("sweep: {trainin.batch: [1]}\n",
-             "21:9: sweep.trainin.batch: only parts of model, training, cluster, strategy, variability can be swept (did "
+             "21:9: sweep.trainin.batch: only parts of model, training, cluster, strategy, variability can "
+             "be swept (did "
              "you mean "
              "'training'?)");
   with_sweep("sweep:\n  strategy.bucket: [1MiB]\n  strategy: [{kind: single}]\n",
@@ -209,7 +224,8 @@ TEST_CASE("wrong input: what a sweep may not be") {
   with_sweep(
       "sweep: {training.batch_per_devise: [8, 16]}\n",
       "21:37: training.batch_per_devise: unknown key (did you mean 'batch_per_device'?); known here: anchor, "
-      "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, processes, "
+      "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
+      "processes, "
       "profile, recompute");
   with_sweep("sweep: {training.batch_per_device: [8, 0]}\n",
              "21:40: training.batch_per_device: 0 is out of range: between 1 and 1000000000 is allowed");
@@ -235,7 +251,8 @@ TEST_CASE("wrong input: --set points at itself") {
   with_set(
       "training.batch=1",
       "--set training.batch:1:1: training.batch: unknown key; known here: anchor, batch_per_device, dataset, "
-      "execution, framework, global_batch, input, layout, optimizer, precision, processes, profile, recompute");
+      "execution, framework, global_batch, input, layout, optimizer, precision, processes, profile, "
+      "recompute");
   with_set("training.batch_per_device",
            "--set training.batch_per_device:1:1: write --set key.path=value, such as --set "
            "cluster.nodes=4");

@@ -316,7 +316,7 @@ TEST_CASE("hybrid: what cannot be shared out is an error with its place") {
   CHECK(error_of("{kind: hybrid, fc: filter, replicas: 3}", 8) ==
         "strategy:1:38: strategy.replicas: 8 devices do not divide into 3 groups");
   CHECK(error_of("{kind: hybrid, fc: filter, replicas: 3}", 9) ==
-        "test:1:1: training: a global batch of 8 does not divide by 3 replicas");
+        "test:1:1: training.global_batch: 8 cannot be divided into 3 replicas; 6 or 9 can");
   CHECK(error_of("{kind: hybrid, fc: filter}", 9) ==
         "test:1:1: training: a group's batch of 8 leaves some of its 9 devices without an image; at least 9 "
         "is needed");
@@ -345,10 +345,10 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
         "last]");
   CHECK(group("layers: \"block*\", layout: filter") ==
         "strategy:1:34: strategy.groups[0].layers: no layer of 'alexnet' has a name like 'block*'");
-  CHECK(group("kind: lstm, layout: filter") ==
-        "strategy:1:32: strategy.groups[0].kind: no layer is of kind 'lstm'; 'alexnet' has conv, fc, "
-        "adaptive_avg_pool, "
-        "conv2d, dropout, flatten, linear, max_pool, relu");
+  CHECK(
+      group("kind: lstm, layout: filter") ==
+      "strategy:1:32: strategy.groups[0].kind: no layer is of kind 'lstm'; 'alexnet' has adaptive_avg_pool, "
+      "conv, conv2d, dropout, fc, flatten, linear, max_pool, relu");
   CHECK(group("layers: flatten, layout: height") ==
         "strategy:1:51: strategy.groups[0].layout: layer 'flatten' (flatten) cannot be shared out by height; "
         "allowed "

@@ -194,7 +194,8 @@ TEST_CASE("wrong parts, batches and granularities are errors that say what is al
   CHECK(error_of(2, ", parts: 4") ==
         "strategy:1:27: strategy.parts: 4 parts need a device each, and the cluster has 2; at most 2 here");
   CHECK(error_of(2, ", micro_batches: 4") ==
-        "test:1:1: training: a batch of 6 does not divide into 4 micro-batches");
+        "test:1:1: training.batch_per_device: 3 on each of 2 devices, 6 images in all, cannot be divided "
+        "into 4 micro-batches; 2 or 4 can");
   CHECK(error_of(2, ", granularity: fine") ==
         "strategy:1:33: strategy.granularity: unknown value 'fine'; allowed: auto, channel, layer");
   CHECK(

@@ -218,10 +218,11 @@ TEST_CASE("micro-batches of hybrids that cannot be are errors") {
     return error_of("{kind: hybrid, groups: [{layers: 'body*', layout: batch}], " + keys + "}");
   };
   CHECK(hybrid("micro_batches: 5") ==
-        "test:1:1: training: a global batch of 48 does not divide into 5 micro-batches; 45 or 50 does");
+        "test:1:1: training.batch_per_device: 12 on each of 4 devices, 48 images in all, cannot be divided "
+        "into 5 micro-batches; 10 or 15 can");
   CHECK(hybrid("replicas: 2, micro_batches: 7") ==
-        "test:1:1: training: a global batch of 48 does not divide into 2 replicas of 7 micro-batches; 42 or "
-        "56 does");
+        "test:1:1: training.batch_per_device: 12 on each of 4 devices, 48 images in all, cannot be divided "
+        "into 2 replicas of 7 micro-batches; 7 or 14 can");
   CHECK(error_of("{kind: pipeline, stages: two}") ==
         "strategy:1:26: strategy.stages: expected a whole number or auto, found 'two'");
 }
@@ -300,9 +301,8 @@ TEST_CASE("inner strategies that cannot be are errors") {
         "strategy:1:40: strategy.algorithm: belongs into inner, which says how a stage's replicas sum their "
         "gradients");
   CHECK(error_of(pipeline("stages: 3", "zero: 1")) ==
-        "strategy:1:26: strategy.stages: 3 stages of 1 replica need 3 devices, and the cluster has 4; use a "
-        "number "
-        "that divides 4, or auto");
+        "strategy:1:26: strategy.stages: 3 stages cannot have equally many of 4 devices; use one of 1, 2, 4, "
+        "or auto");
   CHECK(error_of(pipeline("stages: 2, weights: stash", "zero: 2")) ==
         "strategy:1:52: strategy.inner: zero: 2 frees gradients and parameters after each use, and weights: "
         "stash "

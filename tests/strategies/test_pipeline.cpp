@@ -61,12 +61,14 @@ Plan plan_of(int layers, int devices, const std::string& strategy, std::int64_t 
 
 TEST_CASE("pipelines that do not fit the cluster, the model or the batch are errors") {
   CHECK(error_of("{kind: pipeline, stages: 3, replicas: 2}") ==
-        "strategy:1:26: strategy.stages: 3 stages of 2 replicas need 6 devices, and the cluster has 4");
+        "strategy:1:26: strategy.stages: 3 stages of 2 replicas take 6 devices, and the cluster has 4, all "
+        "of which must be used; use stages: 2, replicas: 2");
   CHECK(error_of("{kind: pipeline, stages: 3, partition: even}") ==
-        "strategy:1:26: strategy.stages: 3 stages of 1 replica need 3 devices, and the cluster has 4; give "
-        "replicas, or use partition: optimal, which replicates stages");
+        "strategy:1:26: strategy.stages: 3 stages of 1 replica take 3 devices, and the cluster has 4, all of "
+        "which must be used; use stages: 2, replicas: 2");
   CHECK(error_of("{kind: pipeline, replicas: 3}") ==
-        "strategy:1:1: strategy.stages: 1 stages of 3 replicas need 3 devices, and the cluster has 4");
+        "strategy:1:28: strategy.replicas: 3 pipelines cannot have equally many of 4 devices; use one of 1, "
+        "2, 4");
   CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 4}") ==
         "strategy:1:26: strategy.stages: the model has 3 layers that run a kernel, too few for 4 stages");
   CHECK(
@@ -74,10 +76,11 @@ TEST_CASE("pipelines that do not fit the cluster, the model or the batch are err
       "strategy:1:26: strategy.stages: 2 stages cannot use 4 devices with 1 micro-batch: a stage's replicas "
       "take them in turn");
   CHECK(error_of("{kind: pipeline, stages: 2, replicas: 2, micro_batches: 5}") ==
-        "test:1:1: training: a global batch of 24 does not divide into 2 pipelines of 5 micro-batches; 20 or "
-        "30 does");
+        "test:1:1: training.batch_per_device: 6 on each of 4 devices, 24 images in all, cannot be divided "
+        "into 2 pipelines of 5 micro-batches; 5 or 10 can");
   CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 7}", 4) ==
-        "test:1:1: training: a global batch of 24 does not divide into 7 micro-batches; 21 or 28 does");
+        "test:1:1: training.batch_per_device: 6 on each of 4 devices, 24 images in all, cannot be divided "
+        "into 7 micro-batches; 7 can");
 }
 
 TEST_CASE("replicas and versions of weights that cannot be are errors") {
@@ -226,4 +229,37 @@ TEST_CASE("neighbours: a pipeline's stages or a stage's replicas, and auto takes
   CHECK(devices(none, "replicas") == replicas);
   CHECK(devices(none, "auto") == stages);  // only activations are sent
   CHECK(devices(many_parameters, "auto") == replicas);
+}
+
+TEST_CASE("pipelines: the counts of stages, replicas and images that a refusal offers are accepted") {
+  // What is offered stands behind "use stages: S, replicas: R" or "use one of A, B, ...", and of batches
+  // before "can".
+  const auto after = [](const std::string& text, const std::string& what) {
+    const std::size_t at = text.find(what);
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + what.size()));
+  };
+  std::size_t offers = 0;
+  for (const int devices : {4, 6, 12})
+    for (int stages = 1; stages <= 14; ++stages)
+      for (int replicas = 0; replicas <= 5; ++replicas)
+        for (const char* partition : {"even", "optimal"}) {
+          const auto text = [&](int s, int r) {
+            return fmt::format("{{kind: pipeline, micro_batches: 2, partition: {}, stages: {}{}}}", partition,
+                               s, r > 0 ? fmt::format(", replicas: {}", r) : "");
+          };
+          const auto refusal = [&](const std::string& strategy, std::int64_t batch) -> std::string {
+            try {
+              lab::Experiment(lab::custom_model(8, 10), lab::star(devices, "1GB/s", "0us"), strategy, batch);
+            } catch (const InputError& error) {
+              return error.what();
+            }
+            return "";
+          };
+          const std::string why = refusal(text(stages, replicas), 60);
+          if (!why.starts_with("strategy:") || why.find("use stages: ") == std::string::npos) continue;
+          CAPTURE(why);
+          CHECK(refusal(text(after(why, "use stages: "), after(why, "replicas: ")), 60) == "");
+          ++offers;
+        }
+  CHECK(offers > 50);
 }

@@ -137,8 +137,8 @@ TEST_CASE("however slow, a device gets an image, and the others give it up") {
 
 TEST_CASE("batches that cannot be shared out are errors at their place") {
   CHECK(error_of(4, 63, Shares::equal) ==
-        "experiment.yaml:4:17: training: a global batch of 63 does not divide by 4 devices; use a multiple "
-        "of 4, or "
+        "experiment.yaml:4:17: training.global_batch: 63 cannot be divided into 4 equal shares; 60 or 64 "
+        "can, or "
         "strategy.shares: speed");
   CHECK(error_of(4, 63, Shares::speed) == "no error");
   for (const Shares shares : {Shares::equal, Shares::speed})

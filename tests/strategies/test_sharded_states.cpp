@@ -282,7 +282,8 @@ TEST_CASE("zero: what cannot be is an error that says what can") {
         "strategy:1:61: strategy.algorithm: with zero: 2, halving_doubling scatters over a power of two of "
         "devices, found 3; use ring, hierarchical, nccl or auto");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 3, micro_batches: 3}") ==
-        "test:1:1: training: 4 images a device do not divide into 3 micro-batches");
+        "test:1:1: training.batch_per_device: 4 on each of 3 devices, 12 images in all, cannot be divided "
+        "into 3 micro-batches on each of 3 devices; 3 or 6 can");
   CHECK(error_of(three, "{kind: data_parallel, sync: all_reduce, zero: 2, compression: fp16}") ==
         "strategy:1:63: strategy.compression: goes with zero: 0, whose gradients are summed whole on every "
         "device; leave out one of the two");

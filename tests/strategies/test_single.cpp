@@ -71,11 +71,14 @@ TEST_CASE("smaller micro-batches take less memory") {
 }
 
 TEST_CASE("a batch that does not divide into its micro-batches is an error") {
-  CHECK_THROWS_WITH_AS(lab::Experiment(lab::custom_model(1, 1), cluster, micro_batches(5), 12),
-                       "test:1:1: training: a batch of 12 does not divide into 5 micro-batches", InputError);
+  CHECK_THROWS_WITH_AS(
+      lab::Experiment(lab::custom_model(1, 1), cluster, micro_batches(5), 12),
+      "test:1:1: training.batch_per_device: 12 cannot be divided into 5 micro-batches; 10 or 15 can",
+      InputError);
   CHECK_THROWS_WITH_AS(lab::Experiment(lab::custom_model(1, 1), cluster,
                                        "{kind: data_parallel, sync: all_reduce, micro_batches: 5}", 12),
-                       "test:1:1: training: 12 images a device do not divide into 5 micro-batches",
+                       "test:1:1: training.batch_per_device: 12 on each of 2 devices, 24 images in all, "
+                       "cannot be divided into 5 micro-batches on each of 2 devices; 10 or 15 can",
                        InputError);
 }
 

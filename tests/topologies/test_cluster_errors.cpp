@@ -153,6 +153,23 @@ TEST_CASE("a fabric too small for its hosts is an error, dedicated ones included
         "with their square)");
 }
 
+TEST_CASE("a custom fabric's cables of dedicated servers are there for strategies that have some") {
+  const std::string cables =
+      "{kind: custom, switches: [s], links: [{from: n0, to: s, bandwidth: 1Gbps}, {from: n1, to: s, "
+      "bandwidth: "
+      "1Gbps}, {from: n2, to: s, bandwidth: 1Gbps}";
+  CHECK(with_fabric(cables + ", {from: ps0, to: s, bandwidth: 1Gbps}]}") == "no error");
+  for (const std::string name : {"ps", "psx", "s0"}) {
+    const std::string error =
+        with_fabric(fmt::format("{}, {{from: {}, to: s, bandwidth: 1Gbps}}]}}", cables, name));
+    CHECK(error.find(fmt::format("there is no '{}'", name)) != std::string::npos);
+  }
+  CHECK(with_fabric(cables + "]}", 3, 1)
+            .ends_with(
+                "no route from 'n0' to 'ps0'; dedicated parameter servers ps0, ps1, ... need cables too"));
+  CHECK(with_fabric(cables + ", {from: ps0, to: s, bandwidth: 1Gbps}]}", 3, 1) == "no error");
+}
+
 TEST_CASE("a custom fabric without a way, or with unknown or double places, is an error") {
   CHECK(with_fabric("{kind: custom, links: [{from: n0, to: n1, bandwidth: 1Gbps}, {from: n0, to: n2, "
                     "bandwidth: 1Gbps}]}") == "c.yaml:3:9: cluster.fabric: no route from 'n1' to 'n2'");

@@ -135,12 +135,17 @@ TEST_CASE("without peer-to-peer messages between devices go through the host's m
   CHECK(names_of(two_hosts(", protocol: tcp", load_transport("zmq-tcp", {})), 0, 1).size() == 2);
 }
 
-TEST_CASE("a collective takes a multiprocessor a channel, at most half of them") {
+TEST_CASE(
+    "a collective takes a multiprocessor a channel across hosts, seven inside one, and at most what Proteus "
+    "measured") {
   Transport transport = load_transport("nccl-rdma", {});
   Machine machine = two_hosts(", protocol: rdma", transport);
   CHECK(machine.processors_taken(machine.device_types[0]) == doctest::Approx(transport.channels / 40.0));
   machine.transport.channels = 100;
-  CHECK(machine.processors_taken(machine.device_types[0]) == 0.5);
+  CHECK(machine.processors_taken(machine.device_types[0]) == 1 - 1 / 1.3);
+  machine.transport.channels = 2;
+  machine.hosts.resize(1);
+  CHECK(machine.processors_taken(machine.device_types[0]) == doctest::Approx(7.0 / 40));
   machine.device_types[0].sms = 0;
   CHECK(machine.processors_taken(machine.device_types[0]) == 0);
 }

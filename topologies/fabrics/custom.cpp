@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "topologies/cable_list.h"
+#include "topologies/host_names.h"
 
 namespace convoy {
 namespace {
@@ -82,12 +83,23 @@ class CustomFabric final : public Fabric {
         fail(fmt::format("'{}' is a host and a switch", name));
     std::vector<bool> transit(hosts.size(), hosts_forward_);
     transit.resize(vertices.size(), true);
-    auto routes = std::make_unique<CustomRoutes>(resolve_cables(cables_, vertices), transit, hosts,
+    // One file serves strategies with and without dedicated servers: cables of servers that are not there are
+    // left out.
+    std::vector<CableEntry> there;
+    const auto is_missing = [&](const std::string& name) {
+      return is_server_host(name) && !vertices.contains(name);
+    };
+    for (const CableEntry& cable : cables_)
+      if (!is_missing(cable.from) && !is_missing(cable.to)) there.push_back(cable);
+    auto routes = std::make_unique<CustomRoutes>(resolve_cables(there, vertices), transit, hosts,
                                                  nic().message_overhead_s, links);
     for (std::uint32_t from = 0; from < hosts.size(); ++from)
       for (std::uint32_t to = 0; to < hosts.size(); ++to)
         if (!routes->reaches(from, to))
-          fail(fmt::format("no route from '{}' to '{}'", hosts[from].name, hosts[to].name));
+          fail(fmt::format("no route from '{}' to '{}'{}", hosts[from].name, hosts[to].name,
+                           is_server_host(hosts[to].name) || is_server_host(hosts[from].name)
+                               ? "; dedicated parameter servers ps0, ps1, ... need cables too"
+                               : ""));
     return routes;
   }
 

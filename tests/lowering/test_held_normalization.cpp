@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+constexpr const char* model =
+    "{name: toy, input: [64, 32, 32], layers: ["
+    "{name: conv1, kind: conv2d, out_channels: 64, kernel: 3, padding: 1}, {name: bn1, kind: batch_norm},"
+    "{name: conv2, kind: conv2d, out_channels: 64, kernel: 3, padding: 1}, {name: bn2, kind: batch_norm},"
+    "{name: flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}";
+
+TrainingOptions tensorflow() {
+  TrainingOptions options;
+  options.precision = Precision::fp16;
+  options.framework = Framework::tensorflow1;
+  options.execution = ExecutionMode::graph;
+  options.layout = Layout::nhwc;
+  return options;
+}
+
+lab::Experiment replicas(int hosts, int devices, const TrainingOptions& options,
+                         const std::string& sync = "bucket: 1B") {
+  const std::string cluster = fmt::format(
+      "{{nodes: [{{name: n, count: {}, server: box}}], "
+      "fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, protocol: tcp}}, "
+      "servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
+      "interconnect: {{kind: pcie, bandwidth: 12GB/s, latency: 5us}}}}}}, "
+      "devices: {{ideal: {{peak: {{fp32: 10TFLOPS, fp16: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: "
+      "500GB/s, efficiency: 1.0}}}}}}",
+      hosts, devices);
+  return {model,
+          cluster,
+          fmt::format("{{kind: data_parallel, sync: all_reduce, transport: nccl, {}}}", sync),
+          {16, std::nullopt, {"test", 1, 1}},
+          options};
+}
+
+bool is_wait(const PlanOp& op) { return op.name.ends_with(" waits for all-reduce"); }
+
+double waiting_s(const lab::Experiment& lab) {
+  double sum_s = 0;
+  for (const Task& task : lab.plan().roles.at(0).program)
+    for (const PlanOp& op : task.ops)
+      if (is_wait(op)) sum_s += lab.cost().time_s(op.work, op.images, lab.machine().device_types[0]);
+  return sum_s;
+}
+
+/// Time of backward before the backward pass of the first normalization, from the training graph.
+double until_last_normalization_s(const lab::Experiment& lab) {
+  double sum_s = 0;
+  for (const Operation& op : lab.graph().operations) {
+    if (op.name == "bn1.data_gradient") return sum_s;
+    if (op.phase == Phase::data_gradient || op.phase == Phase::weight_gradient)
+      sum_s += lab.cost().time_s(op.work, 16, lab.machine().device_types[0]);
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "normalizations that an all-reduce holds up wait for the last of N evenly spread devices: 1.7 (N - 1) / "
+    "(N + 1) of the time of backward before them") {
+  for (const int devices : {2, 4, 8}) {
+    const lab::Experiment lab = replicas(1, devices, tensorflow());
+    const double expected_s = 1.7 * (devices - 1) / (devices + 1) * until_last_normalization_s(lab);
+    CHECK(expected_s > 0);
+    CHECK(waiting_s(lab) == doctest::Approx(expected_s).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a normalization waits only where a bucket has been sent since the one before") {
+  // One bucket of all gradients is complete with conv1's, after both normalizations.
+  CHECK(waiting_s(replicas(1, 4, tensorflow(), "bucket: 100MB")) == 0);
+  const double each_s = waiting_s(replicas(1, 4, tensorflow()));
+  // fc's gradient alone fills a bucket: what is left is one that waits for nobody before bn1.
+  const double first_s = waiting_s(replicas(1, 4, tensorflow(), "bucket: 1MB"));
+  CHECK(first_s > 0);
+  CHECK(first_s < each_s);
+}
+
+TEST_CASE("normalizations wait for nobody without overlap, persistent kernels or one process") {
+  CHECK(waiting_s(replicas(1, 4, tensorflow(), "overlap: false")) == 0);
+  CHECK(waiting_s(replicas(1, 1, tensorflow())) == 0);
+  CHECK(waiting_s(replicas(2, 4, tensorflow())) == 0);
+  TrainingOptions options = tensorflow();
+  options.layout = Layout::nchw;
+  CHECK(waiting_s(replicas(1, 4, options)) == 0);
+  options = tensorflow();
+  options.precision = Precision::fp32;
+  CHECK(waiting_s(replicas(1, 4, options)) == 0);
+  options = tensorflow();
+  options.execution = ExecutionMode::compiled;
+  CHECK(waiting_s(replicas(1, 4, options)) == 0);
+  options = tensorflow();
+  options.framework = Framework::pytorch;
+  CHECK(waiting_s(replicas(1, 4, options)) == 0);
+}
