@@ -199,6 +199,12 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
       given = *match;
     }
   }
+  const std::string ending = fs::path(name).extension().string();
+  for (const auto& [of_files, key] :
+       {std::pair{".yaml", "file"}, {".yml", "file"}, {".onnx", "onnx"}, {".csv", "profile"}})
+    if (file.empty() && ending == of_files)
+      throw InputError(pos, fmt::format("{}: '{}' is not a model of the zoo; a file is named by {{{}: {}}}",
+                                        path, name, key, name));
   if (file.empty())
     throw InputError(
         pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",

@@ -204,6 +204,8 @@ struct CommandLine {
     sub->add_option("--memory", partition.memory, "memory of a device, such as 16GiB (default: no limit)");
     sub->add_option("--bandwidth", partition.bandwidth, "between any two devices (default: 130GB/s)");
     sub->add_option("--latency", partition.latency, "of a message (default: 25us)");
+    sub->add_option("--host-bandwidth", partition.host_bandwidth,
+                    "with --memory: of a device to its host, for one device that pages (default: 12GB/s)");
     sub->add_option("--seed", partition.seed, "of methods that draw (default: 1)");
     sub->add_flag("--json", partition.json, "as JSON");
     sub->callback([this] { command = [this] { return partition_command(partition); }; });

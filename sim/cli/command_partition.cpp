@@ -13,6 +13,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/simulate.h"
 #include "strategies/pardnn/operation_dag.h"
+#include "strategies/partition/paging.h"
 #include "strategies/partition/read_dag.h"
 #include "strategies/partition/report.h"
 
@@ -34,7 +35,16 @@ PartLink read_link(const PartitionArguments& arguments) {
   return link;
 }
 
-void write_json(const PartitionReport& report, const DagFile& file, std::ostream& out) {
+/// What one device takes for the graph that pages what does not fit over its host link; nothing without --memory.
+std::optional<PagedRun> paged_run(const PartitionArguments& arguments, const PartitionTask& task) {
+  const double host_Bps = option("--host-bandwidth", arguments.host_bandwidth, Dimension::bandwidth);
+  if (host_Bps <= 0) throw InputError({"--host-bandwidth", 0, 0}, "must be more than 0");
+  if (!task.memory_bytes) return std::nullopt;
+  return run_paged(task.dag, *task.memory_bytes, host_Bps / 1e6);
+}
+
+void write_json(const PartitionReport& report, const std::optional<PagedRun>& paged, const DagFile& file,
+                std::ostream& out) {
   JsonWriter json(out);
   json.begin_object();
   json.field("method", report.method);
@@ -50,6 +60,10 @@ void write_json(const PartitionReport& report, const DagFile& file, std::ostream
   for (const double peak : report.peak_memory_bytes) json.value(peak);
   json.end_array();
   json.field("fits", report.fits);
+  if (paged) {
+    json.field("unified_memory_makespan_us", paged->makespan_us);
+    json.field("unified_memory_paged_bytes", paged->in_bytes + paged->out_bytes);
+  }
   json.field("partition_s", report.partition_s);
   json.key("assignment");
   json.begin_array(JsonWriter::Style::compact);
@@ -59,8 +73,8 @@ void write_json(const PartitionReport& report, const DagFile& file, std::ostream
   json.raw("\n");
 }
 
-void write_table(const PartitionReport& report, const PartitionTask& task, const DagFile& file, bool seeded,
-                 std::ostream& out) {
+void write_table(const PartitionReport& report, const std::optional<PagedRun>& paged, const PartitionTask& task,
+                 const DagFile& file, bool seeded, std::ostream& out) {
   const auto row = [&](const char* name, const std::string& value) {
     out << fmt::format("{:<18} {}\n", name, value);
   };
@@ -82,6 +96,9 @@ void write_table(const PartitionReport& report, const PartitionTask& task, const
   if (task.memory_bytes)
     row("fits", fmt::format("{} {} a part", report.fits ? "yes, into" : "NO, not into",
                             format_bytes(*task.memory_bytes)));
+  if (paged)
+    row("one part, paging", fmt::format("{}, {} over the host link", time(paged->makespan_us),
+                                        format_bytes(paged->in_bytes + paged->out_bytes)));
   row("time", format_time(report.partition_s));
 }
 
@@ -124,11 +141,12 @@ Exit partition_command(const PartitionArguments& arguments) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   PartitionReport report = report_partition(task, arguments.method, answer);
   report.partition_s = taken.count();
+  const std::optional<PagedRun> paged = paged_run(arguments, task);
   write_stdout([&](std::ostream& out) {
     if (arguments.json)
-      write_json(report, file, out);
+      write_json(report, paged, file, out);
     else
-      write_table(report, task, file, method.draws, out);
+      write_table(report, paged, task, file, method.draws, out);
   });
   return Exit::done;
 }

@@ -194,6 +194,7 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
     if (wanted(entry.name)) {
       show(entry.name);
       reproductions.push_back(entry.run());
+      read_tolerances(reproductions.back());
       judge(reproductions.back());
     }
   std::optional<KernelReproduction> kernels;

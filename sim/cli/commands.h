@@ -87,7 +87,7 @@ struct PartitionArguments {
   std::string method = "pardnn";  ///< one of partition_method_names()
   std::uint32_t parts = 0;
   std::string memory;  ///< of a part, as a quantity; "": no limit
-  std::string bandwidth = "130GB/s", latency = "25us";
+  std::string bandwidth = "130GB/s", latency = "25us", host_bandwidth = "12GB/s";
   std::uint64_t seed = 1;
   bool json = false;
 };

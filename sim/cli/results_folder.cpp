@@ -134,7 +134,8 @@ Results results_of(Store& store, const Experiment* experiment) {
   const std::string& jobs = store.subject().jobs;
   if (jobs.empty() || static_cast<std::int64_t>(results.runs.size()) != results.points) return results;
   const YamlNode node = parse_yaml(jobs, "jobs");
-  results.schedules = run_job_study(read_job_study(node), job_kinds(results.runs, node.pos));
+  const JobStudy study = read_job_study(node);
+  results.schedules = run_job_study(study, job_kinds(results.runs, study, node.pos), node.pos);
   return results;
 }
 

@@ -188,6 +188,9 @@ struct ScheduleResult {
   double mean_completion_s = 0, makespan_s = 0;
   double busy_share = 0;     ///< of the GPUs' time that jobs held them
   std::int64_t changes = 0;  ///< of a job's GPUs
+  std::optional<double> deadlines_met = {};    ///< share of the jobs with one, where there are any
+  /// Of the GPUs' time that jobs held them on more hosts than needed, where places make a difference.
+  std::optional<double> scattered_share = {};
 };
 
 /// A point of the sweep that has no run.

@@ -224,6 +224,8 @@ inline constexpr auto schedule_fields = [](auto& archive, auto& schedule) {
   archive.field("makespan_s", schedule.makespan_s);
   archive.field("busy_share", schedule.busy_share);
   archive.field("changes", schedule.changes);
+  archive.optional("deadlines_met", schedule.deadlines_met);
+  archive.optional("scattered_share", schedule.scattered_share);
 };
 
 inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sim/base/quantity.h"
+#include "sim/results/schedule_summary.h"
 #include "sim/results/text.h"
 #include "sim/results/write_search.h"
 
@@ -122,18 +123,34 @@ std::string place(const std::vector<RunResult>& runs) {
   return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
 }
 
-/// "jobs every 2 min (200, seed 1)  afs-l  1.2 h" a line.
-std::string schedule_table(const std::vector<ScheduleResult>& schedules) {
+/// Columns of a queue's table: what only some queues have comes last, where any has it.
+std::string schedule_line(const std::vector<std::string>& cells) {
+  std::string line = cells[0] + std::string(cells[0].size() < 16 ? 16 - cells[0].size() : 0, ' ');
+  for (std::size_t c = 1; c < cells.size(); ++c) {
+    constexpr std::size_t width = 15;
+    line += "  " + std::string(width - std::min(width, width_of(cells[c])), ' ') + cells[c];
+  }
+  return line + '\n';
+}
+
+/// "400 jobs, one every 2 min on average (seed 1)", and a line a policy.
+std::string schedule_table(const std::vector<ScheduleSummary>& schedules) {
   std::string text;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
-    const ScheduleResult& s = schedules[i];
+    const ScheduleSummary& s = schedules[i];
+    std::vector<std::string> titles{"policy", "mean completion", "all done", "GPUs held", "changes"};
+    std::vector<std::string> cells{s.policy, s.completion_text(), format_time(s.makespan_s), percent_text(s.busy_share),
+                                   fmt::format("{:.0f}", s.changes)};
+    const auto optional_column = [&](const char* title, const std::optional<double>& share) {
+      if (!share) return;
+      titles.emplace_back(title);
+      cells.push_back(percent_text(*share));
+    };
+    optional_column("deadlines met", s.deadlines_met);
+    optional_column("GPUs scattered", s.scattered_share);
     if (i == 0 || s.mean_interval_s != schedules[i - 1].mean_interval_s)
-      text +=
-          fmt::format("\n{} jobs, one every {} on average (seed {})\n{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n",
-                      s.jobs, format_time(s.mean_interval_s), s.seed, "policy", "mean completion", "all done",
-                      "GPUs held", "changes");
-    text += fmt::format("{:<12}  {:>15}  {:>12}  {:>9}  {:>7}\n", s.policy, format_time(s.mean_completion_s),
-                        format_time(s.makespan_s), percent_text(s.busy_share), s.changes);
+      text += fmt::format("\n{}\n{}", s.load_text(), schedule_line(titles));
+    text += schedule_line(cells);
   }
   return text;
 }
@@ -164,7 +181,7 @@ std::string table(const Results& results) {
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     text += "\n(!) more than the device's memory: this run would fail\n";
   text += search_tables(runs);
-  text += schedule_table(results.schedules);
+  text += schedule_table(summaries(results.schedules));
   return text;
 }
 

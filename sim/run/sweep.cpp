@@ -17,6 +17,7 @@
 #include "sim/run/store/point_key.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
+#include "sim/schedule/trace_file.h"
 
 namespace convoy {
 namespace {
@@ -104,7 +105,7 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
                           const std::optional<std::string>& options) {
   const Experiment& experiment = preparer.experiment();
   StoreSubject subject{experiment.name(), make_manifest(experiment, file, settings), {}, {}, {}};
-  if (experiment.jobs()) subject.jobs = to_flow(*experiment.jobs());
+  if (experiment.jobs()) subject.jobs = to_flow(with_trace_read(*experiment.jobs()));
   std::optional<PointKeys> keys;
   if (options) keys.emplace(*options);
   for (std::size_t i = 0; i < experiment.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <stdexcept>
 
 namespace convoy {
 namespace {
@@ -36,25 +37,74 @@ std::size_t draw(const std::vector<double>& weights, double uniform) {
   return weights.size() - 1;
 }
 
+/// Throughputs of a kind, shared by its jobs.
+std::vector<std::shared_ptr<const std::vector<Throughput>>> shared(const std::vector<JobKind>& kinds) {
+  std::vector<std::shared_ptr<const std::vector<Throughput>>> result;
+  for (const JobKind& kind : kinds) result.push_back(std::make_shared<const std::vector<Throughput>>(kind.kinds));
+  return result;
+}
+
+/// What lengths are reckoned with: images/s on the first kind of GPU that the model runs on.
+const Throughput& reference(const std::vector<Throughput>& kinds) {
+  return *std::find_if(kinds.begin(), kinds.end(), [](const Throughput& on) { return on.most() > 0; });
+}
+
+std::size_t draw_kind(SplitMix64& random, std::size_t kinds) {
+  return static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds));
+}
+
 }  // namespace
 
 std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const JobTraceOptions& options) {
   SplitMix64 random(options.seed);
+  const auto throughputs = shared(kinds);
   std::vector<Job> jobs;
   double now_s = 0;
   for (std::size_t j = 0; j < options.jobs; ++j) {
-    const auto index = static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds.size()));
-    const JobKind& kind = kinds[index];
-    Job job{kind.model, now_s, 0, 1, kind.throughput};
-    job.asked = std::min(options.asked[draw(options.asked_weights, random.uniform())], job.most());
+    const std::size_t index = draw_kind(random, kinds.size());
+    Job job{kinds[index].model, now_s, 0, 1, throughputs[index]};
+    const Throughput& on = reference(*job.kinds);
+    job.asked = std::min(options.asked[draw(options.asked_weights, random.uniform())], on.most());
     const double radius = std::sqrt(-2 * std::log(random.uniform()));  // Box and Muller, 1958
     const double normal = radius * std::cos(2 * std::numbers::pi * random.uniform());
     const double length_s = options.median_length_s * std::exp(options.spread * normal);
-    job.images = length_s * job.throughput[job.asked];
+    job.images = length_s * on.packed[job.asked];
     jobs.push_back(std::move(job));
     now_s += -options.mean_interval_s * std::log(random.uniform());
   }
   return jobs;
+}
+
+std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const std::vector<TracedJob>& traced,
+                                std::uint64_t seed) {
+  SplitMix64 random(seed);
+  const auto throughputs = shared(kinds);
+  std::vector<Job> jobs;
+  for (const TracedJob& of : traced) {
+    std::size_t index = draw_kind(random, kinds.size());
+    if (!of.model.empty()) {
+      index = 0;
+      while (index < kinds.size() && kinds[index].model != of.model) ++index;
+      if (index == kinds.size()) throw std::runtime_error("the sweep has no runs of " + of.model);
+    }
+    Job job{kinds[index].model, of.arrival_s, 0, 1, throughputs[index]};
+    const Throughput& on = reference(*job.kinds);
+    job.asked = std::min(of.asked, on.most());
+    job.images = of.length_s * on.packed[job.asked];
+    if (of.deadline_s) job.deadline_s = *of.deadline_s;
+    jobs.push_back(std::move(job));
+  }
+  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.arrival_s < b.arrival_s; });
+  return jobs;
+}
+
+void draw_deadlines(std::vector<Job>& jobs, const DeadlineOptions& options, std::uint64_t seed) {
+  SplitMix64 random(~seed);
+  for (Job& job : jobs) {
+    const double factor = options.least + (options.most - options.least) * random.uniform();
+    if (job.deadline_s < std::numeric_limits<double>::infinity()) continue;
+    job.deadline_s = job.arrival_s + factor * job.images / reference(*job.kinds).packed[job.asked];
+  }
 }
 
 }  // namespace convoy

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,10 @@
 
 namespace convoy {
 
-/// How a kind of job trains: the same model and batch.
+/// How a kind of job trains: the same model.
 struct JobKind {
   std::string model;
-  std::vector<double> throughput;  ///< as Job::throughput
+  std::vector<Throughput> kinds;  ///< by kind of GPU
 };
 
 struct JobTraceOptions {
@@ -26,9 +27,31 @@ struct JobTraceOptions {
   std::vector<double> asked_weights;
 };
 
+/// A job of a recorded trace.
+struct TracedJob {
+  double arrival_s = 0;
+  std::uint32_t asked = 1;
+  double length_s = 0;              ///< on the GPUs asked for
+  std::string model = {};           ///< ""; drawn
+  std::optional<double> deadline_s = {};  ///< on the clock of arrivals
+};
+
+/// Deadlines, from arrival: evenly distributed between these multiples of the length on the GPUs asked for.
+struct DeadlineOptions {
+  double least = 0, most = 0;
+};
+
 /// Jobs by arrival, each of a kind drawn evenly. The same options give the same jobs on every machine
 /// (SplitMix64 and inverse transforms, no library's distributions). A kind whose throughput does not reach
-/// that far asks for what it can use.
+/// that far asks for what it can use. Lengths are those on the first kind of GPU that a model runs on.
 std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const JobTraceOptions& options);
+
+/// The same of a recorded trace, by arrival; models that it does not say are drawn evenly. @throws
+/// std::runtime_error for a model that is not among the kinds
+std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const std::vector<TracedJob>& traced,
+                                std::uint64_t seed);
+
+/// Gives every job without one a deadline.
+void draw_deadlines(std::vector<Job>& jobs, const DeadlineOptions& options, std::uint64_t seed);
 
 }  // namespace convoy

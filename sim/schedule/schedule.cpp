@@ -6,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sim/schedule/places.h"
+
 namespace convoy {
 namespace {
 
@@ -16,13 +18,16 @@ struct Running {
   std::size_t index = 0;
   double pause_left_s = 0;
   bool started = false;
+  double images_per_s = 0;  ///< where it is
+  Places::Place place = {};
 };
 
 class Cluster {
  public:
   Cluster(const std::vector<Job>& jobs, const Policy& policy, const ScheduleOptions& options)
-      : jobs_(jobs), policy_(policy), options_(options) {
+      : jobs_(jobs), policy_(policy), options_(options), places_(options.pools) {
     outcome_.completion_s.resize(jobs.size());
+    for (const GpuPool& pool : options.pools) gpus_ += pool.gpus;
   }
 
   ScheduleOutcome run() {
@@ -32,42 +37,72 @@ class Cluster {
       advance(next_event_s());
     }
     outcome_.makespan_s = now_s_;
-    if (now_s_ > 0) outcome_.busy_share = busy_gpu_s_ / (now_s_ * options_.gpus);
+    if (now_s_ > 0) outcome_.busy_share = busy_gpu_s_ / (now_s_ * gpus_);
+    if (busy_gpu_s_ > 0) outcome_.scattered_share = scattered_gpu_s_ / busy_gpu_s_;
+    count_deadlines();
     return std::move(outcome_);
   }
 
  private:
   void take_arrivals() {
     for (; next_ < jobs_.size() && jobs_[next_].arrival_s <= now_s_; ++next_) {
-      active_.push_back({&jobs_[next_], jobs_[next_].images, 0, 0, 0});
-      running_.push_back({next_, 0, false});
+      active_.push_back({&jobs_[next_], jobs_[next_].images});
+      running_.push_back({next_});
+      active_.back().admitted = policy_.admits(active_, options_.pools, now_s_);
     }
-    // An equal share of the cluster among those there on arrival, but no more GPUs than asked for.
     for (ActiveJob& job : active_)
-      if (job.fair_finish_s == 0) {
-        const auto share = options_.gpus / static_cast<std::uint32_t>(active_.size());
-        job.fair_finish_s = job.remaining_s(std::clamp(share, 1u, job.job->asked));
-      }
+      if (job.fair_finish_s == 0) job.fair_finish_s = fair_finish_s(job);
+  }
+
+  /// In an equal share of the cluster among those there on arrival, but on no more GPUs than asked for; of kinds
+  /// the mean by their GPUs.
+  double fair_finish_s(const ActiveJob& job) const {
+    const auto share = static_cast<std::uint32_t>(gpus_) / static_cast<std::uint32_t>(active_.size());
+    double images_per_s = 0, gpus = 0;
+    for (std::size_t kind = 0; kind < options_.pools.size(); ++kind) {
+      const Throughput& on = job.job->on(kind);
+      if (on.most() == 0) continue;
+      images_per_s += options_.pools[kind].gpus * on.packed[std::min(on.most(), std::clamp(share, 1u, job.job->asked))];
+      gpus += options_.pools[kind].gpus;
+    }
+    return job.left_images / (images_per_s / gpus);
   }
 
   void decide() {
-    const std::vector<std::uint32_t> given = policy_.allocate(active_, options_.gpus, now_s_);
+    const std::vector<Allocation> given = policy_.allocate(active_, options_.pools, now_s_);
+    std::vector<std::size_t> moved;
     for (std::size_t j = 0; j < active_.size(); ++j) {
-      if (active_[j].gpus != given[j] || now_s_ >= active_[j].granted_s + policy_.lease_s())
-        active_[j].granted_s = now_s_;
-      if (active_[j].gpus == given[j]) continue;
+      const bool changed = active_[j].held.gpus != given[j].gpus || (given[j].gpus > 0 && active_[j].held != given[j]);
+      if (changed || now_s_ >= active_[j].granted_s + policy_.lease_s()) active_[j].granted_s = now_s_;
+      if (!changed) continue;
       if (running_[j].started) {
-        running_[j].pause_left_s = given[j] > 0 ? options_.pause_s : 0;
+        running_[j].pause_left_s = given[j].gpus > 0 ? options_.pause_s : 0;
+        ++active_[j].changes;
         ++outcome_.changes;
       }
-      running_[j].started = running_[j].started || given[j] > 0;
-      active_[j].gpus = given[j];
+      running_[j].started = running_[j].started || given[j].gpus > 0;
+      active_[j].held = given[j];
+      moved.push_back(j);
+    }
+    place(moved);
+  }
+
+  void place(std::vector<std::size_t>& moved) {
+    for (const std::size_t j : moved) places_.release(running_[j].place);
+    std::stable_sort(moved.begin(), moved.end(),
+                     [&](std::size_t a, std::size_t b) { return active_[a].held.gpus > active_[b].held.gpus; });
+    for (const std::size_t j : moved) {
+      const Allocation& held = active_[j].held;
+      running_[j].place = held.gpus > 0 ? places_.take(held) : Places::Place{};
+      running_[j].images_per_s =
+          held.gpus > 0 ? active_[j].job->on(held.kind).on(held.gpus, running_[j].place.hosts()) : 0;
     }
   }
 
   double end_s(std::size_t j) const {
-    return active_[j].gpus == 0 ? never_s
-                                : now_s_ + running_[j].pause_left_s + active_[j].remaining_s(active_[j].gpus);
+    return active_[j].held.gpus == 0
+               ? never_s
+               : now_s_ + running_[j].pause_left_s + active_[j].left_images / running_[j].images_per_s;
   }
 
   double next_event_s() const {
@@ -79,36 +114,58 @@ class Cluster {
     return next_s;
   }
 
+  bool scattered(std::size_t j) const {
+    const std::uint32_t size = options_.pools[active_[j].held.kind].gpus_per_host;
+    return size > 0 && running_[j].place.hosts() > (active_[j].held.gpus + size - 1) / size;
+  }
+
   void advance(double to_s) {
     std::size_t kept = 0;
     for (std::size_t j = 0; j < active_.size(); ++j) {
       ActiveJob& job = active_[j];
       const bool ends = end_s(j) <= to_s;
-      const double held_s = job.gpus > 0 ? to_s - now_s_ : 0;
+      const double held_s = job.held.gpus > 0 ? to_s - now_s_ : 0;
       const double trained_s = std::max(0.0, held_s - running_[j].pause_left_s);
       running_[j].pause_left_s = std::max(0.0, running_[j].pause_left_s - held_s);
-      job.left_images -= trained_s * job.job->throughput[job.gpus];
-      job.served_gpu_s += held_s * job.gpus;
-      busy_gpu_s_ += held_s * job.gpus;
+      job.left_images -= trained_s * running_[j].images_per_s;
+      job.served_gpu_s += held_s * job.held.gpus;
+      busy_gpu_s_ += held_s * job.held.gpus;
+      if (scattered(j)) scattered_gpu_s_ += held_s * job.held.gpus;
       if (ends) {
         outcome_.completion_s[running_[j].index] = to_s - job.job->arrival_s;
+        places_.release(running_[j].place);
         continue;
       }
-      active_[kept] = job;
-      running_[kept++] = running_[j];
+      if (kept != j) {
+        active_[kept] = job;
+        running_[kept] = std::move(running_[j]);
+      }
+      ++kept;
     }
     active_.resize(kept);
     running_.resize(kept);
     now_s_ = to_s;
   }
 
+  void count_deadlines() {
+    double with = 0, met = 0;
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      if (jobs_[j].deadline_s == never_s) continue;
+      ++with;
+      met += jobs_[j].arrival_s + outcome_.completion_s[j] <= jobs_[j].deadline_s * (1 + 1e-9) ? 1 : 0;
+    }
+    if (with > 0) outcome_.deadlines_met = met / with;
+  }
+
   const std::vector<Job>& jobs_;
   const Policy& policy_;
   const ScheduleOptions& options_;
+  Places places_;
+  double gpus_ = 0;
   std::vector<ActiveJob> active_;
   std::vector<Running> running_;  ///< by position in active_
   std::size_t next_ = 0;
-  double now_s_ = 0, busy_gpu_s_ = 0;
+  double now_s_ = 0, busy_gpu_s_ = 0, scattered_gpu_s_ = 0;
   ScheduleOutcome outcome_;
 };
 
@@ -120,8 +177,7 @@ double ScheduleOutcome::mean_completion_s() const {
          static_cast<double>(completion_s.size());
 }
 
-ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy,
-                             const ScheduleOptions& options) {
+ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy, const ScheduleOptions& options) {
   return Cluster(jobs, policy, options).run();
 }
 

@@ -5,17 +5,46 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
+#include <stdexcept>
 
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "sim/schedule/policies.h"
 #include "sim/schedule/schedule.h"
+#include "sim/schedule/trace_file.h"
 
 namespace convoy {
 namespace {
 
 constexpr std::int64_t most_gpus = 100'000;
+
+/// `gpus: 64`, or `gpus: {k80: 32, v100-sxm2-16gb: 32}`; `gpus_per_host` likewise.
+void read_pools(YamlMap& map, JobStudy& study) {
+  const YamlNode& gpus = map.node("gpus");
+  const YamlNode* hosts = map.find("gpus_per_host");
+  if (gpus.kind != YamlNode::Kind::mapping) {
+    study.kinds = {""};
+    study.pools = {{static_cast<std::uint32_t>(map.integer("gpus", 1, most_gpus)), 0}};
+    if (hosts) study.pools[0].gpus_per_host = static_cast<std::uint32_t>(map.integer("gpus_per_host", 1, most_gpus));
+  } else {
+    YamlMap kinds = map.map("gpus");
+    std::optional<YamlMap> sizes;
+    if (hosts && hosts->kind == YamlNode::Kind::mapping) sizes = map.map("gpus_per_host");
+    for (const std::string& kind : kinds.keys()) {
+      study.kinds.push_back(kind);
+      GpuPool& pool = study.pools.emplace_back(GpuPool{static_cast<std::uint32_t>(kinds.integer(kind, 1, most_gpus)), 0});
+      if (sizes)
+        pool.gpus_per_host = static_cast<std::uint32_t>(sizes->integer(kind, 1, most_gpus));
+      else if (hosts)
+        pool.gpus_per_host = static_cast<std::uint32_t>(map.integer("gpus_per_host", 1, most_gpus));
+    }
+    if (sizes) sizes->finish();
+    if (study.pools.empty()) map.fail("gpus", "expected a number of GPUs, or kinds of them such as {k80: 32}");
+  }
+  for (const GpuPool& pool : study.pools)
+    if (pool.gpus_per_host > 0 && pool.gpus % pool.gpus_per_host != 0)
+      map.fail("gpus_per_host", fmt::format("{} GPUs are not whole hosts of {}", pool.gpus, pool.gpus_per_host));
+}
 
 void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
   for (const std::string& key : map.keys()) {
@@ -30,84 +59,149 @@ void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
     map.fail("expected numbers of GPUs and how often they are asked for, such as {1: 3, 4: 1}");
 }
 
-}  // namespace
+/// GPUs of the smallest pool: what every job may ask for, wherever it runs.
+std::uint32_t smallest_pool(const JobStudy& study) {
+  const auto less = [](const GpuPool& a, const GpuPool& b) { return a.gpus < b.gpus; };
+  return std::min_element(study.pools.begin(), study.pools.end(), less)->gpus;
+}
 
-JobStudy read_job_study(const YamlNode& node) {
-  YamlMap map(node, "jobs");
-  JobStudy study;
-  study.gpus = static_cast<std::uint32_t>(map.integer("gpus", 1, most_gpus));
-  study.pause_s = map.quantity_or("pause", Dimension::time, 0);
-  study.trace.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
+void read_drawn_jobs(YamlMap& map, JobStudy& study) {
   study.trace.jobs = static_cast<std::size_t>(map.integer("count", 1, 100'000));
   study.trace.median_length_s = map.quantity("median_length", Dimension::time, true);
   study.trace.spread = map.number("spread", 0, 5);
-  read_asked(map.map("asked"), study.gpus, study.trace);
+  read_asked(map.map("asked"), smallest_pool(study), study.trace);
   const YamlNode& intervals = map.node("mean_intervals");
   if (intervals.kind != YamlNode::Kind::sequence || intervals.items.empty())
     map.fail("mean_intervals", "expected a list of times between two arrivals, such as [2min, 5min]");
   for (const YamlNode& interval : intervals.items)
     study.mean_intervals_s.push_back(read_quantity(interval, "jobs.mean_intervals", Dimension::time, true));
+}
+
+void read_trace(YamlMap& map, JobStudy& study) {
+  for (const char* key : {"count", "median_length", "spread", "asked", "mean_intervals"})
+    if (map.has(key)) map.fail(key, "the trace says which jobs come, and when");
+  const YamlNode& list = map.node("trace");
+  study.traced = read_traced_jobs(list);
+  for (std::size_t j = 0; j < study.traced.size(); ++j)
+    if (study.traced[j].asked > smallest_pool(study))
+      throw InputError(list.pos, fmt::format("jobs.trace: a job asks for {} GPUs, more than the {} of a kind",
+                                             study.traced[j].asked, smallest_pool(study)));
+  const double last_s = study.traced.back().arrival_s - study.traced.front().arrival_s;
+  study.mean_intervals_s = {study.traced.size() > 1 ? last_s / static_cast<double>(study.traced.size() - 1) : 0};
+}
+
+void read_seeds(YamlMap& map, JobStudy& study) {
+  const auto first = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0));
+  const std::int64_t seeds = map.integer_or("seeds", 1, 1, 1000);
+  for (std::int64_t i = 0; i < seeds; ++i) study.seeds.push_back(first + static_cast<std::uint64_t>(i));
+}
+
+void read_learning(YamlMap& map, JobStudy& study) {
+  if (!map.has("convergence")) return;
+  YamlMap models = map.map("convergence");
+  for (const std::string& model : models.keys()) {
+    YamlMap one = models.map(model);
+    Learning learning;
+    learning.batch = one.number("batch", 1);
+    if (one.has("target") == one.has("noise_scale")) one.fail("expected 'target', a table of epochs, or 'noise_scale', images");
+    if (one.has("target"))
+      learning.table = load_goal(one.text("target"), one.pos("target"));
+    else
+      learning.noise_scale_images = one.number("noise_scale", 1);
+    one.finish();
+    study.learning[model] = std::move(learning);
+  }
+}
+
+void read_policies(YamlMap& map, JobStudy& study) {
   const YamlNode& policies = map.node("policies");
   if (policies.kind != YamlNode::Kind::sequence || policies.items.empty())
     map.fail("policies", fmt::format("expected a list of policies, such as [{}]", policy_names().front()));
   for (const YamlNode& policy : policies.items) {
     study.policies.push_back(read_text(policy, "jobs.policies"));
-    if (!make_policy(study.policies.back()))
-      throw InputError(
-          policy.pos,
-          fmt::format("jobs.policies: '{}' is not a policy{}; there are {}", study.policies.back(),
-                      suggestion(study.policies.back(), policy_names()), list_of(policy_names())));
+    const std::string& name = study.policies.back();
+    const std::unique_ptr<Policy> made = make_policy(name);
+    if (!made)
+      throw InputError(policy.pos, fmt::format("jobs.policies: '{}' is not a policy{}; there are {}", name,
+                                               suggestion(name, policy_names()), list_of(policy_names())));
+    if (study.pools.size() > 1 && !made->several_kinds())
+      throw InputError(policy.pos, fmt::format("jobs.policies: '{}' shares GPUs of one kind; of several do tiresias-l, "
+                                               "srtf, themis-like, edf, sia-like", name));
   }
+}
+
+std::vector<Job> jobs_of(const JobStudy& study, const std::vector<JobKind>& kinds, double mean_interval_s,
+                         std::uint64_t seed) {
+  JobTraceOptions options = study.trace;
+  options.mean_interval_s = mean_interval_s;
+  options.seed = seed;
+  std::vector<Job> jobs =
+      study.traced.empty() ? make_job_trace(kinds, options) : make_job_trace(kinds, study.traced, seed);
+  if (study.deadlines) draw_deadlines(jobs, *study.deadlines, seed);
+  return jobs;
+}
+
+/// The same jobs, as policies see them that choose the batch.
+void let_choose_batch(std::vector<Job>& jobs, const std::vector<JobKind>& kinds) {
+  std::map<std::string, std::shared_ptr<const std::vector<Throughput>>> shared;
+  for (const JobKind& kind : kinds) shared[kind.model] = std::make_shared<const std::vector<Throughput>>(kind.kinds);
+  for (Job& job : jobs) job.kinds = shared.at(job.model);
+}
+
+}  // namespace
+
+std::optional<double> Learning::epochs(double at_batch) const {
+  if (!table) return 1 + at_batch / *noise_scale_images;
+  const std::optional<EpochsNeeded> needed = table->at(at_batch, false);
+  return needed ? std::optional(needed->epochs) : std::nullopt;
+}
+
+JobStudy read_job_study(const YamlNode& node) {
+  const YamlNode read = with_trace_read(node);
+  YamlMap map(read, "jobs");
+  JobStudy study;
+  read_pools(map, study);
+  study.pause_s = map.quantity_or("pause", Dimension::time, 0);
+  read_seeds(map, study);
+  if (map.has("trace"))
+    read_trace(map, study);
+  else
+    read_drawn_jobs(map, study);
+  if (map.has("deadlines")) {
+    YamlMap deadlines = map.map("deadlines");
+    study.deadlines = DeadlineOptions{deadlines.number("least", 0), 0};
+    study.deadlines->most = deadlines.number("most", study.deadlines->least);
+    deadlines.finish();
+  }
+  read_learning(map, study);
+  read_policies(map, study);
   map.finish();
   return study;
 }
 
-std::vector<JobKind> job_kinds(const std::vector<RunResult>& runs, const SourcePos& pos) {
-  std::vector<std::string> models;
-  std::map<std::string, std::map<std::int64_t, double>> measured;
-  for (const RunResult& run : runs) {
-    if (!measured.contains(run.model)) models.push_back(run.model);
-    if (!run.fits)
-      throw InputError(pos, fmt::format("jobs: {} on {} devices does not fit in memory; leave that number out of the "
-                                        "sweep, or give it smaller batches",
-                                        run.model, run.devices));
-    if (!measured[run.model].emplace(run.devices, run.throughput_images_per_s).second)
-      throw InputError(pos, fmt::format("jobs: the sweep has two runs of {} on {} devices; a queue takes one "
-                                        "throughput for each model and number of devices",
-                                        run.model, run.devices));
-  }
-  std::vector<JobKind> kinds;
-  for (const std::string& model : models) {
-    const std::map<std::int64_t, double>& points = measured[model];
-    if (points.begin()->first != 1 || points.begin()->second <= 0)
-      throw InputError(
-          pos, fmt::format("jobs: the sweep has no run of {} on one device, which takes time", model));
-    JobKind kind{model, {0}};
-    for (auto low = points.begin(), high = std::next(low); high != points.end(); low = high++)
-      for (std::int64_t devices = low->first; devices < high->first; ++devices) {
-        const double part =
-            static_cast<double>(devices - low->first) / static_cast<double>(high->first - low->first);
-        kind.throughput.push_back(low->second + part * (high->second - low->second));
-      }
-    kind.throughput.push_back(points.rbegin()->second);
-    kinds.push_back(std::move(kind));
-  }
-  return kinds;
-}
-
-std::vector<ScheduleResult> run_job_study(const JobStudy& study, const std::vector<JobKind>& kinds) {
+std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds, const SourcePos& pos) {
   std::vector<ScheduleResult> results;
-  for (const double mean_interval_s : study.mean_intervals_s) {
-    JobTraceOptions options = study.trace;
-    options.mean_interval_s = mean_interval_s;
-    const std::vector<Job> jobs = make_job_trace(kinds, options);
-    for (const std::string& policy : study.policies) {
-      const ScheduleOutcome outcome = run_schedule(jobs, *make_policy(policy), {study.gpus, study.pause_s});
-      results.push_back({policy, options.seed, static_cast<std::int64_t>(jobs.size()), mean_interval_s,
-                         outcome.mean_completion_s(), outcome.makespan_s, outcome.busy_share,
-                         outcome.changes});
+  const bool placed = study.pools.front().gpus_per_host > 0;
+  for (const double mean_interval_s : study.mean_intervals_s)
+    for (const std::string& name : study.policies) {
+      const std::unique_ptr<Policy> policy = make_policy(name);
+      policy->pause_s = study.pause_s;
+      for (const std::uint64_t seed : study.seeds) {
+        std::vector<Job> jobs;
+        try {
+          jobs = jobs_of(study, kinds.as_asked, mean_interval_s, seed);
+        } catch (const std::runtime_error& error) {
+          throw InputError(pos, fmt::format("jobs.trace: {}", error.what()));
+        }
+        if (policy->adapts_batch()) let_choose_batch(jobs, kinds.best_batch);
+        const ScheduleOutcome outcome = run_schedule(jobs, *policy, {study.pools, study.pause_s});
+        ScheduleResult& result = results.emplace_back();
+        result = {name, seed, static_cast<std::int64_t>(jobs.size()), mean_interval_s, outcome.mean_completion_s(),
+                  outcome.makespan_s, outcome.busy_share, outcome.changes};
+        result.deadlines_met = outcome.deadlines_met;
+        if (placed) result.scattered_share = outcome.scattered_share;
+      }
     }
-  }
   return results;
 }
 

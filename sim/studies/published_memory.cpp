@@ -103,7 +103,7 @@ double predict_mib(const MemoryRow& row) {
 }  // namespace
 
 Reproduction reproduce_memory(std::size_t jobs) {
-  Reproduction result{"memory", "Peak memory of training on one device, MiB", 0.10, 0.20, {}, "mib"};
+  Reproduction result{"memory", "Peak memory of training on one device, MiB", "mib"};
   const std::vector<MemoryRow> rows = read_rows();
   for (const MemoryRow& row : rows)
     result.rows.push_back({row.table, row.name, fmt::format("batch {}", row.batch), row.mib, 0, 0, false,

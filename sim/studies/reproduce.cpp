@@ -117,7 +117,7 @@ double KernelReproduction::worst() const {
   return worst;
 }
 
-KernelReproduction reproduce_kernels() { return {0.20, kernel_cross_validation()}; }
+KernelReproduction reproduce_kernels() { return {worst_median_of_kernels(), kernel_cross_validation()}; }
 
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "models/locality.h"
+
 namespace convoy {
 namespace {
 
@@ -29,9 +31,9 @@ bool is_global_pool(const Layer& layer) {
   return pool && pool->size == Size2{1, 1};
 }
 
-class Spreader {
+class LayerSharder {
  public:
-  Spreader(const Model& model, const std::vector<DecidedLayout>& layouts, const Shards& images)
+  LayerSharder(const Model& model, const std::vector<DecidedLayout>& layouts, const Shards& images)
       : model_(model),
         layouts_(layouts),
         devices_(images.counts.size()),
@@ -194,48 +196,19 @@ class Spreader {
 
   /// Owners of the output's channels where a layer that follows works channel by channel.
   std::optional<Owner> channels_after(const Sharding& input) const {
-    const Owner& owner = input.shards->owner;
-    const auto& kind = layer().kind;
-    if (const auto* concat = std::get_if<Concat>(&kind)) {
-      if (concat->axis != 0) return std::nullopt;
-      Owner all;
-      for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
-        const Owner part = concat_part(k);
-        all.insert(all.end(), part.begin(), part.end());
-      }
-      return all;
+    std::vector<Owner> owners;
+    for (std::size_t k = 0; k < layer().inputs.size(); ++k) owners.push_back(part_owner(k));
+    Owner owner;
+    for (const ChannelSource& source : channel_sources(model_, layer())) {
+      const bool every = source.input == ChannelSource::every_input;
+      owner.push_back(
+          (every ? input.shards->owner : owners[source.input])[static_cast<std::size_t>(source.channel)]);
     }
-    if (std::holds_alternative<Flatten>(kind))
-      return repeated(owner, layer().output.front() / input_shape(0).front());
-    if (const auto* slice = std::get_if<Slice>(&kind)) {
-      if (slice->axis != 0) return std::nullopt;
-      Owner part;
-      for (std::int64_t c = slice->first; c < slice->last; c += slice->step)
-        part.push_back(owner[static_cast<std::size_t>(c)]);
-      return part;
-    }
-    if (const auto* shuffle = std::get_if<ChannelShuffle>(&kind)) {
-      const std::size_t groups = static_cast<std::size_t>(shuffle->groups), size = owner.size() / groups;
-      Owner shuffled(owner.size());
-      for (std::size_t c = 0; c < owner.size(); ++c) shuffled[c % size * groups + c / size] = owner[c];
-      return shuffled;
-    }
-    const bool joins = std::holds_alternative<Add>(kind) || std::holds_alternative<Multiply>(kind);
-    if (joins)
-      for (std::size_t k = 0; k < layer().inputs.size(); ++k)
-        if (input_shape(k).front() != layer().output.front()) return std::nullopt;
-    const auto* norm = std::get_if<Normalization>(&kind);
-    const auto* activation = std::get_if<Activation>(&kind);
-    if (joins || (norm && norm->over == Normalization::Over::batch) ||
-        (activation && activation->function != Activation::Function::softmax) ||
-        std::holds_alternative<Pool>(kind) || std::holds_alternative<AdaptiveAvgPool>(kind) ||
-        std::holds_alternative<Dropout>(kind) || std::holds_alternative<Scale>(kind) ||
-        std::holds_alternative<Upsample>(kind) || std::holds_alternative<Pad>(kind))
-      return owner;
-    return std::nullopt;
+    return owner.empty() ? std::nullopt : std::optional(std::move(owner));
   }
 
-  Owner concat_part(std::size_t k) const {
+  /// Owners of an input's channels.
+  Owner part_owner(std::size_t k) const {
     if (made(k) && made(k)->over == Over::channel) return made(k)->shards->owner;
     return even_shards(input_shape(k).front(), devices_).owner;
   }
@@ -245,7 +218,7 @@ class Spreader {
     LayerSharding result{LayerLayout::filter, {}, out, out};
     result.splits_weights = true;
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
-      const Sharding in = std::holds_alternative<Concat>(layer().kind) ? owned(concat_part(k)) : input;
+      const Sharding in = std::holds_alternative<Concat>(layer().kind) ? owned(part_owner(k)) : input;
       result.inputs.push_back({in, in, std::nullopt});
     }
     return result;
@@ -259,12 +232,7 @@ class Spreader {
     const auto a = static_cast<std::size_t>(axis);
     const std::string_view what = rows ? "rows" : "columns";
     const std::int64_t size = layer().output[a];
-    const auto& kind = layer().kind;
-    const auto* slice = std::get_if<Slice>(&kind);
-    const bool window = (slice && slice->axis == static_cast<std::int64_t>(axis)) ||
-                        std::holds_alternative<Conv2d>(kind) ||
-                        std::holds_alternative<ConvTranspose2d>(kind) || std::holds_alternative<Pool>(kind) ||
-                        std::holds_alternative<Upsample>(kind) || std::holds_alternative<Pad>(kind);
+    const bool window = reads_windows(layer(), axis);
     const Sharding out = even(over, size, what);
     LayerSharding result{rows ? LayerLayout::height : LayerLayout::width, {}, out, out};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
@@ -307,7 +275,7 @@ class Spreader {
 
 std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
                                         const Shards& images) {
-  return Spreader(model, layouts, images).run();
+  return LayerSharder(model, layouts, images).run();
 }
 
 double parameters_on(const Layer& layer, const LayerSharding& sharding, const ParameterTensor& tensor,

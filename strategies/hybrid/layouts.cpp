@@ -8,6 +8,7 @@
 #include <array>
 #include <set>
 
+#include "models/locality.h"
 #include "sim/base/names.h"
 #include "sim/lowering/plan_ops.h"
 
@@ -210,42 +211,6 @@ std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<
   if (!model.layers.empty())
     for (const LayoutRule& rule : rules) apply(model, rule, layouts);
   return layouts;
-}
-
-bool is_spatial(const Layer& layer) {
-  if (layer.output.size() != 3) return false;
-  struct Rules {
-    bool operator()(const Conv2d&) const { return true; }
-    bool operator()(const ConvTranspose2d&) const { return true; }
-    bool operator()(const Normalization& norm) const {
-      return norm.over == Normalization::Over::batch ||
-             (norm.over == Normalization::Over::layer && !norm.last_axis);
-    }
-    bool operator()(const LocalResponseNorm&) const { return true; }
-    bool operator()(const Activation& activation) const {
-      return activation.function != Activation::Function::softmax;
-    }
-    bool operator()(const Pool&) const { return true; }
-    bool operator()(const Dropout&) const { return true; }
-    bool operator()(const Concat& concat) const { return concat.axis == 0; }
-    bool operator()(const Slice&) const { return true; }
-    bool operator()(const ChannelShuffle&) const { return true; }
-    bool operator()(const Add&) const { return true; }
-    bool operator()(const Multiply&) const { return true; }
-    bool operator()(const Scale&) const { return true; }
-    bool operator()(const Upsample&) const { return true; }
-    bool operator()(const Pad&) const { return true; }
-    // They mix rows, or nothing is known of them.
-    bool operator()(const Linear&) const { return false; }
-    bool operator()(const AdaptiveAvgPool&) const { return false; }
-    bool operator()(const Flatten&) const { return false; }
-    bool operator()(const Reshape&) const { return false; }
-    bool operator()(const Transpose&) const { return false; }
-    bool operator()(const MatMul&) const { return false; }
-    bool operator()(const Elementwise&) const { return false; }
-    bool operator()(const Custom&) const { return false; }
-  };
-  return std::visit(Rules{}, layer.kind);
 }
 
 }  // namespace convoy

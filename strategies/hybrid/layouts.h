@@ -53,7 +53,4 @@ struct DecidedLayout {
 std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<LayoutRule>& rules,
                                           const SourcePos& pos);
 
-/// Whether a layer that works row by row (or column by column), with neighbours' at most.
-bool is_spatial(const Layer& layer);
-
 }  // namespace convoy

@@ -2,10 +2,16 @@
 // Earliest task first: Hwang, Chow, Anger, Lee: Scheduling precedence graphs in systems with interprocessor
 // communication times, SIAM J. Comput. 18(2), 1989. With a limit of memory it is m-ETF: Jeon et al.: Baechi,
 // SoCC 2020: a part without room for an operation is none for it.
+// Small communication times: Hanen, Munier: An approximation algorithm for scheduling dependent tasks on m processors
+// with small communication delays, ETFA 1995; with a limit of memory m-SCT of Baechi. Every operation has at most one
+// favourite child, and is that of at most one: what is not sent between them. Theirs come from a linear program that
+// makes the longest way shortest; here the edges on the longest ways take each other's ends first.
 #include <algorithm>
 #include <deque>
 #include <limits>
 #include <queue>
+#include <tuple>
+#include <utility>
 
 #include "strategies/partition/method.h"
 
@@ -13,10 +19,12 @@ namespace convoy {
 namespace {
 
 constexpr Part nowhere = 0xffffffff;
+constexpr NodeId nobody = 0xffffffff;
 
 class EarliestTaskFirst {
  public:
-  explicit EarliestTaskFirst(const PartitionTask& task)
+  /// @param favourite by node its favourite child, `nobody` where it has none; empty: ETF
+  EarliestTaskFirst(const PartitionTask& task, std::vector<NodeId> favourite)
       : task_(task),
         dag_(task.dag),
         message_(message_costs(dag_, task.link)),
@@ -27,11 +35,14 @@ class EarliestTaskFirst {
         coming_(task.parts),
         free_(task.parts),
         used_bytes_(task.parts),
-        ready_(task.parts) {}
+        ready_(task.parts),
+        favourite_(std::move(favourite)),
+        last_(task.parts, nobody) {}
 
   PartitionAnswer run() {
     schedule_.start_us.resize(dag_.size());
     schedule_.finish_us.resize(dag_.size());
+    offered_.resize(dag_.size(), false);
     std::vector<std::uint32_t> missing(dag_.size());
     for (NodeId v = 0; v < dag_.size(); ++v) {
       missing[v] = static_cast<std::uint32_t>(dag_.parents(v).size());
@@ -68,6 +79,7 @@ class EarliestTaskFirst {
 
   /// A node whose inputs are all made, to every part that it could go to.
   void offer(NodeId v) {
+    offered_[v] = true;
     find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
     const Part fixed = unit_part_[dag_.unit(v)];
     for (Part part = 0; part < task_.parts; ++part)
@@ -82,12 +94,28 @@ class EarliestTaskFirst {
       drop_taken(part);
       const bool now = !waiting_[part].empty();
       if (!now && coming_[part].empty()) continue;
-      const Waiting& first = now ? waiting_[part].top() : coming_[part].top().waiting;
-      const double start = now ? free_[part] : coming_[part].top().ready;
+      Waiting first = now ? waiting_[part].top() : coming_[part].top().waiting;
+      double start = now ? free_[part] : coming_[part].top().ready;
+      prefer_favourite(part, first, start);
       if (start < best_start || (start == best_start && first.way > best_way))
         best = {first.node, part}, best_start = start, best_way = first.way;
     }
     return best.first == dag_.size() ? largest_room() : best;
+  }
+
+  /// The favourite child of what ran last on the part, if it can start before its input would be elsewhere.
+  void prefer_favourite(Part part, Waiting& first, double& start) {
+    const NodeId last = last_[part];
+    if (favourite_.empty() || last == nobody || favourite_[last] == nobody) return;
+    const NodeId child = favourite_[last];
+    const Part fixed = unit_part_[dag_.unit(child)];
+    if (placement_[child] != nowhere || !offered_[child] || (fixed != nowhere && fixed != part)) return;
+    if (fixed == nowhere && !has_room(child, part)) return;
+    find_ready(dag_, child, placement_, schedule_.finish_us, message_, ready_);
+    const double then = std::max(free_[part], ready_[part]);
+    if (then > schedule_.finish_us[last] + message_[last]) return;
+    first = {way_[child], child};
+    start = then;
   }
 
   /// What has run elsewhere, or has no room here, goes; what has its inputs by when the part is free waits.
@@ -118,6 +146,7 @@ class EarliestTaskFirst {
   void place(NodeId v, Part part) {
     find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
     placement_[v] = part;
+    last_[part] = v;
     if (unit_part_[dag_.unit(v)] == nowhere && dag_.members(dag_.unit(v)).size() > 1) {
       unit_part_[dag_.unit(v)] = part;
       for (const NodeId w : dag_.members(dag_.unit(v))) used_bytes_[part] += bytes(w);
@@ -138,10 +167,45 @@ class EarliestTaskFirst {
   std::vector<std::priority_queue<Coming>> coming_;    ///< by part
   std::deque<NodeId> refused_;                         ///< by some part, for want of room
   std::vector<double> free_, used_bytes_, ready_;
+  std::vector<NodeId> favourite_, last_;  ///< by node; by part, what ran last
+  std::vector<bool> offered_;             ///< its inputs are made
 };
+
+/// Edges by the longest way through them, longest first (ties: smaller ids), each taken if its producer has no
+/// favourite child yet and its reader is nobody's.
+std::vector<NodeId> favourite_children(const Dag& dag, const std::vector<double>& message) {
+  const std::vector<double> below = bottom_levels(dag, message);
+  std::vector<double> above(dag.size(), 0);  // longest way to a node's start
+  struct Edge {
+    double way;
+    NodeId from, to;
+  };
+  std::vector<Edge> edges;
+  for (const NodeId v : dag.order())
+    for (const NodeId w : dag.children(v)) {
+      const double arrives = above[v] + dag.time_us(v) + message[v];
+      above[w] = std::max(above[w], arrives);
+      edges.push_back({arrives + below[w], v, w});
+    }
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+    return std::tuple(-a.way, a.from, a.to) < std::tuple(-b.way, b.from, b.to);
+  });
+  std::vector<NodeId> favourite(dag.size(), nobody);
+  std::vector<bool> taken(dag.size(), false);
+  for (const Edge& edge : edges) {
+    if (favourite[edge.from] != nobody || taken[edge.to]) continue;
+    favourite[edge.from] = edge.to;
+    taken[edge.to] = true;
+  }
+  return favourite;
+}
 
 }  // namespace
 
-PartitionAnswer partition_etf(const PartitionTask& task) { return EarliestTaskFirst(task).run(); }
+PartitionAnswer partition_etf(const PartitionTask& task) { return EarliestTaskFirst(task, {}).run(); }
+
+PartitionAnswer partition_sct(const PartitionTask& task) {
+  return EarliestTaskFirst(task, favourite_children(task.dag, message_costs(task.dag, task.link))).run();
+}
 
 }  // namespace convoy

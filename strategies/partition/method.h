@@ -45,6 +45,7 @@ PartitionAnswer partition_linear_clustering(const PartitionTask& task);
 PartitionAnswer partition_heft(const PartitionTask& task);
 PartitionAnswer partition_cpop(const PartitionTask& task);
 PartitionAnswer partition_etf(const PartitionTask& task);  ///< m-ETF with memory_bytes
+PartitionAnswer partition_sct(const PartitionTask& task);  ///< m-SCT with memory_bytes
 PartitionAnswer partition_metis(const PartitionTask& task);
 PartitionAnswer partition_scotch(const PartitionTask& task);
 PartitionAnswer partition_zoltan(const PartitionTask& task);  ///< @throws std::runtime_error: not there

@@ -13,6 +13,7 @@ const std::vector<PartitionMethod>& partition_methods() {
       {"heft", "earliest finish in the order of upward rank", false, &partition_heft},
       {"cpop", "as heft, with the critical path on one part", false, &partition_cpop},
       {"etf", "what can start first, where it can; with --memory m-ETF: where there is room", false, &partition_etf},
+      {"sct", "as etf, an operation's favourite reader before others on its part; with --memory m-SCT", false, &partition_sct},
       {"metis", "METIS, k-way: least cut under balance, directions unknown to it", false, &partition_metis},
       {"scotch", "Scotch: least cut under balance, directions unknown to it", false, &partition_scotch},
       {"zoltan", "Zoltan's hypergraph partitioner: least bytes sent under balance, directions unknown to it",

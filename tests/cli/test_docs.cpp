@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -82,6 +83,50 @@ TEST_CASE("docs: the page of keys is what the program tells of every kind of str
     ++count;
   }
   CHECK(count == shown.size());
+}
+
+TEST_CASE("docs: examples of extending.md are the files that are compiled, and its places are there") {
+  const std::string text = page("docs/extending.md");
+  const std::regex example("<!-- (tests/[^ ]+) -->\n```cpp\n"), place("\n- `([^`]+)`, behind `([^`]+)`");
+  std::size_t examples = 0, places = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), example), end; it != end; ++it, ++examples) {
+    const std::size_t begin = static_cast<std::size_t>(it->position() + it->length());
+    const std::string file = (*it)[1];
+    CAPTURE(file);
+    CHECK(text.substr(begin, text.find("```", begin) - begin) == page(file));
+  }
+  for (std::sregex_iterator it(text.begin(), text.end(), place), end; it != end; ++it, ++places) {
+    const std::string file = (*it)[1], what = (*it)[2];
+    CAPTURE(file);
+    CAPTURE(what);
+    CHECK(page(file).find(what) != std::string::npos);
+  }
+  CHECK(examples == 6);
+  CHECK(places >= 15);
+}
+
+TEST_CASE("docs: a model, a device and a server of one's own, as extending.md writes them") {
+  const Workplace place;
+  const std::string text = page("docs/extending.md");
+  const std::regex example("<!-- ([^ ]+) -->\n```yaml\n");
+  std::filesystem::create_directories(place.path() / "convoy/catalog/devices");
+  std::filesystem::create_directories(place.path() / "convoy/catalog/servers");
+  for (std::sregex_iterator it(text.begin(), text.end(), example), end; it != end; ++it) {
+    const std::size_t begin = static_cast<std::size_t>(it->position() + it->length());
+    const std::string file = (*it)[1];
+    place.file(file.starts_with("catalog/") ? "convoy/" + file : file,
+               text.substr(begin, text.find("```", begin) - begin));
+  }
+  const Finished shown = place.convoy({"show", "models", "my-net.yaml", "--json"});
+  CAPTURE(shown.err);
+  REQUIRE(shown.exit_code == 0);
+  CHECK(nlohmann::json::parse(shown.out)["parameters"] == 1226);
+  const Finished run = place.shell("XDG_CONFIG_HOME=$PWD $CONVOY run e.yaml --json");
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  const nlohmann::json result = nlohmann::json::parse(run.out)["runs"][0];
+  CHECK(result["devices"] == 8);
+  CHECK(result["device_type"] == "my-gpu");
 }
 
 TEST_CASE("docs: every key of an experiment is described") {

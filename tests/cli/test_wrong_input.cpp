@@ -121,6 +121,21 @@ TEST_CASE("wrong input: a batch that does not divide") {
   refused_with_place("batch_per_device: 8", "global_batch: 10", "10");
 }
 
+TEST_CASE("wrong input: a model's file where its name is expected says how files are named") {
+  const Workplace place;
+  for (const auto& [file, key] :
+       {std::pair{"net.onnx", "onnx"}, {"net.yaml", "file"}, {"net.csv", "profile"}}) {
+    place.file("e.yaml",
+               std::string("experiment: e\nmodel: ") + file +
+                   "\ntraining: {batch_per_device: 1}\ncluster: {server: dgx1-v100, nodes: 1, fabric: "
+                   "{kind: switch, bandwidth: 1GB/s, latency: 1us}}\nstrategy: {kind: single}\n");
+    const Finished run = place.convoy({"run", "e.yaml"});
+    CHECK(run.exit_code == 2);
+    CHECK(run.err == std::string("e.yaml:2:8: model: '") + file +
+                         "' is not a model of the zoo; a file is named by {" + key + ": " + file + "}\n");
+  }
+}
+
 TEST_CASE("wrong input: a network of views alone computes nothing") {
   const Workplace place;
   place.file(

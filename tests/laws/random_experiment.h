@@ -71,15 +71,18 @@ struct RandomCluster {
   double peak_flops = 10e12, memory_Bps = 500e9;
   int devices = 1;  ///< a host
   std::string interconnect = "{kind: none}";
+  std::vector<std::string> precisions = {};  ///< beside fp32, with the same peak
 
   std::string text() const {
+    std::string peaks = fmt::format("fp32: {:.6f}TFLOPS", peak_flops / 1e12);
+    for (const std::string& precision : precisions)
+      peaks += fmt::format(", {}: {:.6f}TFLOPS", precision, peak_flops / 1e12);
     return fmt::format(
         "{{name: lab, nodes: {}, fabric: {{kind: {}, bandwidth: {:.6f}GB/s, latency: {:.6f}us}}, servers: "
         "{{box: "
-        "{{devices: [{{device: ideal, count: {}}}], interconnect: {}}}}}, devices: {{ideal: {{peak: {{fp32: "
-        "{:.6f}TFLOPS}}, memory: 16GiB, memory_bandwidth: {:.6f}GB/s, efficiency: 1.0}}}}}}",
-        nodes, fabric, bandwidth_Bps / 1e9, latency_s * 1e6, devices, interconnect, peak_flops / 1e12,
-        memory_Bps / 1e9);
+        "{{devices: [{{device: ideal, count: {}}}], interconnect: {}}}}}, devices: {{ideal: {{peak: {{{}"
+        "}}, memory: 16GiB, memory_bandwidth: {:.6f}GB/s, efficiency: 1.0}}}}}}",
+        nodes, fabric, bandwidth_Bps / 1e9, latency_s * 1e6, devices, interconnect, peaks, memory_Bps / 1e9);
   }
 };
 

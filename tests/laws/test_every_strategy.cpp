@@ -63,7 +63,7 @@ OperationCounts on_every_replica(const Trial& trial) {
 double parameter_bytes(const TrainingGraph& graph) {
   double bytes = 0;
   for (const Layer& layer : graph.model.layers)
-    bytes += 4.0 * static_cast<double>(layer.parameter_elements());
+    bytes += element_bytes(graph.options.precision) * static_cast<double>(layer.parameter_elements());
   return bytes;
 }
 
@@ -93,8 +93,9 @@ std::optional<double> half_reduced(const Trial& trial) {
 std::optional<double> hundredth_gathered(const Trial& trial) {
   if (!apart(trial.machine)) return std::nullopt;
   const auto n = static_cast<double>(trial.machine.devices.size());
-  const auto gradients = static_cast<std::int64_t>(parameter_bytes(trial.graph) / 4);
-  return n * (n - 1) * 8 * static_cast<double>((gradients + 99) / 100);
+  const double element = element_bytes(trial.graph.options.precision), index = 4;
+  const auto gradients = static_cast<std::int64_t>(parameter_bytes(trial.graph) / element);
+  return n * (n - 1) * (element + index) * static_cast<double>((gradients + 99) / 100);
 }
 
 /// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
@@ -127,6 +128,7 @@ std::optional<double> connectivity_of_partition(const Trial& trial) {
 /// its outputs, filter gradients and, where there is one, a whole partial data gradient. Shares from the work
 /// done.
 std::optional<double> filters_and_slices(const Trial& trial) {
+  const double element = element_bytes(trial.graph.options.precision);
   double bytes = 0;
   for (const Operation& op : trial.graph.operations) {
     const Layer& layer = trial.graph.model.layers[op.layer];
@@ -137,13 +139,13 @@ std::optional<double> filters_and_slices(const Trial& trial) {
         });
     double inputs = 0, filters = 0;
     for (const LayerIndex input : layer.inputs)
-      inputs +=
-          4.0 * static_cast<double>(elements(
+      inputs += element *
+                static_cast<double>(elements(
                     input == image_input ? trial.graph.model.input
                                          : trial.graph.model.layers[static_cast<std::size_t>(input)].output));
     for (const ParameterTensor& tensor : layer.parameters)
-      if (tensor.name == "weight") filters += 4.0 * static_cast<double>(tensor.elements);
-    const double outputs = 4.0 * static_cast<double>(elements(layer.output)), images = trial.plan.images;
+      if (tensor.name == "weight") filters += element * static_cast<double>(tensor.elements);
+    const double outputs = element * static_cast<double>(elements(layer.output)), images = trial.plan.images;
     for (const Role& role : trial.plan.roles)
       for (const Task& task : role.program)
         for (const PlanOp& done : task.ops) {
@@ -425,7 +427,8 @@ TEST_CASE("laws of every strategy that takes recomputation: the same, with what 
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
       check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
     }
-  for (const char* name : {"single", "elastic", "hybrid", "hybrid with micro-batches"}) CHECK(taken.contains(name));
+  for (const char* name : {"single", "elastic", "hybrid", "hybrid with micro-batches"})
+    CHECK(taken.contains(name));
   for (const char* name : {"pipeline", "pardnn"}) CHECK(!taken.contains(name));
 }
 
@@ -450,6 +453,37 @@ TEST_CASE("laws of every strategy: the same under every framework's rules of mem
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
       check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
     }
+}
+
+TEST_CASE("laws of every strategy: the same in every precision") {
+  for (const Row& row : rows())
+    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16})
+      for (unsigned seed = 1; seed <= 3; ++seed) {
+        Dice dice(200 + 10 * seed + static_cast<unsigned>(precision));
+        const std::string model = random_model(dice);
+        RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
+        cluster.precisions = {"tf32", "fp16", "bf16"};
+        const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+        const auto devices = static_cast<int>(plain.machine().devices.size());
+        const std::string strategy = row.strategy(
+            dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+        TrainingOptions options;
+        options.precision = precision;
+        CAPTURE(row.name);
+        CAPTURE(to_string(precision));
+        CAPTURE(seed);
+        CAPTURE(model);
+        CAPTURE(cluster.text());
+        CAPTURE(strategy);
+        // Gradients that have two bytes already are not sent in half precision.
+        if (strategy.find("compression: fp16") != std::string::npos && element_bytes(precision) == 2) {
+          CHECK_THROWS_WITH_AS(experiment(row, model, cluster, strategy, devices, options),
+                               doctest::Contains("gradients are sent in 2 bytes already"), InputError);
+          continue;
+        }
+        const Experiment it = experiment(row, model, cluster, strategy, devices, options);
+        check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+      }
 }
 
 TEST_CASE("laws of every strategy: every kind of the registry has a row") {

@@ -292,3 +292,29 @@ TEST_CASE("pardnn's own schedule is within 5 % of HEFT's in the geometric mean")
     }
   CHECK(std::exp(log / 6) <= 1.05);
 }
+
+TEST_CASE("sct keeps a chain and its favourite readers together where etf sends") {
+  // x feeds a long operation and a short one. On 2 parts etf starts the one with the longer way first, which is also
+  // x's favourite; the other part takes the short one. A second producer, y, ends a little later: its only reader is
+  // its favourite, and stays although the first part is free for it as early.
+  const Dag dag({{10, 1000, 0}, {12, 1000, 0}, {50, 0, 0}, {40, 0, 0}}, {{0, 2}, {1, 3}});
+  const PartitionTask task{dag, 2, {5, 1e6}, std::nullopt, 1, true};
+  const PartitionAnswer answer = partition_sct(task);
+  CHECK(answer.placement[0] == answer.placement[2]);
+  CHECK(answer.placement[1] == answer.placement[3]);
+  CHECK(answer.placement[0] != answer.placement[1]);
+  CHECK(answer.schedule->makespan_us == doctest::Approx(60));
+}
+
+TEST_CASE("sct: chains that cost more to cut than to keep stay whole") {
+  // Four chains of ten on two parts; a message costs as much as five operations. Two chains a part: 20 operations.
+  std::vector<Dag::Node> nodes(40, {10, 1000, 0});
+  std::vector<std::pair<NodeId, NodeId>> edges;
+  for (NodeId chain = 0; chain < 4; ++chain)
+    for (NodeId i = 0; i < 9; ++i) edges.emplace_back(10 * chain + i, 10 * chain + i + 1);
+  const Dag dag(nodes, edges);
+  const PartitionTask task{dag, 2, {50, 1e6}, std::nullopt, 1, true};
+  const PartitionAnswer answer = partition_sct(task);
+  for (const auto& [from, to] : edges) CHECK(answer.placement[from] == answer.placement[to]);
+  CHECK(answer.schedule->makespan_us == doctest::Approx(200));
+}

@@ -21,8 +21,8 @@ JobTraceOptions options(std::size_t jobs) {
   return result;
 }
 
-const std::vector<JobKind> kinds{{"small", {0, 10, 19, 27, 33}},
-                                 {"large", {0, 5, 10, 15, 20, 25, 30, 35, 40}}};
+const std::vector<JobKind> kinds{{"small", {{{0, 10, 19, 27, 33}}}},
+                                 {"large", {{{0, 5, 10, 15, 20, 25, 30, 35, 40}}}}};
 
 }  // namespace
 
@@ -45,7 +45,7 @@ TEST_CASE("job trace: intervals, lengths and numbers of GPUs are distributed as 
   std::vector<double> logarithms;
   std::size_t one = 0, small = 0;
   for (const Job& job : jobs) {
-    logarithms.push_back(std::log(job.images / job.throughput[job.asked]));
+    logarithms.push_back(std::log(job.images / job.on(0).packed[job.asked]));
     one += job.asked == 1;
     small += job.model == "small";
   }
@@ -60,5 +60,32 @@ TEST_CASE("job trace: intervals, lengths and numbers of GPUs are distributed as 
 TEST_CASE("job trace: jobs arrive in order and ask for no more than they can use") {
   const std::vector<Job> jobs = make_job_trace(kinds, options(500));
   for (std::size_t j = 1; j < jobs.size(); ++j) CHECK(jobs[j].arrival_s >= jobs[j - 1].arrival_s);
-  for (const Job& job : jobs) CHECK(job.asked <= job.most());
+  for (const Job& job : jobs) CHECK(job.asked <= job.on(0).most());
+}
+
+TEST_CASE("job trace: recorded jobs come by arrival, with the length they had on what they asked for") {
+  const std::vector<Job> jobs = make_job_trace(kinds, {{30, 2, 100, "large"}, {10, 16, 50, "small", 400.0}}, 1);
+  REQUIRE(jobs.size() == 2);
+  CHECK(jobs[0].model == "small");
+  CHECK(jobs[0].asked == 4);  // what it can use
+  CHECK(jobs[0].images == 50 * 33);
+  CHECK(jobs[0].deadline_s == 400);
+  CHECK(jobs[1].images == 100 * 10);
+  CHECK(jobs[1].deadline_s == std::numeric_limits<double>::infinity());
+  CHECK_THROWS_WITH(make_job_trace(kinds, {{0, 1, 1, "bert"}}, 1), "the sweep has no runs of bert");
+}
+
+TEST_CASE("job trace: deadlines lie evenly between multiples of the lengths, and jobs stay the same") {
+  std::vector<Job> jobs = make_job_trace(kinds, options(5000));
+  const std::vector<Job> before = jobs;
+  draw_deadlines(jobs, {0.5, 1.5}, 1);
+  double sum = 0;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    CHECK(jobs[j].images == before[j].images);
+    const double factor = (jobs[j].deadline_s - jobs[j].arrival_s) * jobs[j].on(0).packed[jobs[j].asked] / jobs[j].images;
+    CHECK(factor >= doctest::Approx(0.5).epsilon(1e-6));
+    CHECK(factor <= doctest::Approx(1.5).epsilon(1e-6));
+    sum += factor;
+  }
+  CHECK(sum / 5000 == doctest::Approx(1).epsilon(0.02));  // standard error 0.004
 }

@@ -12,13 +12,25 @@ using namespace convoy;
 
 namespace {
 
+std::shared_ptr<const std::vector<Throughput>> one_kind(std::vector<double> packed) {
+  return std::make_shared<const std::vector<Throughput>>(std::vector<Throughput>{{std::move(packed)}});
+}
+
 Job job(double images, std::uint32_t asked, std::vector<double> throughput, double arrival_s = 0) {
-  return {"model", arrival_s, images, asked, std::move(throughput)};
+  return {"model", arrival_s, images, asked, one_kind(std::move(throughput))};
+}
+
+/// What a policy gives on one pool, in GPUs.
+std::vector<std::uint32_t> given(const std::unique_ptr<Policy>& policy, const std::vector<ActiveJob>& jobs,
+                                 std::uint32_t gpus, double now_s) {
+  std::vector<std::uint32_t> result;
+  for (const Allocation& a : policy->allocate(jobs, {{gpus}}, now_s)) result.push_back(a.gpus);
+  return result;
 }
 
 std::vector<ActiveJob> active(const std::vector<Job>& jobs) {
   std::vector<ActiveJob> result;
-  for (const Job& j : jobs) result.push_back({&j, j.images, 0, 1, 0});
+  for (const Job& j : jobs) result.push_back({&j, j.images, 0, 1});
   return result;
 }
 
@@ -28,7 +40,7 @@ std::vector<ActiveJob> active(const std::vector<Job>& jobs) {
 std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std::uint32_t gpus) {
   const auto p = [&](std::size_t j, std::uint32_t w) {
     double best = 0;
-    for (std::uint32_t k = 1; k <= w; ++k) best = std::max(best, jobs[j].job->throughput.at(k));
+    for (std::uint32_t k = 1; k <= w; ++k) best = std::max(best, jobs[j].job->on(0).packed.at(k));
     return best;
   };
   const auto length = [&](std::size_t j, std::uint32_t w) {
@@ -39,7 +51,7 @@ std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std
   while (used < gpus) {
     std::vector<std::size_t> open;
     for (std::size_t j = 0; j < jobs.size(); ++j)
-      if (p(j, w[j]) < p(j, static_cast<std::uint32_t>(jobs[j].job->throughput.size() - 1))) open.push_back(j);
+      if (p(j, w[j]) < p(j, static_cast<std::uint32_t>(jobs[j].job->on(0).packed.size() - 1))) open.push_back(j);
     if (open.empty()) break;
     std::size_t star = open[0];
     for (std::size_t i = 1; i < open.size(); ++i) {
@@ -80,51 +92,51 @@ TEST_CASE("afs-l: the same as its literal statement on random jobs") {
       jobs.push_back(job(number(1, 1000), 1, throughput));
     }
     const auto gpus = static_cast<std::uint32_t>(number(1, 30));
-    REQUIRE(afs_l()->allocate(active(jobs), gpus, 0) == literal_afs_l(active(jobs), gpus));
+    REQUIRE(given(afs_l(), active(jobs), gpus, 0) == literal_afs_l(active(jobs), gpus));
   }
 }
 
 TEST_CASE("afs-l: of two jobs and one GPU the shorter gets it") {
   const std::vector<Job> jobs{job(100, 1, {0, 1, 2}), job(50, 1, {0, 1, 2})};
-  CHECK(afs_l()->allocate(active(jobs), 1, 0) == std::vector<std::uint32_t>{0, 1});
+  CHECK(given(afs_l(), active(jobs), 1, 0) == std::vector<std::uint32_t>{0, 1});
 }
 
 TEST_CASE("afs-l: with two GPUs each of two jobs gets one") {
   // The job without one is infinitely long; its gain is (1 - 0) / 1 = 1, the other's (1.8 - 1) / 1.
   const std::vector<Job> jobs{job(100, 1, {0, 1, 1.8}), job(50, 1, {0, 1, 1.8})};
-  CHECK(afs_l()->allocate(active(jobs), 2, 0) == std::vector<std::uint32_t>{1, 1});
+  CHECK(given(afs_l(), active(jobs), 2, 0) == std::vector<std::uint32_t>{1, 1});
 }
 
 TEST_CASE(
     "afs-l: a third GPU goes where it does more, the longer job's gain counted after, the shorter's before") {
   // Shorter: (1.8 - 1) / 1 = 0.8. Longer: (2 - 1) / 2 = 0.5: the shorter gets it.
   const std::vector<Job> even{job(50, 1, {0, 1, 1.8}), job(100, 1, {0, 1, 2})};
-  CHECK(afs_l()->allocate(active(even), 3, 0) == std::vector<std::uint32_t>{2, 1});
+  CHECK(given(afs_l(), active(even), 3, 0) == std::vector<std::uint32_t>{2, 1});
   // Shorter: (1.2 - 1) / 1 = 0.2. Longer: (1.5 - 1) / 1.5 = 0.33: the longer gets it.
   const std::vector<Job> flat{job(50, 1, {0, 1, 1.2}), job(100, 1, {0, 1, 1.5})};
-  CHECK(afs_l()->allocate(active(flat), 3, 0) == std::vector<std::uint32_t>{1, 2});
+  CHECK(given(afs_l(), active(flat), 3, 0) == std::vector<std::uint32_t>{1, 2});
 }
 
 TEST_CASE("afs-l: a job alone gets all it can use and no more") {
   const std::vector<Job> jobs{job(100, 1, {0, 1, 1.5, 1.6})};
-  CHECK(afs_l()->allocate(active(jobs), 8, 0) == std::vector<std::uint32_t>{3});
+  CHECK(given(afs_l(), active(jobs), 8, 0) == std::vector<std::uint32_t>{3});
 }
 
 TEST_CASE("afs-l: nobody is given GPUs that slow it down or do nothing") {
   const std::vector<Job> slower{job(100, 1, {0, 1, 1.5, 1.2, 1.5})};
-  CHECK(afs_l()->allocate(active(slower), 8, 0) == std::vector<std::uint32_t>{2});
+  CHECK(given(afs_l(), active(slower), 8, 0) == std::vector<std::uint32_t>{2});
   // The dip at three GPUs lies on the way to four, which help; with three in all, one stays free.
   const std::vector<Job> dip{job(100, 1, {0, 1, 1.5, 1.2, 3})};
-  CHECK(afs_l()->allocate(active(dip), 4, 0) == std::vector<std::uint32_t>{4});
-  CHECK(afs_l()->allocate(active(dip), 3, 0) == std::vector<std::uint32_t>{2});
+  CHECK(given(afs_l(), active(dip), 4, 0) == std::vector<std::uint32_t>{4});
+  CHECK(given(afs_l(), active(dip), 3, 0) == std::vector<std::uint32_t>{2});
 }
 
 TEST_CASE("srtf: the shortest first, what does not fit waits, later ones may pass it") {
   const std::vector<Job> jobs{job(400, 2, {0, 1, 2, 3, 4}), job(30, 3, {0, 1, 2, 3}), job(100, 1, {0, 1})};
   // 200 s, 10 s, 100 s on 4 GPUs: the second takes 3, the third 1, nothing is left for the first
-  CHECK(srtf()->allocate(active(jobs), 4, 0) == std::vector<std::uint32_t>{0, 3, 1});
-  CHECK(srtf()->allocate(active(jobs), 3, 0) == std::vector<std::uint32_t>{0, 3, 0});
-  CHECK(srtf()->allocate(active(jobs), 2, 0) == std::vector<std::uint32_t>{0, 0, 1});
+  CHECK(given(srtf(), active(jobs), 4, 0) == std::vector<std::uint32_t>{0, 3, 1});
+  CHECK(given(srtf(), active(jobs), 3, 0) == std::vector<std::uint32_t>{0, 3, 0});
+  CHECK(given(srtf(), active(jobs), 2, 0) == std::vector<std::uint32_t>{0, 0, 1});
 }
 
 TEST_CASE("tiresias-l: jobs sink a queue with each bound of service, and come in order inside one") {
@@ -133,8 +145,8 @@ TEST_CASE("tiresias-l: jobs sink a queue with each bound of service, and come in
   now[0].served_gpu_s = 3250;  // has reached the first bound
   now[1].served_gpu_s = 3249;
   now[2].served_gpu_s = 0;
-  CHECK(tiresias_l()->allocate(now, 1, 0) == std::vector<std::uint32_t>{0, 1, 0});
-  CHECK(tiresias_l()->allocate(now, 2, 0) == std::vector<std::uint32_t>{0, 1, 1});
+  CHECK(given(tiresias_l(), now, 1, 0) == std::vector<std::uint32_t>{0, 1, 0});
+  CHECK(given(tiresias_l(), now, 2, 0) == std::vector<std::uint32_t>{0, 1, 1});
 }
 
 TEST_CASE("themis-like: the least fairly treated first") {
@@ -142,20 +154,130 @@ TEST_CASE("themis-like: the least fairly treated first") {
   std::vector<ActiveJob> now = active(jobs);
   now[0].fair_finish_s = 100;  // at 60 s: (60 + 100) / 100 = 1.6
   now[1].fair_finish_s = 10;   // (10 + 10) / 10 = 2
-  CHECK(themis_like()->allocate(now, 1, 60) == std::vector<std::uint32_t>{0, 1});
+  CHECK(given(themis_like(), now, 1, 60) == std::vector<std::uint32_t>{0, 1});
 }
 
 TEST_CASE("themis-like: who has GPUs keeps them until its lease of 20 minutes is over") {
   const std::vector<Job> jobs{job(100000, 1, {0, 1}, 0), job(10, 1, {0, 1}, 50)};
   std::vector<ActiveJob> now = active(jobs);
-  now[0].gpus = 1;
+  now[0].held = {0, 1};
   now[0].granted_s = 100;
   now[0].fair_finish_s = 100000;
   now[1].fair_finish_s = 10;
   const auto policy = themis_like();
-  CHECK(policy->allocate(now, 1, 1299) == std::vector<std::uint32_t>{1, 0});
-  CHECK(policy->allocate(now, 1, 1300) == std::vector<std::uint32_t>{0, 1});
+  CHECK(given(policy, now, 1, 1299) == std::vector<std::uint32_t>{1, 0});
+  CHECK(given(policy, now, 1, 1300) == std::vector<std::uint32_t>{0, 1});
   CHECK(policy->next_decision_s(now, 1299) == 1300);
+}
+
+TEST_CASE("afs-p-like: what a job has been trained on stands for what is left") {
+  // Equal throughput that widens badly; one GPU. The one that has done less is taken for the shorter.
+  const std::vector<Job> jobs{job(100, 1, {0, 1, 1.1}), job(1000, 1, {0, 1, 1.1})};
+  std::vector<ActiveJob> now = active(jobs);
+  now[0].left_images = 10;  // has done 90
+  CHECK(given(afs_p_like(), now, 1, 0) == std::vector<std::uint32_t>{0, 1});
+  CHECK(given(afs_l(), now, 1, 0) == std::vector<std::uint32_t>{1, 0});
+}
+
+TEST_CASE("optimus-like: each a GPU, the shortest first, then where most seconds are saved") {
+  const std::vector<Job> jobs{job(100, 1, {0, 1, 1.5, 1.9}), job(1000, 1, {0, 1, 1.5, 1.9}), job(50, 1, {0, 1, 2, 3})};
+  CHECK(given(optimus_like(), active(jobs), 2, 0) == std::vector<std::uint32_t>{1, 0, 1});
+  CHECK(given(optimus_like(), active(jobs), 3, 0) == std::vector<std::uint32_t>{1, 1, 1});
+  // One more saves 33 s of the first, 333 s of the second, 25 s of the third.
+  CHECK(given(optimus_like(), active(jobs), 4, 0) == std::vector<std::uint32_t>{1, 2, 1});
+  CHECK(given(optimus_like(), active(jobs), 6, 0) == std::vector<std::uint32_t>{2, 3, 1});
+}
+
+TEST_CASE("optimus-like: no other shares leave less time in all, by all shares of small cases") {
+  std::mt19937 random(11);
+  const auto number = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<Job> jobs;
+    for (int j = 0; j < 3; ++j) {  // times on w GPUs fall by less and less
+      const double fixed = number(0.1, 1), shared = number(0.1, 2);
+      std::vector<double> throughput{0};
+      for (int w = 1; w <= 5; ++w) throughput.push_back(1 / (fixed + shared / w));
+      jobs.push_back(job(number(1, 100), 1, throughput));
+    }
+    const auto gpus = static_cast<std::uint32_t>(number(3, 15));
+    const auto time = [&](const std::vector<std::uint32_t>& w) {
+      double sum = 0;
+      for (std::size_t j = 0; j < 3; ++j) sum += jobs[j].images / jobs[j].on(0).packed[w[j]];
+      return sum;
+    };
+    double least = 1e99;
+    for (std::uint32_t a = 1; a <= 5; ++a)
+      for (std::uint32_t b = 1; b <= 5; ++b)
+        for (std::uint32_t c = 1; c <= 5 && a + b + c <= gpus; ++c) least = std::min(least, time({a, b, c}));
+    CHECK(time(given(optimus_like(), active(jobs), gpus, 0)) == doctest::Approx(least).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("edf: the earliest deadline first") {
+  std::vector<Job> jobs{job(10, 1, {0, 1}), job(10, 1, {0, 1})};
+  jobs[0].deadline_s = 50;
+  jobs[1].deadline_s = 40;
+  CHECK(given(edf(), active(jobs), 1, 0) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("elasticflow-like: the fewest GPUs that keep each deadline, the rest where it helps most") {
+  std::vector<Job> jobs{job(100, 1, {0, 1, 2, 3, 4}), job(60, 1, {0, 1, 1.2, 1.3, 1.35})};
+  jobs[0].deadline_s = 50;
+  jobs[1].deadline_s = 60;
+  // 100 images in 50 s need 2; 60 in 60 s need 1; the fourth raises the first by a third, the second by a sixth.
+  CHECK(given(elasticflow_like(), active(jobs), 3, 0) == std::vector<std::uint32_t>{2, 1});
+  CHECK(given(elasticflow_like(), active(jobs), 4, 0) == std::vector<std::uint32_t>{3, 1});
+  // On 2 GPUs the first has both until 50 s; then 10 s are too few for the second.
+  CHECK_FALSE(elasticflow_like()->admits(active(jobs), {{2}}, 0));
+  CHECK(elasticflow_like()->admits(active(jobs), {{3}}, 0));
+}
+
+TEST_CASE("pollux-like: the mean of 1 / speedup is least, by all shares of small cases") {
+  std::mt19937 random(5);
+  const auto number = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<Job> jobs;
+    for (int j = 0; j < 3; ++j) {
+      const double fixed = number(0.1, 1), shared = number(0.1, 2);
+      std::vector<double> throughput{0};
+      for (int w = 1; w <= 5; ++w) throughput.push_back(1 / (fixed + shared / w));
+      jobs.push_back(job(number(1, 100), 1, throughput));
+    }
+    const auto gpus = static_cast<std::uint32_t>(number(3, 15));
+    const auto cost = [&](const std::vector<std::uint32_t>& w) {
+      double sum = 0;
+      for (std::size_t j = 0; j < 3; ++j) {
+        const std::vector<double>& p = jobs[j].on(0).packed;
+        sum += p[std::min<std::uint32_t>(5, std::max(1u, gpus / 3))] / p[w[j]];
+      }
+      return sum;
+    };
+    double least = 1e99;
+    for (std::uint32_t a = 1; a <= 5; ++a)
+      for (std::uint32_t b = 1; b <= 5; ++b)
+        for (std::uint32_t c = 1; c <= 5 && a + b + c <= gpus; ++c) least = std::min(least, cost({a, b, c}));
+    CHECK(cost(given(pollux_like(), active(jobs), gpus, 0)) == doctest::Approx(least).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("sia-like: jobs get the kind of GPU that they gain most from") {
+  // The first is 10 times faster on the second kind, the other hardly.
+  const auto kinds = [](std::vector<Throughput> of) { return std::make_shared<const std::vector<Throughput>>(std::move(of)); };
+  const std::vector<Job> jobs{{"a", 0, 100, 1, kinds({{{0, 1}}, {{0, 10}}})}, {"b", 0, 100, 1, kinds({{{0, 1}}, {{0, 1.2}}})}};
+  const std::vector<Allocation> given = sia_like()->allocate(active(jobs), {{1}, {1}}, 0);
+  CHECK(given[0] == Allocation{1, 1});
+  CHECK(given[1] == Allocation{0, 1});
+}
+
+TEST_CASE("sia-like: a job stays where it is if a change costs more than it gains") {
+  const auto kinds = std::make_shared<const std::vector<Throughput>>(std::vector<Throughput>{{{0, 10}}, {{0, 11}}});
+  const std::vector<Job> jobs{{"a", 0, 10000, 1, kinds}};
+  std::vector<ActiveJob> now = active(jobs);
+  now[0].held = {0, 1};
+  const auto policy = sia_like();
+  policy->pause_s = 30;
+  CHECK(policy->allocate(now, {{1}, {1}}, 100)[0] == Allocation{0, 1});   // 100 / 130 of 11 is less than 10
+  CHECK(policy->allocate(now, {{1}, {1}}, 1000)[0] == Allocation{1, 1});  // 1000 / 1030 of 11 is more
 }
 
 TEST_CASE("policies: each is made by its name") {

@@ -50,7 +50,7 @@ TEST_CASE("the order of alternatives: pairs of different tables that differ by m
 TEST_CASE("coverage counts what tests intervals: no anchors, no fitted rows, none that set their width") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform;
-  Reproduction reproduction{"nothing", "", 1, std::nullopt, {}};
+  Reproduction reproduction{"nothing", ""};
   CHECK_FALSE(reproduction.coverage());
   double tested = 0, inside = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -69,7 +69,9 @@ TEST_CASE("coverage counts what tests intervals: no anchors, no fitted rows, non
 
 TEST_CASE(
     "gates hold the stated figures, and nothing is short without being listed, nor listed without being short") {
-  Reproduction reproduction{"nothing listed", "", 0.05, 0.20, {row_of("a", 100, 104), row_of("b", 100, 94)}};
+  Reproduction reproduction{"nothing listed", "", "images_per_s", {row_of("a", 100, 104), row_of("b", 100, 94)}};
+  reproduction.mean_tolerance = 0.05;
+  reproduction.worst_tolerance = 0.20;
   reproduction.rare_tolerance = 0.4;
   reproduction.summaries = {{"test", "link", "tcp", 2, 0, 0, 0, -0.06},
                             {"fit", "link", "tcp", 2, 0, 0, 0, -0.9},
@@ -91,7 +93,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a listed row that is met again, or is not there, is said") {
-  Reproduction reproduction{"transports", "", 1, 0.20, {row_of("a", 100, 104)}};
+  Reproduction reproduction{"transports", "", "images_per_s", {row_of("a", 100, 104)}};
+  read_tolerances(reproduction);
+  CHECK(reproduction.worst_tolerance == 0.20);
   judge(reproduction);
   CHECK_FALSE(reproduction.outdated_shortfalls.empty());
   CHECK_FALSE(reproduction.passed());

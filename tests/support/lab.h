@@ -29,7 +29,7 @@ class Experiment {
              const BatchSpec& batch, const TrainingOptions& options = {})
       : model_(read_model(parse_yaml(model, "model"))),
         graph_(build_training_graph(model_, options)),
-        cost_(Precision::fp32),
+        cost_(options.precision),
         batch_(batch),
         strategy_(read_strategy(parse_yaml(strategy, "strategy"))) {
     const ClusterSpec spec = read_cluster(parse_yaml(cluster, "cluster"));

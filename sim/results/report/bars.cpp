@@ -9,6 +9,7 @@
 #include "sim/results/report/bar_chart.h"
 #include "sim/results/report/html.h"
 #include "sim/results/report/sections.h"
+#include "sim/results/schedule_summary.h"
 #include "sim/results/text.h"
 
 namespace convoy {
@@ -220,7 +221,7 @@ std::string pipeline_section(const ReportContext& context) {
 }
 
 std::string schedule_section(const ReportContext& context) {
-  const std::vector<ScheduleResult>& schedules = context.results.schedules;
+  const std::vector<ScheduleSummary> schedules = summaries(context.results.schedules);
   if (schedules.empty()) return {};
   BarChart chart;
   chart.label = "Mean completion time of jobs by policy";
@@ -228,14 +229,14 @@ std::string schedule_section(const ReportContext& context) {
   double longest = 0;
   std::vector<HtmlRow> rows;
   for (std::size_t i = 0; i < schedules.size(); ++i) {
-    const ScheduleResult& s = schedules[i];
-    const std::string load = fmt::format("{} jobs, one every {}", s.jobs, format_time(s.mean_interval_s));
+    const ScheduleSummary& s = schedules[i];
     if (i == 0 || s.mean_interval_s != schedules[i - 1].mean_interval_s)
-      chart.rows.push_back({load, {}, {}, 0, true});
-    chart.rows.push_back({s.policy, {s.mean_completion_s}, format_time(s.mean_completion_s)});
+      chart.rows.push_back({s.load_text(), {}, {}, 0, true});
+    chart.rows.push_back({s.policy, {s.mean_completion_s}, s.completion_text()});
     longest = std::max(longest, s.mean_completion_s);
-    rows.push_back({{load, s.policy, format_time(s.mean_completion_s), format_time(s.makespan_s),
-                     percent_text(s.busy_share), std::to_string(s.changes), std::to_string(s.seed)}});
+    const auto share = [](const std::optional<double>& value) { return value ? percent_text(*value) : std::string(); };
+    rows.push_back({{s.load_text(), s.policy, s.completion_text(), format_time(s.makespan_s), percent_text(s.busy_share),
+                     fmt::format("{:.0f}", s.changes), share(s.deadlines_met), share(s.scattered_share)}});
   }
   chart.x = {"mean completion time", time_unit(longest)};
   chart.width = 860;
@@ -246,7 +247,8 @@ std::string schedule_section(const ReportContext& context) {
                      {"all done", true},
                      {"GPUs held", true},
                      {"changes", true},
-                     {"seed", true}},
+                     {"deadlines met", true},
+                     {"GPUs scattered", true}},
                     rows);
 }
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "sim/base/names.h"
+#include "sim/results/schedule_summary.h"
 
 namespace convoy {
 namespace {
@@ -113,7 +115,7 @@ ClaimSpec::ClaimSpec(const YamlNode& node,
   cells_ = read_cells(map, "for");
   over_ = read_cells(map, "over");
   if (map.has("over"))
-    take_ = std::array{"max", "min", "mean"}[map.choice("take", {"max", "min", "mean"})];
+    take_ = std::array{"max", "min", "mean", "lower_95"}[map.choice("take", {"max", "min", "mean", "lower_95"})];
   select_ = map.node("select");
   if (const YamlNode* published = map.find("published")) published_ = *published;
   if (map.has("accept")) {
@@ -182,18 +184,19 @@ std::string ClaimSpec::told(const std::string& text, const Scope& cell) const {
 JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell, bool perturbed) const {
   JudgedClaim judged;
   Scope shown = cell;
-  double sum = 0;
+  std::vector<double> each;
   for (std::size_t i = 0; i < over_.size(); ++i) {
     Scope inner = cell;
     inner.insert(over_[i].begin(), over_[i].end());
-    const double one = value(tables, inner, perturbed);
-    sum += one;
+    const double one = each.emplace_back(value(tables, inner, perturbed));
     if (i == 0 || (take_ == "max" ? one > judged.ours : one < judged.ours)) {
       judged.ours = one;
       shown = inner;
     }
   }
-  if (take_ == "mean") judged.ours = sum / static_cast<double>(over_.size());
+  if (take_ == "mean" || take_ == "lower_95")
+    judged.ours = std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size()) -
+                  (take_ == "mean" ? 0 : half_width_of_mean(each));
   judged.title = claim_;
   judged.claim = told(claim_, shown);
   judged.setup = told(setup_, shown);

@@ -9,6 +9,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/claims/configs.h"
 #include "strategies/pardnn/operation_dag.h"
+#include "strategies/partition/paging.h"
 #include "strategies/partition/report.h"
 
 namespace convoy {
@@ -54,10 +55,19 @@ std::vector<std::string> names(YamlMap& map, std::string_view key) {
   return result;
 }
 
-Record batch_record(const std::string& config, long parts, long batch) {
+/// Images/s of one device that pages what does not fit over the link to its host.
+double paged_images_per_s(const std::string& config, long batch, double host_bandwidth_Bps) {
+  const PreparedRun run = prepare(config, 1, batch);
+  const OperationDag graph = operation_dag({*run.graph, run.machine, run.cost, {}}, run.plan.images, 1);
+  const double memory_bytes = run.machine.device_types[run.machine.devices[0].type].memory_bytes;
+  return 1e6 * static_cast<double>(batch) / run_paged(graph.dag, memory_bytes, host_bandwidth_Bps / 1e6).makespan_us;
+}
+
+Record batch_record(const std::string& config, long parts, long batch, double host_bandwidth_Bps) {
   Record record;
   record.numbers = {{"parts", static_cast<double>(parts)}, {"batch", static_cast<double>(batch)}};
   if (batch > 0) {
+    record.numbers["paged_images_per_s"] = paged_images_per_s(config, batch, host_bandwidth_Bps);
     const RunResult result = simulate(prepare(config, parts, batch), false).result;
     record.numbers["fullest_share"] = result.peak_memory_bytes / result.device_memory_bytes;
     record.numbers["throughput_images_per_s"] = result.throughput_images_per_s;
@@ -72,11 +82,13 @@ std::vector<Record> largest_batch_records(YamlMap& map, std::size_t jobs) {
   constexpr int halvings_alone = 12, halvings = 3;
   const std::string config = map.text("largest_batches");
   const std::vector<long> parts = whole_numbers(map, "parts");
+  const double host_bandwidth_Bps = map.quantity("host_bandwidth", Dimension::bandwidth, true);
   const long alone = largest_batch(config, 1, 1, most, halvings_alone);
-  std::vector<Record> records{batch_record(config, 1, alone)};
+  std::vector<Record> records{batch_record(config, 1, alone, host_bandwidth_Bps)};
   for (const std::string& answer : answers_of_workers(parts.size(), jobs, [&](std::size_t i) {
          const long p = parts[i];
-         return to_json({batch_record(config, p, largest_batch(config, p, p * alone, 2 * p * alone, halvings))});
+         const long batch = largest_batch(config, p, p * alone, 2 * p * alone, halvings);
+         return to_json({batch_record(config, p, batch, host_bandwidth_Bps)});
        }))
     records.push_back(records_from_json(answer).front());
   return records;
@@ -99,9 +111,12 @@ std::vector<Record> makespan_records(YamlMap& map, std::size_t jobs) {
     std::vector<Record> records;
     for (const std::string& method : methods) {
       Record& record = records.emplace_back();
+      const PartitionAnswer answer = find_partition_method(method)->run(task);
+      const double ready_us = judge.makespan_us(answer.placement);
       record.texts = {{"model", model}, {"method", method}};
       record.numbers = {{"parts", static_cast<double>(count)},
-                        {"makespan_us", judge.makespan_us(find_partition_method(method)->run(task).placement)}};
+                        {"makespan_us", ready_us},
+                        {"schedule_makespan_us", answer.schedule ? answer.schedule->makespan_us : ready_us}};
     }
     return records;
   };

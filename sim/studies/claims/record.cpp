@@ -72,6 +72,8 @@ std::vector<Record> records_of(const std::vector<ScheduleResult>& schedules) {
                       {"makespan_s", schedule.makespan_s},
                       {"busy_share", schedule.busy_share},
                       {"changes", static_cast<double>(schedule.changes)}};
+    if (schedule.deadlines_met) record.numbers["deadlines_met"] = *schedule.deadlines_met;
+    if (schedule.scattered_share) record.numbers["scattered_share"] = *schedule.scattered_share;
   }
   return records;
 }

@@ -44,13 +44,17 @@ std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
 
 std::vector<Record> job_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment = load_config(map.text("jobs_of"), {});
-  JobStudy study = read_job_study(*experiment.jobs());
-  const std::vector<JobKind> kinds = job_kinds(simulate_sweep(experiment, jobs).runs, experiment.jobs()->pos);
+  const JobStudy study = read_job_study(*experiment.jobs());
+  const SourcePos& pos = experiment.jobs()->pos;
+  const JobKinds kinds = job_kinds(simulate_sweep(experiment, jobs).runs, study, pos);
+  const std::vector<YamlNode>& seeds = map.node("seeds").items;
   std::vector<Record> records;
-  for (const YamlNode& seed : map.node("seeds").items) {
-    study.trace.seed = static_cast<std::uint64_t>(read_integer(seed, "seeds", 0));
-    for (Record& record : records_of(run_job_study(study, kinds))) records.push_back(std::move(record));
-  }
+  for (const std::string& answer : answers_of_workers(seeds.size(), jobs, [&](std::size_t i) {
+         JobStudy of_seed = study;
+         of_seed.seeds = {static_cast<std::uint64_t>(read_integer(seeds[i], "seeds", 0))};
+         return to_json(records_of(run_job_study(of_seed, kinds, pos)));
+       }))
+    for (Record& record : records_from_json(answer)) records.push_back(std::move(record));
   return records;
 }
 

@@ -11,7 +11,8 @@ namespace convoy {
 ///   {experiment: papers/NAME, set: [key=value, …]}       the runs of configs/papers/NAME.yaml
 ///   {points_of: published/NAME, points: [{key: value, …}, …]}  a run a point, whose settings are given
 ///   {jobs_of: papers/NAME, seeds: [1, 2, …]}             the queue of its `jobs:` under every policy and seed
-///   {largest_batches: papers/NAME, parts: [2, 4, …]}     the most images that fit on so many devices
+///   {largest_batches: papers/NAME, parts: [2, 4, …], host_bandwidth: 12GB/s}   the most images that fit on so
+///                                                        many devices; and one device that pages over that link
 ///   {makespans: papers/NAME, models: […], parts: […], methods: […]}  of partitioners on training graphs
 /// @param jobs processes at a time
 /// @throws InputError; std::runtime_error where a run failed

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Policies that hand out GPUs of one kind one by one.
+#include "sim/schedule/one_by_one.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+
+#include "sim/schedule/policies.h"
+
+namespace convoy {
+
+Offer::Offer(const Throughput& throughput, double left)
+    : left_images(left), reached(throughput.packed), useful(throughput.best_of(throughput.most())) {
+  for (std::size_t w = 1; w < reached.size(); ++w) reached[w] = std::max(reached[w], reached[w - 1]);
+}
+
+double Offer::length_s(std::uint32_t on) const {
+  return on == 0 ? std::numeric_limits<double>::infinity() : left_images / reached[on];
+}
+
+std::vector<Allocation> used(const std::vector<ActiveJob>& jobs, const std::vector<Offer>& offers) {
+  std::vector<Allocation> given;
+  for (std::size_t j = 0; j < jobs.size(); ++j) given.push_back({0, jobs[j].job->on(0).best_of(offers[j].gpus)});
+  return given;
+}
+
+namespace {
+
+/// All that is of use to each, where there is enough for all: every order of giving ends there.
+bool enough_for_all(std::vector<Offer>& offers, std::uint32_t gpus) {
+  std::uint64_t wanted = 0;
+  for (const Offer& offer : offers) wanted += offer.useful;
+  if (wanted > gpus) return false;
+  for (Offer& offer : offers) offer.gpus = offer.useful;
+  return true;
+}
+
+class Afs : public Policy {
+ public:
+  Afs(const char* name, bool lengths_known) : name_(name), lengths_known_(lengths_known) {}
+  std::string name() const override { return name_; }
+
+  std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
+                                   double /*now_s*/) const override {
+    std::vector<Offer> offers;
+    for (const ActiveJob& job : jobs)
+      offers.emplace_back(job.job->on(0),
+                          lengths_known_ ? job.left_images : std::max(1.0, job.job->images - job.left_images));
+    if (!enough_for_all(offers, pools[0].gpus)) share(offers, pools[0].gpus);
+    return used(jobs, offers);
+  }
+
+ private:
+  static void share(std::vector<Offer>& offers, std::uint32_t gpus) {
+    for (; gpus > 0; --gpus) {
+      Offer* best = nullptr;
+      for (Offer& offer : offers)
+        if (!offer.full() && (!best || second_preferred(*best, offer))) best = &offer;
+      if (!best) return;
+      ++best->gpus;
+    }
+  }
+
+  static bool second_preferred(const Offer& first, const Offer& second) {
+    if (first.gpus == 0 && second.gpus == 0) return second.length_s(1) < first.length_s(1);
+    const bool swapped = second.length_s(second.gpus) < first.length_s(first.gpus);
+    const Offer& shorter = swapped ? second : first;
+    const Offer& longer = swapped ? first : second;
+    const std::vector<double>&ps = shorter.reached, &pl = longer.reached;
+    const std::uint32_t s = shorter.gpus, l = longer.gpus;
+    const bool longer_preferred = (pl[l + 1] - pl[l]) / pl[l + 1] > (ps[s + 1] - ps[s]) / ps[s];
+    return longer_preferred != swapped;
+  }
+
+  std::string name_;
+  bool lengths_known_;
+};
+
+class OptimusLike : public Policy {
+ public:
+  std::string name() const override { return "optimus-like"; }
+  std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
+                                   double /*now_s*/) const override {
+    std::vector<Offer> offers;
+    for (const ActiveJob& job : jobs) offers.emplace_back(job.job->on(0), job.left_images);
+    if (enough_for_all(offers, pools[0].gpus)) return used(jobs, offers);
+    std::priority_queue<Gain> gains;
+    for (std::size_t j = 0; j < offers.size(); ++j) gains.push(gain(offers[j], j));
+    for (std::uint32_t left = pools[0].gpus; left > 0 && !gains.empty(); --left) {
+      const std::size_t j = gains.top().job;
+      gains.pop();
+      ++offers[j].gpus;
+      if (!offers[j].full()) gains.push(gain(offers[j], j));
+    }
+    return used(jobs, offers);
+  }
+
+ private:
+  /// First those without a GPU, the shortest first, as each is to train; then by seconds gained; then by arrival.
+  struct Gain {
+    bool first = false;
+    double gain_s = 0;
+    std::size_t job = 0;
+    bool operator<(const Gain& other) const {
+      if (first != other.first) return other.first;
+      if (gain_s != other.gain_s) return gain_s < other.gain_s;
+      return job > other.job;
+    }
+  };
+  static Gain gain(const Offer& offer, std::size_t job) {
+    if (offer.gpus == 0) return {true, -offer.length_s(1), job};
+    return {false, offer.length_s(offer.gpus) - offer.length_s(offer.gpus + 1), job};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> afs_l() { return std::make_unique<Afs>("afs-l", true); }
+std::unique_ptr<Policy> afs_p_like() { return std::make_unique<Afs>("afs-p-like", false); }
+std::unique_ptr<Policy> optimus_like() { return std::make_unique<OptimusLike>(); }
+
+}  // namespace convoy

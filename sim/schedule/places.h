@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/schedule/job.h"
+
+namespace convoy {
+
+/// Which hosts a job's GPUs are on.
+class Places {
+ public:
+  explicit Places(const std::vector<GpuPool>& pools);
+
+  /// GPUs of one job: (host, how many) in the pool of their kind.
+  struct Place {
+    std::uint32_t kind = 0;
+    std::vector<std::pair<std::size_t, std::uint32_t>> on;
+    /// 0 where places make no difference.
+    std::uint32_t hosts() const { return static_cast<std::uint32_t>(on.size()); }
+  };
+  void release(const Place& place);
+  /// Empty hosts as far as the job fills them; the rest on the host that it leaves least free, or, where no
+  /// host has room for all of it, on those with the most. There must be so many GPUs.
+  Place take(const Allocation& allocation);
+
+ private:
+  struct Hosts {
+    std::uint32_t size = 0;  ///< GPUs of a host, 0: not told apart
+    std::vector<std::uint32_t> free;
+  };
+  std::vector<Hosts> pools_;
+};
+
+}  // namespace convoy

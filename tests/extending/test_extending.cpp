@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The examples of docs/extending.md do what the page says.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "sim/base/input_error.h"
+#include "sim/costs/cost_model.h"
+#include "sim/replay/replay.h"
+#include "tests/extending/chain_fabric.h"
+#include "tests/extending/one_device.h"
+#include "tests/extending/star_all_reduce.h"
+#include "tests/support/hand.h"
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+Plan plan_of(const std::string& strategy, const lab::Experiment& lab, std::int64_t batch) {
+  const YamlNode node = parse_yaml(strategy, "s.yaml");
+  YamlMap map(node, "strategy");
+  map.text("kind");
+  const std::unique_ptr<Strategy> made = one_device_entry().read(map);
+  map.finish();
+  return made->plan({lab.graph(), lab.machine(), lab.cost(), {batch, std::nullopt, {"e.yaml", 1, 1}}});
+}
+
+}  // namespace
+
+TEST_CASE("extending: the strategy is single on another device") {
+  const lab::Experiment lab(lab::custom_model(3, 1000), lab::star(3, "1GB/s", "1us"), "{kind: single}", 8);
+  const ReplayResult single = lab.run();
+  const Plan plan = plan_of("{kind: one_device, device: 2}", lab, 8);
+  const ReplayResult other = replay(plan, lab.machine(), lab.cost(), {});
+  CHECK(other.step_time_s == single.step_time_s);
+  CHECK(other.endpoints[2].compute_s == single.endpoints[0].compute_s);
+  CHECK(other.endpoints[0].compute_s == 0);
+  CHECK_THROWS_WITH_AS(plan_of("{kind: one_device, device: 3}", lab, 8),
+                       "s.yaml:1:28: strategy.device: there is no device 3; the cluster has 3, 0 to 2",
+                       InputError);
+  CHECK_THROWS_WITH_AS(
+      plan_of("{kind: one_device, devise: 3}", lab, 8),
+      "s.yaml:1:20: strategy.devise: unknown key (did you mean 'device'?); known here: device, kind",
+      InputError);
+  CHECK(one_device_entry().keys.front().values == "0 | 0 to 1000000");
+}
+
+TEST_CASE("extending: the all-reduce takes 2 (alpha + (N - 1) S/B)") {
+  constexpr double bandwidth_Bps = 1e9, latency_s = 1e-3, bytes = 1e7;
+  for (const std::uint32_t n : {2u, 3u, 8u}) {
+    const Machine machine = hand::star(n, bandwidth_Bps, latency_s);
+    std::vector<EndpointId> ranks(n);
+    std::iota(ranks.begin(), ranks.end(), 0u);
+    Plan plan;
+    plan.patterns.push_back(star_all_reduce(ranks));
+    plan.communications.push_back({"all-reduce", 0, bytes, Fidelity::chunk, 0});
+    Role role;
+    role.streams = {"communication"};
+    role.members = ranks;
+    Task task;
+    task.name = "all-reduce";
+    task.kind = Task::Kind::collective;
+    task.stream = 0;
+    role.program.push_back(task);
+    plan.roles.push_back(role);
+    const ReplayResult result = replay(plan, machine, CostModel(Precision::fp32), {});
+    CAPTURE(n);
+    CHECK(result.step_time_s ==
+          doctest::Approx(2 * (latency_s + (n - 1) * bytes / bandwidth_Bps)).epsilon(1e-9));
+    CHECK(result.comm_bytes == doctest::Approx(2 * (n - 1) * bytes));
+  }
+}
+
+TEST_CASE("extending: the fabric's ways are the cables between") {
+  const YamlNode node = parse_yaml("{kind: chain, bandwidth: 1GB/s, latency: 2us}", "f.yaml");
+  YamlMap map(node, "fabric");
+  map.text("kind");
+  const std::shared_ptr<const Fabric> fabric = read_chain_fabric(map);
+  map.finish();
+  std::vector<FabricHost> hosts;
+  for (const char* name : {"a", "b", "c", "d"}) hosts.push_back({name, fabric->nic(), false});
+  LinkTable links;
+  const std::unique_ptr<const FabricRoutes> routes = fabric->build(hosts, links);
+  CHECK(links.links().size() == 6);
+  const auto way = [&](std::uint32_t from, std::uint32_t to) {
+    std::vector<LinkId> taken;
+    routes->append({from, 0}, {to, 0}, taken);
+    std::string text;
+    for (const LinkId link : taken) text += links.links()[link].name + " ";
+    return text;
+  };
+  CHECK(way(0, 1) == "a-b.up ");
+  CHECK(way(1, 3) == "b-c.up c-d.up ");
+  CHECK(way(3, 0) == "c-d.down b-c.down a-b.down ");
+}
