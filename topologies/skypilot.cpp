@@ -9,6 +9,7 @@
 #include <cctype>
 #include <ctime>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "sim/base/quantity.h"
@@ -22,6 +23,43 @@ struct Provider {
 };
 constexpr std::array providers{Provider{"aws", "us-east-1"}, Provider{"azure", "eastus"},
                                Provider{"gcp", "us-central1"}, Provider{"lambda", "all"}};
+
+/// What SkyPilot calls the devices that providers' servers have: without a size the smaller, or the only one.
+struct Accelerator {
+  std::string_view device, name;
+};
+constexpr std::array accelerators{
+    Accelerator{"a100-pcie-80gb", "A100-80GB"},
+    Accelerator{"a100-sxm4-40gb", "A100"},
+    Accelerator{"a100-sxm4-80gb", "A100-80GB"},
+    Accelerator{"a10g", "A10G"},
+    Accelerator{"b200-sxm-180gb", "B200"},
+    Accelerator{"h100-nvl-94gb", "H100"},
+    Accelerator{"h100-sxm5-80gb", "H100"},
+    Accelerator{"h200-sxm-141gb", "H200"},
+    Accelerator{"k80", "K80"},
+    Accelerator{"l4", "L4"},
+    Accelerator{"l40s", "L40S"},
+    Accelerator{"m60", "M60"},
+    Accelerator{"p100-pcie-16gb", "P100"},
+    Accelerator{"p40", "P40"},
+    Accelerator{"rtx-a6000", "A6000"},
+    Accelerator{"t4", "T4"},
+    Accelerator{"v100-pcie-16gb", "V100"},
+    Accelerator{"v100-sxm2-16gb", "V100"},
+    Accelerator{"v100-sxm2-32gb", "V100-32GB"},
+};
+
+/// "8 x H100" of a server of the catalogue; "" where it has no devices, or is not in the catalogue.
+std::string gpus_of(const std::string& server, const std::vector<std::string>& catalogue) {
+  if (!std::binary_search(catalogue.begin(), catalogue.end(), server)) return "";
+  const ServerSpec spec = load_server(server, {});
+  if (spec.devices.empty()) return "";
+  const auto known = std::find_if(accelerators.begin(), accelerators.end(), [&](const Accelerator& one) {
+    return one.device == spec.devices.front().first.name;
+  });
+  return known == accelerators.end() ? "" : fmt::format("{} x {}", spec.device_count(), known->name);
+}
 
 /// "Standard_NC24rs_v3" -> "nc24rs-v3": Azure's names as the catalogue writes them; others stay.
 std::string catalogue_spelling(std::string instance) {
@@ -54,7 +92,8 @@ struct Rates {
 class SkypilotReader {
  public:
   SkypilotReader(const CsvTable& table, const std::string& file)
-      : table_(table), file_(file), day_(day_of_last_change(file)) {
+      : table_(table), file_(file), day_(day_of_last_change(file)), catalogue_(server_names()) {
+    std::sort(catalogue_.begin(), catalogue_.end());
     for (const char* column : {"Price", "Region"})
       if (!table.has(column)) throw InputError(table.header(), fmt::format("column '{}' is missing", column));
     for (const CsvRow& row : table.rows()) read_row(row);
@@ -72,8 +111,8 @@ class SkypilotReader {
   }
 
  private:
-  static std::vector<std::string> known_servers() {
-    std::vector<std::string> names = server_names();
+  std::vector<std::string> known_servers() const {
+    std::vector<std::string> names = catalogue_;
     for (const Price& price : PriceTable::shipped().prices()) names.push_back(price.server);
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -82,21 +121,34 @@ class SkypilotReader {
 
   void read_row(const CsvRow& row) {
     std::string name = catalogue_spelling(table_.text(row, "InstanceType"));
-    if (name.empty()) {
-      std::string gpu = table_.text(row, "AcceleratorName");
-      if (gpu.empty()) return;
-      std::transform(gpu.begin(), gpu.end(), gpu.begin(), [](unsigned char c) { return std::tolower(c); });
-      const double count = table_.number(row, "AcceleratorCount", true);
-      name = fmt::format("{} x {}", count, gpu);
-    }
+    std::string gpus = table_.text(row, "AcceleratorName");
+    if (!gpus.empty()) gpus = fmt::format("{} x {}", table_.number(row, "AcceleratorCount", true), gpus);
+    if (name.empty() && gpus.empty()) return;
+    if (!name.empty() && !gpus.empty()) require_gpus(row, name, gpus);
+    if (name.empty()) name = gpus;
     const std::string region = table_.text(row, "Region");
     for (const auto& [column, market] : {std::pair{"Price", Market::on_demand}, {"SpotPrice", Market::spot}})
-      if (table_.find(row, column)) rates_.add(name, region, market, table_.number(row, column, true));
+      if (table_.find(row, column))  // a price of 0 is one that SkyPilot does not know
+        if (const double usd = table_.number(row, column, false); usd > 0)
+          rates_.add(name, region, market, usd);
+  }
+
+  /// That a machine of the list is the one of the catalogue, and that its price is that with its GPUs.
+  void require_gpus(const CsvRow& row, const std::string& instance, const std::string& gpus) {
+    if (!complete_.insert(instance).second) return;
+    for (const Provider& provider : providers) {
+      const std::string server = fmt::format("{}-{}", provider.name, instance);
+      const std::string ours = gpus_of(server, catalogue_);
+      if (!ours.empty() && ours != gpus)
+        throw InputError(
+            table_.find(row, "AcceleratorName")->pos,
+            fmt::format("AcceleratorName: the catalogue's {} has {}, not {}", server, ours, gpus));
+    }
   }
 
   void append(const std::string& server, const Provider& provider, std::vector<Price>& prices) const {
     const std::string instance = server.substr(provider.name.size() + 1);
-    const auto [machine, gpus] = parts(instance);
+    const auto [machine, gpus] = parts(server, instance);
     const std::size_t first = prices.size();
     for (const auto& [key, usd] : rates_.usd_per_hour) {
       const auto& [name, region, market] = key;
@@ -114,21 +166,22 @@ class SkypilotReader {
                           [&](const Price& price) { return price.region == provider.home; });
   }
 
-  /// "n1-standard-8-k80x2" -> {"n1-standard-8", "2 x k80"}; a machine with GPUs of its own has "" there.
-  static std::pair<std::string, std::string> parts(const std::string& instance) {
-    if (!instance.starts_with("n1-")) return {instance, ""};
-    const std::size_t dash = instance.rfind('-');
-    const std::string last = instance.substr(dash + 1);
-    if (std::isdigit(static_cast<unsigned char>(last[0]))) return {instance, ""};  // the machine alone
-    const std::size_t x = last.rfind('x');
-    const bool several = x != std::string::npos && x + 1 < last.size();
-    return {instance.substr(0, dash),
-            fmt::format("{} x {}", several ? last.substr(x + 1) : "1", several ? last.substr(0, x) : last)};
+  /// The machine whose row has a server's price, and the GPUs beside it that have one of their own:
+  /// "gcp-n1-standard-8-k80x2" -> {"n1-standard-8", "2 x K80"}, "gcp-a3-highgpu-8g" -> {"a3-highgpu-8g",
+  /// "8 x H100"}, "aws-p3.2xlarge" -> {"p3.2xlarge", ""}. Where the list names the GPUs of a machine, or of
+  /// none, its price is that of all.
+  std::pair<std::string, std::string> parts(const std::string& server, const std::string& instance) const {
+    if (complete_.contains(instance) || !table_.has("AcceleratorName")) return {instance, ""};
+    const std::string gpus = gpus_of(server, catalogue_);
+    const bool named_after_gpus = instance.starts_with("n1-") && !gpus.empty();
+    return {named_after_gpus ? instance.substr(0, instance.rfind('-')) : instance, gpus};
   }
 
   const CsvTable& table_;
   const std::string& file_;
   std::string day_;
+  std::vector<std::string> catalogue_;  ///< its servers, in order
+  std::set<std::string> complete_;      ///< instances whose rows name their GPUs
   Rates rates_;
 };
 

@@ -33,7 +33,8 @@ constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"pipelines", &reproduce_pipelines},
                              Entry{"memory", [] { return reproduce_memory(all_cores()); }},
                              Entry{"energy", [] { return reproduce_energy(all_cores()); }},
-                             Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }}};
+                             Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }},
+                             Entry{"dawnbench", [] { return reproduce_dawnbench(all_cores()); }}};
 
 /// "mean error: 5.3 %, at most 6.0 %"
 std::string gate_text(const Gate& gate) {

@@ -32,12 +32,6 @@ std::vector<const YamlNode*> items_of(YamlMap& map, std::string_view key) {
   return items;
 }
 
-std::vector<std::string> texts(YamlMap& map, std::string_view key) {
-  std::vector<std::string> values;
-  for (const YamlNode* item : items_of(map, key)) values.push_back(read_text(*item, map.path_of(key)));
-  return values;
-}
-
 /// Those of `allowed`, each once. @throws InputError
 std::vector<std::size_t> choices(YamlMap& map, std::string_view key,
                                  const std::vector<std::string>& allowed) {
@@ -89,6 +83,19 @@ double read_budget(YamlMap& map) {
   return *value;
 }
 
+/// "aws" of "aws-p3.2xlarge": what the names of servers begin with.
+std::vector<std::string> providers_of(YamlMap& map) {
+  std::vector<std::string> known;
+  for (const std::string& name : server_names())
+    if (const std::size_t dash = name.find('-'); dash != std::string::npos)
+      known.push_back(name.substr(0, dash));
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::vector<std::string> found;
+  for (const std::size_t i : choices(map, "providers", known)) found.push_back(known[i]);
+  return found;
+}
+
 PlanConstraints read_constraints(YamlMap map) {
   PlanConstraints constraints;
   if (map.find("deadline")) constraints.deadline_s = map.quantity("deadline", Dimension::time, true);
@@ -97,7 +104,7 @@ PlanConstraints read_constraints(YamlMap map) {
   if (map.find("max_global_batch")) constraints.max_global_batch = map.integer("max_global_batch", 1);
   constraints.memory = map.quantity_or("memory", Dimension::fraction, 1, true);
   if (constraints.memory > 1) map.fail("memory", "a device has no more than 100% of its memory");
-  if (map.find("providers")) constraints.providers = texts(map, "providers");
+  if (map.find("providers")) constraints.providers = providers_of(map);
   map.finish();
   return constraints;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/base/names.h"
 #include "sim/planning/interval.h"
 #include "sim/run/search/assess.h"
 #include "sim/run/workers.h"
@@ -126,7 +127,14 @@ void Trials::read_servers() {
     servers_.emplace(name, std::move(server));
   }
   if (servers_.empty())
-    throw InputError(spec_.goal.pos(), "plan.servers: no server of the catalogue is left to choose from");
+    throw InputError(
+        spec_.goal.pos(),
+        providers.empty()
+            ? "plan.market: no server has a price there; add on_demand, or give --prices that have one"
+            : fmt::format(
+                  "plan.constraints.providers: none of plan.servers with a price is of {}; add others, "
+                  "or leave out one of the two",
+                  list_of(providers)));
 }
 
 void Trials::fill_cost_table() {

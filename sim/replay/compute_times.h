@@ -21,7 +21,7 @@ class ComputeTimes {
 
   /// From a start to the end: the device runs the task's operations in order, each when the host has issued
   /// it.
-  /// @param start_s since the step's beginning
+  /// @param start_s since the step's beginning, without the time for which the endpoint was stopped
   /// @param stretch how many times as long as usual operations last
   double time_s(EndpointId endpoint, std::uint32_t role, TaskId task, double start_s, double stretch);
 

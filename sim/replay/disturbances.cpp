@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/disturbances.h"
 
+#include <algorithm>
+
 namespace convoy {
 
 double end_of_computation_s(double start_s, double duration_s, const std::vector<Disturbances::Stop>& stops) {
@@ -12,6 +14,16 @@ double end_of_computation_s(double start_s, double duration_s, const std::vector
     now_s = stop.until_s;
   }
   return now_s + left_s;
+}
+
+double stopped_before_s(double now_s, const std::vector<Disturbances::Stop>& stops) {
+  double stopped_s = 0, until_s = 0;  // stops may overlap
+  for (const Disturbances::Stop& stop : stops) {
+    const double from_s = std::max(stop.at_s, until_s);
+    until_s = std::max(until_s, std::min(stop.until_s, now_s));
+    stopped_s += std::max(0.0, until_s - from_s);
+  }
+  return stopped_s;
 }
 
 }  // namespace convoy

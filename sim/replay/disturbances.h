@@ -17,8 +17,8 @@ struct Disturbances {
     LinkId link;
     double bandwidth_Bps;
   };
-  /// From `at_s` to `until_s` a device or host computes nothing; what it was computing goes on afterwards.
-  /// Its messages go on. Infinite: for good.
+  /// From `at_s` to `until_s` a device or host computes and issues nothing; what it was computing goes on
+  /// afterwards. Its messages go on. Infinite: for good.
   struct Stop {
     double at_s;
     EndpointId endpoint;
@@ -42,5 +42,8 @@ struct Disturbances {
 /// When a computation ends that takes `duration_s` of an endpoint's time, begun at `start_s`.
 /// @param stops its own, ordered by at_s
 double end_of_computation_s(double start_s, double duration_s, const std::vector<Disturbances::Stop>& stops);
+
+/// How much of the time up to `now_s` an endpoint stood still. @param stops its own, ordered by at_s
+double stopped_before_s(double now_s, const std::vector<Disturbances::Stop>& stops);
 
 }  // namespace convoy

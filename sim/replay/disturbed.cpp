@@ -43,4 +43,9 @@ double Stops::with_stops_s(std::uint32_t endpoint_class, double now_s, double du
   return end_of_computation_s(now_s, duration_s, stops->second) - now_s;
 }
 
+double Stops::before_s(std::uint32_t endpoint_class, double now_s) const {
+  const auto stops = by_class_.find(endpoint_class);
+  return stops == by_class_.end() ? 0 : stopped_before_s(now_s, stops->second);
+}
+
 }  // namespace convoy

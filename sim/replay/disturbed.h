@@ -24,6 +24,9 @@ class Stops {
   /// How long a computation takes that begins now and would take `duration_s` without them.
   double with_stops_s(std::uint32_t endpoint_class, double now_s, double duration_s) const;
 
+  /// For how long a class has been stopped up to now: nor did its host issue anything then.
+  double before_s(std::uint32_t endpoint_class, double now_s) const;
+
  private:
   std::map<std::uint32_t, std::vector<Disturbances::Stop>> by_class_;  ///< in time order
 };

@@ -121,8 +121,9 @@ void ProgramRunner::start(std::uint32_t c, TaskId t) {
     start_message(c, t, it);
     return;
   }
-  const double alone_s = compute_times_.time_s(folding_.endpoints[c], role_of(c), t,
-                                               now_s - progress.step_began_s, progress.stretch);
+  const double alone_s =
+      compute_times_.time_s(folding_.endpoints[c], role_of(c), t,
+                            now_s - progress.step_began_s - stops_.before_s(c, now_s), progress.stretch);
   const double duration_s = stops_.with_stops_s(c, now_s, alone_s);
   if (duration_s == 0) {
     finished_.push_back({c, t});

@@ -162,7 +162,7 @@ namespace {
 
 /// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
 /// like this. 0 where every device is exact, or scaled to a measurement.
-double compute_spread(const PreparedRun& run) {
+double compute_spread(const PreparedRun& run, double images) {
   double of_parameters = 0;
   for (const DeviceType& type : run.machine.device_types)
     of_parameters = std::max(of_parameters, type.evidence_spread);
@@ -170,10 +170,9 @@ double compute_spread(const PreparedRun& run) {
   if (run.cost.is_anchored()) return anchored_spread;
   std::vector<Work> works;
   for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
-  const double images =
-      run.plan.images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
+  const double of_device = images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
   return std::hypot(of_parameters,
-                    residual_spread(residual_kind(works, images, run.graph->options.precision)));
+                    residual_spread(residual_kind(works, of_device, run.graph->options.precision)));
 }
 
 /// By how much a device waits longer for its messages (less: below 0) where each takes `factor` times as
@@ -190,15 +189,14 @@ double comm_change_s(const EndpointUsage& device, double factor) {
 /// waits for stays.
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
                                           const EndpointUsage& critical) {
-  const double spread = compute_spread(run);
-  if (spread == 0 || result.step_time_s <= 0) return std::nullopt;
+  const StepSpreads spreads = step_spreads(run, run.plan.images);
+  if (spreads.compute == 0 || result.step_time_s <= 0) return std::nullopt;
   const double share = std::min(1.0, result.compute_s / result.step_time_s);
-  const std::optional<CommKind> kind = comm_kind(run.machine);
-  const double of_comm = kind ? quantile_80 * comm_spread(*kind) : 0;
   const auto change = [&](double sign) {
-    return std::hypot(share * std::expm1(sign * quantile_80 * spread),
-                      comm_change_s(critical, std::exp(sign * of_comm)) / result.step_time_s,
-                      kind ? std::expm1(sign * quantile_80 * devices_spread()) : 0);
+    return std::hypot(
+        share * std::expm1(sign * quantile_80 * spreads.compute),
+        comm_change_s(critical, std::exp(sign * quantile_80 * spreads.comm)) / result.step_time_s,
+        std::expm1(sign * quantile_80 * spreads.devices));
   };
   const double shorter = std::max(1e-3, 1 - change(-1));
   const double longer = 1 + change(1);
@@ -224,6 +222,13 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
 }
 
 }  // namespace
+
+StepSpreads step_spreads(const PreparedRun& run, double images) {
+  StepSpreads spreads{compute_spread(run, images), 0, 0};
+  if (const std::optional<CommKind> kind = comm_kind(run.machine))
+    spreads.comm = comm_spread(*kind), spreads.devices = devices_spread();
+  return spreads;
+}
 
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;

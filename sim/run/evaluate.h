@@ -14,4 +14,14 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
 /// USD of an hour of all hosts, dedicated servers too; nothing where a price is unknown.
 std::optional<double> price_usd_per_h(const Machine& machine);
 
+/// Standard deviations of the logarithms of what a step is made of (docs/cost_model.md#intervals); 0 where
+/// nothing is open.
+struct StepSpreads {
+  double compute = 0;
+  double comm = 0;     ///< of every message
+  double devices = 0;  ///< of a step of several devices, beside these
+};
+/// @param images of a step, of all devices
+StepSpreads step_spreads(const PreparedRun& run, double images);
+
 }  // namespace convoy

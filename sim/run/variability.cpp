@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "sim/replay/replay.h"
 #include "sim/run/dice.h"
@@ -33,8 +34,22 @@ VariabilitySpec::DegradedLinks read_links(const YamlNode& node) {
   links.bandwidth = map.quantity("bandwidth", Dimension::fraction, true);
   if (links.bandwidth > 1) map.fail("bandwidth", "is what a degraded link has left; at most 100% is allowed");
   links.chance = share_of(map, "chance", 1);
+  if (map.find("at")) links.at_s = map.quantity("at", Dimension::time, false);
+  links.at_pos = map.pos("at");
   map.finish();
   return links;
+}
+
+VariabilitySpec::Stop read_stop(const YamlNode& node) {
+  YamlMap map(node, "variability.stops");
+  VariabilitySpec::Stop stop;
+  stop.pos = map.pos("host");
+  stop.host = read_text(map.node("host"), map.path_of("host"));
+  stop.at_s = map.quantity("at", Dimension::time, false);
+  stop.for_s = map.quantity("for", Dimension::time, true);
+  stop.chance = share_of(map, "chance", 1);
+  map.finish();
+  return stop;
 }
 
 VariabilitySpec::Failures::Given read_failure(const YamlNode& node) {
@@ -68,18 +83,47 @@ VariabilitySpec::Failures read_failures(YamlMap map, const SourcePos& pos) {
   return failures;
 }
 
-/// The machine as it is in one repetition.
-Machine varied(const VariabilitySpec& spec, const Machine& machine, SeededDice& dice) {
-  Machine other = machine;
+bool matches(const VariabilitySpec::DegradedLinks& degraded, const Link& link) {
+  return ::fnmatch(degraded.pattern.c_str(), link.name.c_str(), 0) == 0;
+}
+
+/// One repetition: the machine as it is from the step's beginning on, and what happens to it then.
+struct Repetition {
+  Machine machine;
+  Disturbances disturbances;
+};
+
+void stop_host(const VariabilitySpec::Stop& stop, const Machine& machine, Disturbances& disturbances) {
+  for (std::size_t h = 0; h < machine.hosts.size(); ++h) {
+    if (machine.hosts[h].name != stop.host) continue;
+    const double until_s = stop.at_s + stop.for_s;
+    for (std::size_t d = 0; d < machine.devices.size(); ++d)
+      if (machine.devices[d].host == h)
+        disturbances.stops.push_back({stop.at_s, static_cast<EndpointId>(d), until_s});
+    disturbances.stops.push_back({stop.at_s, static_cast<EndpointId>(machine.devices.size() + h), until_s});
+  }
+}
+
+Repetition repetition_of(const VariabilitySpec& spec, const Machine& machine, SeededDice& dice) {
+  Repetition one{machine, {}};
   if (spec.jitter > 0) {
     const double sigma = std::sqrt(std::log1p(spec.jitter * spec.jitter));
-    for (Device& device : other.devices) device.speed /= std::exp(sigma * dice.normal() - sigma * sigma / 2);
+    for (Device& device : one.machine.devices)
+      device.speed /= std::exp(sigma * dice.normal() - sigma * sigma / 2);
   }
   for (const VariabilitySpec::DegradedLinks& degraded : spec.links)
-    for (Link& link : other.links)
-      if (::fnmatch(degraded.pattern.c_str(), link.name.c_str(), 0) == 0 && dice.uniform() <= degraded.chance)
-        link.bandwidth_Bps *= degraded.bandwidth;
-  return other;
+    for (std::size_t l = 0; l < machine.links.size(); ++l) {
+      if (!matches(degraded, machine.links[l]) || dice.uniform() > degraded.chance) continue;
+      double& bandwidth_Bps = one.machine.links[l].bandwidth_Bps;
+      if (degraded.at_s)
+        one.disturbances.link_changes.push_back(
+            {*degraded.at_s, static_cast<LinkId>(l), bandwidth_Bps * degraded.bandwidth});
+      else
+        bandwidth_Bps *= degraded.bandwidth;
+    }
+  for (const VariabilitySpec::Stop& stop : spec.stops)
+    if (dice.uniform() <= stop.chance) stop_host(stop, machine, one.disturbances);
+  return one;
 }
 
 struct Spread {
@@ -143,30 +187,65 @@ VariabilitySpec read_variability(const YamlNode& node) {
       map.fail("links", "expected a list such as [{link: 'n0.nic*', bandwidth: 50%}]");
     for (const YamlNode& item : list->items) spec.links.push_back(read_links(item));
   }
+  if (const YamlNode* list = map.find("stops")) {
+    if (list->kind != YamlNode::Kind::sequence || list->items.empty())
+      map.fail("stops", "expected a list such as [{host: n0, at: 100ms, for: 2s}]");
+    for (const YamlNode& item : list->items) spec.stops.push_back(read_stop(item));
+  }
   if (map.find("failures")) spec.failures = read_failures(map.map("failures"), map.pos("failures"));
   map.finish();
   return spec;
 }
 
+namespace {
+
+void require_link(const VariabilitySpec::DegradedLinks& links, const PreparedRun& run) {
+  if (std::any_of(run.machine.links.begin(), run.machine.links.end(),
+                  [&](const Link& link) { return matches(links, link); }))
+    return;
+  throw InputError(links.pos,
+                   fmt::format("variability.links: the cluster has no link '{}'; its first is '{}' (`convoy "
+                               "run --full --json` lists all)",
+                               links.pattern, run.machine.links.empty() ? "" : run.machine.links[0].name));
+}
+
+/// @param key "variability.stops"
+void require_host(const std::string& key, const std::string& name, const SourcePos& pos,
+                  const PreparedRun& run) {
+  std::vector<std::string> names;
+  for (const Host& host : run.machine.hosts) names.push_back(host.name);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  throw InputError(pos, fmt::format("{}: the cluster has no host '{}'{}; its first is '{}'", key, name,
+                                    suggestion(name, names), names.front()));
+}
+
+/// A time in a step needs steps that begin when the one before has ended, and convoy's own links.
+void require_single_steps(const std::string& key, const SourcePos& pos, const PreparedRun& run) {
+  if (run.plan.service || run.plan.endless)
+    throw InputError(pos, fmt::format("{}: is a time in a step, and the steps of this strategy ({}) overlap; "
+                                      "leave it out, or take one whose steps follow one another",
+                                      key, run.strategy));
+  if (run.network_model == NetworkModel::simgrid)
+    throw InputError(pos, fmt::format("{}: cannot be used with --network-model simgrid", key));
+}
+
+}  // namespace
+
 void check_variability(const VariabilitySpec& spec, const PreparedRun& run) {
-  for (const VariabilitySpec::DegradedLinks& links : spec.links)
-    if (std::none_of(run.machine.links.begin(), run.machine.links.end(), [&](const Link& link) {
-          return ::fnmatch(links.pattern.c_str(), link.name.c_str(), 0) == 0;
-        }))
-      throw InputError(
-          links.pos, fmt::format("variability.links: the cluster has no link '{}'; its first is "
-                                 "'{}' (`convoy run --full --json` lists all)",
-                                 links.pattern, run.machine.links.empty() ? "" : run.machine.links[0].name));
+  for (const VariabilitySpec::DegradedLinks& links : spec.links) {
+    require_link(links, run);
+    if (links.at_s) require_single_steps("variability.links.at", links.at_pos, run);
+  }
+  for (const VariabilitySpec::Stop& stop : spec.stops) {
+    require_host("variability.stops", stop.host, stop.pos, run);
+    require_single_steps("variability.stops", stop.pos, run);
+  }
   if (!spec.failures) return;
   if (!run.samples)
     throw InputError(spec.failures->pos,
                      "variability.failures: are counted over an epoch: give training.dataset");
   for (const VariabilitySpec::Failures::Given& given : spec.failures->given)
-    if (std::none_of(run.machine.hosts.begin(), run.machine.hosts.end(),
-                     [&](const Host& host) { return host.name == given.host; }))
-      throw InputError(given.pos, fmt::format("variability.failures.at: the cluster has no host '{}'; its "
-                                              "first is '{}'",
-                                              given.host, run.machine.hosts[0].name));
+    require_host("variability.failures.at", given.host, given.pos, run);
 }
 
 VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, const RunResult& result) {
@@ -174,13 +253,16 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
   varying.runs = spec.runs;
   varying.level = level;
   std::vector<double> steps;
-  const bool same = spec.jitter == 0 && spec.links.empty();
+  const bool same = spec.jitter == 0 && spec.links.empty() && spec.stops.empty();
   for (std::int64_t i = 0; i < spec.runs; ++i) {
+    if (same) {
+      steps.push_back(result.step_time_s);
+      continue;
+    }
     SeededDice dice(spec.seed + static_cast<std::uint64_t>(i));
+    const Repetition one = repetition_of(spec, run.machine, dice);
     steps.push_back(
-        same ? result.step_time_s
-             : replay(run.plan, varied(spec, run.machine, dice), run.cost, {true, run.network_model})
-                   .step_time_s);
+        replay(run.plan, one.machine, run.cost, {true, run.network_model, one.disturbances}).step_time_s);
   }
   const Spread step = spread_of(std::move(steps));
   varying.step_time_s = step.mean;

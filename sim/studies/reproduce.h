@@ -157,6 +157,10 @@ Reproduction reproduce_memory(std::size_t jobs);
 /// training. @param jobs processes at a time
 Reproduction reproduce_mlperf(std::size_t jobs);
 
+/// USD that DAWNBench's entries had cost when ResNet-50 reached 93 % (results/published/dawnbench.csv), from
+/// what an epoch of each of their image and batch sizes costs. @param jobs processes at a time
+Reproduction reproduce_dawnbench(std::size_t jobs);
+
 /// Energy of an image in training on one device under power limits (results/published/energy.csv), J, from
 /// the throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
 Reproduction reproduce_energy(std::size_t jobs);

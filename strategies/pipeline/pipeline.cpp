@@ -323,7 +323,11 @@ StrategyEntry pipeline_entry() {
           texts_of(pipeline_keys()), &read_pipeline,
           "[{schedule: [1f1b, gpipe], micro_batches: [4, 8, 16, 32], replicas: [1, 2, 4]}, "
           "{micro_batches: [8, 32], stages: [2, 4]}, "
-          "{schedule: [1f1b, gpipe], micro_batches: [8, 32], recompute: always}]"};
+          "{schedule: [1f1b, gpipe], micro_batches: [8, 32], recompute: always}, "
+          "{stages: [2, 4], micro_batches: [4, 16], inner: {kind: data_parallel, sync: all_reduce, zero: [0, "
+          "1]}}, "
+          "{stages: auto, micro_batches: 8, inner: {kind: data_parallel, sync: all_reduce}}, "
+          "{stages: 2, micro_batches: [4, 16], inner: {kind: hybrid, conv: batch, fc: pairs}}]"};
 }
 
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {

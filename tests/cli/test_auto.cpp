@@ -76,7 +76,9 @@ TEST_CASE("auto: table, CSV and trace of one search") {
   CHECK(run.out.find("\nauto: ") != std::string::npos);
   CHECK(run.out.find("\nrun 1: auto, cost: 6 candidates, ") != std::string::npos);
   CHECK(run.out.find("cannot run: ") != std::string::npos);
-  CHECK(place.read("o/results.csv").find(",auto_objective,auto_planned,auto_simulated,auto_pruned_by_cost_table,auto_proven,auto_candidates,") != std::string::npos);
+  CHECK(place.read("o/results.csv")
+            .find(",auto_objective,auto_planned,auto_simulated,auto_pruned_by_cost_table,auto_proven,auto_"
+                  "candidates,") != std::string::npos);
   CHECK(json::parse(place.read("o/trace.json"))["traceEvents"].size() > 10);
   const json search = json::parse(place.read("o/results.json"))["runs"][0]["auto"];
   CHECK(search["objective"] == "cost");
@@ -95,4 +97,37 @@ TEST_CASE("auto: what is wrong ends as one line, exit code 2 and no results") {
     CHECK(run.err.find("e.yaml:5:36: strategy.candidates: none of 1 can run; the first: ") !=
           std::string::npos);
   }
+}
+
+TEST_CASE(
+    "auto: a candidate whose simulation crashes is told, the best of the others is written, exit code 70") {
+  // Message by message a ring of 512 hosts of which no NIC equals another takes a second and more. What
+  // simulates it is a process of a process of the program: the first that lives for a fifth of a second ends
+  // as by a bug.
+  const Workplace place;
+  place.file("e.yaml",
+             "experiment: e\nmodel: alexnet\ntraining: {batch_per_device: 8, precision: fp32}\n"
+             "cluster: {server: aws-p3.2xlarge, nodes: 512, nic_spread: 10%}\n"
+             "strategy: {kind: auto, candidates: [{kind: data_parallel, sync: all_reduce, algorithm: ring, "
+             "fidelity: "
+             "chunk}, {kind: single}]}\n");
+  const Finished run = place.shell(
+      "\"$CONVOY\" run e.yaml --out o --jobs 1 &\n"
+      "main=$!\n"
+      "children() { cat /proc/$1/task/$1/children 2>/dev/null; }\n"
+      "hit=''\n"
+      "while [ -z \"$hit\" ] && kill -0 $main 2>/dev/null; do\n"
+      "  for worker in $(children $main); do for process in $(children $worker); do\n"
+      "    sleep 0.2\n"
+      "    kill -SEGV $process 2>/dev/null && hit=yes\n"
+      "  done; done\n"
+      "done\n"
+      "wait $main\n");
+  CAPTURE(run.out);
+  CHECK(run.exit_code == 70);
+  CHECK(run.err.find("convoy: run 1: auto: ring all-reduce: failed: ") != std::string::npos);
+  const json search = json::parse(place.read("o/results.json"))["runs"][0]["auto"];
+  CHECK(search["proven"] == false);
+  CHECK(search["ranking"][0]["strategy"] == "single device");
+  CHECK(search["ranking"][1]["outcome"] == "failed");
 }

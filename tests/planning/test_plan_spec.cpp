@@ -42,9 +42,11 @@ TEST_CASE("plan: what is wrong is said with its place") {
   CHECK(error("{objective: price}").find("plan.objective") != std::string::npos);
   CHECK(error("{constraints: {budget: 500}}").find("'500' is no sum such as 500USD") != std::string::npos);
   CHECK(error("{constraints: {dead_line: 5h}}").find("did you mean 'deadline'") != std::string::npos);
+  CHECK(error("{constraints: {providers: [gpc]}}").find("'gpc' (did you mean 'gcp'?); allowed are aws, ") !=
+        std::string::npos);
   CHECK(error("{market: sport}").find("did you mean 'spot'") != std::string::npos);
-  CHECK(error("{region: us-east-9}").find(":5:16: plan.region: no price in a region 'us-east-9' (did you mean") ==
-        0);
+  CHECK(error("{region: us-east-9}")
+            .find(":5:16: plan.region: no price in a region 'us-east-9' (did you mean") == 0);
   CHECK(error("{on_interruption: stop}").find("allowed are") != std::string::npos);
   CHECK(error("{failures: {repairs: 1h}}").find("did you mean 'repair'") != std::string::npos);
   CHECK(error("{failures: often}").find(":5:18: plan.failures") == 0);

@@ -83,6 +83,67 @@ TEST_CASE("variability: a link that is degraded now and then is that mixture of 
   CHECK(std::abs(often.varying.step_time_s - mean) < 4 * std::sqrt(0.3 * 0.7 / 2000) * send_s);
 }
 
+TEST_CASE("variability: a link that degrades in the middle of a step slows what is left of its bytes") {
+  // Computing takes 3 ms and update nothing; then 5 MB cross n0's NIC in 5 ms. With 40 % from 5 ms on, 3 of
+  // them are left and take 7.5 ms.
+  const std::string cluster = lab::star(2, "1GB/s", "0us");
+  const auto step_s = [&](const std::string& links, std::int64_t runs = 1) {
+    return varied(fmt::format("{{runs: {}, links: [{}]}}", runs, links), cluster, 1'250'000)
+        .varying.step_time_s;
+  };
+  const double whole_s = varied("{runs: 1}", cluster, 1'250'000).result.step_time_s;
+  REQUIRE(whole_s == doctest::Approx(8e-3).epsilon(1e-9));
+  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 5ms}") == doctest::Approx(12.5e-3).epsilon(1e-9));
+  // At the step's beginning: as if it were so always. After its end: nothing.
+  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 0s}") ==
+        doctest::Approx(step_s("{link: n0.nic.up, bandwidth: 40%}")).epsilon(1e-9));
+  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 1s}") == doctest::Approx(whole_s).epsilon(1e-12));
+  // Twice: half of what it had at 5 ms, a quarter from 7 ms on: 1 MB, then 2 MB in 8 ms.
+  CHECK(step_s("{link: n0.nic.up, bandwidth: 50%, at: 5ms}, {link: n0.nic.up, bandwidth: 25%, at: 7ms}") ==
+        doctest::Approx(15e-3).epsilon(1e-9));
+  const double mean_s = whole_s + 0.3 * 4.5e-3;
+  CHECK(std::abs(step_s("{link: n0.nic.up, bandwidth: 40%, at: 5ms, chance: 30%}", 2000) - mean_s) <
+        4 * std::sqrt(0.3 * 0.7 / 2000) * 4.5e-3);
+}
+
+TEST_CASE("variability: a host that stops in the middle of a step holds up those that wait for it") {
+  const std::string cluster = lab::star(2, "1GB/s", "0us");
+  const auto step_s = [&](const std::string& stops, std::int64_t runs = 1) {
+    return varied(fmt::format("{{runs: {}, stops: [{}]}}", runs, stops), cluster, 1'250'000)
+        .varying.step_time_s;
+  };
+  // 1 of 3 ms is computed when n1 stops for 20 ms. Its messages, from 3 to 8 ms, go on without it; the update
+  // that follows them waits until it is back.
+  CHECK(step_s("{host: n1, at: 1ms, for: 20ms}") == doctest::Approx(28e-3).epsilon(1e-9));
+  CHECK(step_s("{host: n1, at: 4ms, for: 3ms}") == doctest::Approx(8e-3).epsilon(1e-9));
+  CHECK(step_s("{host: n1, at: 4ms, for: 20ms}") == doctest::Approx(24e-3).epsilon(1e-9));
+  // Both at once cost what one costs, one after the other what the later one adds.
+  CHECK(step_s("{host: n1, at: 1ms, for: 20ms}, {host: n0, at: 1ms, for: 20ms}") ==
+        doctest::Approx(28e-3).epsilon(1e-9));
+  CHECK(step_s("{host: n1, at: 1ms, for: 2ms}, {host: n1, at: 4ms, for: 1ms}") ==
+        doctest::Approx(11e-3).epsilon(1e-9));
+  const double mean_s = 8e-3 + 0.2 * 20e-3;
+  CHECK(std::abs(step_s("{host: n1, at: 1ms, for: 20ms, chance: 20%}", 2000) - mean_s) <
+        4 * std::sqrt(0.2 * 0.8 / 2000) * 20e-3);
+}
+
+TEST_CASE(
+    "variability: on one real device a stop takes as long as it is, whatever the host still has to issue") {
+  for (const char* training : {"{batch_per_device: 2}", "{batch_per_device: 64}"}) {
+    CAPTURE(training);
+    const std::string text = fmt::format(
+        "experiment: e\nmodel: resnet18\ntraining: {}\ncluster: {{server: aws-p3.2xlarge, nodes: 1}}\n"
+        "strategy: {{kind: single}}\nvariability: {{runs: 1, stops: [{{host: n0, at: 2ms, for: "
+        "30ms}}]}}\n",
+        training);
+    Preparer preparer;
+    const PreparedRun run = preparer.prepare(read_point(parse_yaml(text, "e.yaml")), nullptr);
+    const RunResult result = simulate(run, false).result;
+    CHECK(vary(*run.variability, run, result).step_time_s ==
+          doctest::Approx(result.step_time_s + 30e-3).epsilon(1e-9));
+  }
+}
+
 TEST_CASE(
     "variability: epochs with failures converge to the closed form, and given ones add what they cost") {
   const Varied drawn = varied(
@@ -121,9 +182,47 @@ TEST_CASE("variability: what is wrong is said with its place") {
   CHECK(error_of("{links: []}").find("expected a list such as") != std::string::npos);
   CHECK(error_of("{links: [{link: n9.nic, bandwidth: 50%}]}")
             .find("variability.links: the cluster has no link 'n9.nic'") != std::string::npos);
+  CHECK(error_of("{stops: []}").find("expected a list such as [{host: n0, at: 100ms, for: 2s}]") !=
+        std::string::npos);
+  CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops: key 'for' is missing") !=
+        std::string::npos);
+  CHECK(error_of("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops.at: '1' lacks its unit") !=
+        std::string::npos);
+  CHECK(
+      error_of("{stops: [{host: n11, at: 1ms, for: 1s}]}")
+          .find("variability.stops: the cluster has no host 'n11' (did you mean 'n1'?); its first is 'n0'") !=
+      std::string::npos);
   CHECK(error_of("{failures: {wait: 5s}}").find("give per_host_day, at, or both") != std::string::npos);
   CHECK(error_of("{failures: {at: [{host: n7, at: 1h}], checkpoint: {time: 1s, every: 1h}}}")
             .find("the cluster has no host 'n7'") != std::string::npos);
   CHECK(error_of("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}", "{batch_per_device: 10}")
             .find("give training.dataset") != std::string::npos);
+}
+
+TEST_CASE("variability: a time in a step needs steps that follow one another") {
+  const auto refusal = [](const std::string& strategy, const std::string& variability) -> std::string {
+    const std::string text = fmt::format(
+        "experiment: e\nmodel: {}\ntraining: {{batch_per_device: 8}}\ncluster: {}\nstrategy: "
+        "{}\nvariability: {}\n",
+        lab::custom_model(2, 1000), lab::star(2, "1GB/s", "0us"), strategy, variability);
+    try {
+      Preparer().prepare(read_point(parse_yaml(text, "e.yaml")), nullptr);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string stop = "{stops: [{host: n0, at: 1ms, for: 1ms}]}",
+                    link = "{links: [{link: n0.nic.up, bandwidth: 50%, at: 1ms}]}";
+  for (const char* strategy :
+       {"{kind: data_parallel, sync: parameter_server, mode: async}",
+        "{kind: pipeline, stages: 2, schedule: 1f1b, weights: stash, micro_batches: 4}"}) {
+    CAPTURE(strategy);
+    CHECK(refusal(strategy, stop)
+              .find("e.yaml:6:30: variability.stops: is a time in a step, and the steps of this "
+                    "strategy (") == 0);
+    CHECK(refusal(strategy, link).find("variability.links.at: is a time in a step") != std::string::npos);
+    CHECK(refusal(strategy, "{links: [{link: n0.nic.up, bandwidth: 50%}]}") == "none");
+  }
+  CHECK(refusal("{kind: pipeline, stages: 2, micro_batches: 4}", stop) == "none");
 }

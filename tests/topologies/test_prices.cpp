@@ -123,6 +123,120 @@ TEST_CASE("SkyPilot's vms.csv is read as prices") {
   CHECK(prices.doubt(*prices.find("aws-p3.16xlarge", Market::spot)) == "");
 }
 
+TEST_CASE("SkyPilot's list of Google Cloud has the GPUs of every machine in rows of their own") {
+  // Lines of catalogs/v8/gcp/vms.csv (github:skypilot-org/skypilot-catalog@006059e0); a price that it does
+  // not know is 0.
+  const std::string header =
+      "InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,AvailabilityZone,Price,"
+      "SpotPrice\n";
+  const WorkingFile file("vms.csv",
+                         header +
+                             "a2-highgpu-8g,96.0,680.0,,,,us-west4,us-west4-b,6.66236,2.66448\n"
+                             "a2-ultragpu-8g,96.0,1360.0,,,,us-east5,us-east5-a,8.79698,2.49544\n"
+                             "a3-highgpu-8g,208.0,1872.0,,,,us-east4,us-east4-a,9.46006,2.15966\n"
+                             "a3-highgpu-8g,208.0,1872.0,,,,europe-west1,europe-west1-b,10.41647,2.38181\n"
+                             "a4-highgpu-8g,224.0,3968.0,,,,us-east1,us-east1-b,0.0,0.0\n"
+                             ",,,A100,8,{'Gpus': [{'MemoryInfo': {'SizeInMiB': 40960}}]},us-west4,us-west4-b,"
+                             "24.81248,9.9248\n"
+                             ",,,A100-80GB,8,{'Gpus': [{'MemoryInfo': {'SizeInMiB': 81920}}]},us-east5,"
+                             "us-east5-a,35.39358,10.6848\n"
+                             ",,,H100,8,{'Gpus': [{'MemoryInfo': {'SizeInMiB': 81920}}]},us-east4,us-east4-a,"
+                             "78.3724,17.8848\n");
+  const PriceTable prices = PriceTable::read(file.name);
+  const auto usd = [&](const char* server, Market market) {
+    return prices.find(server, market)->usd_per_hour;
+  };
+  CHECK(usd("gcp-a2-highgpu-8g", Market::on_demand) == doctest::Approx(6.66236 + 24.81248));
+  CHECK(usd("gcp-a2-ultragpu-8g", Market::spot) == doctest::Approx(2.49544 + 10.6848));
+  CHECK(usd("gcp-a3-highgpu-8g", Market::on_demand) == doctest::Approx(87.83246));
+  // As in the program's own table; and none where the list has no price of the GPUs.
+  CHECK(table().find("gcp-a3-highgpu-8g", Market::on_demand)->usd_per_hour == doctest::Approx(87.83246));
+  CHECK(table().find("gcp-a3-highgpu-8g", Market::spot)->usd_per_hour == doctest::Approx(20.04446));
+  CHECK_FALSE(prices.find("gcp-a3-highgpu-8g", Market::on_demand, "europe-west1"));
+  CHECK_FALSE(prices.find("gcp-a2-highgpu-8g", Market::on_demand, "us-east5"));
+  CHECK(prices.prices().size() == 6);
+}
+
+TEST_CASE("machines of SkyPilot's list have the devices of the catalogue's servers, and as many") {
+  struct Known {
+    const char *instance, *server, *accelerator;
+    int count;
+  };
+  // Count and kind of GPU as the providers tell them (github:vantage-sh/ec2instances.info@fc22b985 for AWS;
+  // learn.microsoft.com, virtual machine sizes, for Azure).
+  const std::vector<Known> all{{"p2.xlarge", "aws-p2.xlarge", "K80", 1},
+                               {"p2.8xlarge", "aws-p2.8xlarge", "K80", 8},
+                               {"p2.16xlarge", "aws-p2.16xlarge", "K80", 16},
+                               {"p3.2xlarge", "aws-p3.2xlarge", "V100", 1},
+                               {"p3.8xlarge", "aws-p3.8xlarge", "V100", 4},
+                               {"p3.16xlarge", "aws-p3.16xlarge", "V100", 8},
+                               {"p3dn.24xlarge", "aws-p3dn.24xlarge", "V100-32GB", 8},
+                               {"p4d.24xlarge", "aws-p4d.24xlarge", "A100", 8},
+                               {"p4de.24xlarge", "aws-p4de.24xlarge", "A100-80GB", 8},
+                               {"p5.48xlarge", "aws-p5.48xlarge", "H100", 8},
+                               {"p5.4xlarge", "aws-p5.4xlarge", "H100", 1},
+                               {"p5en.48xlarge", "aws-p5en.48xlarge", "H200", 8},
+                               {"p6-b200.48xlarge", "aws-p6-b200.48xlarge", "B200", 8},
+                               {"g3.16xlarge", "aws-g3.16xlarge", "M60", 4},
+                               {"g4dn.12xlarge", "aws-g4dn.12xlarge", "T4", 4},
+                               {"g4dn.metal", "aws-g4dn.metal", "T4", 8},
+                               {"g5.48xlarge", "aws-g5.48xlarge", "A10G", 8},
+                               {"g6.48xlarge", "aws-g6.48xlarge", "L4", 8},
+                               {"g6e.12xlarge", "aws-g6e.12xlarge", "L40S", 4},
+                               {"Standard_NC6", "azure-nc6", "K80", 1},
+                               {"Standard_NC24r", "azure-nc24r", "K80", 4},
+                               {"Standard_NC12s_v2", "azure-nc12s-v2", "P100", 2},
+                               {"Standard_NC24rs_v3", "azure-nc24rs-v3", "V100", 4},
+                               {"Standard_NC64as_T4_v3", "azure-nc64as-t4-v3", "T4", 4},
+                               {"Standard_NC48ads_A100_v4", "azure-nc48ads-a100-v4", "A100-80GB", 2},
+                               {"Standard_NC80adis_H100_v5", "azure-nc80adis-h100-v5", "H100", 2},
+                               {"Standard_ND24rs", "azure-nd24rs", "P40", 4},
+                               {"Standard_ND40rs_v2", "azure-nd40rs-v2", "V100-32GB", 8},
+                               {"Standard_ND96asr_v4", "azure-nd96asr-v4", "A100", 8},
+                               {"Standard_ND96amsr_A100_v4", "azure-nd96amsr-a100-v4", "A100-80GB", 8},
+                               {"Standard_ND96isr_H100_v5", "azure-nd96isr-h100-v5", "H100", 8},
+                               {"Standard_ND96isr_H200_v5", "azure-nd96isr-h200-v5", "H200", 8},
+                               {"gpu_8x_v100", "lambda-gpu_8x_v100", "V100", 8},
+                               {"gpu_4x_a6000", "lambda-gpu_4x_a6000", "A6000", 4}};
+  const std::string header = "InstanceType,AcceleratorName,AcceleratorCount,Price,Region\n";
+  std::string rows;
+  for (const Known& known : all)
+    rows += fmt::format("{},{},{}.0,7,somewhere\n", known.instance, known.accelerator, known.count);
+  const PriceTable prices = [&] {
+    const WorkingFile file("vms.csv", header + rows);
+    return PriceTable::read(file.name);
+  }();
+  for (const Known& known : all) {
+    CAPTURE(known.server);
+    CHECK(load_server(known.server, {}).device_count() == static_cast<std::uint32_t>(known.count));
+    REQUIRE(prices.find(known.server, Market::on_demand));
+    CHECK(prices.find(known.server, Market::on_demand)->usd_per_hour == 7);
+  }
+  // Another device, and another number of them.
+  CHECK(refusal(header + "p4d.24xlarge,A100-80GB,8,7,us-east-1\n") ==
+        "prices.csv:2:14: AcceleratorName: the catalogue's aws-p4d.24xlarge has 8 x A100, not 8 x A100-80GB");
+  CHECK(refusal(header + "p3.8xlarge,V100,8,7,us-east-1\n") ==
+        "prices.csv:2:12: AcceleratorName: the catalogue's aws-p3.8xlarge has 4 x V100, not 8 x V100");
+}
+
+TEST_CASE("every server of a provider has devices that SkyPilot's lists have a name for") {
+  int servers = 0;
+  for (const std::string& name : server_names()) {
+    const bool rented = name.starts_with("aws-") || name.starts_with("azure-") || name.starts_with("gcp-") ||
+                        name.starts_with("lambda-");
+    if (!rented) continue;
+    CAPTURE(name);
+    ++servers;
+    // A count that no server has: the error names the device.
+    const std::string instance = name.substr(name.find('-') + 1);
+    const std::string error = refusal(
+        fmt::format("InstanceType,AcceleratorName,AcceleratorCount,Price,Region\n{},X,99,7,r\n", instance));
+    CHECK(error.find(fmt::format("the catalogue's {} has {} x ", name,
+                                 load_server(name, {}).device_count())) != std::string::npos);
+  }
+  CHECK(servers > 100);
+}
+
 TEST_CASE("a wrong price table is refused with its place") {
   const std::string header = "server,provider,region,market,usd_per_hour,from,until\n";
   CHECK(refusal(header + "a,b,c,spot,1.5,2025-01-01,\n") == "");

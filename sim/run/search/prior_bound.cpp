@@ -12,6 +12,7 @@
 #include "sim/costs/issue_queue.h"
 #include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
+#include "sim/run/search/split_time.h"
 
 namespace convoy {
 namespace {
@@ -72,36 +73,107 @@ std::optional<Floor> floor_of_replicas(const YamlNode& candidate, const BatchSpe
                fmt::format("at least {} a step for computing alone", format_time(step_s))};
 }
 
+/// Images of all devices in a step.
+std::int64_t images_of(const BatchSpec& batch, const CostTable& table) {
+  return batch.global ? *batch.global : *batch.per_device * device_count(table);
+}
+
+/// Into how many devices each layer is split by a hybrid on so many; nothing where a key may change what they
+/// compute.
+std::optional<std::int64_t> split_of(const YamlNode& hybrid, std::int64_t devices) {
+  const std::string& scheme = text_of(hybrid, "scheme");
+  if (!scheme.empty() && scheme != "a") return std::nullopt;
+  const std::int64_t groups = number_of(hybrid, "replicas").value_or(1);
+  if (groups < 1 || devices % groups != 0) return std::nullopt;
+  return devices / groups;
+}
+
+std::optional<Floor> floor_of_hybrid(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::int64_t devices = device_count(table), images = images_of(batch, table);
+  const std::optional<std::int64_t> split = split_of(candidate, devices);
+  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
+  if (!split || images % (devices / *split * parts) != 0) return std::nullopt;
+  const CostTable::Passes passes =
+      table.quickest(static_cast<double>(images / (devices / *split * parts)), *split);
+  const double step_s =
+      parts == 1 ? passes.issued_s : static_cast<double>(parts) * std::max(passes.both_s(), passes.host_s);
+  return Floor{
+      step_s, static_cast<double>(images),
+      fmt::format("at least {} a step for computing, however layers are split", format_time(step_s))};
+}
+
+/// What a device of a stage does with a micro-batch, were its stage the whole network (at least; nothing is
+/// known of some hybrids); nothing where the pipeline cannot run.
+/// @param images of all devices in a step  @param stages of the pipeline
+struct Stretched {
+  CostTable::Passes passes;
+  std::int64_t slots;  ///< devices, or groups of them, that a pipeline has: as many as stages, or more
+};
+std::optional<Stretched> on_stages(const YamlNode& candidate, std::int64_t images, std::int64_t stages,
+                                   CostTable& table) {
+  const std::int64_t devices = device_count(table);
+  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
+  const YamlNode* inner = candidate.find("inner");
+  const bool hybrid = inner && text_of(*inner, "kind") == "hybrid";
+  const std::int64_t pipelines = number_of(candidate, "replicas").value_or(inner ? devices / stages : 1);
+  if (pipelines < 1 || devices % pipelines != 0) return std::nullopt;
+  const std::int64_t slots = devices / pipelines;  // of a pipeline
+  if (stages > slots || (inner && stages != slots) || (stages < slots && stages * parts < devices))
+    return std::nullopt;  // cannot run
+  if (hybrid) {
+    const std::optional<std::int64_t> split = split_of(*inner, pipelines);
+    if (images % parts != 0) return std::nullopt;                                  // cannot run
+    const std::int64_t share = split ? images / parts / (pipelines / *split) : 0;  // of a group, at least
+    if (share == 0) return Stretched{{}, slots};
+    return Stretched{table.quickest(static_cast<double>(share), *split), slots};
+  }
+  if (images % (pipelines * parts) != 0) return std::nullopt;
+  return Stretched{table.quickest(static_cast<double>(images / (pipelines * parts))), slots};
+}
+
+/// Of a pipeline with so many stages.
+std::optional<double> floor_of_stages(const YamlNode& candidate, std::int64_t images, std::int64_t stages,
+                                      CostTable& table) {
+  const std::optional<Stretched> on = on_stages(candidate, images, stages, table);
+  if (!on) return std::nullopt;
+  const CostTable::Passes& passes = on->passes;
+  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
+  const double longer_s = std::max(passes.forward_s, passes.backward_s);
+  const auto m = static_cast<double>(parts), s = static_cast<double>(stages);
+  double more_s = 0;  // than one micro-batch takes to go forward and back
+  if (stages == on->slots)
+    more_s = (m - 1) * longer_s / s;
+  else if (on->slots - stages + 1 < parts)
+    more_s = longer_s / s;
+  const double step_s =
+      std::max(passes.both_s() + more_s, m * passes.both_s() / static_cast<double>(on->slots));
+  return text_of(candidate, "schedule") == "naive" ? std::max(step_s, m * passes.both_s()) : step_s;
+}
+
 std::optional<Floor> floor_of_pipeline(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
   const std::string& weights = text_of(candidate, "weights");
   const YamlNode* replicas_node = candidate.find("replicas");
   const bool listed = replicas_node && replicas_node->kind == YamlNode::Kind::sequence;
   if ((!weights.empty() && weights != "flush") || candidate.find("begins") || listed) return std::nullopt;
-  // Stages that hold another strategy share micro-batches out as that does; how many stages `auto` takes is
-  // not known before.
-  if (candidate.find("inner") || text_of(candidate, "stages") == "auto") return std::nullopt;
-  const std::int64_t devices = device_count(table);
-  const std::optional<std::int64_t> replicas = number_of(candidate, "replicas");
-  const std::int64_t pipelines = replicas.value_or(1);
-  const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
-  const std::int64_t images = batch.global ? *batch.global : *batch.per_device * devices;
-  if (devices % pipelines != 0 || images % (pipelines * parts) != 0) return std::nullopt;
-  const std::int64_t slots = devices / pipelines;  // of a pipeline
-  const std::int64_t stages = number_of(candidate, "stages").value_or(slots);
-  if (stages > slots || (stages < slots && stages * parts < devices)) return std::nullopt;  // cannot run
-  const CostTable::Passes passes = table.quickest(static_cast<double>(images / (pipelines * parts)));
-  const double longer_s = std::max(passes.forward_s, passes.backward_s);
-  const auto m = static_cast<double>(parts), s = static_cast<double>(stages);
-  double more_s = 0;  // than one micro-batch takes to go forward and back
-  if (stages == slots)
-    more_s = (m - 1) * longer_s / s;
-  else if (slots - stages + 1 < parts)
-    more_s = longer_s / s;
-  double step_s = std::max(passes.both_s() + more_s, m * passes.both_s() / static_cast<double>(slots));
-  if (text_of(candidate, "schedule") == "naive") step_s = std::max(step_s, m * passes.both_s());
+  if (const YamlNode* inner = candidate.find("inner");
+      inner && text_of(*inner, "kind") != "data_parallel" && text_of(*inner, "kind") != "hybrid")
+    return std::nullopt;
+  const std::int64_t images = images_of(batch, table);
+  const std::int64_t slots =
+      device_count(table) / std::max<std::int64_t>(1, number_of(candidate, "replicas").value_or(1));
+  std::optional<double> step_s;
+  if (text_of(candidate, "stages") != "auto") {
+    step_s = floor_of_stages(candidate, images, number_of(candidate, "stages").value_or(slots), table);
+  } else {
+    for (std::int64_t stages = 1; stages <= slots; ++stages)
+      if (slots % stages == 0)
+        if (const std::optional<double> one = floor_of_stages(candidate, images, stages, table))
+          step_s = std::min(step_s.value_or(*one), *one);
+  }
+  if (!step_s) return std::nullopt;
   return Floor{
-      step_s, static_cast<double>(images),
-      fmt::format("at least {} a step to fill and drain the pipeline and compute", format_time(step_s))};
+      *step_s, static_cast<double>(images),
+      fmt::format("at least {} a step to fill and drain the pipeline and compute", format_time(*step_s))};
 }
 
 std::optional<Floor> floor_of_placement(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
@@ -118,11 +190,14 @@ std::optional<Floor> floor_of(const YamlNode& candidate, const BatchSpec& batch,
   if (kind == "single") return floor_of_single(candidate, batch, table);
   if (kind == "data_parallel") return floor_of_replicas(candidate, batch, table);
   if (kind == "pipeline") return floor_of_pipeline(candidate, batch, table);
+  if (kind == "hybrid") return floor_of_hybrid(candidate, batch, table);
   if (kind == "pardnn") return floor_of_placement(candidate, batch, table);
   return std::nullopt;
 }
 
-CostTable::Passes passes_of(const PreparedRun& run, double images, const Device& device) {
+/// Of one device, or of each of several that split all layers among them.
+CostTable::Passes passes_of(const PreparedRun& run, double images, const Device& device,
+                            std::int64_t devices) {
   const DeviceType& type = run.machine.device_types[device.type];
   const std::vector<Operation>& operations = run.graph->operations;
   CostTable::Passes passes;
@@ -132,7 +207,11 @@ CostTable::Passes passes_of(const PreparedRun& run, double images, const Device&
     const Operation& operation = operations[o];
     if (operation.again) continue;  // what recomputation adds only makes steps longer
     const bool update = operation.phase == Phase::update;
-    const double time_s = run.cost.time_s(operation.work, update ? 1 : images, type) / device.speed;
+    if (update && devices > 1) continue;
+    const double time_s =
+        (devices > 1 ? least_split_time_s(*run.graph, operation, images, devices, run.cost, type)
+                     : run.cost.time_s(operation.work, update ? 1 : images, type)) /
+        device.speed;
     if (update) {
       passes.update_s += time_s;
       continue;
@@ -150,18 +229,18 @@ CostTable::Passes passes_of(const PreparedRun& run, double images, const Device&
 
 }  // namespace
 
-const std::vector<CostTable::Passes>& CostTable::of_kinds(double images) {
-  const auto [row, fresh] = rows_.try_emplace(images);
+const std::vector<CostTable::Passes>& CostTable::of_kinds(double images, std::int64_t devices) {
+  const auto [row, fresh] = rows_.try_emplace({images, devices});
   if (!fresh) return row->second;
   std::set<std::pair<std::uint32_t, double>> seen;  // types and speeds of devices
   for (const Device& device : run_.machine.devices)
     if (seen.emplace(device.type, device.speed).second)
-      row->second.push_back(passes_of(run_, images, device));
+      row->second.push_back(passes_of(run_, images, device, devices));
   return row->second;
 }
 
-CostTable::Passes CostTable::quickest(double images) {
-  const std::vector<Passes>& kinds = of_kinds(images);
+CostTable::Passes CostTable::quickest(double images, std::int64_t devices) {
+  const std::vector<Passes>& kinds = of_kinds(images, devices);
   Passes least = kinds.front();
   for (const Passes& kind : kinds)
     for (double Passes::*number : {&Passes::forward_s, &Passes::backward_s, &Passes::update_s,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/run/search/assess.h"
@@ -29,12 +31,16 @@ class CostTable {
 
   const PreparedRun& run() const { return run_; }
   /// Of each kind of device in the cluster, at its speed.
-  const std::vector<Passes>& of_kinds(double images);
-  Passes quickest(double images);  ///< each number's least over the kinds
+  const std::vector<Passes>& of_kinds(double images) { return of_kinds(images, 1); }
+  /// Each number's least over the kinds. @param devices that split every layer of these images among them,
+  /// as hybrids may (least_split_time_s); its updates are then left out
+  Passes quickest(double images, std::int64_t devices = 1);
 
  private:
+  const std::vector<Passes>& of_kinds(double images, std::int64_t devices);
+
   const PreparedRun& run_;
-  std::map<double, std::vector<Passes>> rows_;
+  std::map<std::pair<double, std::int64_t>, std::vector<Passes>> rows_;
 };
 
 /// A bound of a candidate's step before anything of it is planned, from the cost table alone; nothing where
@@ -50,6 +56,13 @@ class CostTable {
 /// stage's backward pass b the step takes at least F + B + (m - 1) b, and some stage has b >= B / S. The same
 /// of forward passes, from the end. Where stages take several devices each, some device of every stage still
 /// has two micro-batches if there are more of them than a stage can have devices.
+///
+/// Devices that split layers (hybrid) each run their part of every operation of every micro-batch, and no
+/// part of an operation takes less than least_split_time_s, whatever the layouts are.
+///
+/// Stages that hold another strategy are such a pipeline, in which F and B are those of a device of a stage:
+/// of its images (data_parallel), or of its part of every operation (hybrid). Where the number of stages is
+/// chosen, the bound is the least over those that it may be.
 ///
 /// Operations that are placed whole (pardnn) take at least the longest path of them.
 ///

@@ -86,20 +86,20 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
 }
 
 /// Says where the difference to the best is less than predictions are sure of.
-void say_tie(Objective objective, const Candidate& candidate, const RunResult& best, CandidateResult& row) {
-  if (group_of(candidate) > 1 ||
-      !is_tie(objective, candidate.state == CandidateState::simulated ? candidate.rank : candidate.bound,
-              best))
-    return;
-  row.tie = candidate.state == CandidateState::simulated;
-  row.reason += row.tie ? "; a tie: the difference is within the 80 % interval"
-                        : "; perhaps a tie: its bound is within the 80 % interval";
+void say_tie(Objective objective, const Candidate& candidate, const RunResult& best,
+             const StepSpreads& spreads, CandidateResult& row) {
+  if (candidate.state == CandidateState::simulated) {
+    row.tie = is_tie(objective, candidate.result, best, spreads);
+    if (row.tie) row.reason += "; a tie: the difference is within its 80 % interval";
+  } else if (group_of(candidate) < 2 && may_be_tie(objective, candidate.bound, best, spreads)) {
+    row.reason += "; perhaps a tie: its bound is within the 80 % interval of the difference";
+  }
 }
 
 }  // namespace
 
 SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
-                        std::int64_t simulated) {
+                        std::int64_t simulated, const StepSpreads& spreads) {
   SearchSummary summary{objective_names[static_cast<std::size_t>(spec.objective)], 0, simulated, 0, true, {}};
   const std::vector<std::string> names = names_of(spec, candidates);
   const double images = candidates[best].result.global_batch;
@@ -111,7 +111,7 @@ SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& ca
       row.bound = shown_value(spec.objective, candidate.bound.value, images);
     if (group_of(candidate) == 0) row.value = shown_value(spec.objective, candidate.rank.value, images);
     say_outcome(spec, candidate, candidates[best], row);
-    if (i != best) say_tie(spec.objective, candidate, candidates[best].result, row);
+    if (i != best) say_tie(spec.objective, candidate, candidates[best].result, spreads, row);
     summary.planned += candidate.planned;
     summary.pruned_by_cost_table += candidate.state == CandidateState::pruned && !candidate.planned;
     if (candidate.state == CandidateState::unknown || candidate.state == CandidateState::failed)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/results/result.h"
+#include "sim/run/evaluate.h"
 #include "sim/run/search/assess.h"
 #include "sim/run/search/search_spec.h"
 
@@ -37,7 +38,8 @@ struct Candidate {
 /// All candidates, best first, each with a sentence: simulated ones, those that were not, those that do not
 /// fit, those that cannot run.
 /// @param candidates in the order of spec.candidates; `best` is one that was simulated
+/// @param spreads of steps on this cluster, for ties
 SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
-                        std::int64_t simulated);
+                        std::int64_t simulated, const StepSpreads& spreads);
 
 }  // namespace convoy

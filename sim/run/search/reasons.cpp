@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "sim/base/quantity.h"
+#include "sim/costs/residuals.h"
 
 namespace convoy {
 namespace {
@@ -77,12 +79,48 @@ std::string why_too_large(const Assessment& assessment) {
                      format_bytes(assessment.fullest_size_bytes), assessment.fullest);
 }
 
-bool is_tie(Objective objective, const Rank& rank, const RunResult& best) {
-  if (!best.interval || best.step_time_s <= 0) return false;
-  const double farthest = objective == Objective::memory
-                              ? best.interval->peak_memory_bytes[1] / best.peak_memory_bytes
-                              : best.interval->step_time_s[1] / best.step_time_s;
-  return rank.value > 0 && rank.value <= rank_of(objective, best).value * farthest;
+namespace {
+
+double error_of(double spread) { return std::expm1(quantile_80 * spread); }
+
+/// @pre best.interval
+bool is_memory_tie(const Rank& rank, const RunResult& best) {
+  return rank.value > 0 && rank.value <= best.interval->peak_memory_bytes[1];
+}
+
+/// How much longer the step of what ranks there is than the best one's, of as many images: as much as its
+/// value is more.
+double longer_s(Objective objective, const Rank& rank, const RunResult& best) {
+  const double least = rank_of(objective, best).value;
+  return least > 0 && rank.value > 0 ? (rank.value / least - 1) * best.step_time_s
+                                     : std::numeric_limits<double>::infinity();
+}
+
+double own_part_s(const RunResult& result, double step_s, const StepSpreads& spreads) {
+  return result.comm_bytes > 0 ? error_of(spreads.devices) * step_s : 0;
+}
+
+}  // namespace
+
+bool is_tie(Objective objective, const RunResult& other, const RunResult& best, const StepSpreads& spreads) {
+  const Rank rank = rank_of(objective, other);
+  if (!best.interval) return false;
+  if (objective == Objective::memory) return is_memory_tie(rank, best);
+  const double scale = other.global_batch > 0 ? best.global_batch / other.global_batch : 1;
+  const double own_s = std::hypot(own_part_s(best, best.step_time_s, spreads),
+                                  own_part_s(other, other.step_time_s * scale, spreads));
+  return longer_s(objective, rank, best) <=
+         std::hypot(error_of(spreads.compute) * (other.compute_s * scale - best.compute_s),
+                    error_of(spreads.comm) * (other.exposed_comm_s * scale - best.exposed_comm_s), own_s);
+}
+
+bool may_be_tie(Objective objective, const Rank& bound, const RunResult& best, const StepSpreads& spreads) {
+  if (!best.interval) return false;
+  if (objective == Objective::memory) return is_memory_tie(bound, best);
+  const double difference_s = longer_s(objective, bound, best);
+  const double own_s = error_of(spreads.devices) * (best.step_time_s + difference_s);
+  return difference_s <= std::hypot(error_of(spreads.comm) * difference_s,
+                                    own_part_s(best, best.step_time_s, spreads), own_s);
 }
 
 double shown_value(Objective objective, double rank_value, double images) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/results/result.h"
+#include "sim/run/evaluate.h"
 #include "sim/run/search/assess.h"
 #include "sim/run/search/search_spec.h"
 
@@ -22,9 +23,21 @@ std::string bound_text(const Assessment& assessment, const RunResult& best);
 /// "does not fit: 18.2 GiB of 16.0 GiB on n0"
 std::string why_too_large(const Assessment& assessment);
 
-/// Whether what ranks at `rank` is no farther from the best than the 80 % interval of the best one's step (of
-/// its memory, where that is the objective) reaches. False where the best has no interval.
-bool is_tie(Objective objective, const Rank& rank, const RunResult& best);
+/// Whether two candidates are closer than the 80 % interval of their difference reaches. They run on the same
+/// devices and network with the same software, so that an error of the cost model makes both longer or both
+/// shorter. With the spreads of the step (evaluate.h) and times of as many images, the difference may be off
+/// by
+///   sqrt((e_compute |C - C'|)^2 + (e_comm |K - K'|)^2 + e_devices^2 (T^2 + T'^2)),   e = exp(q_80 spread) -
+///   1
+/// with computing C, exposed communication K and the step T of each; only the last part, in which steps of
+/// several devices differ from their parts, is each candidate's own (0 of one that sends nothing). Energy and
+/// cost are as far apart as the steps that cause them may be; memory as the best one's own interval reaches.
+/// False where the best has no interval: then everything is exact.
+bool is_tie(Objective objective, const RunResult& other, const RunResult& best, const StepSpreads& spreads);
+
+/// The same of a candidate of which only a bound is known: whether it is a tie where it has this bound and
+/// computes as long as the best.
+bool may_be_tie(Objective objective, const Rank& bound, const RunResult& best, const StepSpreads& spreads);
 
 /// The objective's value as results show it, from what ranks are compared by.
 /// @param images of the best candidate's step

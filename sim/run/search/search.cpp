@@ -28,8 +28,8 @@ class Hunt {
   /// What the cost table says of every candidate, and which mappings no strategy can be read from.
   void bound_all() {
     const YamlNode alone = parse_yaml("{kind: single}", "auto");
-    const PreparedRun base = preparer_.prepare(index_, &alone);
-    CostTable table(base);
+    base_.emplace(preparer_.prepare(index_, &alone));
+    CostTable table(*base_);
     const BatchSpec batch = preparer_.experiment().point(index_).training.batch;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Candidate& entry = entries_[i];
@@ -73,7 +73,8 @@ class Hunt {
     if (!best_) throw std::runtime_error(no_outcome());
     RunOutput output = std::move(*best_output_);
     if (with_trace) output = simulate_one(*best_, true);
-    output.result.search = summarise(spec_, entries_, *best_, simulated_);
+    output.result.search =
+        summarise(spec_, entries_, *best_, simulated_, step_spreads(*base_, output.result.global_batch));
     return output;
   }
 
@@ -227,6 +228,7 @@ class Hunt {
   std::int64_t simulated_ = 0;
   std::optional<std::size_t> best_;
   std::optional<RunOutput> best_output_;
+  std::optional<PreparedRun> base_;  ///< one device of the cluster, what all candidates have in common
 };
 
 /// Throws what is wrong where no candidate can run.

@@ -12,11 +12,11 @@ namespace convoy {
 /// `strategy: {kind: auto}` at one point of an experiment.
 ///
 /// Candidates are bounded from a cost table that all share (prior_bound.h) and planned in the order of those
-/// bounds. A plan gives its memory exactly and a better lower bound of its objective. What does not fit is out,
-/// unless nothing fits. The others are simulated in the order of their plans' bounds, until none that is left,
-/// planned or not, can beat the best so far: the outcome is that of simulating all of them, equals in the order
-/// given. How many are planned and simulated does not depend on the number of processes: what these simulate
-/// ahead in vain is thrown away.
+/// bounds. A plan gives its memory exactly and a better lower bound of its objective. What does not fit is
+/// out, unless nothing fits. The others are simulated in the order of their plans' bounds, until none that is
+/// left, planned or not, can beat the best so far: the outcome is that of simulating all of them, equals in
+/// the order given. How many are planned and simulated does not depend on the number of processes: what these
+/// simulate ahead in vain is thrown away.
 class Search {
  public:
   /// Reads the search and makes sure that it has a candidate that can run; the rest of them are planned when
