@@ -54,6 +54,21 @@ class MachineRouter final : public Router {
     for (const LinkId link : route.links) route.latency_s += latency_s[link];
   }
 
+  bool halves(EndpointId endpoint, std::vector<LinkId>& out, std::vector<LinkId>& in) const override {
+    if (!fabric || std::isfinite(connection_Bps)) return false;
+    out.clear();
+    in.clear();
+    const auto [host, place] = locate(endpoint);
+    const ServerLayout& layout = *hosts[host].layout;
+    const std::uint32_t nic = layout.nearest_nic(place);
+    append(host, place, layout.nic(nic), out);
+    append_copies(host, out);
+    if (!fabric->append_halves({host, nic}, out, in)) return false;
+    append_copies(host, in);
+    append(host, layout.nic(nic), place, in);
+    return true;
+  }
+
   std::vector<std::unique_ptr<const ServerLayout>> layouts;
   std::vector<Place> hosts;
   std::vector<std::uint32_t> host_of;  ///< by device

@@ -39,7 +39,8 @@ NicSpec read_cable(YamlMap& map);
 struct FabricHost {
   std::string name;
   NicSpec nic;
-  bool own_rate = false;  ///< nic.bandwidth_Bps is this host's (`nic_bandwidth`, `nic_spread`), not the fabric's
+  bool own_rate =
+      false;  ///< nic.bandwidth_Bps is this host's (`nic_bandwidth`, `nic_spread`), not the fabric's
 };
 
 struct FabricPort {
@@ -52,6 +53,12 @@ class FabricRoutes {
   virtual ~FabricRoutes() = default;
   /// Appends the links from one host to another one.
   virtual void append(FabricPort from, FabricPort to, std::vector<LinkId>& links) const = 0;
+  /// Where every way is a way out of one port and a way into the other, whoever the other is: appends both of
+  /// `port`, and returns true.
+  virtual bool append_halves(FabricPort /*port*/, std::vector<LinkId>& /*out*/,
+                             std::vector<LinkId>& /*in*/) const {
+    return false;
+  }
 };
 
 /// What joins hosts (`fabric:`). Immutable.

@@ -15,6 +15,9 @@ class PartRouter : public Router {
   void route(EndpointId from, EndpointId to, Route& route) const override {
     whole_->route(whole_endpoint_[from], whole_endpoint_[to], route);
   }
+  bool halves(EndpointId endpoint, std::vector<LinkId>& out, std::vector<LinkId>& in) const override {
+    return whole_->halves(whole_endpoint_[endpoint], out, in);
+  }
 
  private:
   std::shared_ptr<const Router> whole_;

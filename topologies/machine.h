@@ -71,6 +71,13 @@ class Router {
   /// Replaces `route`; an empty route when from == to or when both are in one place. @throws InputError: no
   /// route.
   virtual void route(EndpointId from, EndpointId to, Route& route) const = 0;
+  /// Whether the way from `endpoint` to an endpoint of any other host begins with the links `out`, whoever
+  /// that is, the way from there ends with the links `in`, two such halves are the whole way (a switch joins
+  /// them), and no connection limits it. Replaces both; `false`: nothing is known.
+  virtual bool halves(EndpointId /*endpoint*/, std::vector<LinkId>& /*out*/,
+                      std::vector<LinkId>& /*in*/) const {
+    return false;
+  }
 };
 
 /// Devices, hosts and links, with the routes between them. Values; the router is shared and immutable.
@@ -101,6 +108,9 @@ struct Machine {
     return static_cast<EndpointId>(devices.size()) + host;
   }
   std::size_t endpoint_count() const { return devices.size() + hosts.size(); }
+  std::uint32_t host_of(EndpointId e) const {
+    return e < devices.size() ? devices[e].host : e - static_cast<std::uint32_t>(devices.size());
+  }
   const std::string& endpoint_name(EndpointId e) const {
     return e < devices.size() ? devices[e].name : hosts[e - devices.size()].name;
   }

@@ -23,9 +23,8 @@ void add_binomial_reduce(const std::vector<Position>& members, std::vector<Round
 /// The same rounds backwards, each message the other way: broadcast after reduce, all-gather after
 /// reduce-scatter.
 std::vector<Round> mirrored(const std::vector<Round>& rounds) {
-  std::vector<Round> result(rounds.rbegin(), rounds.rend());
-  for (Round& round : result)
-    for (auto& [from, to] : round.pairs) std::swap(from, to);
+  std::vector<Round> result;
+  for (auto it = rounds.rbegin(); it != rounds.rend(); ++it) result.push_back(it->reversed());
   return result;
 }
 
@@ -192,14 +191,14 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
   for (const Round& round : pattern.rounds) {
     double latency_s = 0, transfer_s = 0;
     for (const std::vector<EndpointId>& group : pattern.groups) {
-      for (std::size_t k = 0; k < round.pairs.size(); ++k) {
-        machine.router->route(group[round.pairs[k].first], group[round.pairs[k].second], route);
+      round.for_each_message([&](Position from, Position to, double fraction) {
+        machine.router->route(group[from], group[to], route);
         latency_s = std::max(latency_s, route.latency_s);
         for (const LinkId link : route.links) {
           if (load[link] == 0) touched.push_back(link);
-          load[link] += bytes * round.fraction(k);
+          load[link] += bytes * fraction;
         }
-      }
+      });
     }
     for (const LinkId link : touched) {
       transfer_s = std::max(transfer_s, load[link] / machine.links[link].bandwidth_Bps);

@@ -68,6 +68,18 @@ struct Role {
   double slowdown = 1;
 };
 
+/// Everyone of `senders` sends to everyone of `receivers` but himself, without a list of the pairs: sender i
+/// sends receiver j the part senders[i].share * receivers[j].share of Communication::bytes.
+struct AllToAll {
+  struct Part {
+    std::uint32_t member;  ///< position in the group; at most once among senders and once among receivers
+    double share;
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<Part> senders, receivers;
+  bool operator==(const AllToAll&) const = default;
+};
+
 /// Messages that start together: from sender to receiver (positions in the group). The whole round is done
 /// `repeat` times, every repetition with the same pairs.
 struct Round {
@@ -75,7 +87,23 @@ struct Round {
   std::vector<double>
       fractions;  ///< of Communication::bytes that each pair carries; one value may stand for all pairs
   std::uint32_t repeat = 1;
+  std::optional<AllToAll> all_to_all{};  ///< where given, its messages; `pairs` and `fractions` are empty
+
   double fraction(std::size_t pair) const { return fractions.size() == 1 ? fractions[0] : fractions[pair]; }
+  std::uint64_t message_count() const;  ///< of one repetition
+  double largest_fraction() const;      ///< of a message
+  /// Calls `message(from, to, fraction)` for each message of one repetition.
+  template <class Message>
+  void for_each_message(Message message) const {
+    for (std::size_t k = 0; k < pairs.size(); ++k) message(pairs[k].first, pairs[k].second, fraction(k));
+    if (!all_to_all) return;
+    for (const AllToAll::Part& from : all_to_all->senders)
+      for (const AllToAll::Part& to : all_to_all->receivers)
+        if (from.member != to.member) message(from.member, to.member, from.share * to.share);
+  }
+  /// Every message the other way; pairs in the same order.
+  Round reversed() const;
+  bool operator==(const Round&) const = default;
 };
 
 /// Who sends to whom, for any size. Communications of one pattern differ in bytes only (the buckets of one

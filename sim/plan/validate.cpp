@@ -64,6 +64,20 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
             "'{}' sends over a pattern of several rounds", task.name);
 }
 
+void validate_all_to_all(const Round& round, std::size_t group_size) {
+  require(round.pairs.empty() && round.fractions.empty(), "a round is an all-to-all and lists {} pairs",
+          round.pairs.size());
+  for (const auto* parts : {&round.all_to_all->senders, &round.all_to_all->receivers}) {
+    std::vector<char> there(group_size, 0);
+    for (const AllToAll::Part& part : *parts) {
+      require(part.member < group_size && !there[part.member],
+              "member {} of a group of {} is not there, or twice in an all-to-all", part.member, group_size);
+      require(is_size(part.share), "a part of an all-to-all has the share {}", part.share);
+      there[part.member] = 1;
+    }
+  }
+}
+
 void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
   std::vector<char> in_group(endpoint_count, 0);
   for (const std::vector<EndpointId>& group : pattern.groups) {
@@ -77,6 +91,7 @@ void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
               "{} fractions for {} pairs", round.fractions.size(), round.pairs.size());
       for (const double fraction : round.fractions)
         require(is_size(fraction), "a pair carries the fraction {}", fraction);
+      if (round.all_to_all) validate_all_to_all(round, group.size());
       for (const auto& [from, to] : round.pairs)
         require(from < group.size() && to < group.size() && from != to, "pair {} -> {} in a group of {}",
                 from, to, group.size());
@@ -84,13 +99,10 @@ void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
   }
 }
 
-/// Whether the second pattern is the first with every message the other way round.
+/// Whether the second pattern is the first, which lists its messages, with every message the other way round.
 bool is_way_back(const Pattern& push, const Pattern& pull) {
   if (push.groups != pull.groups || push.rounds.size() != 1 || pull.rounds.size() != 1) return false;
-  const auto& there = push.rounds[0].pairs;
-  const auto& back = pull.rounds[0].pairs;
-  return std::equal(there.begin(), there.end(), back.begin(), back.end(),
-                    [](const auto& a, const auto& b) { return a.first == b.second && a.second == b.first; });
+  return !push.rounds[0].all_to_all && push.rounds[0].reversed().pairs == pull.rounds[0].pairs;
 }
 
 void validate_service(const Plan& plan, const Machine& machine) {

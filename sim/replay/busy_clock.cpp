@@ -7,7 +7,7 @@
 namespace convoy {
 
 LinkClock::LinkClock(const Machine& machine, const Folding& folding)
-    : folding_(folding), link_count_(folding.links.size()) {
+    : link_clock_(folding.links.size(), Folding::none) {
   std::uint32_t port_count = 0;
   for (const Link& link : machine.links) port_count = std::max(port_count, link.port + 1);
   std::vector<std::vector<std::uint32_t>> link_classes(port_count);
@@ -15,24 +15,36 @@ LinkClock::LinkClock(const Machine& machine, const Folding& folding)
     if (folding.link_class[l] != Folding::none)
       link_classes[machine.links[l].port].push_back(folding.link_class[l]);
 
+  std::uint32_t clocks = 0;
   std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> crossings;  // link class and clock
+  std::vector<std::vector<std::uint32_t>> ports_of(folding.links.size());  // clocks by link class
   port_clock_.assign(port_count, Folding::none);
   for (std::uint32_t port = 0; port < port_count; ++port) {
     std::vector<std::uint32_t>& classes = link_classes[port];
     if (classes.empty()) continue;
     std::sort(classes.begin(), classes.end());
     classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-    const auto [it, fresh] = known.emplace(classes, static_cast<std::uint32_t>(link_count_ + known.size()));
+    const auto [it, fresh] = known.try_emplace(classes);
+    if (fresh) {
+      for (const std::uint32_t c : classes)
+        if (link_clock_[c] == Folding::none) link_clock_[c] = clocks++;
+      it->second = clocks++;
+      for (const std::uint32_t c : classes) ports_of[c].push_back(it->second);
+    }
     port_clock_[port] = it->second;
-    if (fresh)
-      for (const std::uint32_t link_class : classes) crossings.emplace_back(link_class, it->second);
   }
-  std::sort(crossings.begin(), crossings.end());
-  first_port_.assign(link_count_ + 1, 0);
-  for (const auto& [link_class, clock] : crossings) ++first_port_[link_class + 1], ports_.push_back(clock);
-  for (std::size_t l = 0; l < link_count_; ++l) first_port_[l + 1] += first_port_[l];
-  clocks_.resize(link_count_ + known.size());
+  for (std::uint32_t& clock : link_clock_)  // connections have no port
+    if (clock == Folding::none) clock = clocks++;
+  clocks_.resize(clocks);
+
+  for (const std::vector<LinkUse>& route : folding.flow_route) {
+    first_of_flow_.push_back(static_cast<std::uint32_t>(of_flow_.size()));
+    for (const LinkUse& use : route) {
+      of_flow_.push_back(link_clock_[use.link]);
+      of_flow_.insert(of_flow_.end(), ports_of[use.link].begin(), ports_of[use.link].end());
+    }
+  }
+  first_of_flow_.push_back(static_cast<std::uint32_t>(of_flow_.size()));
 }
 
 void LinkClock::flow_begins(std::uint32_t flow_class, double now_s) {
@@ -45,7 +57,7 @@ void LinkClock::flow_ends(std::uint32_t flow_class, double now_s) {
 
 std::vector<double> LinkClock::link_busy_s(double now_s) const {
   std::vector<double> result;
-  for (std::size_t l = 0; l < link_count_; ++l) result.push_back(clocks_[l].total_s(now_s));
+  for (const std::uint32_t clock : link_clock_) result.push_back(clocks_[clock].total_s(now_s));
   return result;
 }
 

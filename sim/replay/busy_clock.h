@@ -38,11 +38,8 @@ class LinkClock {
   /// come more than once.
   template <class Use>
   void for_each(std::uint32_t flow_class, Use use) const {
-    for (const LinkUse& crossed : folding_.flow_route[flow_class]) {
-      use(crossed.link);
-      for (std::uint32_t p = first_port_[crossed.link]; p < first_port_[crossed.link + 1]; ++p)
-        use(ports_[p]);
-    }
+    for (std::uint32_t i = first_of_flow_[flow_class]; i < first_of_flow_[flow_class + 1]; ++i)
+      use(of_flow_[i]);
   }
   std::size_t size() const { return clocks_.size(); }
   /// Of a link or port that nobody uses now.
@@ -52,11 +49,10 @@ class LinkClock {
   std::vector<double> port_busy_s(double now_s) const;  ///< by Link::port
 
  private:
-  const Folding& folding_;
-  std::size_t link_count_;
-  std::vector<BusyTime> clocks_;                   ///< of link classes, then of classes of equal ports
-  std::vector<std::uint32_t> first_port_, ports_;  ///< by link class: clocks of its ports
-  std::vector<std::uint32_t> port_clock_;          ///< by port
+  std::vector<BusyTime> clocks_;  ///< of classes of equal ports, each after those of its link classes
+  std::vector<std::uint32_t> link_clock_;               ///< by link class
+  std::vector<std::uint32_t> port_clock_;               ///< by port
+  std::vector<std::uint32_t> first_of_flow_, of_flow_;  ///< clocks by flow class: all in one place
 };
 
 /// What an endpoint's messages have to do with its computing, in seconds: under way while it does not

@@ -8,20 +8,21 @@
 namespace convoy {
 
 /// What is done when something has happened: a small closure kept in place, so that an event costs no
-/// allocation. What it captures is at most 40 bytes of plain values and pointers.
+/// allocation. What it captures is at most 32 bytes of plain values and pointers.
 class Callback {
  public:
   Callback() = default;
   template <class Closure>
   requires(!std::is_same_v<std::remove_cvref_t<Closure>, Callback>) Callback(Closure closure)
       : call_([](void* self) { (*static_cast<Closure*>(self))(); }) {
-    static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(closure_));
+    static_assert(std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= sizeof(closure_) &&
+                  alignof(Closure) <= alignof(void*));
     new (closure_) Closure(closure);
   }
   void operator()() { call_(closure_); }
 
  private:
-  alignas(std::max_align_t) std::byte closure_[40];
+  alignas(void*) std::byte closure_[32];
   void (*call_)(void*) = nullptr;
 };
 

@@ -3,12 +3,11 @@
 
 namespace convoy {
 
-Courier::Courier(const FlowTable& table, const Folding& folding, Engine& engine, LinkClock& link_clock,
-                 MessageListener& listener)
+Courier::Courier(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener)
     : folding_(folding), engine_(engine), link_clock_(link_clock), listener_(listener) {
   lanes_.reserve(folding.flows.size());
   for (std::size_t c = 0; c < folding.flows.size(); ++c) {
-    const Flow& flow = table.flows[folding.flows[c]];
+    const Flow& flow = folding.flows[c];
     lanes_.push_back({folding.endpoint_class[flow.from], folding.endpoint_class[flow.to],
                       folding.flow_route[c].empty() ? no_route : unknown, flow.latency_s});
   }

@@ -30,8 +30,7 @@ class MessageListener {
 /// with the messages that are under way at a time.
 class Courier {
  public:
-  Courier(const FlowTable& table, const Folding& folding, Engine& engine, LinkClock& link_clock,
-          MessageListener& listener);
+  Courier(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
 
   /// One message a flow, or `repeat` of them one after the other as one.
   void launch(std::uint32_t flow_class, double bytes, double repeat, Callback delivered);

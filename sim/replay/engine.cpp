@@ -64,19 +64,24 @@ void configure_simgrid() {
 }
 
 /// A flow model as one of SimGrid's: its engine asks when something happens next, and says when it is then.
+/// Nothing else happens in this engine, so that the model goes on through the moments that follow: one round
+/// of the engine's loop through all of its models takes as long as a third of a moment. The engine's clock is
+/// at the first of them.
 class FlowModelInEngine final : public kernel::resource::Model {
  public:
   explicit FlowModelInEngine(FlowModel& flows) : Model("convoy"), flows_(flows) {}
 
   double next_occurring_event(double /*now*/) override {
     if (failure) return -1;
-    const double next_s = flows_.next_event_s();
-    return next_s < std::numeric_limits<double>::infinity() ? std::max(0.0, next_s - flows_.now_s()) : -1;
+    next_s_ = flows_.next_event_s();
+    return next_s_ < never ? std::max(0.0, next_s_ - told_s_) : -1;
   }
   /// @param delta what next_occurring_event said, since nothing else happens in this engine
   void update_actions_state(double /*now*/, double /*delta*/) override {
+    told_s_ = next_s_;
     try {
-      flows_.advance();
+      for (int moment = 0; moment < moments_a_round && flows_.next_event_s() < never; ++moment)
+        flows_.advance();
     } catch (...) {  // not through SimGrid
       failure = std::current_exception();
     }
@@ -85,7 +90,11 @@ class FlowModelInEngine final : public kernel::resource::Model {
   std::exception_ptr failure;
 
  private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr int moments_a_round = 256;
+
   FlowModel& flows_;
+  double next_s_ = 0, told_s_ = 0;  ///< when the engine is to be next; when it is
 };
 
 /// SimGrid's engine, with its own models unused or as configure_simgrid makes them.

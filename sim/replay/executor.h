@@ -15,6 +15,23 @@
 
 namespace convoy {
 
+/// A plan whose flows have been expanded and folded.
+struct FoldedPlan {
+  const Plan& plan;
+  const Machine& machine;
+  const CostModel& cost;
+  const FlowTable& table;
+  const std::vector<bool>& one_by_one;  ///< by pattern (fidelity.h)
+  const Folding& folding;
+};
+
+/// In what surroundings it is executed.
+struct Surroundings {
+  Contention contention = Contention::shared;
+  NetworkModel network_model = NetworkModel::convoy;
+  Disturbances disturbances{};
+};
+
 /// What happened to the classes of a folding. Of a plan with a service: the share that one step has in what
 /// happened while it was measured.
 struct Execution {
@@ -35,13 +52,6 @@ struct Execution {
 
 /// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot
 /// finish.
-Execution execute(const Plan& plan, const Machine& machine, const CostModel& cost, const FlowTable& table,
-                  const std::vector<bool>& one_by_one, const Folding& folding,
-                  Contention contention = Contention::shared,
-                  NetworkModel network_model = NetworkModel::convoy, const Disturbances& disturbances = {});
-
-/// Time of each operation of a compute task on `endpoint` (a host's task is one stretch of Task::seconds).
-std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,
-                                      const CostModel& cost, EndpointId endpoint);
+Execution execute(const FoldedPlan& folded, const Surroundings& surroundings);
 
 }  // namespace convoy

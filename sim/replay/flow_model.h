@@ -40,8 +40,8 @@ class FlowModel {
  private:
   static constexpr double one_moment_s = 1e-12;
   static constexpr std::uint32_t no_route = std::numeric_limits<std::uint32_t>::max();
-  /// What happens at the end of a delay or a flow.
-  struct Event {
+  /// What happens at the end of a delay or a flow: a cache line.
+  struct alignas(64) Event {
     Callback done;
     std::uint64_t number = 0;  ///< events of one moment come in this order
     double bytes = 0;          ///< with a route: of the flow that begins at the end of the delay

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "sim/replay/all_to_all.h"
 #include "topologies/machine.h"
 
 namespace convoy {
@@ -31,6 +32,7 @@ struct FlowGroup {
 /// together, ordered by round.
 struct FlowTable {
   std::vector<Flow> flows;
+  std::vector<AllToAllFlows> all_to_all;  ///< beside `flows`
   std::vector<LinkId> links;
   /// Connections that limit their flows: what Route::connection names, each a link beyond the machine's
   /// (machine.links.size() + index) in `links`. Capacities.
@@ -41,23 +43,18 @@ struct FlowTable {
   std::span<const LinkId> route(const Flow& flow) const {
     return {links.data() + flow.first_link, flow.link_count};
   }
+  std::span<const LinkId> half(const AllToAllFlows::End& end) const {
+    return {links.data() + end.first_link, end.link_count};
+  }
 };
 
 /// Of a link of the machine, or of a connection.
 double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link);
 
-FlowTable expand_flows(const Plan& plan, const Machine& machine);
+/// Whether rounds that are all-to-alls have their messages listed one by one.
+enum class Listing : std::uint8_t { where_needed, always };
 
-/// For each pattern: whether its ranks go on one by one (a send/receive pattern, or a collective replayed as
-/// chunks) or all ranks of a group in step (fluid). `automatic` becomes fluid where that is the same: every
-/// rank has as many messages in every round, all messages of a round are equal and get equally much of their
-/// links, and nothing else is on these links at the time; and where there would be more than a million
-/// messages, counted before folding.
-/// @throws std::logic_error when communications of one pattern ask for different fidelities.
-std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, const FlowTable& table);
-
-/// For each pattern: whether nothing else is on the links of a group's flows, nor on those that go the other
-/// way through the same ports, while the group does a communication whose ranks go in step.
-std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine, const FlowTable& table);
+/// @param listing `always` for what tells messages apart: a folding that folds nothing
+FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing);
 
 }  // namespace convoy

@@ -2,194 +2,13 @@
 #include "sim/replay/fold.h"
 
 #include <algorithm>
-#include <bit>
+#include <stdexcept>
+#include <utility>
+
+#include "sim/replay/colours.h"
 
 namespace convoy {
 namespace {
-
-using Colour = std::uint64_t;
-
-/// Finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every input bit changes half of the output
-/// bits.
-Colour mix(Colour x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-Colour mix(Colour a, Colour b) { return mix(mix(a) ^ (b * 0xd6e8feb86659fd93u + 0x2545f4914f6cdd1du)); }
-Colour bits(double value) { return std::bit_cast<Colour>(value); }
-
-/// Sums of mixed colours stand for multisets of them.
-struct Colours {
-  std::vector<Colour> endpoints, flows, groups, links;
-};
-
-/// Numbers colours in the order in which they are first asked for. Open addressing: a colour is a hash
-/// already.
-class ColourTable {
- public:
-  std::size_t size() const { return size_; }
-  void clear() {
-    std::fill(slots_.begin(), slots_.end(), Slot{});
-    size_ = 0;
-  }
-  std::uint32_t number(Colour colour) {
-    if (2 * size_ >= slots_.size()) widen();
-    Slot& slot = find(colour);
-    if (slot.number == Folding::none) slot = {colour, static_cast<std::uint32_t>(size_++)};
-    return slot.number;
-  }
-
- private:
-  struct Slot {
-    Colour colour = 0;
-    std::uint32_t number = Folding::none;
-  };
-  Slot& find(Colour colour) {
-    std::size_t at = colour & (slots_.size() - 1);
-    while (slots_[at].number != Folding::none && slots_[at].colour != colour)
-      at = (at + 1) & (slots_.size() - 1);
-    return slots_[at];
-  }
-  void widen() {
-    std::vector<Slot> narrow(std::max<std::size_t>(64, 4 * slots_.size()));
-    narrow.swap(slots_);
-    for (const Slot& slot : narrow)
-      if (slot.number != Folding::none) find(slot.colour) = slot;
-  }
-
-  std::vector<Slot> slots_;  ///< a power of two
-  std::size_t size_ = 0;
-};
-
-class Refiner {
- public:
-  Refiner(const Plan& plan, const Machine& machine, const FlowTable& table,
-          const std::vector<bool>& one_by_one, const Disturbances& disturbances)
-      : plan_(plan), table_(table), one_by_one_(one_by_one) {
-    colour_.endpoints.assign(machine.endpoint_count(), 0);
-    for (std::size_t r = 0; r < plan.roles.size(); ++r)
-      for (const EndpointId e : plan.roles[r].members) {
-        const bool device = e < machine.devices.size();
-        const Colour place = device ? mix(machine.devices[e].type, bits(machine.devices[e].speed)) : 1;
-        colour_.endpoints[e] = mix(r + 1, place);
-        if (device && plan.input)
-          colour_.endpoints[e] =
-              mix(colour_.endpoints[e], bits(plan.input->interval_s[machine.devices[e].host]));
-      }
-    if (plan.service) {
-      for (const Service::Client& client : plan.service->clients)
-        colour_.endpoints[client.device] =
-            mix(colour_.endpoints[client.device],
-                mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
-      way_back_ = answers(plan, table);
-    }
-    colour_.flows.reserve(table.flows.size());
-    for (const Flow& flow : table.flows)
-      colour_.flows.push_back(mix(mix(table.groups[flow.group].pattern, flow.round),
-                                  mix(mix(bits(flow.fraction), bits(flow.latency_s)), flow.link_count)));
-    for (const FlowGroup& group : table.groups)
-      colour_.groups.push_back(mix(group.pattern, plan.patterns[group.pattern].groups[group.index].size()));
-    colour_.links.reserve(machine.links.size());
-    for (const Link& link : machine.links) colour_.links.push_back(bits(link.bandwidth_Bps));
-    for (const double connection_Bps : table.connections_Bps) colour_.links.push_back(bits(connection_Bps));
-    disturb(machine, disturbances);
-  }
-
-  Colours refine() {
-    for (std::size_t count = 0, next = distinct(); next != count && next < things();) {
-      count = next;
-      step();
-      next = distinct();
-    }
-    return std::move(colour_);
-  }
-
- private:
-  /// Those that something happens to are equal where the same happens to them; links of a transfer are each
-  /// of a kind of their own.
-  void disturb(const Machine& machine, const Disturbances& disturbances) {
-    for (const Disturbances::LinkChange& change : disturbances.link_changes) {
-      Colour& link = colour_.links[change.link];
-      link = mix(link, mix(bits(change.at_s), bits(change.bandwidth_Bps)));
-    }
-    for (const Disturbances::Stop& stop : disturbances.stops) {
-      Colour& endpoint = colour_.endpoints[stop.endpoint];
-      endpoint = mix(endpoint, mix(bits(stop.at_s), bits(stop.until_s)));
-    }
-    Route route;
-    Colour number = 1;
-    for (const Disturbances::Transfer& transfer : disturbances.transfers) {
-      machine.router->route(transfer.from, transfer.to, route);
-      for (const LinkId link : route.links) colour_.links[link] = mix(colour_.links[link], ++number);
-    }
-  }
-
-  std::size_t things() const {
-    return colour_.endpoints.size() + colour_.flows.size() + colour_.groups.size() + colour_.links.size();
-  }
-  std::size_t distinct() {
-    std::size_t count = 0;
-    for (const auto* colours : {&colour_.endpoints, &colour_.flows, &colour_.groups, &colour_.links}) {
-      known_.clear();
-      for (const Colour colour : *colours) known_.number(colour);
-      count += known_.size();
-    }
-    return count;
-  }
-
-  /// One round: every colour becomes a hash of itself and its neighbours' colours.
-  void step() {
-    old_ = colour_;
-    for (Colour& link : old_.links) link = mix(link);
-    for (std::size_t g = 0; g < table_.groups.size(); ++g) step_flows(g);
-    if (!way_back_.empty())
-      for (std::size_t f = 0; f < table_.flows.size(); ++f)
-        colour_.flows[f] = mix(colour_.flows[f], old_.flows[way_back_[f]]);
-    for (std::size_t g = 0; g < table_.groups.size(); ++g) {
-      const FlowGroup& group = table_.groups[g];
-      const Colour to_members = mix(old_.groups[g], 4);
-      for (const EndpointId e : plan_.patterns[group.pattern].groups[group.index]) {
-        colour_.groups[g] += mix(old_.endpoints[e], 3);
-        colour_.endpoints[e] += to_members;
-      }
-    }
-    // A sum of neighbours must not be mistaken for the old colour plus other neighbours.
-    for (std::vector<Colour>* colours : {&colour_.endpoints, &colour_.groups, &colour_.links})
-      for (Colour& c : *colours) c = mix(c);
-  }
-
-  /// Of a group's flows: their new colours, and what they are to their links, ends and group.
-  void step_flows(std::size_t g) {
-    const FlowGroup& group = table_.groups[g];
-    const bool ranks = one_by_one_[group.pattern];
-    for (std::size_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
-      const Flow& flow = table_.flows[f];
-      const Colour own = mix(old_.flows[f]);
-      Colour crossed = 0;
-      for (const LinkId link : table_.route(flow)) {
-        crossed += old_.links[link];
-        colour_.links[link] += own;
-      }
-      Colour& colour = colour_.flows[f];
-      colour = mix(mix(colour, crossed), old_.groups[g]);
-      colour_.groups[g] += own;
-      if (!ranks) continue;
-      colour = mix(colour, mix(old_.endpoints[flow.from], old_.endpoints[flow.to]));
-      colour_.endpoints[flow.from] += mix(own, 1);
-      colour_.endpoints[flow.to] += mix(own, 2);
-    }
-  }
-
-  const Plan& plan_;
-  const FlowTable& table_;
-  const std::vector<bool>& one_by_one_;
-  Colours colour_, old_;
-  ColourTable known_;
-  std::vector<std::uint32_t>
-      way_back_;  ///< plans with a service: by flow, the flow that answers it or is answered
-};
 
 /// Numbers colours by first appearance among the members that `in_use` says take part.
 template <class InUse>
@@ -204,27 +23,133 @@ void number(const std::vector<Colour>& colours, InUse in_use, std::vector<std::u
   }
 }
 
-/// How often each flow class crosses the representative of each link class.
-void find_routes(const FlowTable& table, Folding& folding) {
-  const auto use_of = [&](std::uint32_t flow_class, std::uint32_t link_class) {
-    std::vector<LinkUse>& route = folding.flow_route[flow_class];
+/// Classes of flows, with their routes over link classes.
+class FlowClasses {
+ public:
+  FlowClasses(const FlowTable& table, const Colours& colours, const std::vector<bool>& one_by_one,
+              const Machine& machine, Folding& folding)
+      : table_(table), colours_(colours), one_by_one_(one_by_one), machine_(machine), folding_(folding) {}
+
+  void find() {
+    std::vector<std::uint32_t> representatives;
+    number(
+        colours_.flows, [](auto) { return true; }, folding_.flow_class, representatives);
+    for (const std::uint32_t f : representatives) {
+      folding_.flows.push_back(table_.flows[f]);
+      add_route(table_.route(table_.flows[f]), {});
+    }
+    for (std::uint32_t f = 0; f < table_.flows.size(); ++f)
+      for (const LinkId link : table_.route(table_.flows[f]))
+        if (represents(link)) add_crossings(folding_.flow_class[f], link, 1);
+    list_of_groups();
+    listed_ = static_cast<std::uint32_t>(representatives.size());
+    for (const AllToAllFlows& flows : table_.all_to_all) find(flows);
+  }
+
+ private:
+  bool represents(LinkId link) const { return folding_.links[folding_.link_class[link]] == link; }
+
+  /// @param out,in the way in two parts
+  void add_route(std::span<const LinkId> out, std::span<const LinkId> in) {
+    std::vector<LinkUse>& route = folding_.flow_route.emplace_back();
+    route.reserve(out.size() + in.size());
+    for (const std::span<const LinkId> links : {out, in})
+      for (const LinkId link : links)
+        if (const std::uint32_t c = folding_.link_class[link]; use_of(route, c) == route.end())
+          route.push_back({c, 0});
+  }
+
+  static std::vector<LinkUse>::iterator use_of(std::vector<LinkUse>& route, std::uint32_t link_class) {
     return std::find_if(route.begin(), route.end(),
                         [&](const LinkUse& use) { return use.link == link_class; });
-  };
-  folding.flow_route.resize(folding.flows.size());
-  for (std::uint32_t c = 0; c < folding.flows.size(); ++c) {
-    const std::span<const LinkId> links = table.route(table.flows[folding.flows[c]]);
-    folding.flow_route[c].reserve(links.size());
-    for (const LinkId link : links)
-      if (use_of(c, folding.link_class[link]) == folding.flow_route[c].end())
-        folding.flow_route[c].push_back({folding.link_class[link], 0});
   }
-  for (std::uint32_t f = 0; f < table.flows.size(); ++f)
-    for (const LinkId link : table.route(table.flows[f])) {
-      const std::uint32_t link_class = folding.link_class[link];
-      if (folding.links[link_class] == link) ++use_of(folding.flow_class[f], link_class)->multiplicity;
+
+  /// So many of the class's flows cross a link that represents its class.
+  void add_crossings(std::uint32_t flow_class, LinkId link, std::uint64_t flows) {
+    use_of(folding_.flow_route[flow_class], folding_.link_class[link])->multiplicity +=
+        static_cast<std::uint32_t>(flows);
+  }
+
+  /// Listed flows of the groups that represent their classes.
+  void list_of_groups() {
+    std::vector<bool> seen(folding_.flows.size(), false);
+    for (const std::uint32_t g : folding_.groups) {
+      std::vector<std::uint32_t>& flows = folding_.group_flows.emplace_back();
+      const FlowGroup& group = table_.groups[g];
+      for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
+        const std::uint32_t c = folding_.flow_class[f];
+        if (!seen[c]) flows.push_back(c);
+        seen[c] = true;
+      }
     }
-}
+  }
+
+  void find(const AllToAllFlows& flows) {
+    const bool ranks = one_by_one_[table_.groups[flows.group].pattern];
+    const EndClasses from = classes_of(flows.senders, table_, colours_, ranks),
+                     to = classes_of(flows.receivers, table_, colours_, ranks);
+    const std::uint32_t group_class = folding_.group_class[flows.group];
+    class_of_pair_.assign(from.colour.size() * to.colour.size(), Folding::none);
+    ClassPairs(flows, from.class_of, to.class_of).all_of([&](const ClassPairs::Pair& pair) {
+      const std::uint32_t c = class_of(flows, from, pair.sender_class, to, pair.receiver_class);
+      class_of_pair_[pair.sender_class * to.colour.size() + pair.receiver_class] = c;
+      if (folding_.groups[group_class] == flows.group) folding_.group_flows[group_class].push_back(c);
+      return true;
+    });
+    count_crossings(flows.senders, from, to, flows.apart,
+                    [&](auto sender, auto receiver) { return sender * to.colour.size() + receiver; });
+    Pairs turned;
+    for (const auto& [sender, receiver] : flows.apart) turned.emplace_back(receiver, sender);
+    count_crossings(flows.receivers, to, from, turned,
+                    [&](auto receiver, auto sender) { return sender * to.colour.size() + receiver; });
+  }
+
+  /// Of the flows from one class of senders to one of receivers: any two ends stand for them.
+  std::uint32_t class_of(const AllToAllFlows& flows, const EndClasses& from, std::uint32_t sender_class,
+                         const EndClasses& to, std::uint32_t receiver_class) {
+    const std::uint32_t c =
+        listed_ + known_.number(colour_of(flows, table_, colours_, from.colour[sender_class],
+                                          to.colour[receiver_class]));
+    if (c < folding_.flows.size()) return c;
+    const AllToAllFlows::End &sender = flows.senders[from.first[sender_class]],
+                             &receiver = flows.receivers[to.first[receiver_class]];
+    double latency_s = sender.latency_s;
+    for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
+    folding_.flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
+                              sender.share * receiver.share, latency_s, 0, 0});
+    add_route(table_.half(sender), table_.half(receiver));
+    return c;
+  }
+
+  /// On links of ends that represent their classes: each end has flows with all ends of the other side but
+  /// those that it is apart from.
+  template <class PlaceOfPair>
+  void count_crossings(const std::vector<AllToAllFlows::End>& ends, const EndClasses& classes,
+                       const EndClasses& others, const Pairs& apart, PlaceOfPair place_of_pair) {
+    std::vector<std::uint64_t> all(others.colour.size(), 0);
+    for (const std::uint32_t c : others.class_of) ++all[c];
+    std::vector<std::vector<std::uint32_t>> without(ends.size());  // classes that an end is apart from
+    for (const auto& [end, other] : apart) without[end].push_back(others.class_of[other]);
+    for (std::uint32_t i = 0; i < ends.size(); ++i)
+      for (const LinkId link : table_.half(ends[i])) {
+        if (!represents(link)) continue;
+        std::vector<std::uint64_t> flows = all;
+        for (const std::uint32_t c : without[i]) --flows[c];
+        for (std::uint32_t c = 0; c < flows.size(); ++c)
+          if (flows[c] > 0)
+            add_crossings(class_of_pair_[place_of_pair(classes.class_of[i], c)], link, flows[c]);
+      }
+  }
+
+  const FlowTable& table_;
+  const Colours& colours_;
+  const std::vector<bool>& one_by_one_;
+  const Machine& machine_;
+  Folding& folding_;
+  std::uint32_t listed_ = 0;                  ///< classes of listed flows
+  ColourTable known_;                         ///< of the others
+  std::vector<std::uint32_t> class_of_pair_;  ///< of the all-to-all that is looked at
+};
 
 }  // namespace
 
@@ -249,8 +174,9 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances) {
   Colours colours;
   if (fold) {
-    colours = Refiner(plan, machine, table, one_by_one, disturbances).refine();
+    colours = refined_colours(plan, machine, table, one_by_one, disturbances);
   } else {
+    if (!table.all_to_all.empty()) throw std::logic_error("what is not listed cannot be told apart");
     const auto own_colours = [](std::size_t n) {
       std::vector<Colour> result(n);
       for (std::size_t i = 0; i < n; ++i) result[i] = mix(i);
@@ -272,12 +198,11 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
       colours.endpoints, [&](auto e) { return role_of[e] != Folding::none; }, folding.endpoint_class,
       folding.endpoints);
   for (const EndpointId e : folding.endpoints) folding.endpoint_role.push_back(role_of[e]);
-  const auto all = [](auto) { return true; };
-  number(colours.flows, all, folding.flow_class, folding.flows);
-  number(colours.groups, all, folding.group_class, folding.groups);
+  number(
+      colours.groups, [](auto) { return true; }, folding.group_class, folding.groups);
   number(
       colours.links, [&](auto l) { return bool{crossed[l]}; }, folding.link_class, folding.links);
-  find_routes(table, folding);
+  FlowClasses(table, colours, one_by_one, machine, folding).find();
   return folding;
 }
 

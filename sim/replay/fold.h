@@ -31,12 +31,13 @@ struct Folding {
   std::vector<EndpointId> endpoints;          ///< representative by class
   std::vector<std::uint32_t> endpoint_role;   ///< by class
 
-  std::vector<std::uint32_t> flow_class;         ///< by flow
-  std::vector<std::uint32_t> flows;              ///< representative by class, index into FlowTable::flows
+  std::vector<std::uint32_t> flow_class;  ///< by FlowTable::flows; those of all_to_all have classes too
+  std::vector<Flow> flows;                ///< by class: one of its flows
   std::vector<std::vector<LinkUse>> flow_route;  ///< by class; LinkUse::link is a link class
 
-  std::vector<std::uint32_t> group_class;  ///< by FlowTable::groups
-  std::vector<std::uint32_t> groups;       ///< representative by class
+  std::vector<std::uint32_t> group_class;               ///< by FlowTable::groups
+  std::vector<std::uint32_t> groups;                    ///< representative by class
+  std::vector<std::vector<std::uint32_t>> group_flows;  ///< by class: flow classes of its representative
 
   /// By link of the machine, then by connection of the flow table; none for links no flow crosses
   std::vector<std::uint32_t> link_class;

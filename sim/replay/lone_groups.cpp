@@ -16,10 +16,8 @@ constexpr double measured_bytes = 0x1p50;
 
 }  // namespace
 
-LoneGroups::LoneGroups(const FlowTable& table, const Folding& folding, const LinkClock& clock,
-                       std::vector<double> link_bandwidth_Bps)
-    : table_(table),
-      folding_(folding),
+LoneGroups::LoneGroups(const Folding& folding, const LinkClock& clock, std::vector<double> link_bandwidth_Bps)
+    : folding_(folding),
       clock_(clock),
       link_bandwidth_Bps_(std::move(link_bandwidth_Bps)),
       number_(link_bandwidth_Bps_.size(), nowhere),
@@ -40,9 +38,9 @@ std::optional<LoneGroup> LoneGroups::find(std::span<const std::vector<std::uint3
 
 /// @return whether all its flows have one latency
 bool LoneGroups::add_round(const std::vector<std::uint32_t>& flows, double repeat, LoneGroup& group) {
-  const double latency_s = table_.flows[folding_.flows[flows.front()]].latency_s;
+  const double latency_s = folding_.flows[flows.front()].latency_s;
   for (const std::uint32_t f : flows)
-    if (table_.flows[folding_.flows[f]].latency_s != latency_s) return false;
+    if (folding_.flows[f].latency_s != latency_s) return false;
   const std::vector<double> times = times_s_per_byte(flows);
   for (std::size_t i = 0; i < flows.size(); ++i)
     clock_.for_each(flows[i],
@@ -76,7 +74,7 @@ std::vector<double> LoneGroups::times_s_per_byte(const std::vector<std::uint32_t
       number_[use.link] = 0;
       time_s = std::max(time_s, use.multiplicity / link_bandwidth_Bps_[use.link]);
     }
-    result.push_back(time_s * table_.flows[folding_.flows[flows[i]]].fraction);
+    result.push_back(time_s * folding_.flows[flows[i]].fraction);
   }
   for (const std::uint32_t f : flows)
     for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
@@ -95,7 +93,7 @@ std::vector<double> LoneGroups::shared_times_s_per_byte(const std::vector<std::u
   std::vector<double> result(flows.size(), 0);
   std::vector<LinkUse> uses;
   for (std::size_t i = 0; i < flows.size(); ++i) {
-    const double bytes = table_.flows[folding_.flows[flows[i]]].fraction * measured_bytes;
+    const double bytes = folding_.flows[flows[i]].fraction * measured_bytes;
     uses = folding_.flow_route[flows[i]];
     if (bytes == 0 || uses.empty()) continue;
     for (LinkUse& use : uses) use.link = number_[use.link];

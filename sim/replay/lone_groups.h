@@ -31,8 +31,7 @@ struct LoneGroup {
 class LoneGroups {
  public:
   /// @param link_bandwidth_Bps by link class
-  LoneGroups(const FlowTable& table, const Folding& folding, const LinkClock& clock,
-             std::vector<double> link_bandwidth_Bps);
+  LoneGroups(const Folding& folding, const LinkClock& clock, std::vector<double> link_bandwidth_Bps);
 
   /// @param flows flow classes of each round of a group whose pattern nobody meets
   /// @return nothing where the flows of a round have different latencies: which of them ends last then
@@ -45,7 +44,6 @@ class LoneGroups {
   std::vector<double> times_s_per_byte(const std::vector<std::uint32_t>& flows);
   std::vector<double> shared_times_s_per_byte(const std::vector<std::uint32_t>& flows);
 
-  const FlowTable& table_;
   const Folding& folding_;
   const LinkClock& clock_;
   std::vector<double> link_bandwidth_Bps_;

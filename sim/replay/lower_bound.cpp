@@ -6,6 +6,7 @@
 
 #include "sim/plan/validate.h"
 #include "sim/replay/executor.h"
+#include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 
@@ -68,7 +69,7 @@ std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& pla
                                                                  const Folding& folding) {
   std::vector<std::vector<std::pair<std::uint32_t, double>>> by_pattern(plan.patterns.size());
   for (std::size_t c = 0; c < folding.flows.size(); ++c) {
-    const Flow& flow = table.flows[folding.flows[c]];
+    const Flow& flow = folding.flows[c];
     const std::uint32_t pattern = table.groups[flow.group].pattern;
     const double share = flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
     if (share == 0) continue;
@@ -129,10 +130,11 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
     return lower_bound(without_waiting, machine, cost);
   }
   validate(plan, machine);
-  const FlowTable table = expand_flows(plan, machine);
+  const FlowTable table = expand_flows(plan, machine, plan.service ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
   const Folding folding = fold(plan, machine, table, one_by_one, true);
-  const Execution execution = execute(plan, machine, cost, table, one_by_one, folding, Contention::none);
+  const Execution execution =
+      execute({plan, machine, cost, table, one_by_one, folding}, {.contention = Contention::none});
   bound.step_time_s = execution.end_s;
   if (plan.service) return bound;
   for (const Execution::Usage& usage : execution.usage)

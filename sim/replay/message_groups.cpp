@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -12,7 +13,6 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
                              const Folding& folding, Engine& engine, Courier& courier,
                              MessageListener& listener, LoneGroups* lone, std::vector<bool> alone)
     : plan_(plan),
-      table_(table),
       one_by_one_(one_by_one),
       folding_(folding),
       engine_(engine),
@@ -23,43 +23,56 @@ MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std
       groups_(folding.groups.size()),
       lone_of_(folding.groups.size()),
       member_of_(plan.patterns.size()) {
-  std::vector<bool> seen(folding.flows.size(), false);
-  for (std::uint32_t g = 0; g < groups_.size(); ++g) build_group(g, seen);
+  for (std::uint32_t g = 0; g < groups_.size(); ++g) build_group(g, table.groups[folding.groups[g]]);
 }
 
-/// @param seen by flow class, which belongs to one round of one class of groups
-void MessageGroups::build_group(std::uint32_t g, std::vector<bool>& seen) {
+/// @param representative of the class
+void MessageGroups::build_group(std::uint32_t g, const FlowGroup& representative) {
   Group& group = groups_[g];
-  const FlowGroup& representative = table_.groups[folding_.groups[g]];
   const std::uint32_t pattern = representative.pattern;
-  const std::size_t round_count = plan_.patterns[pattern].rounds.size();
-  const bool ranks = one_by_one_[pattern];
   std::unordered_map<std::uint32_t, Membership>& member_of = member_of_[pattern];
-  group.flows.resize(round_count);
   for (const EndpointId e : plan_.patterns[pattern].groups[representative.index]) {
     const std::uint32_t c = folding_.endpoint_class[e];
     const auto position = static_cast<std::uint32_t>(group.members.size());
-    if (!member_of.emplace(c, Membership{g, position}).second) continue;
-    Group::Member& member = group.members.emplace_back();
-    member.endpoint_class = c;
-    if (!ranks) continue;
-    member.sends.resize(round_count);
-    member.receives.resize(round_count);
+    if (member_of.emplace(c, Membership{g, position}).second) group.members.push_back({c});
   }
-  for (std::uint32_t f = representative.first_flow; f < representative.first_flow + representative.flow_count;
-       ++f) {
-    const std::uint32_t flow_class = folding_.flow_class[f];
-    if (seen[flow_class]) continue;
-    seen[flow_class] = true;
-    const Flow& flow = table_.flows[f];
-    group.flows[flow.round].push_back(flow_class);
-    if (!ranks) continue;
-    const std::uint32_t from = member_of.at(folding_.endpoint_class[flow.from]).member,
-                        to = member_of.at(folding_.endpoint_class[flow.to]).member;
-    group.members[from].sends[flow.round].push_back({flow_class, to});
-    group.members[to].receives[flow.round].push_back({flow_class, from});
-    ++group.members[to].receive_count;
+  group.flows.resize(plan_.patterns[pattern].rounds.size());
+  for (const std::uint32_t flow_class : folding_.group_flows[g])
+    group.flows[folding_.flows[flow_class].round].push_back(flow_class);
+  if (one_by_one_[pattern]) part_messages(group, member_of);
+}
+
+void MessageGroups::part_messages(Group& group,
+                                  const std::unordered_map<std::uint32_t, Membership>& member_of) const {
+  const std::size_t rounds = group.flows.size();
+  const auto member = [&](EndpointId e) { return member_of.at(folding_.endpoint_class[e]).member; };
+  group.parts.resize(group.members.size() * rounds);
+  for (std::size_t r = 0; r < rounds; ++r)
+    for (const std::uint32_t f : group.flows[r]) {
+      ++group.parts[member(folding_.flows[f].from) * rounds + r].sends;
+      ++group.parts[member(folding_.flows[f].to) * rounds + r].receives;
+    }
+  std::uint32_t next = 0;
+  for (Group::Part& part : group.parts) {
+    part.first = next;
+    next += part.count();
+    part.sends = part.receives = 0;
   }
+  // Sends fill a part from its front, receives from its back, where they are turned round in the end.
+  group.messages.resize(next);
+  group.parts.push_back({next});
+  for (std::size_t r = 0; r < rounds; ++r)
+    for (const std::uint32_t f : group.flows[r]) {
+      const std::uint32_t from = member(folding_.flows[f].from), to = member(folding_.flows[f].to);
+      Group::Part& sender = group.parts[from * rounds + r];
+      group.messages[sender.first + sender.sends++] = {f, to};
+      const std::size_t place = to * rounds + r;
+      group.messages[group.parts[place + 1].first - ++group.parts[place].receives] = {f, from};
+      ++group.members[to].receive_count;
+    }
+  for (const Group::Part& part : group.parts)
+    std::reverse(group.messages.begin() + part.first + part.sends,
+                 group.messages.begin() + part.first + part.count());
 }
 
 MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member) {
@@ -80,7 +93,7 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
       for (std::size_t m = 0; m < group.members.size(); ++m) {
         // Read for sends, whose pattern has one round; a collective may have none.
         if (!group.flows.empty())
-          run.ranks[m].to_deliver = static_cast<std::uint32_t>(group.members[m].sends[0].size());
+          run.ranks[m].to_deliver = group.part(static_cast<std::uint32_t>(m), 0).sends;
         run.ranks[m].to_receive = group.members[m].receive_count;
       }
   }
@@ -149,7 +162,7 @@ void MessageGroups::after_overhead(const Run& run, Closure next) {
 }
 
 double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
-  return comm_of(run).bytes * table_.flows[folding_.flows[flow_class]].fraction;
+  return comm_of(run).bytes * folding_.flows[flow_class].fraction;
 }
 
 // --- all ranks in step (fluid) ---
@@ -205,21 +218,22 @@ void MessageGroups::end_in_step(Run& run) {
 
 void MessageGroups::begin_step(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
-  const Group::Member& self = run.group->members[member];
   const std::vector<Round>& rounds = rounds_of(run);
   for (; rank.round < rounds.size(); ++rank.step, ++rank.repetition) {
     while (rank.round < rounds.size() && rank.repetition >= rounds[rank.round].repeat)
       ++rank.round, rank.repetition = 0;
     if (rank.round == rounds.size()) break;
-    rank.missing = self.sends[rank.round].size() + self.receives[rank.round].size();
+    rank.missing = run.group->part(member, rank.round).count();
     if (rank.missing == 0) continue;
     rank.step_begun = true;
-    for (const Group::Message& message : self.sends[rank.round]) launch_if_met(run, member, message, true);
-    for (const Group::Message& message : self.receives[rank.round])
+    const std::uint32_t round = rank.round;
+    for (const Group::Message& message : run.group->sends(member, round))
+      launch_if_met(run, member, message, true);
+    for (const Group::Message& message : run.group->receives(member, round))
       if (message.peer != member) launch_if_met(run, member, message, false);
     return;
   }
-  listener_.task_done(self.endpoint_class, rank.task);
+  listener_.task_done(run.group->members[member].endpoint_class, rank.task);
 }
 
 /// The other end cannot be past the step: it needs this message for it.
@@ -244,9 +258,8 @@ void MessageGroups::message_there(Run& run, std::uint32_t member) {
 
 void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
-  const Group::Member& self = run.group->members[member];
-  if (rank.to_deliver == 0) listener_.task_done(self.endpoint_class, rank.task);
-  for (const Group::Message& message : self.sends[0])
+  if (rank.to_deliver == 0) listener_.task_done(run.group->members[member].endpoint_class, rank.task);
+  for (const Group::Message& message : run.group->sends(member, 0))
     courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
                              [this, &run, member, to = message.peer] { sent(run, member, to); });
 }

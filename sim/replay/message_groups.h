@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -40,11 +41,29 @@ class MessageGroups {
     };
     struct Member {
       std::uint32_t endpoint_class;
-      std::vector<std::vector<Message>> sends, receives;  ///< by round
-      std::uint32_t receive_count = 0;                    ///< messages received in all
+      std::uint32_t receive_count = 0;  ///< messages received in all
+    };
+    /// Of one member's messages of one round, `sends` and then `receives`, where they stand.
+    struct Part {
+      std::uint32_t first = 0, sends = 0, receives = 0;
+      std::uint32_t count() const { return sends + receives; }
     };
     std::vector<Member> members;
+    std::vector<Part> parts;        ///< by member and round; of groups whose ranks go one by one
+    std::vector<Message> messages;  ///< of all parts
     std::vector<std::vector<std::uint32_t>> flows;  ///< flow classes by round
+
+    const Part& part(std::uint32_t member, std::uint32_t round) const {
+      return parts[member * flows.size() + round];
+    }
+    std::span<const Message> sends(std::uint32_t member, std::uint32_t round) const {
+      const Part& it = part(member, round);
+      return {messages.data() + it.first, it.sends};
+    }
+    std::span<const Message> receives(std::uint32_t member, std::uint32_t round) const {
+      const Part& it = part(member, round);
+      return {messages.data() + it.first + it.sends, it.receives};
+    }
   };
   struct Membership {
     std::uint32_t group, member;  ///< group class, and position in its members
@@ -60,7 +79,7 @@ class MessageGroups {
       std::uint32_t step = 0;  ///< repetition under way, over all rounds
       std::uint32_t round = 0, repetition = 0;
       bool step_begun = false;
-      std::size_t missing = 0;                       ///< messages of this step that are not there yet
+      std::uint32_t missing = 0;                     ///< messages of this step that are not there yet
       std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
@@ -76,7 +95,8 @@ class MessageGroups {
     double communications = 0, bytes = 0;  ///< done so far
   };
 
-  void build_group(std::uint32_t group_class, std::vector<bool>& seen);
+  void build_group(std::uint32_t group_class, const FlowGroup& representative);
+  void part_messages(Group& group, const std::unordered_map<std::uint32_t, Membership>& member_of) const;
   Run& run_of(CommId comm, std::uint32_t endpoint_class, std::uint32_t& member);
   void start_one_by_one(Run& run, std::uint32_t member, TaskId id, Task::Kind kind);
   const Communication& comm_of(const Run& run) const { return plan_.communications[run.comm]; }
@@ -98,7 +118,6 @@ class MessageGroups {
   void sent(Run& run, std::uint32_t from, std::uint32_t to);
 
   const Plan& plan_;
-  const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
   const Folding& folding_;
   Engine& engine_;

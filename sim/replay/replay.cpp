@@ -2,10 +2,13 @@
 #include "sim/replay/replay.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/plan/ledger.h"
 #include "sim/plan/validate.h"
+#include "sim/replay/compute_times.h"
 #include "sim/replay/executor.h"
+#include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 #include "sim/replay/input_queue.h"
@@ -22,6 +25,33 @@ std::vector<double> step_bytes(const Plan& plan) {
     else
       bytes[comm.pattern] += comm.bytes;
   return bytes;
+}
+
+/// Adds those of an all-to-all; a plan with a service has none.
+void count_bytes(const Plan& plan, const FlowTable& table, const AllToAllFlows& flows, double pattern_bytes,
+                 ReplayResult& result) {
+  const std::uint32_t pattern = table.groups[flows.group].pattern;
+  const double bytes = pattern_bytes * plan.patterns[pattern].rounds[flows.round].repeat;
+  const auto sum_of_shares = [](const std::vector<AllToAllFlows::End>& ends) {
+    return std::accumulate(ends.begin(), ends.end(), 0.0,
+                           [](double sum, const AllToAllFlows::End& end) { return sum + end.share; });
+  };
+  std::vector<double> to_others(flows.senders.size(), sum_of_shares(flows.receivers)),
+      from_others(flows.receivers.size(), sum_of_shares(flows.senders));
+  for (const auto& [sender, receiver] : flows.apart) {
+    to_others[sender] -= flows.receivers[receiver].share;
+    from_others[receiver] -= flows.senders[sender].share;
+  }
+  const auto add = [&](const AllToAllFlows::End& end, double others, double EndpointUsage::*counter) {
+    const double sum_bytes = bytes * end.share * others;
+    result.endpoints[end.endpoint].*counter += sum_bytes;
+    for (const LinkId link : table.half(end)) result.links[link].bytes += sum_bytes;
+    return sum_bytes;
+  };
+  for (std::size_t i = 0; i < flows.senders.size(); ++i)
+    result.comm_bytes += add(flows.senders[i], to_others[i], &EndpointUsage::sent_bytes);
+  for (std::size_t i = 0; i < flows.receivers.size(); ++i)
+    add(flows.receivers[i], from_others[i], &EndpointUsage::received_bytes);
 }
 
 /// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as clients of a
@@ -41,6 +71,8 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     for (const LinkId link : table.route(flow))
       if (link < machine.links.size()) result.links[link].bytes += bytes;
   }
+  for (const AllToAllFlows& flows : table.all_to_all)
+    count_bytes(plan, table, flows, pattern_bytes[table.groups[flows.group].pattern], result);
 }
 
 /// Steps of a synchronous plan one after the other, each begun when every host has its devices' images ready:
@@ -71,11 +103,13 @@ void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, R
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
                     const ReplayOptions& options) {
   validate(plan, machine);
-  const FlowTable table = expand_flows(plan, machine);
+  // The answers of a service belong to messages one by one.
+  const bool listed = !options.fold || plan.service.has_value();
+  const FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
   const Folding folding = fold(plan, machine, table, one_by_one, options.fold, options.disturbances);
-  Execution execution = execute(plan, machine, cost, table, one_by_one, folding, Contention::shared,
-                                options.network_model, options.disturbances);
+  Execution execution = execute({plan, machine, cost, table, one_by_one, folding},
+                                {Contention::shared, options.network_model, options.disturbances});
 
   ReplayResult result;
   if (plan.input) {

@@ -39,9 +39,7 @@ std::vector<double> ServiceDesk::adder_capacities(const Plan& plan, const Machin
 
 ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTable& table,
                          const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener)
-    : plan_(plan),
-      service_(*plan.service),
-      table_(table),
+    : service_(*plan.service),
       folding_(folding),
       engine_(engine),
       courier_(courier),
@@ -55,26 +53,11 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
   for (const auto& [server, rate] : adders(plan, machine, folding)) adder_[server] = adder_link++;
 
   const std::vector<std::uint32_t> way_back = answers(plan, table);
-  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> by_pattern;  // server -> lanes
+  std::map<std::uint32_t, LanesByServer> by_pattern;
   for (const Service::Exchange& exchange : service_.exchanges) {
     const std::uint32_t pattern = plan.communications[exchange.push].pattern;
     const auto [known, fresh] = by_pattern.try_emplace(pattern);
-    if (!fresh) continue;
-    std::map<std::uint32_t, std::uint32_t> lane_of;  // by flow class
-    for (std::uint32_t g = table.first_group[pattern]; g < table.first_group[pattern + 1]; ++g)
-      for (std::uint32_t f = table.groups[g].first_flow;
-           f < table.groups[g].first_flow + table.groups[g].flow_count; ++f) {
-        const Flow& flow = table.flows[f];
-        const std::uint32_t server = folding.endpoint_class[flow.to];
-        const auto [it, first] =
-            lane_of.emplace(folding.flow_class[f], static_cast<std::uint32_t>(lanes_.size()));
-        if (first) {
-          lanes_.push_back({folding.endpoint_class[flow.from], server, folding.flow_class[f],
-                            folding.flow_class[way_back[f]], 0, Folding::none});
-          known->second[server].push_back(it->second);
-        }
-        if (flow.to == folding.endpoints[server]) ++lanes_[it->second].arrivals;
-      }
+    if (fresh) known->second = find_lanes(pattern, table, way_back);
   }
   for (Lane& lane : lanes_)
     if (const auto adder = adder_.find(lane.server); adder != adder_.end())
@@ -86,6 +69,36 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
     known.steps = client.head_start;
     steps_.add(client.head_start);
   }
+  add_desks(plan, by_pattern);
+  if (service_.max_lead != Service::unbounded) count_first_steps();
+}
+
+/// Adds those of a pattern.
+ServiceDesk::LanesByServer ServiceDesk::find_lanes(std::uint32_t pattern, const FlowTable& table,
+                                                   const std::vector<std::uint32_t>& way_back) {
+  LanesByServer result;
+  std::unordered_map<std::uint32_t, std::uint32_t> lane_of;  // by flow class
+  const std::uint32_t first_group = table.first_group[pattern], last_group = table.first_group[pattern + 1];
+  for (std::uint32_t g = first_group; g < last_group; ++g)
+    for (std::uint32_t f = table.groups[g].first_flow;
+         f < table.groups[g].first_flow + table.groups[g].flow_count; ++f) {
+      const Flow& flow = table.flows[f];
+      const std::uint32_t server = folding_.endpoint_class[flow.to], push = folding_.flow_class[f],
+                          pull = folding_.flow_class[way_back[f]];
+      const auto [it, first] = lane_of.emplace(push, static_cast<std::uint32_t>(lanes_.size()));
+      if (first) {
+        lanes_.push_back({folding_.endpoint_class[flow.from], server, push, pull, 0, Folding::none,
+                          folding_.flows[push].fraction, folding_.flows[pull].fraction});
+        result[server].push_back(it->second);
+      }
+      if (flow.to == folding_.endpoints[server]) ++lanes_[it->second].arrivals;
+    }
+  return result;
+}
+
+/// With the clients' turns and ways.
+void ServiceDesk::add_desks(const Plan& plan, const std::map<std::uint32_t, LanesByServer>& by_pattern) {
+  std::vector<std::vector<Way>> ways(clients_.size());  // by client class
   for (std::size_t x = 0; x < service_.exchanges.size(); ++x) {
     const Service::Exchange& exchange = service_.exchanges[x];
     exchange_of_[exchange.push] = exchange_of_[exchange.pull] = x;
@@ -94,21 +107,31 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
       desk.push_bytes = plan.communications[exchange.push].bytes;
       desk.pull_bytes = plan.communications[exchange.pull].bytes;
       desk.added_bytes = exchange.added_bytes.value_or(desk.push_bytes);
-      desk.lanes = lanes;
-      desk.accounts.resize(lanes.size());
-      for (std::uint32_t position = 0; position < lanes.size(); ++position)
-        turn(lanes_[lanes[position]].client, x)
-            .lanes.emplace_back(static_cast<std::uint32_t>(desks_.size()), position);
+      desk.exchange = static_cast<std::uint32_t>(x);
+      desk.server = server;
+      for (const std::uint32_t lane : lanes) {
+        const std::uint32_t client = lanes_[lane].client;
+        ways[client].push_back({static_cast<std::uint32_t>(desks_.size()), lane});
+        ++turn(client, x).way_count;
+      }
       desks_.push_back(std::move(desk));
-      exchange_of_desk_.push_back(x);
     }
   }
-  if (service_.max_lead == Service::unbounded) return;
-  for (const Client& client : clients_)
-    for (const Turn& turn : client.turns)
-      for (const auto& [desk, position] : turn.lanes) desks_[desk].accounts[position].steps = client.steps;
-  for (Desk& desk : desks_)
-    for (const Account& account : desk.accounts) desk.steps.add(account.steps);
+  for (std::size_t c = 0; c < clients_.size(); ++c) {
+    auto next = static_cast<std::uint32_t>(ways_.size());
+    for (Turn& turn : clients_[c].turns) {
+      turn.first_way = next;
+      next += turn.way_count;
+    }
+    ways_.insert(ways_.end(), ways[c].begin(), ways[c].end());
+  }
+}
+
+void ServiceDesk::count_first_steps() {
+  for (Way& way : ways_) {
+    way.steps = clients_[lanes_[way.lane].client].steps;
+    desks_[way.desk].steps.add(way.steps);
+  }
 }
 
 double ServiceDesk::adding_s(std::uint32_t server_class, double now_s) const {
@@ -121,9 +144,9 @@ void ServiceDesk::begin_step(std::uint32_t client_class) {
   client.version = std::exchange(client.next_version, std::numeric_limits<std::uint64_t>::max());
   client.left = 0;
   for (Turn& turn : client.turns) {
-    turn.to_deliver = turn.to_receive = static_cast<std::uint32_t>(turn.lanes.size());
+    turn.to_deliver = turn.to_receive = turn.way_count;
     turn.receive_started = false;
-    client.left += turn.lanes.size();
+    client.left += turn.way_count;
   }
   max_lead_ = std::max(max_lead_, client.steps - steps_.fewest());
 }
@@ -148,130 +171,145 @@ void ServiceDesk::start(std::uint32_t client_class, TaskId id, const Task& task)
 }
 
 void ServiceDesk::send(std::uint32_t client_class, std::size_t exchange) {
-  for (const auto& [desk, position] : turn(client_class, exchange).lanes) {
-    const Lane& lane = lanes_[desks_[desk].lanes[position]];
-    if (service_.quorum > 0) desks_[desk].accounts[position].steps = clients_[client_class].version;
-    const double bytes = desks_[desk].push_bytes * table_.flows[folding_.flows[lane.push]].fraction;
-    courier_.launch_for_ends(lane.push, bytes,
-                             [this, desk = desk, position = position, client_class,
-                              exchange = static_cast<std::uint32_t>(exchange)] {
-                               Turn& turn = this->turn(client_class, exchange);
-                               if (--turn.to_deliver == 0) listener_.task_done(client_class, turn.send);
-                               arrive(desk, position);
+  const Turn& turn = this->turn(client_class, exchange);
+  for (std::uint32_t w = turn.first_way; w < turn.first_way + turn.way_count; ++w) {
+    const Lane& lane = lanes_[ways_[w].lane];
+    if (service_.quorum > 0) ways_[w].steps = clients_[client_class].version;
+    courier_.launch_for_ends(lane.push, desks_[ways_[w].desk].push_bytes * lane.push_fraction,
+                             [this, w, client_class, exchange = static_cast<std::uint32_t>(exchange)] {
+                               Turn& delivered = this->turn(client_class, exchange);
+                               if (--delivered.to_deliver == 0)
+                                 listener_.task_done(client_class, delivered.send);
+                               arrive(w);
                              });
   }
 }
 
-void ServiceDesk::arrive(std::uint32_t desk, std::uint32_t position) {
-  const Lane& lane = lanes_[desks_[desk].lanes[position]];
-  if (service_.quorum > 0 && desks_[desk].accounts[position].steps < desks_[desk].version) {
-    answer(desk, position);
+void ServiceDesk::arrive(std::uint32_t w) {
+  const Way& way = ways_[w];
+  const Lane& lane = lanes_[way.lane];
+  if (service_.quorum > 0 && way.steps < desks_[way.desk].version) {
+    answer(w);
     return;
   }
-  const double bytes = desks_[desk].added_bytes * table_.flows[folding_.flows[lane.push]].fraction;
+  const double bytes = desks_[way.desk].added_bytes * lane.push_fraction;
   if (lane.adding == Folding::none || bytes == 0) {
-    apply(desk, position);
+    apply(w);
     return;
   }
   adding_[lane.server].enter(engine_.now_s());
-  engine_.start_flow(bytes, lane.adding, [this, desk, position, server = lane.server] {
+  engine_.start_flow(bytes, lane.adding, [this, w, server = lane.server] {
     adding_[server].leave(engine_.now_s());
-    apply(desk, position);
+    apply(w);
     listener_.after_event();
   });
 }
 
-void ServiceDesk::apply(std::uint32_t desk_id, std::uint32_t position) {
-  Desk& desk = desks_[desk_id];
-  Account& account = desk.accounts[position];
-  const std::uint32_t arrivals = lanes_[desk.lanes[position]].arrivals;
+void ServiceDesk::apply(std::uint32_t w) {
+  Way& way = ways_[w];
+  Desk& desk = desks_[way.desk];
+  const Lane& lane = lanes_[way.lane];
   if (service_.quorum > 0) {
-    if (account.steps < desk.version) {
-      answer(desk_id, position);
+    if (way.steps < desk.version) {
+      answer(w);
       return;
     }
-    desk.waiting.push_back(position);
-    desk.counted += arrivals;
+    desk.waiting.push_back(w);
+    desk.counted += lane.arrivals;
     if (desk.counted < service_.quorum) return;
     ++desk.version;
     desk.counted = 0;
-    for (const std::uint32_t waiting : std::exchange(desk.waiting, {})) answer(desk_id, waiting);
+    for (const std::uint32_t waiting : std::exchange(desk.waiting, {})) answer(waiting);
     return;
   }
-  desk.pushes.push_back({account.applied_at_s, account.answered_at_s, engine_.now_s(), arrivals});
-  account.applied_at_s = engine_.now_s();
-  desk.applied.push_back(
-      {engine_.now_s(), (desk.applied.empty() ? 0 : desk.applied.back().total) + arrivals});
-  if (service_.max_lead != Service::unbounded) desk.steps.step(account.steps);
-  ++account.steps;
-  count_push(lanes_[desk.lanes[position]].client);
+  // An answer that had to wait has all that it waited for.
+  desk.pushes.push_back(
+      {way.answered_at_s, engine_.now_s(), lane.arrivals, before(way.applied_at_s, way.answered_at_s)});
+  way.applied_at_s = engine_.now_s();
+  if (service_.max_lead != Service::unbounded) desk.steps.step(way.steps);
+  ++way.steps;
+  count_push(lane.client);
   const bool all_may = desk.steps.fewest() > std::exchange(desk.released_at, desk.steps.fewest());
-  if (!all_may && may_go_on(desk, position)) {
-    answer(desk_id, position);
+  if (!all_may && may_go_on(desk, way)) {
+    answer(w);
     return;
   }
-  desk.waiting.push_back(position);
-  if (all_may) release(desk_id);
+  desk.waiting.push_back(w);
+  if (all_may) release(desk);
 }
 
 /// Whether a client is not too far ahead.
-bool ServiceDesk::may_go_on(const Desk& desk, std::uint32_t position) const {
-  return service_.max_lead == Service::unbounded ||
-         desk.accounts[position].steps - desk.steps.fewest() <= service_.max_lead;
+bool ServiceDesk::may_go_on(const Desk& desk, const Way& way) const {
+  return service_.max_lead == Service::unbounded || way.steps - desk.steps.fewest() <= service_.max_lead;
 }
 
 /// Answers those who no longer are.
-void ServiceDesk::release(std::uint32_t desk_id) {
-  Desk& desk = desks_[desk_id];
+void ServiceDesk::release(Desk& desk) {
   std::vector<std::uint32_t> ready;
-  std::erase_if(desk.waiting, [&](std::uint32_t position) {
-    if (!may_go_on(desk, position)) return false;
-    ready.push_back(position);
+  std::erase_if(desk.waiting, [&](std::uint32_t w) {
+    if (!may_go_on(desk, ways_[w])) return false;
+    ready.push_back(w);
     return true;
   });
-  for (const std::uint32_t position : ready) answer(desk_id, position);
+  for (const std::uint32_t w : ready) answer(w);
 }
 
-void ServiceDesk::answer(std::uint32_t desk_id, std::uint32_t position) {
-  Desk& desk = desks_[desk_id];
-  const Lane& lane = lanes_[desk.lanes[position]];
+void ServiceDesk::answer(std::uint32_t w) {
+  Way& way = ways_[w];
+  const Desk& desk = desks_[way.desk];
+  const Lane& lane = lanes_[way.lane];
   const std::uint32_t client = lane.client;
-  desk.accounts[position].answered_at_s = engine_.now_s();
+  way.answered_at_s = engine_.now_s();
   // The oldest of what a client gets is what its next step counts as made from.
   std::uint64_t& next_version = clients_[client].next_version;
   next_version = std::min(next_version, desk.version);
-  const double bytes = desk.pull_bytes * table_.flows[folding_.flows[lane.pull]].fraction;
-  courier_.launch_for_ends(lane.pull, bytes, [this, client, exchange = exchange_of_desk_[desk_id]] {
-    Turn& turn = this->turn(client, exchange);
-    if (--turn.to_receive == 0 && turn.receive_started) listener_.task_done(client, turn.receive);
-  });
+  courier_.launch_for_ends(lane.pull, desk.pull_bytes * lane.pull_fraction,
+                           [this, client, exchange = desk.exchange] {
+                             Turn& turn = this->turn(client, exchange);
+                             if (--turn.to_receive == 0 && turn.receive_started)
+                               listener_.task_done(client, turn.receive);
+                           });
 }
+
+namespace {
+
+/// Sums of members over the first so many pushes.
+template <class Pushes>
+std::vector<double> running_totals(const Pushes& pushes) {
+  std::vector<double> totals{0};
+  totals.reserve(pushes.size() + 1);
+  for (const auto& push : pushes) totals.push_back(totals.back() + push.members);
+  return totals;
+}
+
+}  // namespace
 
 StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {
   StalenessResult result;
   result.max_lead = max_lead_;
   double weight = 0;
   for (const Desk& desk : desks_) {
+    const std::vector<double> totals = running_totals(desk.pushes);
     struct Updates {
       double earlier, at_once;
     };
     const auto updates = [&](double at_s) {
-      const auto total = [&](auto end) { return end == desk.applied.begin() ? 0.0 : (end - 1)->total; };
-      const auto first = std::partition_point(desk.applied.begin(), desk.applied.end(),
-                                              [&](const Applied& a) { return before(a.at_s, at_s); });
-      const auto last = std::partition_point(first, desk.applied.end(),
-                                             [&](const Applied& a) { return !before(at_s, a.at_s); });
+      const auto first = std::partition_point(desk.pushes.begin(), desk.pushes.end(),
+                                              [&](const Push& p) { return before(p.applied_at_s, at_s); });
+      const auto last = std::partition_point(first, desk.pushes.end(),
+                                             [&](const Push& p) { return !before(at_s, p.applied_at_s); });
+      const auto total = [&](auto end) {
+        return totals[static_cast<std::size_t>(end - desk.pushes.begin())];
+      };
       return Updates{total(first), total(last) - total(first)};
     };
-    const double servers = members_[lanes_[desk.lanes[0]].server];
+    const double servers = members_[desk.server];
     for (const Push& push : desk.pushes) {
       if (push.answered_at_s < 0 || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
         continue;
       const Updates then = updates(push.answered_at_s), now = updates(push.applied_at_s);
-      // An answer that had to wait has all that it waited for.
-      const bool waited = before(push.last_applied_at_s, push.answered_at_s);
       const double missed = now.earlier - (then.earlier + then.at_once) + (now.at_once - 1) / 2 +
-                            (waited ? 0 : (then.at_once - 1) / 2);
+                            (push.waited ? 0 : (then.at_once - 1) / 2);
       result.max = std::max(result.max, missed);
       result.mean += missed * push.members * servers;
       weight += push.members * servers;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -48,39 +49,39 @@ class ServiceDesk {
     std::uint32_t push, pull;              ///< flow classes
     std::uint32_t arrivals;                ///< how many reach one server
     std::uint32_t adding = Folding::none;  ///< route of their addition; none: takes no time
+    double push_fraction = 0, pull_fraction = 0;
   };
-  /// What a server knows of a lane.
-  struct Account {
+  /// One exchange over one lane: what the server knows of it. Those of a client stand together, exchange by
+  /// exchange: it is they that an event finds in the processor's caches, not those of other clients.
+  struct Way {
+    std::uint32_t desk, lane;
     std::uint64_t steps = 0;  ///< pushed; or the version that the push under way was made from
     double applied_at_s = -1, answered_at_s = -1;  ///< its last push
   };
+  /// An update, by a push whose client had been answered before.
   struct Push {
-    double last_applied_at_s, answered_at_s;  ///< the client's push before it; below 0: there was none
+    double answered_at_s;  ///< below 0: it had not
     double applied_at_s;
     std::uint32_t members;  ///< of the lane at one server
-  };
-  struct Applied {
-    double at_s, total;  ///< updates up to then
+    bool waited;            ///< the answer had
   };
   /// One exchange on one class of servers.
   struct Desk {
     double push_bytes = 0, pull_bytes = 0, added_bytes = 0;  ///< of the exchange, as Communication::bytes
-    std::vector<std::uint32_t> lanes;
-    std::vector<Account> accounts;       ///< by position in lanes
-    std::vector<std::uint32_t> waiting;  ///< positions of lanes whose answer waits
-    StepCounts steps;                    ///< of accounts (max_lead)
-    std::uint64_t released_at = 0;       ///< their fewest steps when all that wait were last asked
+    std::uint32_t exchange = 0, server = 0;                  ///< server: endpoint class
+    std::vector<std::uint32_t> waiting;                      ///< ways whose answer waits
+    StepCounts steps;                                        ///< of ways (max_lead)
+    std::uint64_t released_at = 0;  ///< their fewest steps when all that wait were last asked
     std::uint64_t version = 0;
     std::uint32_t counted = 0;  ///< pushes made from `version`
-    std::vector<Applied> applied;
-    std::vector<Push> pushes;
+    std::vector<Push> pushes;   ///< in the order in which they are applied
   };
   /// One exchange as a client class sees it.
   struct Turn {
     TaskId send = 0, receive = 0;
-    bool receive_started = false;
+    std::uint32_t first_way = 0, way_count = 0;
     std::uint32_t to_deliver = 0, to_receive = 0;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> lanes;  ///< desk and position in its lanes
+    bool receive_started = false;
   };
 
   struct Client {
@@ -94,24 +95,27 @@ class ServiceDesk {
   Turn& turn(std::uint32_t client_class, std::size_t exchange) {
     return clients_[client_class].turns[exchange];
   }
+  using LanesByServer = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+  LanesByServer find_lanes(std::uint32_t push_pattern, const FlowTable& table,
+                           const std::vector<std::uint32_t>& way_back);
+  void add_desks(const Plan& plan, const std::map<std::uint32_t, LanesByServer>& by_pattern);
+  void count_first_steps();
   void send(std::uint32_t client_class, std::size_t exchange);
-  void arrive(std::uint32_t desk, std::uint32_t position);
-  void apply(std::uint32_t desk, std::uint32_t position);
+  void arrive(std::uint32_t way);
+  void apply(std::uint32_t way);
   void count_push(std::uint32_t client_class);
-  bool may_go_on(const Desk& desk, std::uint32_t position) const;
-  void release(std::uint32_t desk);
-  void answer(std::uint32_t desk, std::uint32_t position);
+  bool may_go_on(const Desk& desk, const Way& way) const;
+  void release(Desk& desk);
+  void answer(std::uint32_t way);
 
-  const Plan& plan_;
   const Service& service_;
-  const FlowTable& table_;
   const Folding& folding_;
   Engine& engine_;
   Courier& courier_;
   MessageListener& listener_;
   std::vector<Lane> lanes_;
   std::vector<Desk> desks_;
-  std::vector<std::size_t> exchange_of_desk_;
+  std::vector<Way> ways_;
   std::vector<std::size_t> exchange_of_;  ///< by communication
   std::vector<Client> clients_;           ///< by endpoint class; others have no turns
   StepCounts steps_;                      ///< of clients

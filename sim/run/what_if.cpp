@@ -12,6 +12,9 @@ class SwiftRouter final : public Router {
     router_->route(from, to, route);
     route.latency_s = 0;
   }
+  bool halves(EndpointId endpoint, std::vector<LinkId>& out, std::vector<LinkId>& in) const override {
+    return router_->halves(endpoint, out, in);
+  }
 
  private:
   std::shared_ptr<const Router> router_;

@@ -88,8 +88,7 @@ class DeviceSums {
                                                        Round push) {
     const auto known = patterns_.find({groups, push.pairs});
     if (known != patterns_.end()) return {known->second, known->second + 1};
-    Round pull = push;
-    for (auto& [from, to] : pull.pairs) std::swap(from, to);
+    Round pull = push.reversed();
     const auto first = static_cast<std::uint32_t>(plan_.patterns.size());
     patterns_.emplace(std::pair{groups, push.pairs}, first);
     plan_.patterns.push_back({groups, {std::move(push)}});
@@ -112,13 +111,12 @@ class DeviceSums {
       }
     }
     const auto clients = static_cast<std::uint32_t>(group.size());
-    Round push{{}, {}, 1};
+    Round push;
+    AllToAll& messages = push.all_to_all.emplace();
+    for (std::uint32_t c = 0; c < clients; ++c) messages.senders.push_back({c, part[c]});
     for (std::uint32_t s = 0; s < servers_.size(); ++s) {
       if (!serves(s, m)) continue;
-      for (std::uint32_t c = 0; c < clients; ++c) {
-        push.pairs.emplace_back(c, static_cast<std::uint32_t>(group.size()));
-        push.fractions.push_back(part[c] / targets_of(m));
-      }
+      messages.receivers.push_back({static_cast<std::uint32_t>(group.size()), 1 / targets_of(m)});
       group.push_back(servers_[s]);
     }
     const auto [in, back] = add_patterns({group}, std::move(push));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "sim/lowering/plan_ops.h"
 #include "strategies/data_parallel/device_sums.h"
@@ -56,9 +57,7 @@ class ServerPlanner {
       add_workers(replica);
     }
     plan_.tells_staleness = options_.mode != ServerMode::sync;
-    // Without parameters there is nothing to wait for.
-    const bool service = options_.one_by_one() && (!exchanges_.empty() || options_.mode != ServerMode::sync);
-    if (service) {
+    if (is_service()) {
       add_service(options_, input_, exchanges_, plan_);
       Role role{"server", servers_, {"cpu"}, {}, {}};
       if (!exchanges_.empty()) plan_.roles.push_back(std::move(role));
@@ -78,8 +77,7 @@ class ServerPlanner {
   }
 
   PatternPair add_patterns(const std::vector<std::vector<EndpointId>>& groups, Round push) {
-    Round pull = push;
-    for (auto& [from, to] : pull.pairs) std::swap(from, to);
+    Round pull = push.reversed();
     plan_.patterns.push_back({groups, {std::move(push)}});
     plan_.patterns.push_back({groups, {std::move(pull)}});
     const auto last = static_cast<std::uint32_t>(plan_.patterns.size() - 1);
@@ -93,15 +91,39 @@ class ServerPlanner {
     std::vector<EndpointId> targets = servers_;
     if (server != PushMessage::every_server) targets = {servers_[server]};
     std::vector<EndpointId> group = clients_;
-    Round push{{}, {1.0 / static_cast<double>(targets.size())}, 1};
+    std::unordered_map<EndpointId, std::uint32_t> position_of;
+    for (std::uint32_t c = 0; c < clients_.size(); ++c) position_of.emplace(clients_[c], c);
+    std::vector<std::uint32_t> positions;
     for (const EndpointId target : targets) {
-      const auto it = std::find(group.begin(), group.end(), target);
-      const auto position = static_cast<std::uint32_t>(it - group.begin());
-      if (it == group.end()) group.push_back(target);
-      for (std::uint32_t client = 0; client < clients_.size(); ++client)
-        if (client != position) push.pairs.emplace_back(client, position);
+      const auto [known, fresh] = position_of.emplace(target, static_cast<std::uint32_t>(group.size()));
+      if (fresh) group.push_back(target);
+      positions.push_back(known->second);
     }
-    return server_patterns_.emplace(server, add_patterns({group}, std::move(push))).first->second;
+    const double part = 1.0 / static_cast<double>(targets.size());
+    Round push = targets.size() > 1 && !is_service() ? all_to_all(positions, part) : listed(positions, part);
+    return server_patterns_.emplace(server, add_patterns({std::move(group)}, std::move(push))).first->second;
+  }
+
+  /// Every client to every server.
+  Round all_to_all(const std::vector<std::uint32_t>& servers, double part) const {
+    Round push;
+    AllToAll& messages = push.all_to_all.emplace();
+    for (std::uint32_t client = 0; client < clients_.size(); ++client)
+      messages.senders.push_back({client, 1});
+    for (const std::uint32_t server : servers) messages.receivers.push_back({server, part});
+    return push;
+  }
+  Round listed(const std::vector<std::uint32_t>& servers, double part) const {
+    Round push{{}, {part}, 1};
+    for (const std::uint32_t server : servers)
+      for (std::uint32_t client = 0; client < clients_.size(); ++client)
+        if (client != server) push.pairs.emplace_back(client, server);
+    return push;
+  }
+
+  /// Whether servers answer by a rule. Without parameters there is nothing to wait for.
+  bool is_service() const {
+    return options_.one_by_one() && (!messages_.empty() || options_.mode != ServerMode::sync);
   }
 
   /// Devices of each node to their host's memory; by the number of devices of the node.
@@ -186,14 +208,13 @@ class ServerPlanner {
 
   void add_hosts() {
     std::map<HostDuty, std::vector<EndpointId>> duties;
+    std::unordered_map<EndpointId, std::uint32_t> server_of;
+    for (std::uint32_t s = 0; s < servers_.size(); ++s) server_of.emplace(servers_[s], s);
     for (std::uint32_t h = 0; h < machine_.hosts.size(); ++h) {
       const Host& host = machine_.hosts[h];
       HostDuty duty{std::nullopt, sums_on_hosts() ? host.device_count : 0, host.type};
-      const auto server = std::find(servers_.begin(), servers_.end(), machine_.host_endpoint(h));
-      if (server != servers_.end())
-        duty.server = options_.sharding == Sharding::even
-                          ? PushMessage::every_server
-                          : static_cast<std::uint32_t>(server - servers_.begin());
+      if (const auto server = server_of.find(machine_.host_endpoint(h)); server != server_of.end())
+        duty.server = options_.sharding == Sharding::even ? PushMessage::every_server : server->second;
       if (duty.server || duty.device_count > 0) duties[duty].push_back(machine_.host_endpoint(h));
     }
     for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));

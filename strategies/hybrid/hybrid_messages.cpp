@@ -57,15 +57,9 @@ class MessagePlanner {
 
   std::uint32_t add_pattern(Pattern pattern) {
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p)
-      if (plan_.patterns[p].groups == pattern.groups && is_same(plan_.patterns[p].rounds, pattern.rounds))
-        return p;
+      if (plan_.patterns[p].groups == pattern.groups && plan_.patterns[p].rounds == pattern.rounds) return p;
     plan_.patterns.push_back(std::move(pattern));
     return static_cast<std::uint32_t>(plan_.patterns.size() - 1);
-  }
-  static bool is_same(const std::vector<Round>& a, const std::vector<Round>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Round& x, const Round& y) {
-      return x.repeat == y.repeat && x.fractions == y.fractions && x.pairs == y.pairs;
-    });
   }
 
   CommId add_communication(std::string name, std::uint32_t pattern, double bytes) {
@@ -88,7 +82,8 @@ class MessagePlanner {
     const bool even =
         shards && std::all_of(shards->counts.begin(), shards->counts.end(),
                               [&](std::int64_t count) { return count == shards->counts.front(); });
-    if ((in_rings ? !even : exchange.kind != Kind::all_reduce) && devices_ * devices_ > largest_exchange)
+    const bool listed = in_rings ? !even : exchange.kind != Kind::all_reduce && !is_all_to_all(exchange);
+    if (listed && devices_ * devices_ > largest_exchange)
       throw InputError(how_.pos, fmt::format("strategy: groups of {} devices are too large for the {} of {}; "
                                              "use replicas",
                                              devices_, name_of_exchange(exchange.kind), exchange.tensor));
@@ -106,7 +101,7 @@ class MessagePlanner {
                                   how_.rings)
             .rounds;
       case Kind::all_to_all:
-        return at_once(moved(exchange.from, exchange.to, devices_));
+        return split_anew(exchange.from, exchange.to, devices_);
       case Kind::halo:
       case Kind::halo_back:
         break;
@@ -117,6 +112,13 @@ class MessagePlanner {
         (exchange.kind == Kind::halo ? traffic[i][j] : traffic[j][i]) =
             exchange.halo->rows[i][j] / exchange.halo_size;
     return at_once(traffic);
+  }
+
+  /// Whether its messages are a Round::all_to_all that nobody has to list.
+  bool is_all_to_all(const Exchange& exchange) const {
+    std::vector<LinkId> out, in;
+    return exchange.kind == Kind::all_to_all && exchange.from.over != exchange.to.over &&
+           input_.machine.router->halves(groups_.front().front().front(), out, in);
   }
 
   /// The device that has all there is, if one has.
@@ -234,7 +236,7 @@ class MessagePlanner {
     const Pattern& pattern = plan_.patterns[c.pattern];
     double fractions = 0;
     for (const Round& round : pattern.rounds)
-      for (std::size_t k = 0; k < round.pairs.size(); ++k) fractions += round.fraction(k) * round.repeat;
+      round.for_each_message([&](auto, auto, double fraction) { fractions += fraction * round.repeat; });
     return c.bytes * fractions * static_cast<double>(pattern.groups.size());
   }
 

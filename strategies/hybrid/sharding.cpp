@@ -66,21 +66,6 @@ Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices) {
   return shards;
 }
 
-Traffic moved(const Sharding& from, const Sharding& to, std::size_t devices) {
-  Traffic traffic(devices, std::vector<double>(devices, 0.0));
-  if (from.over == to.over) {
-    const double index = 1 / static_cast<double>(from.shards->size);
-    for (std::size_t i = 0; i < from.shards->owner.size(); ++i)
-      if (from.shards->owner[i] != to.shards->owner[i])
-        traffic[from.shards->owner[i]][to.shards->owner[i]] += index;
-    return traffic;
-  }
-  for (std::size_t i = 0; i < devices; ++i)
-    for (std::size_t j = 0; j < devices; ++j)
-      if (i != j) traffic[i][j] = from.share(i) * to.share(j);
-  return traffic;
-}
-
 std::vector<Round> at_once(const Traffic& traffic) {
   Round round{{}, {}, 1};
   for (std::uint32_t i = 0; i < traffic.size(); ++i)
@@ -90,6 +75,25 @@ std::vector<Round> at_once(const Traffic& traffic) {
         round.fractions.push_back(traffic[i][j]);
       }
   if (round.pairs.empty()) return {};
+  return {round};
+}
+
+std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::size_t devices) {
+  if (from.over == to.over) {
+    Traffic traffic(devices, std::vector<double>(devices, 0.0));
+    const double index = 1 / static_cast<double>(from.shards->size);
+    for (std::size_t i = 0; i < from.shards->owner.size(); ++i)
+      if (from.shards->owner[i] != to.shards->owner[i])
+        traffic[from.shards->owner[i]][to.shards->owner[i]] += index;
+    return at_once(traffic);
+  }
+  Round round;
+  AllToAll& messages = round.all_to_all.emplace();
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    if (from.share(d) > 0) messages.senders.push_back({d, from.share(d)});
+    if (to.share(d) > 0) messages.receivers.push_back({d, to.share(d)});
+  }
+  if (round.message_count() == 0) return {};
   return {round};
 }
 

@@ -43,14 +43,13 @@ Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices);
 /// What devices send each other, all at once: [from][to] in some unit.
 using Traffic = std::vector<std::vector<double>>;
 
-/// Shares of a tensor that go from device to device when it changes from one split to another: of two splits
-/// of one axis the indices whose owner changes; of two axes a_i b_j from i to j.
-Traffic moved(const Sharding& from, const Sharding& to, std::size_t devices);
-
 // Exchanges as rounds of a pattern. Fractions are of the tensor's bytes; zero messages are left out.
 
 /// One message for each pair that has something to send.
 std::vector<Round> at_once(const Traffic& traffic);
+/// What goes from device to device when a tensor changes from one split to another: of two splits of one axis
+/// the indices whose owner changes; of two axes the share a_i b_j from i to j.
+std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::size_t devices);
 /// Ring all-gather: every device sends what it got last to the next one, (n - 1) bytes in all. With R rings
 /// side by side each carries 1/R.
 /// @param rings orders of the devices (find_rings)

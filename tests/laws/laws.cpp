@@ -91,7 +91,8 @@ class LongestChain {
       for (const Round& round : pattern.rounds)
         for (std::uint32_t again = 0; again < std::min<std::size_t>(round.repeat, group.size()); ++again) {
           const std::vector<double> before_s = known_s;
-          for (const auto& [from, to] : round.pairs) known_s[to] = std::max(known_s[to], before_s[from]);
+          round.for_each_message(
+              [&](auto from, auto to, double) { known_s[to] = std::max(known_s[to], before_s[from]); });
         }
       return known_s[static_cast<std::size_t>(own - group.begin())];
     }
@@ -128,16 +129,16 @@ Traffic traffic_of(const Plan& plan, const Machine& machine) {
   for (const Communication& comm : plan.communications)
     for (const std::vector<EndpointId>& group : plan.patterns[comm.pattern].groups)
       for (const Round& round : plan.patterns[comm.pattern].rounds)
-        for (std::size_t k = 0; k < round.pairs.size(); ++k) {
-          const EndpointId from = group[round.pairs[k].first], to = group[round.pairs[k].second];
-          const double bytes = comm.bytes * round.fraction(k) * round.repeat;
+        round.for_each_message([&](auto sender, auto receiver, double fraction) {
+          const EndpointId from = group[sender], to = group[receiver];
+          const double bytes = comm.bytes * fraction * round.repeat;
           machine.router->route(from, to, route);
-          if (route.links.empty()) continue;
+          if (route.links.empty()) return;
           traffic.sent[from] += bytes;
           traffic.received[to] += bytes;
           traffic.total += bytes;
           for (const LinkId link : route.links) traffic.links[link] += bytes;
-        }
+        });
   return traffic;
 }
 

@@ -29,7 +29,7 @@ std::vector<double> engine_ends_s(const std::vector<double>& capacity_Bps, const
   for (const TestFlow& flow : flows) largest = std::max(largest, flow.bytes);
   Engine engine(capacity_Bps, largest, Contention::shared, model);
   std::vector<double> ends_s(flows.size(), -1);
-  for (std::size_t f = 0; f < flows.size(); ++f) {
+  for (std::uint32_t f = 0; f < flows.size(); ++f) {
     std::vector<LinkUse> route;
     for (const std::uint32_t link : flows[f].links) route.push_back({link, flows[f].copies});
     const std::uint32_t way = engine.add_route(route);

@@ -95,8 +95,9 @@ TEST_CASE("what a collective and a task take from each other: as in small steps"
     engine.after(begin_s + messages_s, [&] {
       if (!compute.works_off(0, 0, [&ended] { ended(); })) ended();
     });
-    compute.start(0, task_s[0], [&] {
-      engine.after(pause_s, [&] { compute.start(0, task_s[1], [&] { compute_end_s = engine.now_s(); }); });
+    const auto second_task = [&] { compute.start(0, task_s[1], [&] { compute_end_s = engine.now_s(); }); };
+    compute.start(0, task_s[0], [&engine, &second_task, pause_s] {
+      engine.after(pause_s, [&second_task] { second_task(); });
     });
     engine.run();
     // Second implementation: both go on in steps, each at its rate of the moment.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/replay/fidelity.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/replay.h"
 #include "tests/support/hand.h"
@@ -373,7 +374,7 @@ TEST_CASE("chunk or fluid: as asked, and by itself chunk on unequal ways, up to 
     plan.communications = {{"sum", 0, MB, fidelity, 0}};
     plan.roles = {
         hand::role("worker", plan.patterns[0].groups[0], {hand::message(Kind::collective, "sum", 0, {}, 1)})};
-    return bool{ranks_go_one_by_one(plan, machine, expand_flows(plan, machine))[0]};
+    return bool{ranks_go_one_by_one(plan, machine, expand_flows(plan, machine, Listing::always))[0]};
   };
   CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 1e9));
   CHECK(one_by_one(4, Fidelity::automatic, 11 * us, 1e9));
@@ -393,7 +394,7 @@ TEST_CASE("sends and receives always go one by one, and a pattern has one fideli
   plan.roles = {hand::role("from", {0}, {hand::message(Kind::send, "give", 0)}),
                 hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)})};
   const Machine machine = hand::star(2, 1e9, 0);
-  CHECK(ranks_go_one_by_one(plan, machine, expand_flows(plan, machine))[0]);
+  CHECK(ranks_go_one_by_one(plan, machine, expand_flows(plan, machine, Listing::always))[0]);
 
   Plan mixed = two_rank_ring(1, Fidelity::fluid, 0);
   mixed.communications.push_back({"again", 0, MB, Fidelity::chunk, 0});

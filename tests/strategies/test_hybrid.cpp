@@ -20,8 +20,9 @@ double sent_bytes(const Plan& plan, const std::function<bool(const std::string&)
     if (!named(comm.name)) continue;
     const Pattern& pattern = plan.patterns[comm.pattern];
     for (const Round& round : pattern.rounds)
-      for (std::size_t k = 0; k < round.pairs.size(); ++k)
-        sum += comm.bytes * round.fraction(k) * round.repeat * static_cast<double>(pattern.groups.size());
+      round.for_each_message([&](auto, auto, double fraction) {
+        sum += comm.bytes * fraction * round.repeat * static_cast<double>(pattern.groups.size());
+      });
   }
   return sum;
 }
@@ -192,7 +193,7 @@ TEST_CASE("hybrid: schemes b and c send as much as a, and run the fully connecte
     // Losses are everybody's in every part: logits and their gradients go from each of four to the others.
     for (const Communication& comm : experiment.plan().communications)
       if (comm.name.starts_with("all-to-all"))
-        CHECK(experiment.plan().patterns[comm.pattern].rounds[0].pairs.size() == 4 * 3);
+        CHECK(experiment.plan().patterns[comm.pattern].rounds[0].message_count() == 4 * 3);
     CHECK(images == 4 * 128);  // every device all images, with a quarter of the features
     CHECK(times == (scheme == "a" ? 1 : 4) * static_cast<double>(experiment.plan().roles.size()));
   }

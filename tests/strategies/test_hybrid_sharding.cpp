@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "strategies/hybrid/sharding.h"
 #include "strategies/hybrid/windows.h"
@@ -17,8 +19,8 @@ namespace {
 std::vector<double> received(const std::vector<Round>& rounds, std::size_t devices) {
   std::vector<double> sum(devices, 0.0);
   for (const Round& round : rounds)
-    for (std::size_t k = 0; k < round.pairs.size(); ++k)
-      sum[round.pairs[k].second] += round.fraction(k) * round.repeat;
+    round.for_each_message(
+        [&](auto, std::uint32_t to, double fraction) { sum[to] += fraction * round.repeat; });
   return sum;
 }
 
@@ -80,13 +82,25 @@ TEST_CASE("sharding: every share of a reduce-scatter goes once through all devic
 TEST_CASE("sharding: changes of split move what changes its owner") {
   const Sharding images{Sharding::Over::batch, std::make_shared<Shards>(even_images(6, 2))};
   const Sharding channels{Sharding::Over::channel, std::make_shared<Shards>(even_shards(3, 2))};
-  const Traffic swapped = moved(images, channels, 2);
-  CHECK(swapped[0][1] == doctest::Approx(0.5 * 1.0 / 3));  // half the images of channel 2
-  CHECK(swapped[1][0] == doctest::Approx(0.5 * 2.0 / 3));
+  const auto sent = [](const std::vector<Round>& rounds) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> result;
+    REQUIRE(rounds.size() == 1);
+    rounds[0].for_each_message([&](auto from, auto to, double part) { result[{from, to}] = part; });
+    return result;
+  };
+  auto swapped = sent(split_anew(images, channels, 2));
+  CHECK(swapped.size() == 2);
+  CHECK(swapped[{0, 1}] == doctest::Approx(0.5 * 1.0 / 3));  // half the images of channel 2
+  CHECK(swapped[{1, 0}] == doctest::Approx(0.5 * 2.0 / 3));
   const Sharding other{Sharding::Over::channel, std::make_shared<Shards>(shards_of({0, 1, 0}, 2))};
-  const Traffic same_axis = moved(channels, other, 2);
-  CHECK(same_axis[0][1] == doctest::Approx(1.0 / 3));  // channel 1
-  CHECK(same_axis[1][0] == doctest::Approx(1.0 / 3));  // channel 2
+  auto same_axis = sent(split_anew(channels, other, 2));
+  CHECK(same_axis.size() == 2);
+  CHECK(same_axis[{0, 1}] == doctest::Approx(1.0 / 3));  // channel 1
+  CHECK(same_axis[{1, 0}] == doctest::Approx(1.0 / 3));  // channel 2
+  // Nobody has anything for anybody else: one device has all of it before and after.
+  const Sharding first{Sharding::Over::channel, std::make_shared<Shards>(shards_of({0, 0}, 2))},
+      rows{Sharding::Over::height, std::make_shared<Shards>(shards_of({0, 0, 0}, 2))};
+  CHECK(split_anew(first, rows, 2).empty());
 }
 
 TEST_CASE("windows: rows that a row of the output is made of, by hand") {

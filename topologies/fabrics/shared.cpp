@@ -8,6 +8,10 @@ class SharedRoutes final : public FabricRoutes {
  public:
   explicit SharedRoutes(LinkId medium) : medium_(medium) {}
   void append(FabricPort, FabricPort, std::vector<LinkId>& links) const override { links.push_back(medium_); }
+  bool append_halves(FabricPort, std::vector<LinkId>& out, std::vector<LinkId>&) const override {
+    out.push_back(medium_);
+    return true;
+  }
 
  private:
   LinkId medium_;

@@ -11,6 +11,11 @@ class SwitchRoutes final : public FabricRoutes {
     links.push_back(nics_.up(from));
     links.push_back(nics_.down(to));
   }
+  bool append_halves(FabricPort port, std::vector<LinkId>& out, std::vector<LinkId>& in) const override {
+    out.push_back(nics_.up(port));
+    in.push_back(nics_.down(port));
+    return true;
+  }
 
  private:
   NicLinks nics_;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sim/plan/plan.h"
+#include "sim/replay/disturbances.h"
+#include "sim/replay/flows.h"
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// What tells classes of a folding apart: a 64-bit hash of a thing and its neighbourhood.
+using Colour = std::uint64_t;
+
+/// Finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every input bit changes half of the output
+/// bits.
+inline Colour mix(Colour x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+inline Colour mix(Colour a, Colour b) {
+  return mix(mix(a) ^ (b * 0xd6e8feb86659fd93u + 0x2545f4914f6cdd1du));
+}
+inline Colour bits(double value) { return std::bit_cast<Colour>(value); }
+
+/// Numbers colours in the order in which they are first asked for. Open addressing: a colour is a hash
+/// already.
+class ColourTable {
+ public:
+  std::size_t size() const { return size_; }
+  void clear() {
+    std::fill(slots_.begin(), slots_.end(), Slot{});
+    size_ = 0;
+  }
+  std::uint32_t number(Colour colour) {
+    if (2 * size_ >= slots_.size()) widen();
+    Slot& slot = find(colour);
+    if (slot.number == nobody) slot = {colour, static_cast<std::uint32_t>(size_++)};
+    return slot.number;
+  }
+
+ private:
+  static constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
+  struct Slot {
+    Colour colour = 0;
+    std::uint32_t number = nobody;
+  };
+  Slot& find(Colour colour) {
+    std::size_t at = colour & (slots_.size() - 1);
+    while (slots_[at].number != nobody && slots_[at].colour != colour) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+  void widen() {
+    std::vector<Slot> narrow(std::max<std::size_t>(64, 4 * slots_.size()));
+    narrow.swap(slots_);
+    for (const Slot& slot : narrow)
+      if (slot.number != nobody) find(slot.colour) = slot;
+  }
+
+  std::vector<Slot> slots_;  ///< a power of two
+  std::size_t size_ = 0;
+};
+
+/// By endpoint, FlowTable::flows, FlowTable::groups, and link.
+struct Colours {
+  std::vector<Colour> endpoints, flows, groups, links;
+};
+
+/// Ends of an all-to-all that have equal shares and equal halves of the way, and equal endpoints where ranks
+/// go one by one.
+struct EndClasses {
+  std::vector<std::uint32_t> class_of;  ///< by end, numbered by first appearance
+  std::vector<Colour> colour;           ///< by class
+  std::vector<std::uint32_t> first;     ///< by class: an end
+};
+EndClasses classes_of(const std::vector<AllToAllFlows::End>& ends, const FlowTable& table,
+                      const Colours& colours, bool one_by_one);
+
+/// Of the messages between two classes of ends.
+Colour colour_of(const AllToAllFlows& flows, const FlowTable& table, const Colours& colours, Colour sender,
+                 Colour receiver);
+
+/// The coarsest equitable partition (Folding): things have one colour if and only if they are in one class.
+/// @param one_by_one by pattern
+Colours refined_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
+                        const std::vector<bool>& one_by_one, const Disturbances& disturbances);
+
+}  // namespace convoy

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/plan/plan.h"
+#include "sim/replay/flows.h"
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// By pattern: whether something else may be on its links, or in places of which each has several links,
+/// while one of its communications is under way. Communications that the same endpoints have on one stream
+/// follow one another.
+class Company {
+ public:
+  /// @param place by link
+  Company(const Plan& plan, const FlowTable& table, const std::function<std::uint32_t(LinkId)>& place);
+  bool operator()(std::size_t pattern) const { return meets_[pattern]; }
+
+ private:
+  static constexpr int unused = -2, no_order = Task::no_stream;
+
+  void add(std::uint32_t pattern, const Task& task);
+  void meet_in_places(const Plan& plan, const FlowTable& table,
+                      const std::function<std::uint32_t(LinkId)>& place);
+
+  std::vector<int> stream_;  ///< by pattern
+  std::vector<bool> meets_;
+};
+
+/// For each pattern: whether nothing else is on the links of a group's flows, nor on those that go the other
+/// way through the same ports, while the group does a communication whose ranks go in step.
+std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine, const FlowTable& table);
+
+}  // namespace convoy

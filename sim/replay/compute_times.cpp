@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/compute_times.h"
+
+#include <utility>
+
+namespace convoy {
+
+double ComputeTimes::time_s(EndpointId endpoint, std::uint32_t role, TaskId task, double start_s,
+                            double stretch) {
+  if (endpoint >= machine_.devices.size()) return plan_.roles[role].program[task].seconds;
+  const Device& device = machine_.devices[endpoint];
+  const double slowness = plan_.roles[role].slowdown * stretch / device.speed;
+  const IssuedStretch& issued = stretches(role, device)[task];
+  if (issued.issued_s() == 0) return issued.device_s() * slowness;
+  return issued.end_s(start_s, slowness) - start_s;
+}
+
+/// Compute tasks of a role's program on a type of device in a host of so many: the host issues them in their
+/// order.
+const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, const Device& device) {
+  const std::uint32_t beside = machine_.hosts.empty() ? 1 : machine_.hosts[device.host].device_count;
+  const auto key = std::tuple{role, device.type, beside};
+  auto it = stretches_.find(key);
+  if (it != stretches_.end()) return it->second;
+  const DeviceType& type = machine_.device_types[device.type];
+  std::vector<IssuedStretch> result;
+  double issued_s = 0;
+  for (const Task& task : plan_.roles[role].program) {
+    IssuedStretch& stretch = result.emplace_back(issued_s);
+    for (const PlanOp& op : task.ops)
+      stretch.add(cost_.issue_s(op.work, op.images, type, beside), cost_.time_s(op.work, op.images, type));
+    issued_s = stretch.issued_s();
+  }
+  return stretches_.emplace(key, std::move(result)).first->second;
+}
+
+std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,
+                                      const CostModel& cost, EndpointId endpoint) {
+  if (endpoint >= machine.devices.size()) return {task.seconds};
+  const Device& device = machine.devices[endpoint];
+  std::vector<double> times;
+  for (const PlanOp& op : task.ops)
+    times.push_back(cost.time_s(op.work, op.images, machine.device_types[device.type]) * role.slowdown /
+                    device.speed);
+  return times;
+}
+
+}  // namespace convoy

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/program_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "sim/replay/service_desk.h"
+
+namespace convoy {
+namespace {
+
+std::vector<double> capacities(const FoldedPlan& folded) {
+  std::vector<double> result;
+  for (const LinkId link : folded.folding.links)
+    result.push_back(bandwidth_Bps(folded.machine, folded.table, link));
+  for (const double adder : ServiceDesk::adder_capacities(folded.plan, folded.machine, folded.folding))
+    result.push_back(adder);
+  return result;
+}
+
+double largest_flow_bytes(const Plan& plan) {
+  std::vector<double> largest_part(plan.patterns.size(), 0.0);
+  for (std::size_t p = 0; p < plan.patterns.size(); ++p)
+    for (const Round& round : plan.patterns[p].rounds)
+      largest_part[p] = std::max(largest_part[p], round.largest_fraction() * round.repeat);
+  double largest = 1;
+  for (const Communication& comm : plan.communications)
+    largest = std::max(largest, comm.bytes * largest_part[comm.pattern]);
+  return largest;
+}
+
+/// By endpoint class: of the device's processors by a collective.
+std::vector<double> processors_taken(const Machine& machine, const Folding& folding) {
+  std::vector<double> result;
+  for (const EndpointId endpoint : folding.endpoints)
+    result.push_back(endpoint < machine.devices.size()
+                         ? machine.processors_taken(machine.device_types[machine.devices[endpoint].type])
+                         : 0);
+  return result;
+}
+
+}  // namespace
+
+ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surroundings)
+    : plan_(folded.plan),
+      machine_(folded.machine),
+      folding_(folded.folding),
+      engine_(capacities(folded), largest_flow_bytes(folded.plan), surroundings.contention,
+              surroundings.network_model),
+      link_clock_(folded.machine, folded.folding),
+      courier_(folded.folding, engine_, link_clock_, *this),
+      compute_times_(folded.plan, folded.machine, folded.cost),
+      compute_(engine_, processors_taken(folded.machine, folded.folding),
+               surroundings.contention == Contention::shared && folded.machine.hosts.size() == 1),
+      stops_(surroundings.disturbances, folded.folding) {
+  for (const Role& role : plan_.roles) programs_.push_back(analyse(role));
+  progress_.resize(folding_.endpoints.size());
+  for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+    rewind(c);
+    const std::size_t tasks = programs_[role_of(c)].successors.size();
+    progress_[c].done.assign(tasks, 0);
+    timelines_.push_back({role_of(c), folding_.endpoints[c], std::vector<TaskTimes>(tasks)});
+  }
+  disturb_links(surroundings.disturbances, machine_, folding_, engine_);
+}
+
+ProgramRunner::Program ProgramRunner::analyse(const Role& role) {
+  Program program;
+  const std::size_t n = role.program.size();
+  program.successors.resize(n);
+  program.streams.resize(role.streams.size());
+  for (TaskId t = 0; t < n; ++t) {
+    const Task& task = role.program[t];
+    program.predecessor_count.push_back(static_cast<std::uint32_t>(task.after.size()));
+    for (const TaskId before : task.after) program.successors[before].push_back(t);
+    if (task.stream == Task::no_stream)
+      program.streamless.push_back(t);
+    else
+      program.streams[static_cast<std::size_t>(task.stream)].push_back(t);
+  }
+  return program;
+}
+
+void ProgramRunner::rewind(std::uint32_t c) {
+  Progress& progress = progress_[c];
+  const Program& program = programs_[role_of(c)];
+  progress.missing = program.predecessor_count;
+  progress.next.assign(program.streams.size(), 0);
+  progress.busy.assign(program.streams.size(), 0);
+  progress.done_count = 0;
+}
+
+void ProgramRunner::begin(std::uint32_t c) {
+  const Program& program = programs_[role_of(c)];
+  for (std::size_t s = 0; s < program.streams.size(); ++s) try_stream(c, s);
+  for (const TaskId t : program.streamless)
+    if (progress_[c].missing[t] == 0) start(c, t);
+}
+
+void ProgramRunner::try_stream(std::uint32_t c, std::size_t stream) {
+  Progress& progress = progress_[c];
+  const std::vector<TaskId>& order = programs_[role_of(c)].streams[stream];
+  if (progress.busy[stream] || progress.next[stream] == order.size()) return;
+  const TaskId t = order[progress.next[stream]];
+  if (progress.missing[t] != 0) return;
+  progress.busy[stream] = 1;
+  ++progress.next[stream];
+  start(c, t);
+}
+
+void ProgramRunner::start(std::uint32_t c, TaskId t) {
+  const Task& it = task(c, t);
+  Progress& progress = progress_[c];
+  const double now_s = engine_.now_s();
+  if (progress.recorded) timelines_[c].tasks[t].start_s = now_s;
+  if (it.kind != Task::Kind::compute) {
+    if (it.kind == Task::Kind::collective) compute_.collective_begins(c, t);
+    start_message(c, t, it);
+    return;
+  }
+  const double alone_s =
+      compute_times_.time_s(folding_.endpoints[c], role_of(c), t,
+                            now_s - progress.step_began_s - stops_.before_s(c, now_s), progress.stretch);
+  const double duration_s = stops_.with_stops_s(c, now_s, alone_s);
+  if (duration_s == 0) {
+    finished_.push_back({c, t});
+    return;
+  }
+  progress.clock.compute_begins(now_s);
+  compute_.start(c, duration_s, [this, c, t] {
+    progress_[c].clock.compute_ends(engine_.now_s());
+    finished_.push_back({c, t});
+    drain();
+  });
+}
+
+void ProgramRunner::drain() {
+  while (!finished_.empty()) {
+    const auto [c, t] = finished_.front();
+    finished_.pop_front();
+    finish(c, t);
+  }
+}
+
+void ProgramRunner::task_done(std::uint32_t c, TaskId t) {
+  const bool owes = compute_.works_off(c, t, [this, c, t] {
+    message_ends(c);
+    finished_.push_back({c, t});
+    drain();
+  });
+  owes ? message_begins(c) : finished_.push_back({c, t});
+}
+
+void ProgramRunner::finish(std::uint32_t c, TaskId t) {
+  Progress& progress = progress_[c];
+  if (progress.recorded) timelines_[c].tasks[t].end_s = engine_.now_s();
+  if (task(c, t).kind == Task::Kind::collective) compute_.collective_ends(c);
+  progress.done[t] = 1;
+  ++progress.done_count;
+  const int stream = task(c, t).stream;
+  if (stream != Task::no_stream) progress.busy[static_cast<std::size_t>(stream)] = 0;
+  for (const TaskId next : programs_[role_of(c)].successors[t]) {
+    if (--progress.missing[next] != 0) continue;
+    const int next_stream = task(c, next).stream;
+    if (next_stream == Task::no_stream)
+      start(c, next);
+    else
+      try_stream(c, static_cast<std::size_t>(next_stream));
+  }
+  if (stream != Task::no_stream) try_stream(c, static_cast<std::size_t>(stream));
+  task_ended(c, t);
+}
+
+Readings ProgramRunner::readings() {
+  const double now_s = engine_.now_s();
+  Readings result{now_s, link_clock_.link_busy_s(now_s), link_clock_.port_busy_s(now_s), {}, {}, {}};
+  for (Progress& progress : progress_) {
+    progress.clock.advance(now_s);
+    result.compute_s.push_back(progress.clock.compute_s());
+    result.comm.push_back(progress.clock.comm());
+  }
+  return result;
+}
+
+void ProgramRunner::require_finished() const {
+  std::string blocked;
+  std::size_t count = 0;
+  for (std::uint32_t c = 0; c < progress_.size(); ++c) {
+    const Progress& progress = progress_[c];
+    for (TaskId t = 0; t < progress.done.size(); ++t) {
+      if (progress.done[t] || ++count > 5) continue;
+      std::string waits;
+      for (const TaskId before : task(c, t).after)
+        if (!progress.done[before])
+          waits += fmt::format("{}'{}'", waits.empty() ? "" : ", ", task(c, before).name);
+      blocked += fmt::format("{}{} '{}' waits for {}", blocked.empty() ? "" : "; ",
+                             machine_.endpoint_name(folding_.endpoints[c]), task(c, t).name,
+                             waits.empty() ? "its messages or its stream" : waits);
+    }
+  }
+  if (count > 0)
+    throw std::runtime_error(fmt::format("the plan cannot finish: {} blocked: {}{}",
+                                         count == 1 ? "1 task is" : fmt::format("{} tasks are", count),
+                                         blocked, count > 5 ? "; ..." : ""));
+}
+
+}  // namespace convoy

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "sim/replay/busy_clock.h"
+#include "sim/replay/compute_times.h"
+#include "sim/replay/courier.h"
+#include "sim/replay/disturbed.h"
+#include "sim/replay/engine.h"
+#include "sim/replay/executor.h"
+#include "sim/replay/paced_compute.h"
+#include "sim/replay/step_watch.h"
+
+namespace convoy {
+
+/// Runs the programs of endpoint classes on an engine, task by task; what becomes of sends, receives and
+/// collectives, and what follows the end of a task, is decided by who inherits from it.
+class ProgramRunner : protected MessageListener {
+ public:
+  ProgramRunner(const ProgramRunner&) = delete;
+  ProgramRunner& operator=(const ProgramRunner&) = delete;
+
+ protected:
+  /// Where one class of endpoints stands in its program.
+  struct Progress {
+    std::vector<std::uint32_t> missing;  ///< predecessors not done, by task
+    std::vector<std::uint32_t> next;     ///< first task not started, by stream
+    std::vector<char> busy;              ///< by stream
+    std::vector<char> done;              ///< by task
+    std::uint32_t done_count = 0;
+    bool recorded = true;     ///< times of its tasks go into the class's timeline
+    double step_began_s = 0;  ///< its host issues operations since then
+    double stretch = 1;       ///< of its compute times
+    DeviceClock clock;
+  };
+
+  ProgramRunner(const FoldedPlan& folded, const Surroundings& surroundings);
+  virtual ~ProgramRunner() = default;
+
+  /// A send, receive or collective has its turn.
+  virtual void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) = 0;
+  /// A task is done, and what it lets begin has begun.
+  virtual void task_ended(std::uint32_t endpoint_class, TaskId id) = 0;
+
+  /// Starts what a class's program begins with.
+  void begin(std::uint32_t endpoint_class);
+  /// So that it can begin again, all of it being done.
+  void rewind(std::uint32_t endpoint_class);
+  /// Goes on with what the ends of tasks let begin, task after task: a chain of tasks that take no time must
+  /// not become a chain of calls.
+  void drain();
+
+  std::size_t class_count() const { return progress_.size(); }
+  std::uint32_t role_of(std::uint32_t endpoint_class) const { return folding_.endpoint_role[endpoint_class]; }
+  const Task& task(std::uint32_t endpoint_class, TaskId id) const {
+    return plan_.roles[role_of(endpoint_class)].program[id];
+  }
+  /// Of the time for which operations run, what is not waiting for the last of many.
+  double computed_s(std::uint32_t endpoint_class, double busy_s) const {
+    return busy_s / plan_.roles[role_of(endpoint_class)].slowdown;
+  }
+  /// All clocks; servers' are not among them.
+  Readings readings();
+  /// @throws std::runtime_error naming tasks that are not done
+  void require_finished() const;
+
+  const Plan& plan_;
+  const Machine& machine_;
+  const Folding& folding_;
+  Engine engine_;
+  LinkClock link_clock_;
+  Courier courier_;
+  std::vector<Progress> progress_;   ///< by endpoint class
+  std::vector<Timeline> timelines_;  ///< by endpoint class
+
+ private:
+  /// What is the same for every endpoint of a role: who waits for whom, and the order on each stream.
+  struct Program {
+    std::vector<std::vector<TaskId>> successors;
+    std::vector<std::uint32_t> predecessor_count;
+    std::vector<std::vector<TaskId>> streams;  ///< tasks of each stream in order
+    std::vector<TaskId> streamless;
+  };
+  static Program analyse(const Role& role);
+
+  void try_stream(std::uint32_t endpoint_class, std::size_t stream);
+  void start(std::uint32_t endpoint_class, TaskId id);
+  void finish(std::uint32_t endpoint_class, TaskId id);
+
+  // MessageListener
+  void messages_begin(std::uint32_t endpoint_class, TaskId id) override {
+    timelines_[endpoint_class].tasks[id].start_s = engine_.now_s();
+  }
+  void message_begins(std::uint32_t endpoint_class) override {
+    progress_[endpoint_class].clock.message_begins(engine_.now_s());
+  }
+  void message_ends(std::uint32_t endpoint_class) override {
+    progress_[endpoint_class].clock.message_ends(engine_.now_s());
+  }
+  void task_done(std::uint32_t endpoint_class, TaskId id) override;
+  void after_event() override { drain(); }
+
+  ComputeTimes compute_times_;
+  PacedCompute compute_;
+  Stops stops_;
+  std::vector<Program> programs_;  ///< by role
+  std::deque<std::pair<std::uint32_t, TaskId>> finished_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/step_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/replay/company.h"
+
+namespace convoy {
+namespace {
+
+/// Communications that have their links for themselves are one delay, unless something else may use the
+/// links, or somebody wants to see the messages.
+std::unique_ptr<LoneGroups> lone_groups(const FoldedPlan& folded, const Surroundings& surroundings,
+                                        const LinkClock& clock) {
+  if (folded.plan.endless || surroundings.contention == Contention::none ||
+      surroundings.network_model == NetworkModel::simgrid || !surroundings.disturbances.empty())
+    return nullptr;
+  std::vector<double> link_Bps;
+  for (const LinkId link : folded.folding.links)
+    link_Bps.push_back(bandwidth_Bps(folded.machine, folded.table, link));
+  return std::make_unique<LoneGroups>(folded.folding, clock, std::move(link_Bps));
+}
+
+}  // namespace
+
+StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
+    : ProgramRunner(folded, surroundings),
+      lone_(lone_groups(folded, surroundings, link_clock_)),
+      messages_(
+          folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, courier_, *this, lone_.get(),
+          lone_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
+  if (plan_.endless) watch_.emplace(*plan_.endless, folding_);
+}
+
+Execution StepRun::run() {
+  for (std::uint32_t c = 0; c < class_count(); ++c) begin(c);
+  drain();
+  engine_.run();
+  require_finished();
+  Execution execution;
+  for (std::uint32_t c = 0; c < class_count(); ++c) {
+    double end_s = 0;
+    for (const TaskTimes& times : timelines_[c].tasks) end_s = std::max(end_s, times.end_s);
+    const DeviceClock& clock = progress_[c].clock;
+    execution.usage.push_back({computed_s(c, clock.compute_s()), clock.comm(), end_s});
+    execution.end_s = std::max(execution.end_s, end_s);
+  }
+  messages_.count_lone_groups(link_clock_);
+  execution.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
+  execution.port_busy_s = link_clock_.port_busy_s(engine_.now_s());
+  execution.pace.assign(class_count(), 1);
+  execution.timelines = std::move(timelines_);
+  if (watch_) show_one_step(execution);
+  return execution;
+}
+
+void StepRun::task_ended(std::uint32_t c, TaskId t) {
+  if (watch_ && watch_->ends_step(role_of(c), t)) watch_->keep(readings());
+}
+
+/// Of an endless run: the mean over a steady stretch.
+void StepRun::show_one_step(Execution& execution) const {
+  const auto [open, close, steps] = watch_->steady();
+  const auto of_step = [&](const std::vector<double>& from, const std::vector<double>& to) {
+    std::vector<double> result;
+    for (std::size_t i = 0; i < from.size(); ++i) result.push_back((to[i] - from[i]) / steps);
+    return result;
+  };
+  execution.end_s = (close.now_s - open.now_s) / steps;
+  const std::vector<double> compute_s = of_step(open.compute_s, close.compute_s);
+  for (std::uint32_t c = 0; c < class_count(); ++c)
+    execution.usage[c] = {computed_s(c, compute_s[c]), (close.comm[c] - open.comm[c]) * (1 / steps),
+                          execution.end_s};
+  execution.link_busy_s = of_step(open.link_busy_s, close.link_busy_s);
+  execution.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
+}
+
+}  // namespace convoy

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sim/replay/lone_groups.h"
+#include "sim/replay/message_groups.h"
+#include "sim/replay/program_runner.h"
+
+namespace convoy {
+
+/// Executes a plan without service: every program once, from its beginning to its end.
+class StepRun final : ProgramRunner {
+ public:
+  StepRun(const FoldedPlan& folded, const Surroundings& surroundings);
+  Execution run();
+
+ private:
+  void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) override {
+    messages_.start(endpoint_class, id, task);
+  }
+  void task_ended(std::uint32_t endpoint_class, TaskId id) override;
+  void show_one_step(Execution& execution) const;
+
+  std::unique_ptr<LoneGroups> lone_;
+  MessageGroups messages_;
+  std::optional<StepWatch> watch_;  ///< of an endless run
+};
+
+}  // namespace convoy
