@@ -157,7 +157,7 @@ TEST_CASE("two halves are the way between hosts, whoever they are [random]") {
 TEST_CASE("all-to-alls give what their messages give when they are listed, folded and not [random]") {
   int all_to_alls = 0, kept = 0;
   for (const std::string fabric : {"switch", "shared"})
-    for (unsigned seed = 1; seed <= 60; ++seed) {
+    for (unsigned seed = 1; seed <= 80; ++seed) {
       CAPTURE(fabric);
       CAPTURE(seed);
       lab::Experiment experiment = random_experiment(seed, fabric);
