@@ -65,7 +65,7 @@ struct Efficiency {
   double depthwise_data_gradient = 1,
          depthwise_weight_gradient = 1;  ///< factors on the depthwise kernels' share
   double wide_groups_nhwc =
-      1;  ///< factor on the share of groups of more than 32 channels, channels last, on tensor cores
+      1;  ///< share of peak of groups that have no channels-last kernels on tensor cores (sim/costs)
   /// Passes over its input and output that a convolution on tensor cores makes where channels are not last,
   /// in elementwise kernels of its own; 2 would be one before and one after each.
   double transpose_passes = 0;

@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace convoy {
 namespace {
+
+constexpr double highest_share = 4;  // Winograd's saving
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 constexpr std::size_t at(KernelClass c) { return static_cast<std::size_t>(c); }
 
@@ -19,6 +23,7 @@ constexpr FitParameter compute(double cores, double tensor, double spread) {
           spread,
           true,
           false,
+          highest_share,
           [](Efficiency& e, double v) { e.compute[at(c)] = v; },
           [](const Efficiency& e) { return e.compute[at(c)]; }};
 }
@@ -30,18 +35,21 @@ constexpr FitParameter bandwidth(double typical, double spread, bool of_device) 
           spread,
           of_device,
           false,
+          1.0,
           [](Efficiency& e, double v) { e.bandwidth[at(c)] = v; },
           [](const Efficiency& e) { return e.bandwidth[at(c)]; }};
 }
 template <double Efficiency::*member>
 constexpr FitParameter member_of(std::string_view key, double cores, double tensor, double spread,
                                  bool of_device = false, bool of_multiprocessor = false) {
+  const double highest = key.starts_with("half") ? unbounded : highest_share;
   return {key,
           cores,
           tensor,
           spread,
           of_device,
           of_multiprocessor,
+          highest,
           [](Efficiency& e, double v) { e.*member = v; },
           [](const Efficiency& e) { return e.*member; }};
 }
@@ -51,6 +59,7 @@ constexpr FitParameter streaming{"bandwidth",
                                  0.15,
                                  true,
                                  false,
+                                 1.0,
                                  [](Efficiency& e, double v) {
                                    for (std::size_t c = 0; c <= at(KernelClass::matmul); ++c)
                                      e.bandwidth[c] = v;
@@ -90,7 +99,7 @@ constexpr std::array<FitParameter, 30> parameters{
     member_of<&Efficiency::depthwise_data_gradient>("depthwise_data_gradient", 0.9, 0.9, 0.3),
     member_of<&Efficiency::depthwise_weight_gradient>("depthwise_weight_gradient", 0.5, 0.5, 0.4),
     member_of<&Efficiency::half_group>("half_group", 24, 24, 0.5),
-    member_of<&Efficiency::wide_groups_nhwc>("wide_groups_nhwc", 0, 0.2, 0.7),
+    member_of<&Efficiency::wide_groups_nhwc>("wide_groups_nhwc", 0, 0.06, 0.5),
 };
 
 std::string section(const Efficiency& e, ComputePath path, const DeviceType& device, const Efficiency* base,
@@ -120,12 +129,10 @@ double typical_value(const FitParameter& parameter, ComputePath path, const Devi
   return path == ComputePath::cores ? parameter.cores : parameter.tensor;
 }
 
-double within_bounds(const FitParameter& parameter, double value) {
-  static constexpr std::array streams{std::string_view("bandwidth"),    std::string_view("normalization"),
-                                      std::string_view("elementwise"),  std::string_view("pooling"),
-                                      std::string_view("softmax_loss"), std::string_view("update")};
-  const bool is_stream = std::find(streams.begin(), streams.end(), parameter.key) != streams.end();
-  return is_stream ? std::min(value, 1.0) : std::min(value, parameter.key.starts_with("half") ? value : 4.0);
+void put_parameter(const FitParameter& parameter, double value, const DeviceType& device,
+                   Efficiency& efficiency) {
+  if (parameter.of_multiprocessor) value *= device.sms;
+  parameter.set(efficiency, std::min(value, parameter.highest));
 }
 
 std::string chip_of(const DeviceType& device) {

@@ -24,6 +24,7 @@ struct FitParameter {
   double spread;   ///< standard deviation of the logarithm, over generations together
   bool of_device;  ///< a single device may deviate; else only chips and generations do
   bool of_multiprocessor;  ///< typical of one multiprocessor: a device has as many times that
+  double highest;          ///< that hardware can have: shares of bandwidth end at 1
   void (*set)(Efficiency&, double);
   double (*get)(const Efficiency&);
 };
@@ -32,8 +33,8 @@ std::span<const FitParameter> fit_parameters();
 /// Of `parameter` on `path` of `device`; 0 where it means nothing there.
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device);
 
-/// Shares of bandwidth are at most 1, whatever was fitted.
-double within_bounds(const FitParameter& parameter, double value);
+/// Gives `efficiency` of `device` what the fit says of `parameter`: within its bounds, of all multiprocessors.
+void put_parameter(const FitParameter& parameter, double value, const DeviceType& device, Efficiency& efficiency);
 
 /// Devices with one chip, whose efficiencies are alike: "gv100"; the device's own name where no other has its
 /// chip.

@@ -12,10 +12,11 @@
 namespace convoy {
 namespace {
 
-// Of the deviations of a generation, a chip and a device from what is above them, relative to a parameter's
+// Of the deviations of chips for one use, a generation, a chip and a device from what is above them, relative to a parameter's
 // own spread.
-constexpr double of_generation = 0.5, of_chip = 0.3, of_device = 0.12;
+constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12, of_tiles = 0.3;
 constexpr double of_version = 0.3;         // of a framework
+constexpr double typical_call_s = 10e-6;   // of a library that runs one kernel
 constexpr double typical_launch_s = 3e-6;  // a kernel's start on the device alone
 constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
 constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
@@ -42,23 +43,76 @@ double typical_issue_s(Framework framework, ExecutionMode execution) {
   }
 }
 
-double smaller_of_clock(const DeviceType& device) {
-  // Boards whose power is far below their chips' run below the clock that their peak is stated at: by the
-  // root of the watts a TFLOP/s of the cores, relative to the generation's other boards.
-  if (device.name == "t4") return 0.72;
-  if (device.name == "l4") return 0.85;
-  return device.name == "a10" || device.name == "a10g" ? 0.77 : 1.0;
+/// Chips for computing, with HBM: their multiprocessors have much bandwidth and few units that share a scheduler.
+bool is_compute_chip(const DeviceType& device) {
+  static constexpr std::array<std::string_view, 4> chips{"gp100", "gv100", "ga100", "gh100"};
+  return std::find(chips.begin(), chips.end(), chip_of(device)) != chips.end() || device.name.starts_with("b200");
 }
+
+/// Boards of one design: a generation's compute chips, or its others.
+std::string design_of(const DeviceType& device) {
+  return (device.cpu ? "cpu" : device.generation) + (is_compute_chip(device) ? " compute" : "");
+}
+
+/// GeForce, Titan, Quadro and RTX boards run beyond the boost clock of their data sheet where power allows it; Tesla boards and
+/// their successors do not.
+bool exceeds_boost(const DeviceType& device) {
+  static constexpr std::array<std::string_view, 4> names{"gtx", "rtx", "titan", "quadro"};
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) { return device.name.starts_with(name); });
+}
+constexpr double highest_over_boost = 1.2;
+
+template <std::size_t path>
+void put_on(double value, std::size_t parameter, DeviceType& device, Software&) {
+  put_parameter(fit_parameters()[parameter], value, device, of_path(device, path));
+}
+
+double watts_a_multiprocessor(const DeviceType& device) { return device.peak_power_w / device.sms; }
 
 }  // namespace
 
-Eigen::Index Hierarchy::unknown(const std::string& name, double prior, double spread) {
+std::vector<DeviceType> fitted_devices() {
+  static constexpr std::array generations{"kepler", "maxwell", "pascal", "volta",    "turing",
+                                          "ampere", "ada",     "hopper", "blackwell"};
+  std::vector<DeviceType> devices;
+  for (const std::string& name : device_names()) {
+    DeviceType device = load_device(name, {});
+    device.sources.clear();
+    const bool is_nvidia =
+        std::find(generations.begin(), generations.end(), device.generation) != generations.end();
+    if (device.cpu || is_nvidia) devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+Hierarchy::Hierarchy(std::vector<DeviceType> devices) : devices_(std::move(devices)) {
+  std::map<std::string, double> boards;
+  for (const DeviceType& device : devices_) {
+    if (device.cpu || device.clock_hz <= 0) continue;
+    Design& design = designs_[design_of(device)];
+    ++boards[design_of(device)];
+    design.log_clock_hz += std::log(device.clock_hz);
+    design.log_watts += std::log(watts_a_multiprocessor(device));
+  }
+  for (auto& [name, design] : designs_) {
+    design.log_clock_hz /= boards[name];
+    design.log_watts /= boards[name];
+  }
+}
+
+std::optional<std::size_t> Hierarchy::find(const std::string& device) const {
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    if (devices_[d].name == device) return d;
+  return std::nullopt;
+}
+
+Hierarchy::Term Hierarchy::unknown(const std::string& name, double prior, double spread, double coefficient) {
   const auto [it, is_new] = index_.emplace(name, size());
   if (is_new) {
     prior_.push_back(prior);
     spread_.push_back(spread);
   }
-  return it->second;
+  return {it->second, coefficient};
 }
 
 HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
@@ -69,6 +123,7 @@ HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   row.is_kernel = !m.whole_network();
   row.spread = row.is_kernel ? 0.5 : 0.08;
   row.framework = m.software;
+  if (!row.is_kernel) row.repository = m.repository();
   row.software.precision = m.precision;
   row.software.execution = m.execution;
   row.software.layout = row.is_kernel ? Layout::nhwc : m.layout;  // benchmarks of kernels need no transposes
@@ -86,10 +141,7 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
   const std::string generation = device.cpu ? "cpu" : device.generation;
   const std::string chip = chip_of(device);
   const auto main = static_cast<std::size_t>(compute_path(device, row.software.precision));
-  static constexpr std::array put{
-      +[](double v, std::size_t p, DeviceType& d, Software&) { fit_parameters()[p].set(of_path(d, 0), v); },
-      +[](double v, std::size_t p, DeviceType& d, Software&) { fit_parameters()[p].set(of_path(d, 1), v); },
-      +[](double v, std::size_t p, DeviceType& d, Software&) { fit_parameters()[p].set(of_path(d, 2), v); }};
+  static constexpr std::array put{&put_on<0>, &put_on<1>, &put_on<2>};
   for (std::size_t path = 0; path < path_names.size(); ++path) {
     if (path != 0 && path != main) continue;
     for (std::size_t p = 0; p < fit_parameters().size(); ++p) {
@@ -100,28 +152,55 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
       Link& link = links.emplace_back();
       link.put = put[path];
       link.parameter = p;
-      link.unknowns = {unknown("all." + name, std::log(typical), parameter.spread),
-                       unknown(generation + "." + name, 0, of_generation * parameter.spread)};
-      if (chip != device.name)
-        link.unknowns.push_back(unknown(chip + " chip." + name, 0, of_chip * parameter.spread));
-      if (parameter.of_device)
-        link.unknowns.push_back(unknown(device.name + " device." + name, 0, of_device * parameter.spread));
+      // Tiles of a product are spread over multiprocessors alike in all generations.
+      const double spread = parameter.of_multiprocessor ? of_tiles * parameter.spread : parameter.spread;
+      link.terms = {unknown("all." + name, std::log(typical), parameter.spread),
+                    unknown((is_compute_chip(device) ? "compute." : "graphics.") + name, 0, of_use * spread),
+                    unknown(generation + "." + name, 0, of_generation * spread)};
+      if (chip != device.name) link.terms.push_back(unknown(chip + " chip." + name, 0, of_chip * spread));
+      if (parameter.of_device) link.terms.push_back(unknown(device.name + " device." + name, 0, of_device * spread));
     }
   }
-  Link& launch = links.emplace_back();
-  launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
-  launch.unknowns = {unknown("all.launch", std::log(typical_launch_s), 0.5),
-                     unknown(generation + ".launch", 0, 0.3)};
+  add_launch_link(row, generation, links);
   if (row.is_kernel) return;
-  Link& clock = links.emplace_back();
-  clock.put = [](double v, std::size_t, DeviceType& d, Software&) {
-    for (auto& [precision, peak] : d.peak_flops) peak *= v;
-  };
-  clock.unknowns = {unknown(device.name + " device.clock", std::log(smaller_of_clock(device)), 0.1)};
+  add_clock_link(device, links);
   if (device.cpu) return;
   Link& host = links.emplace_back();
+  host.is_host = true;
   host.put = [](double v, std::size_t, DeviceType& d, Software&) { d.issue_factor = v; };
-  host.unknowns = {unknown(device.name + " device.issue", 0, 0.3)};
+  if (row.repository.empty()) return;  // typical hosts
+  host.terms = {unknown("hosts of " + row.repository, 0, 0.25),
+                unknown(fmt::format("host of {} with {}", row.repository, device.name), 0, 0.25)};
+}
+
+/// Benchmarks of kernels count what their library does around a kernel too.
+void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& generation, std::vector<Link>& links) {
+  Link& launch = links.emplace_back();
+  launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
+  if (row.is_kernel)
+    launch.terms = {unknown("kernels.launch", std::log(typical_call_s), 0.5),
+                    unknown(generation + ".kernels.launch", 0, 0.5)};
+  else
+    launch.terms = {unknown("all.launch", std::log(typical_launch_s), 0.3), unknown(generation + ".launch", 0, 0.15)};
+}
+
+/// Under load a board runs at the clock that its power allows: within a design with a power of the watts a multiprocessor,
+/// whatever the boost clock of its data sheet.
+void Hierarchy::add_clock_link(const DeviceType& device, std::vector<Link>& links) {
+  Link& clock = links.emplace_back();
+  clock.parameter = exceeds_boost(device) ? 1 : 0;
+  clock.put = [](double v, std::size_t beyond, DeviceType& d, Software&) {
+    for (auto& [precision, peak] : d.peak_flops) peak *= std::min(v, beyond != 0 ? highest_over_boost : 1.0);
+  };
+  const auto design = designs_.find(design_of(device));
+  if (design == designs_.end() || device.clock_hz <= 0) {
+    clock.terms = {unknown(device.name + " device.clock", 0, 0.1)};
+    return;
+  }
+  clock.terms = {
+      unknown(design->first + ".clock", 0, 0.1),
+      unknown("all.clock_by_power", 0.4, 0.1, std::log(watts_a_multiprocessor(device)) - design->second.log_watts),
+      unknown(device.name + " device.clock", design->second.log_clock_hz - std::log(device.clock_hz), 0.07)};
 }
 
 void Hierarchy::add_software_links(Framework framework, ExecutionMode execution, Layout layout,
@@ -155,13 +234,13 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
                                  : fmt::format("{}.{}", to_string(execution), cost.name);
     Link& link = links.emplace_back();
     link.put = cost.put;
-    link.unknowns = {unknown(family + " family " + what, std::log(cost.typical), cost.spread),
+    link.terms = {unknown(family + " family " + what, std::log(cost.typical), cost.spread),
                      unknown(fmt::format("{} {}", to_string(framework), what), 0, of_version * cost.spread)};
   }
   if (execution != ExecutionMode::compiled) return;
   Link& fused = links.emplace_back();
   fused.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.fused = v; };
-  fused.unknowns = {unknown("compiled.fused", std::log(0.4), 0.5)};
+  fused.terms = {unknown("compiled.fused", std::log(0.4), 0.5)};
 }
 
 std::vector<Hierarchy::Link> Hierarchy::links(const HierarchyRow& row) {
@@ -175,27 +254,10 @@ std::vector<Hierarchy::Link> Hierarchy::links(const HierarchyRow& row) {
 void Hierarchy::set_values(std::vector<Link>& links, const Eigen::VectorXd& x) {
   for (Link& link : links) {
     double sum = 0;
-    for (const Eigen::Index i : link.unknowns) sum += x[i];
+    for (const Term& term : link.terms) sum += term.coefficient * x[term.unknown];
     link.value = std::exp(sum);
   }
 }
-
-namespace {
-
-/// What the fit writes into a file: rows of a whole device, and shares that hardware can reach.
-void finish_device(DeviceType& device) {
-  for (std::size_t path = 0; path < path_names.size(); ++path) {
-    Efficiency& e = of_path(device, path);
-    for (const FitParameter& p : fit_parameters()) {
-      if (typical_value(p, static_cast<ComputePath>(path), device) <= 0) continue;
-      double value = p.get(e);
-      if (p.of_multiprocessor) value *= device.sms;
-      p.set(e, within_bounds(p, value));
-    }
-  }
-}
-
-}  // namespace
 
 double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& links) const {
   DeviceType device = devices_[row.device];
@@ -205,7 +267,6 @@ double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& link
   for (const Link& link : links) link.put(link.value, link.parameter, device, software);
   if (row.is_kernel && !device.cpu)
     device.issue_factor = 1;  // so that both units are tried; issue times are 0
-  finish_device(device);
   device.efficiency[static_cast<std::size_t>(Precision::bf16)] =
       device.efficiency[static_cast<std::size_t>(Precision::fp16)];
   if (!device.has_tensor_cores()) device.efficiency.fill(device.efficiency.front());
@@ -233,15 +294,14 @@ DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {
     std::vector<Link> all;
     add_device_links(row, all);
     for (Link& link : all)
-      for (const Eigen::Index i : link.unknowns)
-        if (i >= x.size()) throw std::logic_error("an unknown that was not fitted");
+      for (const Term& term : link.terms)
+        if (term.unknown >= x.size()) throw std::logic_error("an unknown that was not fitted");
     set_values(all, x);
     for (const Link& link : all) link.put(link.value, link.parameter, scaled, unused);
     clock = scaled.peak_flops.at(precision) / result.peak_flops.at(precision);
     scaled.peak_flops = result.peak_flops;
     result = scaled;
   }
-  finish_device(result);
   for (Efficiency& e :
        result.efficiency)  // the clock is no fact of a data sheet: it lowers what kernels reach
     for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c) e.compute[c] *= clock;

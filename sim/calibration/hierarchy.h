@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,22 +24,33 @@ struct HierarchyRow {
   bool is_kernel = false;
   Framework framework = Framework::pytorch;
   Software software;
+  std::string repository;  ///< of the figure, whose machines have hosts of their own; "" for none
 };
+
+/// The devices of the catalogue that are fitted together: GPUs of NVIDIA's, and CPUs.
+std::vector<DeviceType> fitted_devices();
 
 /// The unknowns of a fit over all devices: logarithms that add up to parameters.
 class Hierarchy {
  public:
-  explicit Hierarchy(std::vector<DeviceType> devices) : devices_(std::move(devices)) {}
+  explicit Hierarchy(std::vector<DeviceType> devices);
 
-  /// What a row's prediction depends on: a number, and the unknowns whose sum is its logarithm.
+  struct Term {
+    Eigen::Index unknown;
+    double coefficient = 1;
+  };
+  /// What a row's prediction depends on: a number, and the unknowns whose weighted sum is its logarithm.
   struct Link {
     double value = 0;
-    std::vector<Eigen::Index> unknowns;
+    std::vector<Term> terms;
     void (*put)(double value, std::size_t parameter, DeviceType& device, Software& software) = nullptr;
     std::size_t parameter = 0;
+    bool is_host = false;  ///< how slow the host is
   };
 
   const std::vector<DeviceType>& devices() const { return devices_; }
+  /// Index of a device by its name.
+  std::optional<std::size_t> find(const std::string& device) const;
   HierarchyRow row_of(const Measurement& measurement, std::size_t device) const;
   /// The links of a row; makes unknowns that are not there yet.
   std::vector<Link> links(const HierarchyRow& row);
@@ -46,7 +58,7 @@ class Hierarchy {
   static void set_values(std::vector<Link>& links, const Eigen::VectorXd& x);
   /// Seconds of the row.
   double predict(const HierarchyRow& row, const std::vector<Link>& links) const;
-  /// `device` with the parameters of `x`.
+  /// `device` with the parameters of `x`, on a typical host.
   DeviceType device_at(std::size_t device, const Eigen::VectorXd& x);
   SoftwareCosts software_at(Framework framework, ExecutionMode execution, Layout layout,
                             const Eigen::VectorXd& x);
@@ -56,12 +68,20 @@ class Hierarchy {
   Eigen::Index size() const { return static_cast<Eigen::Index>(prior_.size()); }
 
  private:
-  Eigen::Index unknown(const std::string& name, double prior, double spread);
+  Term unknown(const std::string& name, double prior, double spread, double coefficient = 1);
+  /// Boards with one design of chips, on average.
+  struct Design {
+    double log_clock_hz = 0, log_watts = 0;  ///< of the boost clock, of a multiprocessor's share of the power
+  };
+
+  void add_launch_link(const HierarchyRow& row, const std::string& generation, std::vector<Link>& links);
+  void add_clock_link(const DeviceType& device, std::vector<Link>& links);
   void add_device_links(const HierarchyRow& row, std::vector<Link>& links);
   void add_software_links(Framework framework, ExecutionMode execution, Layout layout,
                           std::vector<Link>& links);
 
   std::vector<DeviceType> devices_;
+  std::map<std::string, Design> designs_;
   std::map<std::string, Eigen::Index> index_;
   std::vector<double> prior_, spread_;
 };

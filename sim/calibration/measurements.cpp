@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 
@@ -16,8 +15,6 @@
 namespace convoy {
 namespace {
 
-constexpr std::array<std::string_view, 6> step_names{"train",    "forward_backward", "forward",
-                                                     "backward", "data_gradient",    "weight_gradient"};
 constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, Precision::fp16,
                                               Precision::bf16};
 template <class Names>
@@ -49,7 +46,7 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
     throw InputError(m.pos, "give either a model or a kernel, and not both");
   m.batch = columns.number(row, "batch", true);
   m.precision = precisions[choice(columns, row, "precision", precision_names, "fp32")];
-  m.step = static_cast<MeasuredStep>(choice(columns, row, "step", step_names, ""));
+  m.step = static_cast<MeasuredStep>(choice(columns, row, "step", measured_step_names, ""));
   m.software = static_cast<Framework>(choice(columns, row, "software", framework_names, "pytorch"));
   m.execution = static_cast<ExecutionMode>(
       choice(columns, row, "execution", execution_names, to_string(default_execution(m.software))));
@@ -238,6 +235,18 @@ std::vector<Measurement> read_measurements(const std::string& csv_file) {
   std::vector<Measurement> measurements;
   for (const CsvRow& row : table.rows()) measurements.push_back(read_row(table, row));
   return measurements;
+}
+
+std::string Measurement::repository() const {
+  const std::size_t colon = source.find(':'), begin = colon == std::string::npos ? 0 : colon + 1;
+  return source.substr(begin, source.find_first_of("@:", begin) - begin);
+}
+
+std::string network_family(const std::string& model) {
+  const std::string name = model.substr(model.rfind('/') + 1);
+  if (name.starts_with("se_")) return "se_" + network_family(name.substr(3));
+  if (name.starts_with("wide_")) return "resnet";
+  return name.substr(0, name.find_first_of("0123456789_.@"));
 }
 
 std::vector<Work> measured_work(const Measurement& m) {

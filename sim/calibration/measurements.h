@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,11 @@ enum class MeasuredStep : std::uint8_t {
   data_gradient,
   weight_gradient,
 };
+inline constexpr std::array<std::string_view, 6> measured_step_names{
+    "train", "forward_backward", "forward", "backward", "data_gradient", "weight_gradient"};
+constexpr std::string_view to_string(MeasuredStep step) {
+  return measured_step_names[static_cast<std::size_t>(step)];
+}
 
 /// One measured speed of one device: a row of results/published/*.csv or of a user's profile
 /// (docs/cost_model.md).
@@ -43,6 +50,8 @@ struct Measurement {
   SourcePos pos;  ///< of the row
 
   double seconds() const { return batch / images_per_s; }
+  /// "petuum/adaptdl" of the source "github:petuum/adaptdl@6...:file".
+  std::string repository() const;
   bool whole_network() const { return layer.empty() && kernel.empty(); }
 };
 
@@ -52,6 +61,9 @@ struct Measurement {
 /// are pytorch and what it does.
 /// @throws InputError with line and column for whatever is wrong.
 std::vector<Measurement> read_measurements(const std::string& csv_file);
+
+/// Family of a network: "resnet" of "resnet50" and of "models/resnet50_tf.yaml"; wide ResNets are ResNets.
+std::string network_family(const std::string& model);
 
 /// The operations whose times add up to the measured time.
 /// @throws InputError at the row for an unknown model, layer or kernel.

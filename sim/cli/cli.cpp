@@ -15,6 +15,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
+#include "sim/calibration/cross_validation.h"
 #include "sim/cli/commands.h"
 #include "sim/replay/engine.h"
 #include "sim/run/manifest.h"
@@ -172,6 +173,12 @@ struct CommandLine {
     sub->add_option("--catalogue", calibrate.catalogue,
                     "fit all devices and frameworks together, and write their files' parts into this folder")
         ->excludes(device);
+    sub->add_option("--leave-out", calibrate.leave_out,
+                    "fit all devices and frameworks without one device, generation, source or family at a time, "
+                    "and print its rows as predicted by the fit that has not seen them (CSV)")
+        ->check(CLI::IsMember(std::vector<std::string>(leave_out_names.begin(), leave_out_names.end())))
+        ->excludes(device)
+        ->excludes("--catalogue");
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
   }
   void add_reproduce() {

@@ -10,6 +10,7 @@
 
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/catalogue_fit.h"
+#include "sim/calibration/cross_validation.h"
 #include "sim/calibration/kineto_trace.h"
 #include "sim/calibration/nccl_log.h"
 #include "sim/cli/commands.h"
@@ -110,14 +111,46 @@ void write_part(const std::filesystem::path& file, const std::string& text) {
   if (!stream.flush()) throw InputError({file.string(), 0, 0}, "cannot be written");
 }
 
-/// Parts of files in topologies/catalog, as scripts/calibrate puts them there.
-Exit calibrate_catalogue(const CalibrateArguments& arguments) {
+std::vector<Measurement> read_all(const std::vector<std::string>& profiles) {
   std::vector<Measurement> measurements;
-  for (const std::string& file : arguments.profiles) {
+  for (const std::string& file : profiles) {
     std::vector<Measurement> more = read_measurements(file);
     std::move(more.begin(), more.end(), std::back_inserter(measurements));
   }
-  const CatalogueFit fit = fit_catalogue(measurements);
+  return measurements;
+}
+
+/// Rows on stdout, a line a group on stderr.
+Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
+  const auto name = std::find(leave_out_names.begin(), leave_out_names.end(), arguments.leave_out);
+  const std::vector<LeftOutRow> rows =
+      cross_validate(read_all(arguments.profiles), static_cast<LeaveOut>(name - leave_out_names.begin()));
+  if (rows.empty())
+    throw InputError({arguments.profiles.front(), 0, 0},
+                     "holds no row to leave out: one of a whole network, with role fit, on a GPU of NVIDIA's or a CPU");
+  std::map<std::string, std::vector<double>> sizes;  // of the errors by group
+  write_stdout([&](std::ostream& out) {
+    out << "left_out,device,model,batch,precision,step,software,execution,layout,measured_images_per_s,fitted,left_out_fitted\n";
+    for (const LeftOutRow& row : rows) {
+      const Measurement& m = row.measurement;
+      const double with = m.batch / row.with_s, without = m.batch / row.without_s;
+      out << fmt::format("{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g}\n", row.group, m.device, m.model, m.batch,
+                         to_string(m.precision), to_string(m.step), to_string(m.software), to_string(m.execution),
+                         to_string(m.layout), m.images_per_s, with, without);
+      sizes[row.group].push_back(std::abs(without / m.images_per_s - 1));
+      sizes["all"].push_back(sizes[row.group].back());
+    }
+  });
+  for (auto& [group, errors] : sizes) {
+    std::sort(errors.begin(), errors.end());
+    fmt::print(stderr, "{:<36} {:>4} rows, median error {:5.1f} %\n", group, errors.size(), 100 * errors[errors.size() / 2]);
+  }
+  return Exit::done;
+}
+
+/// Parts of files in topologies/catalog, as scripts/calibrate puts them there.
+Exit calibrate_catalogue(const CalibrateArguments& arguments) {
+  const CatalogueFit fit = fit_catalogue(read_all(arguments.profiles));
   const std::filesystem::path folder = arguments.catalogue;
   std::filesystem::create_directories(folder / "devices");
   std::filesystem::create_directories(folder / "software");
@@ -133,6 +166,7 @@ Exit calibrate_catalogue(const CalibrateArguments& arguments) {
 
 Exit calibrate_command(const CalibrateArguments& arguments) {
   if (!arguments.catalogue.empty()) return calibrate_catalogue(arguments);
+  if (!arguments.leave_out.empty()) return calibrate_leaving_out(arguments);
   const std::string& first = arguments.profiles.front();
   if (arguments.device.empty()) {
     if (arguments.profiles.size() == 1 && looks_like_nccl_log(first)) return calibrate_link(first);

@@ -62,20 +62,10 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
   out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9}  {:>9}  {:>8}\n", "table", table_width, "model",
                      model_width, "setup", setup_width, "published", "predicted", "error");
   for (const ReproducedRow& row : reproduction.rows)
-    out << fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>9.{}f}  {:>9.{}f}  {:>8}\n", row.table, table_width,
-                       row.model, model_width, row.setup, setup_width, row.published, digits, row.predicted,
-                       digits,
-                       row.anchor ? "anchor"
-                                  : fmt::format("{:+.1f} %{}", 100 * row.error,
-                                                row.fitted             ? " f"
-                                                : row.disputed.empty() ? ""
-                                                                       : " *"));
-  std::set<std::string> reasons;
-  for (const ReproducedRow& row : reproduction.rows)
-    if (!row.disputed.empty()) reasons.insert(row.disputed);
-  if (!reasons.empty())
-    out << "* other measurements contradict it; counts in the mean, not in the worst error:\n";
-  for (const std::string& reason : reasons) out << "  " << reason << '\n';
+    out << fmt::format(
+        "{:<{}}  {:<{}}  {:<{}}  {:>9.{}f}  {:>9.{}f}  {:>8}\n", row.table, table_width, row.model,
+        model_width, row.setup, setup_width, row.published, digits, row.predicted, digits,
+        row.anchor ? "anchor" : fmt::format("{:+.1f} %{}", 100 * row.error, row.fitted ? " f" : ""));
   if (std::any_of(reproduction.rows.begin(), reproduction.rows.end(),
                   [](const ReproducedRow& row) { return row.fitted; }))
     out << fmt::format(

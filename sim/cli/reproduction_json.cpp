@@ -8,10 +8,9 @@
 namespace convoy {
 namespace {
 
-/// Only a row that nothing was set by, and that no other measurement contradicts, is held to the tolerance of
-/// single rows, where there is one.
+/// Only a row that nothing was set by is held to the tolerance of single rows, where there is one.
 Verdict verdict_of(const ReproducedRow& row, const std::optional<double>& tolerance) {
-  if (row.anchor || row.fitted || !row.disputed.empty() || !tolerance) return Verdict::none;
+  if (row.anchor || row.fitted || !tolerance) return Verdict::none;
   return std::abs(row.error) <= *tolerance ? Verdict::passed : Verdict::failed;
 }
 
@@ -163,7 +162,6 @@ void write_reproductions(const std::vector<Reproduction>& reproductions,
       json.field("error", row.error);
       json.field("anchor", row.anchor);
       json.field("fitted", row.fitted);
-      json.field("disputed", row.disputed);
       if (!row.shortfall.empty()) json.field("shortfall", row.shortfall);
       if (!row.kind.empty()) json.field("kind", row.kind);
       if (row.interval) {

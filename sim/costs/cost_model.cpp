@@ -55,6 +55,12 @@ KernelClass kernel_class(const Work& work) {
 
 namespace {
 
+/// Whether libraries have channels-last kernels of tensor cores for groups of so many channels: up to 8, and 16 and 32 where a
+/// multiple of 32 groups fills their tiles (timm's figures: ResNeXts are fast, RegNets with 16 channels and 40 to 168 are not).
+bool has_channels_last_kernels(double width, std::int64_t groups) {
+  return width <= 8 || ((width == 16 || width == 32) && groups % 32 == 0);
+}
+
 /// Share of peak of a convolution in groups: a product a group, or depthwise kernels.
 double grouped_share(const Work& work, double width, double product, const Efficiency& e, bool nhwc) {
   const double narrow = e.compute[static_cast<std::size_t>(KernelClass::convolution_grouped)];
@@ -62,12 +68,12 @@ double grouped_share(const Work& work, double width, double product, const Effic
   if (e.half_group == 0)  // two classes of their own
     return work.kind == KernelKind::depthwise_convolution ? direct * phase_share(work.phase, e)
                                                           : product * narrow;
-  const double towards_plain = (width + narrow * e.half_group) / (width + e.half_group);
-  constexpr double widest_with_kernels = 32;
-  const double gap = nhwc && width > widest_with_kernels ? e.wide_groups_nhwc : 1.0;
+  product *= (width + narrow * e.half_group) / (width + e.half_group);
+  if (nhwc && work.kind == KernelKind::convolution && !has_channels_last_kernels(width, work.groups))
+    product = std::min(product, e.wide_groups_nhwc * phase_share(work.phase, e));
   if (work.phase == Phase::data_gradient) direct *= e.depthwise_data_gradient;
   if (work.phase == Phase::weight_gradient) direct *= e.depthwise_weight_gradient;
-  return std::max(product * towards_plain * gap, direct);
+  return std::max(product, direct);
 }
 
 /// Saving in multiplications of the fastest algorithm.

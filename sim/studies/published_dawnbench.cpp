@@ -89,7 +89,7 @@ Reproduction reproduce_dawnbench(std::size_t jobs) {
   for (const DawnbenchEntry& entry : entries)
     result.rows.push_back({entry.framework + " " + entry.precision, entry.name,
                            fmt::format("{} of {}, {} phases", entry.nodes, entry.server, entry.phases.size()),
-                           entry.usd_per_hour * entry.hours, 0, 0, false, entry.source, "", false});
+                           entry.usd_per_hour * entry.hours, 0, 0, false, entry.source, false});
   predict_rows(result, jobs, [&](std::size_t i) {
     double usd = 0;
     for (const TrainingPhase& phase : entries[i].phases) usd += cost_usd(entries[i], phase);

@@ -10,25 +10,11 @@
 namespace convoy {
 namespace {
 
-/// "resnet" of "resnet50", "models/resnet50_tf.yaml": what stands before the first digit or underscore.
-std::string family_of(const std::string& model) {
-  std::string name = model.substr(model.rfind('/') + 1);
-  if (name.starts_with("se_")) return "se_" + family_of(name.substr(3));
-  if (name.starts_with("wide_")) return "resnet";
-  return name.substr(0, name.find_first_of("0123456789_.@"));
-}
-
 std::string batch_range(double batch) {
   if (batch <= 8) return "1 to 8";
   if (batch <= 16) return "9 to 16";
   if (batch <= 64) return "17 to 64";
   return batch <= 256 ? "65 to 256" : "257 and more";
-}
-
-std::string_view part_of(MeasuredStep step) {
-  static constexpr std::array<std::string_view, 6> names{"train",    "forward_backward", "forward",
-                                                         "backward", "data_gradient",    "weight_gradient"};
-  return names[static_cast<std::size_t>(step)];
 }
 
 std::vector<ErrorSummary> summaries_of(const std::vector<AccuracyRow>& rows) {
@@ -37,8 +23,8 @@ std::vector<ErrorSummary> summaries_of(const std::vector<AccuracyRow>& rows) {
     const std::array<std::pair<std::string, std::string>, 7> keys{{{"", "all"},
                                                                    {"batch", batch_range(row.batch)},
                                                                    {"device", row.device},
-                                                                   {"family", family_of(row.model)},
-                                                                   {"part", std::string(part_of(row.step))},
+                                                                   {"family", network_family(row.model)},
+                                                                   {"part", std::string(to_string(row.step))},
                                                                    {"precision", row.precision},
                                                                    {"software", row.software}}};
     for (const auto& [group, name] : keys) groups[{row.role, group, name}].push_back(row.error);
@@ -57,7 +43,7 @@ Reproduction reproduce_single_device() {
     reproduced.table = fmt::format("{} {}", row.device, row.precision);
     reproduced.model = row.model;
     reproduced.setup =
-        fmt::format("batch {}, {}, {} ({})", row.batch, part_of(row.step), row.software, row.framework);
+        fmt::format("batch {}, {}, {} ({})", row.batch, to_string(row.step), row.software, row.framework);
     reproduced.published = row.published;
     reproduced.predicted = row.predicted;
     reproduced.error = row.error;

@@ -63,7 +63,7 @@ Reproduction reproduce_energy(std::size_t jobs) {
   }
   for (const EnergyRow& row : rows)
     result.rows.push_back({row.device, row.model, fmt::format("batch {:g}, {:g} W", row.batch, row.limit_w),
-                           row.joules, 0, 0, false, row.source, "", row.fitted});
+                           row.joules, 0, 0, false, row.source, row.fitted});
   predict_rows(result, jobs, [&](std::size_t i) {
     return predict_joules(rows[i], *full.at({rows[i].device, rows[i].batch}), imagenet);
   });

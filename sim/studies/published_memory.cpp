@@ -19,7 +19,7 @@ constexpr double bytes_a_mib = 1024 * 1024;
 
 /// A measured peak of results/published/memory.yaml.
 struct MemoryRow {
-  std::string table, name, model, source, framework, optimizer, disputed, device, precision;
+  std::string table, name, model, source, framework, optimizer, device, precision;
   std::int64_t devices = 1;
   bool process = false;  ///< of the whole process; else of the framework's tensors alone
   bool fitted = false, sets_interval = false;
@@ -58,7 +58,6 @@ void read_table(YamlMap& table, std::map<std::string, int>& series_of, std::vect
     row.model = model_of(series);
     row.precision = series.text_or("precision", "fp32");
     row.fitted = series.flag_or("fitted", false);
-    row.disputed = series.text_or("disputed", "");
     row.sets_interval = row.process && !row.fitted && ++series_of[row.framework] % 2 == 0;
     YamlMap points = series.map("mib");
     for (const std::string& batch : points.keys()) {
@@ -107,7 +106,7 @@ Reproduction reproduce_memory(std::size_t jobs) {
   const std::vector<MemoryRow> rows = read_rows();
   for (const MemoryRow& row : rows)
     result.rows.push_back({row.table, row.name, fmt::format("batch {}", row.batch), row.mib, 0, 0, false,
-                           row.source, row.disputed, row.fitted});
+                           row.source, row.fitted});
   predict_rows(result, jobs, [&](std::size_t i) {
     Prediction prediction(predict_mib(rows[i]));
     if (!rows[i].process) return prediction;

@@ -65,7 +65,7 @@ Reproduction reproduce_mlperf(std::size_t jobs) {
           {given ? "epochs as submitted" : "epochs from the table of the goal", row.system,
            fmt::format("{} x {} of {}, batch {}, {:.4g} epochs", row.nodes, row.devices_per_node, row.server,
                        row.batch_per_device, epochs.back()),
-           row.minutes, 0, 0, false, row.source, "", false});
+           row.minutes, 0, 0, false, row.source, false});
     }
   predict_rows(result, jobs, [&](std::size_t i) {
     return epochs[i] * minutes_an_epoch(rows[i % rows.size()], *goal.samples);

@@ -143,7 +143,6 @@ Reproduction predict_scaling(Reproduction result, const char* file, std::size_t 
                            0,
                            row.devices() == 1,
                            row.source,
-                           {},
                            row.fitted && row.devices() > 1,
                            row.experiment});
   predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });

@@ -22,12 +22,10 @@ struct ReproducedRow {
   double error = 0;     ///< predicted / published - 1
   bool anchor = false;  ///< the prediction was scaled to this row: says nothing about the error
   std::string source;
-  std::string disputed;  ///< why other measurements contradict this one: it counts in the mean error, not in
-                         ///< the worst
-  bool fitted = false;   ///< a constant was fitted to this row: its error is shown and counts in neither
-  std::string group{};   ///< what is measured on: rows of one group can be alternatives
-  std::string kind{};    ///< of communication: "tcp"; "" where rows have none
-  std::string transport{};                          ///< "nccl-tcp"; the same
+  bool fitted = false;      ///< a constant was fitted to this row: its error is shown and counts in neither
+  std::string group{};      ///< what is measured on: rows of one group can be alternatives
+  std::string kind{};       ///< of communication: "tcp"; "" where rows have none
+  std::string transport{};  ///< "nccl-tcp"; the same
   std::optional<std::array<double, 2>> interval{};  ///< where the figure lies with probability 80 %
   bool sets_interval = false;  ///< the interval's width was taken from rows like this: it does not test it
   std::string
@@ -77,26 +75,26 @@ struct Reproduction {
   double mean_tolerance = 0;  ///< of |error|
   std::optional<double> worst_tolerance{};
   std::optional<double> median_tolerance{};
-  std::optional<double> bias_tolerance{};          ///< of the groups of test rows below
-  std::vector<std::string> bias_groups{};          ///< "family", "device"
-  std::optional<double> order_tolerance{};         ///< least share of right_order()
-  std::optional<double> rare_tolerance{};          ///< most rows that are off by more than 20 %, as a share
+  std::optional<double> bias_tolerance{};            ///< of the groups of test rows below
+  std::vector<std::string> bias_groups{};            ///< "family", "device"
+  std::optional<double> order_tolerance{};           ///< least share of right_order()
+  std::optional<double> rare_tolerance{};            ///< most rows that are off by more than 20 %, as a share
   std::array<double, 2> coverage_range{0.70, 0.90};  ///< of coverage()
-  std::string because{};                           ///< why the tolerances are what they are
-  std::vector<Gate> gates{};                       ///< made by judge(): all of the above
-  std::vector<std::string> outdated_shortfalls{};  ///< named in the list, and there is no such row or gate
+  std::string because{};                             ///< why the tolerances are what they are
+  std::vector<Gate> gates{};                         ///< made by judge(): all of the above
+  std::vector<std::string> outdated_shortfalls{};    ///< named in the list, and there is no such row or gate
 
   double mean_error() const;    ///< of |error| over rows that are neither anchors nor fitted
   double median_error() const;  ///< the same, the median
   double fitted_error() const;  ///< of |error| over fitted rows, on average
-  double worst_error() const;   ///< over those that are neither disputed nor known shortfalls either
+  double worst_error() const;   ///< over those that are not known shortfalls either
   /// Share of the rows that test intervals which lie inside theirs; nothing where none has one.
   std::optional<double> coverage() const;
   bool passed() const;
 };
 
-/// Fills in the tolerances that results/published/gates.yaml has for a comparison of this name. @throws InputError
-/// where the file is wrong or lacks it
+/// Fills in the tolerances that results/published/gates.yaml has for a comparison of this name. @throws
+/// InputError where the file is wrong or lacks it
 void read_tolerances(Reproduction& reproduction);
 /// The same of the times of single kernels.
 double worst_median_of_kernels();

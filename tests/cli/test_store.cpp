@@ -231,7 +231,7 @@ TEST_CASE("failures: the memory of a point is limited, and its row says by how m
   };
   put("count: 4", "count: 1000");
   put("sync: all_reduce, algorithm: ring",
-      "sync: parameter_server, servers: 1000, placement: colocated, sharding: even");
+      "sync: parameter_server, servers: 1000, placement: colocated, sharding: even, mode: async");
   place.file("e.yaml", text);
   const Finished large = place.convoy({"run", "e.yaml", "--out", "o", "--point-memory", "64MiB"});
   CHECK(large.exit_code == 4);

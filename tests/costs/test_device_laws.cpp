@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
 
 using namespace convoy;
@@ -128,4 +131,57 @@ TEST_CASE("half the channels a group: less time, down to depthwise, and never a 
       }
     }
   }
+}
+
+namespace {
+
+const std::vector<TrainingGraph>& networks() {
+  static const std::vector<TrainingGraph> graphs = [] {
+    std::vector<TrainingGraph> all;
+    for (const char* name : {"resnet50", "vgg16", "mobilenet_v2", "densenet121", "resnext50_32x4d"}) {
+      const YamlNode node = parse_yaml(fmt::format("name: {}", name), "network.yaml");
+      all.push_back(build_training_graph(read_model(node), {}));
+    }
+    return all;
+  }();
+  return graphs;
+}
+
+std::size_t place_of(const std::string& generation) {
+  const auto& names = generation_names();
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), generation) - names.begin());
+}
+
+/// A newer generation's GPU with at least the older one's peaks and bandwidth.
+bool outdoes(const DeviceType& newer, const DeviceType& older, Precision precision) {
+  return !newer.cpu && !older.cpu && place_of(newer.generation) > place_of(older.generation) &&
+         newer.runs(precision) && older.runs(precision) &&
+         newer.peak_flops.at(precision) >= older.peak_flops.at(precision) &&
+         newer.peak_flops.at(Precision::fp32) >= older.peak_flops.at(Precision::fp32) &&
+         newer.memory_bandwidth_Bps >= older.memory_bandwidth_Bps;
+}
+
+}  // namespace
+
+TEST_CASE("a newer generation with more peak and more bandwidth is rarely slower, and never by a quarter, unless both were measured") {
+  const std::vector<DeviceType> devices = fitted_devices();
+  double compared = 0, slower = 0;
+  for (const DeviceType& older : devices)
+    for (const DeviceType& newer : devices)
+      for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16}) {
+        if (!outdoes(newer, older, precision) || (newer.evidence_rows > 0 && older.evidence_rows > 0)) continue;
+        for (const TrainingGraph& graph : networks())
+          for (const double images : {32.0, 256.0}) {  // fewer do not fill the larger device
+            const CostModel cost{Software(precision)};  // hosts cost nothing
+            const double ratio = step_time_s(graph, images, cost, newer) / step_time_s(graph, images, cost, older);
+            INFO(newer.name << " takes " << ratio << " times as long as " << older.name << ", "
+                            << to_string(precision) << ", " << graph.model.name << ", batch " << images);
+            CHECK(ratio <= 1.25);
+            ++compared;
+            if (ratio > 1) ++slower;
+          }
+      }
+  CAPTURE(slower);
+  REQUIRE(compared > 1000);
+  CHECK(slower <= 0.01 * compared);
 }

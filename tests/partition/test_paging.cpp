@@ -33,7 +33,7 @@ TEST_CASE("paging: variables that do not fit together change places in every ste
   CHECK(run.makespan_us == doctest::Approx(2 + 20));
 }
 
-TEST_CASE("paging: the time is at least the work and at most the work and all bytes; what fits moves none") {
+TEST_CASE("paging: the time is at least the work and at most the work and all bytes, and what fits moves none") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const Dag dag = graphs::any(seed, 100).dag();
     for (const double memory : {1e12, 1e8, 1e7, 1e6, 1e5}) {

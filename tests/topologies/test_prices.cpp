@@ -255,5 +255,5 @@ TEST_CASE("a wrong price table is refused with its place") {
         "prices.csv:1:1: no row is of a machine that the catalogue has (`convoy show servers` lists them)");
   CHECK(refusal("InstanceType,Price\n") == "prices.csv:1:1: column 'Region' is missing");
   CHECK(refusal("InstanceType,Price,Region\np3.2xlarge,x,us-east-1\n") ==
-        "prices.csv:2:12: Price: expected a number above zero, found 'x'");
+        "prices.csv:2:12: Price: expected a number that is not below zero, found 'x'");
 }

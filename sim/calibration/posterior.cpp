@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "sim/calibration/posterior.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace convoy {
+namespace {
+
+constexpr double step = 1e-4;  // of a logarithm, for derivatives
+
+// Smooth L1 as a residual whose square is minimised: r for small r, grows with the root of |r| beyond 1.
+double robust(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
+// Its derivative.
+double robust_slope(double r) {
+  const double value = robust(r);
+  return std::abs(value) < 1e-9 ? 1 : r / std::sqrt(1 + r * r) / value;
+}
+
+}  // namespace
+
+Posterior::Posterior(Hierarchy& hierarchy, std::vector<HierarchyRow> rows)
+    : hierarchy_(hierarchy), rows_(std::move(rows)), counted_(rows_.size(), true) {
+  for (const HierarchyRow& row : rows_) links_.push_back(hierarchy_.links(row));
+  register_rest();
+  x_ = prior_ = hierarchy_.prior();
+  weight_ = hierarchy_.spread().cwiseAbs2().cwiseInverse();
+  find_active();
+}
+
+void Posterior::use(std::vector<bool> counted) {
+  counted_ = std::move(counted);
+  find_active();
+}
+
+void Posterior::find_active() {
+  place_of_.assign(static_cast<std::size_t>(x_.size()), -1);
+  active_.clear();
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    if (counted_[r])
+      for (const Hierarchy::Link& link : links_[r])
+        for (const Hierarchy::Term& term : link.terms) place_of_[static_cast<std::size_t>(term.unknown)] = 0;
+  for (Eigen::Index i = 0; i < x_.size(); ++i) {
+    Eigen::Index& place = place_of_[static_cast<std::size_t>(i)];
+    if (place < 0) {
+      x_[i] = prior_[i];
+      continue;
+    }
+    place = static_cast<Eigen::Index>(active_.size());
+    active_.push_back(i);
+  }
+}
+
+void Posterior::minimise() { descend(1e-2, 3); }
+
+void Posterior::minimise_again() { descend(1e-4, 1); }
+
+/// @param small_gains ends it: steps in a row that gain little
+void Posterior::descend(double damping, int small_gains) {
+  constexpr int max_steps = 60, max_tries = 16;
+  constexpr double tolerance = 2e-4;
+  int small = 0;
+  cost_ = cost_before_ = cost(x_);
+  for (int taken = 0; taken < max_steps; ++taken) {
+    const auto [normal, gradient] = normal_equations();
+    double gain = 0;
+    for (int attempt = 0; attempt < max_tries && gain <= 0; ++attempt) {
+      Eigen::MatrixXd damped = normal;
+      damped.diagonal() *= 1 + damping;
+      Eigen::VectorXd candidate = x_;
+      candidate(active_) -= damped.llt().solve(gradient);
+      const double moved = cost(candidate);
+      if (std::isfinite(moved) && moved < cost_) {
+        gain = cost_ - moved;
+        x_ = candidate;
+        cost_ = moved;
+        damping = std::max(damping / 5, 1e-6);
+      } else {
+        damping *= 4;
+      }
+    }
+    small = gain > tolerance * cost_ ? 0 : small + 1;
+    if (gain <= 0 || small == small_gains) break;
+  }
+  posterior_ = normal_equations().first.llt();
+}
+
+double Posterior::spread_of(const HierarchyRow& row) {
+  Links links = hierarchy_.links(row);
+  Hierarchy::set_values(links, x_);
+  const double base = std::log(hierarchy_.predict(row, links));
+  Eigen::VectorXd derivative = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(active_.size()));
+  double variance = 0;  // of unknowns that no row is about: their priors'
+  for (Hierarchy::Link& link : links) {
+    const double value = link.value;
+    link.value *= std::exp(step);
+    const double d = (std::log(hierarchy_.predict(row, links)) - base) / step;
+    link.value = value;
+    for (const auto& [unknown, coefficient] : link.terms) {
+      const Eigen::Index place = place_of_[static_cast<std::size_t>(unknown)];
+      if (place >= 0)
+        derivative[place] += d * coefficient;
+      else
+        variance += d * d * coefficient * coefficient / weight_[unknown];
+    }
+  }
+  return std::sqrt(variance + std::max(0.0, derivative.dot(posterior_.solve(derivative))));
+}
+
+std::map<std::size_t, double> Posterior::host_factors() {
+  std::map<std::size_t, std::pair<double, double>> sums;  // of weights, of weighted logarithms
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    Links& links = links_[r];
+    const auto host = std::find_if(links.begin(), links.end(), [](const auto& link) { return link.is_host; });
+    if (!counted_[r] || host == links.end()) continue;
+    Hierarchy::set_values(links, x_);
+    const double value = host->value, base = std::log(hierarchy_.predict(rows_[r], links));
+    host->value *= std::exp(step);
+    const double slope = (std::log(hierarchy_.predict(rows_[r], links)) - base) / step;
+    constexpr double of_any = 1e-3;  // rows that do not depend on their host count a little
+    auto& [weights, weighted] = sums[rows_[r].device];
+    weights += slope * slope + of_any;
+    weighted += (slope * slope + of_any) * std::log(value);
+  }
+  std::map<std::size_t, double> factors;
+  for (const auto& [device, sum] : sums) factors[device] = std::exp(sum.second / sum.first);
+  return factors;
+}
+
+double Posterior::residual(std::size_t row) {
+  Hierarchy::set_values(links_[row], x_);
+  return std::log(hierarchy_.predict(rows_[row], links_[row]) / rows_[row].seconds);
+}
+
+void Posterior::register_rest() {
+  for (std::size_t d = 0; d < hierarchy_.devices().size(); ++d)
+    for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16}) {
+      HierarchyRow row;
+      row.device = d;
+      row.software.precision = precision;
+      if (hierarchy_.devices()[d].runs(precision)) hierarchy_.links(row);
+    }
+  for (std::size_t f = 0; f < framework_count; ++f)
+    for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph, ExecutionMode::compiled})
+      for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+        HierarchyRow row;
+        row.framework = static_cast<Framework>(f);
+        row.software.execution = execution;
+        row.software.layout = layout;
+        hierarchy_.links(row);
+      }
+}
+
+double Posterior::cost(const Eigen::VectorXd& x) {
+  double sum = (x - prior_).cwiseAbs2().cwiseProduct(weight_).sum();
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (!counted_[r]) continue;
+    Hierarchy::set_values(links_[r], x);
+    const double seconds = hierarchy_.predict(rows_[r], links_[r]);
+    const double residual = robust(std::log(seconds / rows_[r].seconds) / rows_[r].spread);
+    sum += residual * residual;
+  }
+  return sum;
+}
+
+std::pair<Eigen::MatrixXd, Eigen::VectorXd> Posterior::normal_equations() {
+  const auto count = static_cast<Eigen::Index>(active_.size());
+  Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
+  Eigen::VectorXd gradient = (x_ - prior_).cwiseProduct(weight_)(active_);
+  normal.diagonal() = weight_(active_);
+  std::vector<std::pair<Eigen::Index, double>> row_gradient;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (!counted_[r]) continue;
+    Links& links = links_[r];
+    Hierarchy::set_values(links, x_);
+    const auto residual = [&] {
+      return std::log(hierarchy_.predict(rows_[r], links) / rows_[r].seconds) / rows_[r].spread;
+    };
+    const double raw = residual(), value = robust(raw), by_raw = robust_slope(raw);
+    row_gradient.clear();
+    for (Hierarchy::Link& link : links) {
+      const double before = link.value;
+      link.value *= std::exp(step);
+      const double d = (residual() - raw) / step * by_raw;
+      link.value = before;
+      if (std::abs(d) < 1e-9) continue;
+      for (const auto& [unknown, coefficient] : link.terms)
+        row_gradient.emplace_back(place_of_[static_cast<std::size_t>(unknown)], d * coefficient);
+    }
+    for (const auto& [i, di] : row_gradient) {
+      gradient[i] += di * value;
+      for (const auto& [j, dj] : row_gradient) normal(i, j) += di * dj;
+    }
+  }
+  return {std::move(normal), std::move(gradient)};
+}
+
+}  // namespace convoy

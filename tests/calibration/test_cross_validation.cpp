@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "sim/calibration/cross_validation.h"
+#include "tests/calibration/written_file.h"
+
+using namespace convoy;
+
+namespace {
+
+/// Rows of three devices, of two sources and two families; those of the Titan V are `factor` times as fast.
+std::vector<Measurement> rows(double factor) {
+  std::string text = "device,model,batch,precision,step,software,images_per_s,role,source\n";
+  const auto add = [&](const std::string& device, const std::string& model, double speed, const std::string& source) {
+    text += device + "," + model + ",64,fp32,train,pytorch1," + std::to_string(speed) + ",fit,github:" + source + "@1:x\n";
+  };
+  add("v100-sxm2-16gb", "resnet50", 380, "a/a");
+  add("v100-sxm2-16gb", "vgg16", 240, "a/a");
+  add("titan-v", "resnet50", 320 * factor, "b/b");
+  add("titan-v", "vgg16", 200 * factor, "b/b");
+  add("gtx-1080-ti", "resnet50", 210, "a/a");
+  const WrittenFile file(text);
+  return read_measurements(file.path());
+}
+
+}  // namespace
+
+TEST_CASE("a row that was left out is predicted the same whatever was measured") {
+  for (const auto& [by, name] : {std::pair{LeaveOut::device, "titan-v"}, std::pair{LeaveOut::source, "b/b"}}) {
+    const std::vector<LeftOutRow> usual = cross_validate(rows(1), by), twice = cross_validate(rows(2), by);
+    REQUIRE(usual.size() == 5);
+    REQUIRE(twice.size() == 5);
+    int left_out = 0;
+    for (std::size_t r = 0; r < usual.size(); ++r) {
+      if (usual[r].group != name) continue;
+      ++left_out;
+      CHECK(usual[r].without_s == doctest::Approx(twice[r].without_s).epsilon(0.02));
+      CHECK(usual[r].with_s > 1.15 * twice[r].with_s);  // the fit that has seen it follows it
+    }
+    CHECK(left_out == 2);
+  }
+}
+
+TEST_CASE("families and generations are left out by their names, test rows not at all") {
+  std::vector<Measurement> measurements = rows(1);
+  measurements.back().fit = false;  // GTX 1080 Ti
+  const std::vector<LeftOutRow> families = cross_validate(measurements, LeaveOut::family);
+  REQUIRE(families.size() == 4);
+  CHECK(families.front().group == "resnet");
+  CHECK(families.back().group == "vgg");
+  for (const LeftOutRow& row : cross_validate(measurements, LeaveOut::generation)) CHECK(row.group == "volta");
+}
