@@ -26,46 +26,53 @@ class MessageListener {
   ~MessageListener() = default;
 };
 
-/// Takes messages of flow classes from end to end: latency, then a share of the links. What it keeps grows
-/// with the messages that are under way at a time.
+/// Takes messages of flow classes from end to end: latency, then a share of the links. What it knows of a
+/// message under way is in the event of its end.
 class Courier {
  public:
   Courier(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
 
   /// One message a flow, or `repeat` of them one after the other as one.
-  void launch(std::uint32_t flow_class, double bytes, double repeat, Callback delivered);
+  /// @param delivered a closure of at most 16 bytes
+  template <class Closure>
+  void launch(std::uint32_t flow_class, double bytes, double repeat, Closure delivered) {
+    send(flow_class, bytes, repeat, [this, flow_class, delivered]() mutable {
+      link_clock_.flow_ends(flow_class, engine_.now_s());
+      delivered();
+      listener_.after_event();
+    });
+  }
 
   /// The message counts as under way at both its ends until it is delivered.
-  void launch_for_ends(std::uint32_t flow_class, double bytes, Callback delivered);
-
-  /// Endpoint classes at the ends of a flow class.
-  std::uint32_t sender(std::uint32_t flow_class) const { return lanes_[flow_class].from; }
-  std::uint32_t receiver(std::uint32_t flow_class) const { return lanes_[flow_class].to; }
+  template <class Closure>
+  void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
+    listener_.message_begins(lanes_[flow_class].from);
+    listener_.message_begins(lanes_[flow_class].to);
+    send(flow_class, bytes, 1, [this, flow_class, delivered]() mutable {
+      link_clock_.flow_ends(flow_class, engine_.now_s());
+      listener_.message_ends(lanes_[flow_class].from);
+      listener_.message_ends(lanes_[flow_class].to);
+      delivered();
+      listener_.after_event();
+    });
+  }
 
  private:
   static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
   /// What messages of one flow class have in common.
   struct Lane {
-    std::uint32_t from, to;
+    std::uint32_t from, to;  ///< endpoint classes
     std::uint32_t route;  ///< no_route: both ends are in one place; unknown: asked for at the first message
     double latency_s;
   };
-  struct Message {
-    std::uint32_t flow_class;
-    bool for_ends;
-    Callback delivered;
-  };
 
-  void send(std::uint32_t flow_class, double bytes, double repeat, bool for_ends, Callback delivered);
-  void deliver(std::uint32_t slot);
+  void send(std::uint32_t flow_class, double bytes, double repeat, Callback end);
 
   const Folding& folding_;
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;
   std::vector<Lane> lanes_;  ///< by flow class
-  std::vector<Message> messages_;
-  std::vector<std::uint32_t> free_;  ///< places in messages_
 };
 
 }  // namespace convoy

@@ -52,6 +52,7 @@ void FlowModel::advance() {
     delays_.pop_back();
   }
   rates_.take_ended(now_s_, one_moment_s, moment_);
+  if (!delays_.empty()) __builtin_prefetch(&events_[delays_.front().event]);  // of the next moment, maybe
   std::sort(moment_.begin(), moment_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return events_[a].number < events_[b].number; });
   for (std::size_t i = 0; i < moment_.size(); ++i) {  // nothing that happens now is added to this moment

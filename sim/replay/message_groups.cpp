@@ -86,6 +86,7 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
   const auto [it, fresh] = runs_.try_emplace((std::uint64_t{comm} << 32) | found->second.group);
   Run& run = it->second;
   if (fresh) {
+    run.groups = this;
     run.comm = comm;
     run.group = &group;
     run.ranks.resize(group.members.size());
@@ -241,9 +242,9 @@ void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::M
   const Run::Rank& peer = run.ranks[message.peer];
   if (peer.step != run.ranks[member].step || !peer.step_begun) return;
   const std::uint32_t from = sends ? member : message.peer, to = sends ? message.peer : member;
-  courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [this, &run, from, to] {
-    message_there(run, from);
-    message_there(run, to);
+  courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [&run, from, to] {
+    run.groups->message_there(run, from);
+    run.groups->message_there(run, to);
   });
 }
 
@@ -261,7 +262,7 @@ void MessageGroups::send(Run& run, std::uint32_t member) {
   if (rank.to_deliver == 0) listener_.task_done(run.group->members[member].endpoint_class, rank.task);
   for (const Group::Message& message : run.group->sends(member, 0))
     courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
-                             [this, &run, member, to = message.peer] { sent(run, member, to); });
+                             [&run, member, to = message.peer] { run.groups->sent(run, member, to); });
 }
 
 void MessageGroups::sent(Run& run, std::uint32_t from, std::uint32_t to) {

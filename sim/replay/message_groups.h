@@ -71,6 +71,7 @@ class MessageGroups {
 
   /// One communication in one class of groups.
   struct Run {
+    MessageGroups* groups;  ///< that it is one of: what happens to it needs to know no more
     CommId comm;
     const Group* group;
     struct Rank {

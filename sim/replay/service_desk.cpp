@@ -176,18 +176,15 @@ void ServiceDesk::send(std::uint32_t client_class, std::size_t exchange) {
     const Lane& lane = lanes_[ways_[w].lane];
     if (service_.quorum > 0) ways_[w].steps = clients_[client_class].version;
     courier_.launch_for_ends(lane.push, desks_[ways_[w].desk].push_bytes * lane.push_fraction,
-                             [this, w, client_class, exchange = static_cast<std::uint32_t>(exchange)] {
-                               Turn& delivered = this->turn(client_class, exchange);
-                               if (--delivered.to_deliver == 0)
-                                 listener_.task_done(client_class, delivered.send);
-                               arrive(w);
-                             });
+                             [this, w] { arrive(w); });
   }
 }
 
 void ServiceDesk::arrive(std::uint32_t w) {
   const Way& way = ways_[w];
   const Lane& lane = lanes_[way.lane];
+  Turn& turn = this->turn(lane.client, desks_[way.desk].exchange);
+  if (--turn.to_deliver == 0) listener_.task_done(lane.client, turn.send);
   if (service_.quorum > 0 && way.steps < desks_[way.desk].version) {
     answer(w);
     return;
@@ -290,26 +287,24 @@ StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {
   double weight = 0;
   for (const Desk& desk : desks_) {
     const std::vector<double> totals = running_totals(desk.pushes);
-    struct Updates {
-      double earlier, at_once;
-    };
-    const auto updates = [&](double at_s) {
-      const auto first = std::partition_point(desk.pushes.begin(), desk.pushes.end(),
-                                              [&](const Push& p) { return before(p.applied_at_s, at_s); });
-      const auto last = std::partition_point(first, desk.pushes.end(),
-                                             [&](const Push& p) { return !before(at_s, p.applied_at_s); });
-      const auto total = [&](auto end) {
-        return totals[static_cast<std::size_t>(end - desk.pushes.begin())];
-      };
-      return Updates{total(first), total(last) - total(first)};
-    };
+    const auto place = [&](auto it) { return static_cast<std::size_t>(it - desk.pushes.begin()); };
     const double servers = members_[desk.server];
+    std::size_t first = 0, last = 0;  // pushes of the moment of the one that is looked at
     for (const Push& push : desk.pushes) {
+      while (before(desk.pushes[first].applied_at_s, push.applied_at_s)) ++first;
+      while (last < desk.pushes.size() && !before(push.applied_at_s, desk.pushes[last].applied_at_s)) ++last;
       if (push.answered_at_s < 0 || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
         continue;
-      const Updates then = updates(push.answered_at_s), now = updates(push.applied_at_s);
-      const double missed = now.earlier - (then.earlier + then.at_once) + (now.at_once - 1) / 2 +
-                            (push.waited ? 0 : (then.at_once - 1) / 2);
+      // Those of the moment in which the parameters left.
+      const auto then = std::partition_point(desk.pushes.begin(), desk.pushes.end(), [&](const Push& p) {
+        return before(p.applied_at_s, push.answered_at_s);
+      });
+      auto then_end = then;
+      while (then_end != desk.pushes.end() && !before(push.answered_at_s, then_end->applied_at_s)) ++then_end;
+      const double then_total = totals[place(then_end)], then_at_once = then_total - totals[place(then)],
+                   now_at_once = totals[last] - totals[first];
+      const double missed =
+          totals[first] - then_total + (now_at_once - 1) / 2 + (push.waited ? 0 : (then_at_once - 1) / 2);
       result.max = std::max(result.max, missed);
       result.mean += missed * push.members * servers;
       weight += push.members * servers;
