@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t batches = 8, most_blocks = 8192;
 /// Messages of all clients together, either way: a fraction of a second of simulation.
 constexpr double affordable_messages = 1 << 16;
-/// As many at most before the first look at them: some seconds.
-constexpr double first_messages = 3 << 20;
+/// As many at most before the first look at them: a second or two.
+constexpr double first_messages = 2 << 20;
 constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
 constexpr double wanted_precision = 0.01;
 

@@ -14,8 +14,8 @@ namespace convoy {
 /// Watches the clients of a plan's Service step by step, between warm-up and the end of the measurement.
 ///
 /// With Service::compute_spread the measurement goes on until the mean is known: each client's measured steps
-/// are taken in blocks of Service::measured_steps (fewer where so many clients and tensors make more than 3 x
-/// 2^20 messages of 8 blocks), and when all have 8, 16, 32, ... blocks, these make 8 batches. How far a
+/// are taken in blocks of Service::measured_steps (fewer where so many clients and tensors make more than
+/// 2^21 messages of 8 blocks), and when all have 8, 16, 32, ... blocks, these make 8 batches. How far a
 /// batch's mean compute time was from its known mean is a control variate for its mean step (coefficient:
 /// least squares over the batches), so that a client that waits for nobody is measured exactly. The
 /// measurement is over when the 95 % interval of the mean step over batches (Student's t, 6 degrees of
