@@ -8,116 +8,82 @@ namespace {
 
 std::int64_t along(const Size2& size, ImageAxis axis) { return axis == ImageAxis::height ? size.h : size.w; }
 
-struct SpatialRules {
-  bool operator()(const Conv2d&) const { return true; }
-  bool operator()(const ConvTranspose2d&) const { return true; }
-  bool operator()(const Normalization& norm) const {
-    return norm.over == Normalization::Over::batch ||
-           (norm.over == Normalization::Over::layer && !norm.last_axis);
-  }
-  bool operator()(const LocalResponseNorm&) const { return true; }
-  bool operator()(const Activation& activation) const {
-    return activation.function != Activation::Function::softmax;
-  }
-  bool operator()(const Pool&) const { return true; }
-  bool operator()(const Dropout&) const { return true; }
-  bool operator()(const Concat& concat) const { return concat.axis == 0; }
-  bool operator()(const Slice&) const { return true; }
-  bool operator()(const ChannelShuffle&) const { return true; }
-  bool operator()(const Add&) const { return true; }
-  bool operator()(const Multiply&) const { return true; }
-  bool operator()(const Scale&) const { return true; }
-  bool operator()(const Upsample&) const { return true; }
-  bool operator()(const Pad&) const { return true; }
-  // They mix rows, or nothing is known of them.
-  bool operator()(const Linear&) const { return false; }
-  bool operator()(const AdaptiveAvgPool&) const { return false; }
-  bool operator()(const Flatten&) const { return false; }
-  bool operator()(const Reshape&) const { return false; }
-  bool operator()(const Transpose&) const { return false; }
-  bool operator()(const MatMul&) const { return false; }
-  bool operator()(const Elementwise&) const { return false; }
-  bool operator()(const Custom&) const { return false; }
+/// How rows (or columns) of a layer's output are made.
+enum class Rows : std::uint8_t {
+  mixed,   ///< of all rows, or nothing is known
+  same,    ///< each of the same row of the inputs
+  window,  ///< each of a few rows, which rows_read tells
 };
 
-/// Rows that a row of the output is made of; nothing: the same row, and sizes must agree.
-class RowRules {
- public:
-  RowRules(const Layer& layer, ImageAxis axis, std::int64_t input_size, std::int64_t out)
-      : layer_(layer), axis_(axis), input_size_(input_size), out_(out) {}
-  using Rows = std::vector<std::int64_t>;
+struct RowRules {
+  ImageAxis axis;
 
-  Rows operator()(const Conv2d& conv) const { return rows_of(window(conv)); }
-  Rows operator()(const ConvTranspose2d& conv) const { return rows_of_transposed(window(conv)); }
-  Rows operator()(const Pool& pool) const {
-    return rows_of({along(pool.kernel, axis_), along(pool.stride, axis_), along(pool.padding, axis_), 1});
-  }
-  Rows operator()(const Upsample&) const {
-    return one(out_ * input_size_ / layer_.output[static_cast<std::size_t>(axis_)]);
-  }
-  Rows operator()(const Pad& pad) const {
-    return one(out_ - (axis_ == ImageAxis::height ? pad.top : pad.left));
-  }
+  Rows operator()(const Conv2d&) const { return Rows::window; }
+  Rows operator()(const ConvTranspose2d&) const { return Rows::window; }
+  Rows operator()(const Pool&) const { return Rows::window; }
+  Rows operator()(const Upsample&) const { return Rows::window; }
+  Rows operator()(const Pad&) const { return Rows::window; }
   Rows operator()(const Slice& slice) const {
-    return one(slice.axis == static_cast<std::int64_t>(axis_) ? slice.first + out_ * slice.step : out_);
+    return slice.axis == static_cast<std::int64_t>(axis) ? Rows::window : Rows::same;
   }
-  Rows operator()(const Normalization&) const { return one(out_); }
-  Rows operator()(const LocalResponseNorm&) const { return one(out_); }
-  Rows operator()(const Activation&) const { return one(out_); }
-  Rows operator()(const Dropout&) const { return one(out_); }
-  Rows operator()(const Concat&) const { return one(out_); }
-  Rows operator()(const ChannelShuffle&) const { return one(out_); }
-  Rows operator()(const Add&) const { return one(out_); }
-  Rows operator()(const Multiply&) const { return one(out_); }
-  Rows operator()(const Scale&) const { return one(out_); }
-  // Not spatial.
-  Rows operator()(const Linear&) const { return {}; }
-  Rows operator()(const AdaptiveAvgPool&) const { return {}; }
-  Rows operator()(const Flatten&) const { return {}; }
-  Rows operator()(const Reshape&) const { return {}; }
-  Rows operator()(const Transpose&) const { return {}; }
-  Rows operator()(const MatMul&) const { return {}; }
-  Rows operator()(const Elementwise&) const { return {}; }
-  Rows operator()(const Custom&) const { return {}; }
-
- private:
-  struct Window {
-    std::int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
-  };
-
-  template <class Kernel>
-  Window window(const Kernel& kind) const {
-    return {along(kind.kernel, axis_), along(kind.stride, axis_), along(kind.padding, axis_),
-            along(kind.dilation, axis_)};
+  Rows operator()(const Normalization& norm) const {
+    const bool by_position = norm.over == Normalization::Over::layer && !norm.last_axis;
+    return norm.over == Normalization::Over::batch || by_position ? Rows::same : Rows::mixed;
   }
-
-  Rows one(std::int64_t row) const { return row < 0 || row >= input_size_ ? Rows{} : Rows{row}; }
-
-  Rows rows_of(const Window& w) const {
-    Rows rows;
-    for (std::int64_t t = 0; t < w.kernel; ++t) {
-      const std::int64_t row = out_ * w.stride - w.padding + t * w.dilation;
-      if (row >= 0 && row < input_size_) rows.push_back(row);
-    }
-    return rows;
+  Rows operator()(const Activation& activation) const {
+    return activation.function == Activation::Function::softmax ? Rows::mixed : Rows::same;
   }
-
-  /// Row `in` of a transposed convolution's input adds to rows in stride - padding + t dilation of its
-  /// output.
-  Rows rows_of_transposed(const Window& w) const {
-    Rows rows;
-    for (std::int64_t t = w.kernel - 1; t >= 0; --t) {
-      const std::int64_t scaled = out_ + w.padding - t * w.dilation;
-      if (scaled >= 0 && scaled % w.stride == 0 && scaled / w.stride < input_size_)
-        rows.push_back(scaled / w.stride);
-    }
-    return rows;
-  }
-
-  const Layer& layer_;
-  ImageAxis axis_;
-  std::int64_t input_size_, out_;
+  Rows operator()(const Concat& concat) const { return concat.axis == 0 ? Rows::same : Rows::mixed; }
+  Rows operator()(const LocalResponseNorm&) const { return Rows::same; }
+  Rows operator()(const Dropout&) const { return Rows::same; }
+  Rows operator()(const ChannelShuffle&) const { return Rows::same; }
+  Rows operator()(const Add&) const { return Rows::same; }
+  Rows operator()(const Multiply&) const { return Rows::same; }
+  Rows operator()(const Scale&) const { return Rows::same; }
+  Rows operator()(const Linear&) const { return Rows::mixed; }
+  Rows operator()(const AdaptiveAvgPool&) const { return Rows::mixed; }
+  Rows operator()(const Flatten&) const { return Rows::mixed; }
+  Rows operator()(const Reshape&) const { return Rows::mixed; }
+  Rows operator()(const Transpose&) const { return Rows::mixed; }
+  Rows operator()(const MatMul&) const { return Rows::mixed; }
+  Rows operator()(const Elementwise&) const { return Rows::mixed; }
+  Rows operator()(const Custom&) const { return Rows::mixed; }
 };
+
+struct Window {
+  std::int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+};
+
+template <class Kernel>
+Window window(const Kernel& kind, ImageAxis axis) {
+  return {along(kind.kernel, axis), along(kind.stride, axis), along(kind.padding, axis),
+          along(kind.dilation, axis)};
+}
+
+std::vector<std::int64_t> one_row(std::int64_t row, std::int64_t input_size) {
+  if (row < 0 || row >= input_size) return {};
+  return {row};
+}
+
+std::vector<std::int64_t> rows_of(const Window& w, std::int64_t input_size, std::int64_t out) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t t = 0; t < w.kernel; ++t) {
+    const std::int64_t row = out * w.stride - w.padding + t * w.dilation;
+    if (row >= 0 && row < input_size) rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Row `in` of a transposed convolution's input adds to rows in stride - padding + t dilation of its output.
+std::vector<std::int64_t> rows_of_transposed(const Window& w, std::int64_t input_size, std::int64_t out) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t t = w.kernel - 1; t >= 0; --t) {
+    const std::int64_t scaled = out + w.padding - t * w.dilation;
+    if (scaled >= 0 && scaled % w.stride == 0 && scaled / w.stride < input_size)
+      rows.push_back(scaled / w.stride);
+  }
+  return rows;
+}
 
 class ChannelRules {
  public:
@@ -198,42 +164,29 @@ class ChannelRules {
 }  // namespace
 
 bool is_spatial(const Layer& layer) {
-  return layer.output.size() == 3 && std::visit(SpatialRules{}, layer.kind);
+  return layer.output.size() == 3 && std::visit(RowRules{ImageAxis::height}, layer.kind) != Rows::mixed;
 }
 
 bool reads_windows(const Layer& layer, ImageAxis axis) {
-  struct Rules {
-    ImageAxis axis;
-    bool operator()(const Conv2d&) const { return true; }
-    bool operator()(const ConvTranspose2d&) const { return true; }
-    bool operator()(const Pool&) const { return true; }
-    bool operator()(const Upsample&) const { return true; }
-    bool operator()(const Pad&) const { return true; }
-    bool operator()(const Slice& slice) const { return slice.axis == static_cast<std::int64_t>(axis); }
-    bool operator()(const Normalization&) const { return false; }
-    bool operator()(const LocalResponseNorm&) const { return false; }
-    bool operator()(const Activation&) const { return false; }
-    bool operator()(const Dropout&) const { return false; }
-    bool operator()(const Concat&) const { return false; }
-    bool operator()(const ChannelShuffle&) const { return false; }
-    bool operator()(const Add&) const { return false; }
-    bool operator()(const Multiply&) const { return false; }
-    bool operator()(const Scale&) const { return false; }
-    bool operator()(const Linear&) const { return false; }
-    bool operator()(const AdaptiveAvgPool&) const { return false; }
-    bool operator()(const Flatten&) const { return false; }
-    bool operator()(const Reshape&) const { return false; }
-    bool operator()(const Transpose&) const { return false; }
-    bool operator()(const MatMul&) const { return false; }
-    bool operator()(const Elementwise&) const { return false; }
-    bool operator()(const Custom&) const { return false; }
-  };
-  return std::visit(Rules{axis}, layer.kind);
+  return std::visit(RowRules{axis}, layer.kind) == Rows::window;
 }
 
 std::vector<std::int64_t> rows_read(const Layer& layer, ImageAxis axis, std::int64_t input_size,
                                     std::int64_t out) {
-  return std::visit(RowRules(layer, axis, input_size, out), layer.kind);
+  if (!reads_windows(layer, axis)) return one_row(out, input_size);
+  if (const auto* conv = std::get_if<Conv2d>(&layer.kind))
+    return rows_of(window(*conv, axis), input_size, out);
+  if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind))
+    return rows_of_transposed(window(*conv, axis), input_size, out);
+  if (const auto* pool = std::get_if<Pool>(&layer.kind))
+    return rows_of({along(pool->kernel, axis), along(pool->stride, axis), along(pool->padding, axis), 1},
+                   input_size, out);
+  if (std::holds_alternative<Upsample>(layer.kind))
+    return one_row(out * input_size / layer.output[static_cast<std::size_t>(axis)], input_size);
+  if (const auto* pad = std::get_if<Pad>(&layer.kind))
+    return one_row(out - (axis == ImageAxis::height ? pad->top : pad->left), input_size);
+  const Slice& slice = std::get<Slice>(layer.kind);
+  return one_row(slice.first + out * slice.step, input_size);
 }
 
 std::vector<ChannelSource> channel_sources(const Model& model, const Layer& layer) {

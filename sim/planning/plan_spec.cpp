@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sim/base/keys.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "sim/run/search/search_spec.h"
@@ -193,7 +194,7 @@ YamlNode fixed_training(const YamlNode& training, const YamlMap& plan, std::vect
   }
   if (map.has("precision")) {
     if (plan.has("precision")) map.fail("precision", "plan.precision is given too");
-    precisions = {static_cast<Precision>(map.choice("precision", precision_names))};
+    precisions = {read_choice<Precision>(map, "precision", precision_names)};
   }
   YamlNode rest = training;
   std::erase_if(rest.entries, [](const auto& entry) {
@@ -237,7 +238,7 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   spec.training = fixed_training(tree.node("training"), map, spec.batches, spec.precisions);
   spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training));
   tree.finish();
-  spec.objective = static_cast<PlanObjective>(map.choice_or("objective", objectives, 0));
+  spec.objective = read_choice(map, "objective", objectives, PlanObjective{});
   spec.objective_pos = map.pos("objective");
   if (map.find("constraints")) spec.constraints = read_constraints(map.map("constraints"));
   spec.all_servers = !map.find("servers");
@@ -256,7 +257,7 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
     for (const std::size_t m : choices(map, "market", {"on_demand", "spot"}))  // the enumeration's order
       spec.markets.push_back(static_cast<Market>(m));
   }
-  spec.interruptions = static_cast<RiskKind>(map.choice_or("interruptions", {"advisor", "trace"}, 0));
+  spec.interruptions = read_choice(map, "interruptions", {"advisor", "trace"}, RiskKind{});
   read_failures_of_hosts(map, spec);
   if (map.find("on_interruption")) {
     spec.reactions.clear();
