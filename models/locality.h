@@ -10,7 +10,7 @@
 namespace convoy {
 
 // Which parts of its inputs a part of a layer's output is made of: what strategies that split layers ask.
-// Every function says it of every kind of layer by name, so that a new kind does not compile before it has.
+// Rows and channels are told of every kind of layer by name: a new kind does not compile before they are.
 
 /// Axis of an image's tensor that a layout by rows or columns cuts: 1 height, 2 width.
 enum class ImageAxis : std::uint8_t { height = 1, width = 2 };
