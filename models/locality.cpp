@@ -50,12 +50,12 @@ struct RowRules {
   Rows operator()(const Custom&) const { return Rows::mixed; }
 };
 
-struct Window {
+struct RowWindow {
   std::int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
 };
 
 template <class Kernel>
-Window window(const Kernel& kind, ImageAxis axis) {
+RowWindow row_window(const Kernel& kind, ImageAxis axis) {
   return {along(kind.kernel, axis), along(kind.stride, axis), along(kind.padding, axis),
           along(kind.dilation, axis)};
 }
@@ -65,7 +65,7 @@ std::vector<std::int64_t> one_row(std::int64_t row, std::int64_t input_size) {
   return {row};
 }
 
-std::vector<std::int64_t> rows_of(const Window& w, std::int64_t input_size, std::int64_t out) {
+std::vector<std::int64_t> rows_of(const RowWindow& w, std::int64_t input_size, std::int64_t out) {
   std::vector<std::int64_t> rows;
   for (std::int64_t t = 0; t < w.kernel; ++t) {
     const std::int64_t row = out * w.stride - w.padding + t * w.dilation;
@@ -75,7 +75,7 @@ std::vector<std::int64_t> rows_of(const Window& w, std::int64_t input_size, std:
 }
 
 /// Row `in` of a transposed convolution's input adds to rows in stride - padding + t dilation of its output.
-std::vector<std::int64_t> rows_of_transposed(const Window& w, std::int64_t input_size, std::int64_t out) {
+std::vector<std::int64_t> rows_of_transposed(const RowWindow& w, std::int64_t input_size, std::int64_t out) {
   std::vector<std::int64_t> rows;
   for (std::int64_t t = w.kernel - 1; t >= 0; --t) {
     const std::int64_t scaled = out + w.padding - t * w.dilation;
@@ -175,9 +175,9 @@ std::vector<std::int64_t> rows_read(const Layer& layer, ImageAxis axis, std::int
                                     std::int64_t out) {
   if (!reads_windows(layer, axis)) return one_row(out, input_size);
   if (const auto* conv = std::get_if<Conv2d>(&layer.kind))
-    return rows_of(window(*conv, axis), input_size, out);
+    return rows_of(row_window(*conv, axis), input_size, out);
   if (const auto* conv = std::get_if<ConvTranspose2d>(&layer.kind))
-    return rows_of_transposed(window(*conv, axis), input_size, out);
+    return rows_of_transposed(row_window(*conv, axis), input_size, out);
   if (const auto* pool = std::get_if<Pool>(&layer.kind))
     return rows_of({along(pool->kernel, axis), along(pool->stride, axis), along(pool->padding, axis), 1},
                    input_size, out);
