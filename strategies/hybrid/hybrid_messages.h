@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
-#include "sim/collectives/table.h"
+#include "sim/lowering/gradient_sync.h"
 #include "strategies/hybrid/hybrid_schedule.h"
 #include "strategies/strategy.h"
 
@@ -12,41 +13,58 @@ namespace convoy {
 
 /// How a hybrid plan communicates.
 struct HybridCommunication {
-  AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
-  RingOrder rings = RingOrder::mesh;
-  double bucket_bytes = 0;
-  bool overlap = true;  ///< gradients are summed while backward goes on
-  Fidelity fidelity = Fidelity::automatic;
+  const GradientSync& sync;
   SourcePos pos;  ///< of the strategy, for errors
 };
 
 /// Devices of each stage, in groups that have all of its layers between them: [stage][replica][device].
 using HybridGroups = std::vector<std::vector<std::vector<EndpointId>>>;
 
-/// The communications of a hybrid plan.
-struct HybridMessages {
-  static constexpr CommId none = HybridSchedule::none;
+/// The communications of a schedule's exchanges in a plan: by micro-batch and exchange; HybridSchedule::none:
+/// nothing is sent.
+using ExchangeComms = std::vector<std::vector<CommId>>;
 
-  /// Gradients that are summed together, at one time on all devices of a stage.
-  struct Sum {
-    std::string name;
-    std::uint32_t ready = 0;    ///< the step that completes the last of them
-    std::vector<CommId> comms;  ///< by device of a group; none: nothing to sum
-    std::vector<std::size_t> parameters;
-  };
-
-  std::vector<std::vector<CommId>> of_exchange;  ///< by micro-batch; none: nothing is sent
-  std::vector<std::vector<Sum>> sums;            ///< by stage, in the order in which they are ready
-};
-
-/// Adds the schedule's exchanges, once a micro-batch, and the sums of gradients to a plan, and tells its
-/// layouts with what they send. Weights that all devices of a stage have are summed over all of them; shares
-/// of weights, and what all of a group compute alike, over the groups.
-/// @param stages of each layer
+/// Adds the schedule's exchanges to a plan, once a micro-batch.
 /// @throws InputError where a group is too large for its exchanges.
-HybridMessages add_messages(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                            const std::vector<std::uint32_t>& stages,
-                            const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                            const HybridCommunication& communication, std::int64_t micro_batches);
+ExchangeComms add_exchanges(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
+                            const HybridSchedule& schedule, const HybridCommunication& communication,
+                            std::int64_t micro_batches);
+
+/// Who has replicas of what on a stage. Weights that all devices of a group have are everyone's, of all
+/// groups; a device's share of weights, and what all of a group compute alike, is that of the same position
+/// in every group.
+class HybridReplicas {
+ public:
+  /// @param stages of each layer
+  HybridReplicas(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
+                 const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
+                 const GradientSync& sync);
+
+  /// Those that a device of a stage's groups is a member of.
+  /// @param device of a group, by position
+  std::vector<GroupSync*> of(std::uint32_t stage, std::size_t device) { return of_[stage][device]; }
+
+  /// What the layouts are and what they send, once all programs have been made.
+  std::vector<LayerGroup> describe(const HybridSchedule& schedule, const ExchangeComms& exchanges) const;
+
+ private:
+  void add(std::uint32_t stage);
+  void add_shares(std::uint32_t stage, const std::vector<std::size_t>& parameters, const std::string& of);
+  GroupSync& add(Replicated parameters, const std::string& of);
+  double elements_on(std::size_t parameter, std::size_t device) const;
+  bool is_everyones(std::size_t layer) const;
+  double sent_bytes(CommId comm) const;
+
+  Plan& plan_;
+  const StrategyInput& input_;
+  const HybridGroups& groups_;
+  const std::vector<std::uint32_t>& stages_;
+  const std::vector<LayerSharding>& shardings_;
+  const GradientSync& sync_;
+  std::size_t devices_;                                   ///< of a group
+  std::vector<const ParameterTensor*> tensors_;           ///< by parameter of the graph
+  std::deque<GroupSync> all_;                             ///< they stay where they are
+  std::vector<std::vector<std::vector<GroupSync*>>> of_;  ///< by stage and device
+};
 
 }  // namespace convoy

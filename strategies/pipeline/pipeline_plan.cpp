@@ -85,7 +85,8 @@ class PipelinePlanner {
       const auto versions =
           static_cast<std::uint32_t>(weight_versions(shape_, first_slot_[s], choices_[s].slots));
       plan_.stages.push_back({devices_of(s), stages_.stages[s].layers, versions, {}});
-      groups_.emplace_back(sync_, input_.graph, stages_.stages[s], input_.machine, devices_of(s),
+      groups_.emplace_back(sync_, input_.graph, input_.machine,
+                           replicated(input_.graph, stages_.stages[s], devices_of(s)),
                            fmt::format(" of stage {}", s), plan_);
       for (std::uint32_t k = 0; k < choices_[s].slots; ++k) add_slot(s, k);
     }
@@ -175,7 +176,7 @@ class PipelinePlanner {
                                                     !stages_.stages[s].backward.empty());
     Role role;
     role.streams = stream_names;
-    ReplicaProgram program(input_.graph, stages_.stages[s], groups_[s], role, summing, passes);
+    ReplicaProgram program(input_.graph, stages_.stages[s], {&groups_[s]}, role, summing, passes);
     if (shape_.endless()) {
       add_endless(s, passes, program, role);
     } else {

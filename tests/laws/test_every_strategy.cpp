@@ -335,6 +335,12 @@ const std::vector<Row>& rows() {
              dice.coin());
        },
        on_every_device, Alone::single},
+      {"hybrid with ZeRO",
+       [](Dice& dice, const Setting&) {
+         return fmt::format("{{kind: hybrid, conv: batch, fc: batch, zero: {}, bucket: {}kB, overlap: {}}}",
+                            dice.between(1, 2), dice.one_of<int>({10, 300, 100000}), dice.coin());
+       },
+       once, Alone::single, false, sharded<2>},
       {"hybrid",
        [](Dice& dice, const Setting& setting) {
          // The smallest feature maps have four rows.
