@@ -161,7 +161,8 @@ Exit check_command(const CheckArguments& arguments) {
   if (const YamlNode root = load_yaml(arguments.file); root.find("network")) {
     const OperationNetworkFile file = read_operation_network(root);
     write_stdout([&](std::ostream& out) {
-      out << fmt::format("{}: {} operations and variables for convoy partition\n", file.name, file.network.nodes.size());
+      out << fmt::format("{}: {} operations and variables for convoy partition\n", file.name,
+                         file.network.nodes.size());
     });
     return Exit::done;
   }

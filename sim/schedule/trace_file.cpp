@@ -17,8 +17,7 @@ YamlNode read_trace_file(const YamlNode& name) {
   const std::string file = beside(name.pos, read_text(name, "jobs.trace"));
   if (!std::filesystem::is_regular_file(file))
     throw InputError(name.pos, "jobs.trace: there is no file " + file);
-  const CsvTable table(file,
-                       {"arrival_s", "gpus", "length_s", "model", "deadline_s"}, {"arrival_s", "gpus", "length_s"});
+  const CsvTable table(file, {"arrival_s", "gpus", "length_s", "model", "deadline_s"}, {"arrival_s", "gpus", "length_s"});
   YamlNode list;
   list.kind = YamlNode::Kind::sequence;
   list.pos = name.pos;

@@ -20,18 +20,20 @@ double flops(const OperationNetwork& network, KernelKind kind) {
 }
 
 std::size_t count(const OperationNetwork& network, const std::string& part) {
-  return static_cast<std::size_t>(std::count_if(network.nodes.begin(), network.nodes.end(), [&](const auto& node) {
-    return node.name.find(part) != std::string::npos;
-  }));
+  return static_cast<std::size_t>(
+      std::count_if(network.nodes.begin(), network.nodes.end(),
+                    [&](const auto& node) { return node.name.find(part) != std::string::npos; }));
 }
 
 const OperationNetwork::Node& named(const OperationNetwork& network, const std::string& name) {
-  return *std::find_if(network.nodes.begin(), network.nodes.end(), [&](const auto& node) { return node.name == name; });
+  return *std::find_if(network.nodes.begin(), network.nodes.end(),
+                       [&](const auto& node) { return node.name == name; });
 }
 
 DeviceType roofline() {
   const YamlNode node = parse_yaml(
-      "{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: 5us, "
+      "{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: "
+      "5us, "
       "idle_power: 50W, peak_power: 250W}",
       "device.yaml");
   return read_device(node, "roofline");
@@ -61,7 +63,8 @@ TEST_CASE("operation networks: a cell has the 14 operations of TensorFlow's Basi
   CHECK(forward == 14);
 }
 
-TEST_CASE("operation networks: steps share weights, whose gradients one operation adds up before one update") {
+TEST_CASE(
+    "operation networks: steps share weights, whose gradients one operation adds up before one update") {
   const OperationNetwork network = grid();
   CHECK(count(network, "lstm1.kernel.gradient_sum") == 1);
   CHECK(named(network, "lstm1.kernel.gradient_sum").inputs.size() == 5);
@@ -70,7 +73,9 @@ TEST_CASE("operation networks: steps share weights, whose gradients one operatio
   CHECK(named(network, "global_norm").inputs.size() == 9);
 }
 
-TEST_CASE("operation networks: inputs come before their operations, and all but updates and the last states are read") {
+TEST_CASE(
+    "operation networks: inputs come before their operations, and all but updates and the last states are "
+    "read") {
   for (const OperationNetwork& network :
        {grid(), transformer_network({2, 4, 16, 64, 256, 100}, Optimizer::sgd, false)}) {
     std::vector<int> readers(network.nodes.size(), 0);
@@ -147,8 +152,9 @@ TEST_CASE("operation networks: files are read strictly") {
   CHECK(error("{network: {kind: recurrent, layers: 2, steps: 3, hidden: 8, vocabulary: 9, heads: 2}, "
               "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
             .find("network.heads") != std::string::npos);
-  CHECK(error("{network: {kind: lstm}, device: v100-sxm2-32gb, batch: 1, optimizer: adam}").find("recurrent") !=
-        std::string::npos);
+  CHECK(
+      error("{network: {kind: lstm}, device: v100-sxm2-32gb, batch: 1, optimizer: adam}").find("recurrent") !=
+      std::string::npos);
   CHECK(error("{network: {kind: recurrent, layers: 0, steps: 3, hidden: 8, vocabulary: 9}, "
               "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
             .find(": network.layers: ") != std::string::npos);

@@ -48,13 +48,16 @@ NetworkStudy read_network_study(YamlMap& map) {
   constexpr double us_per_s = 1e6;
   constexpr std::int64_t most_parts = 1024, most_samples = 1'000'000;
   NetworkStudy study;
-  for (const YamlMap& point : map.maps("operation_networks")) study.points.push_back(read_network_point(point));
+  for (const YamlMap& point : map.maps("operation_networks"))
+    study.points.push_back(read_network_point(point));
   for (const YamlNode& item : map.node("parts").items)
-    study.parts.push_back(static_cast<std::uint32_t>(read_integer(item, map.path_of("parts"), 1, most_parts)));
+    study.parts.push_back(
+        static_cast<std::uint32_t>(read_integer(item, map.path_of("parts"), 1, most_parts)));
   for (const YamlNode& item : map.node("rivals").items) {
     study.rivals.push_back(find_partition_method(read_text(item, map.path_of("rivals"))));
     if (!study.rivals.back())
-      throw InputError(item.pos, fmt::format("rivals: there is no method '{}' (docs/partition.md)", item.scalar));
+      throw InputError(item.pos,
+                       fmt::format("rivals: there is no method '{}' (docs/partition.md)", item.scalar));
   }
   for (const YamlNode& item : map.node("batches_alone").items)
     study.batches_alone.push_back(read_integer(item, map.path_of("batches_alone"), 1, most_samples));
@@ -71,8 +74,8 @@ class PlacedNetwork {
  public:
   PlacedNetwork(const OperationNetworkFile& file, const NetworkStudy& study, std::uint32_t parts, long batch,
                 bool refine)
-      : dag_(file.dag(static_cast<double>(batch))),
-        task_{dag_, parts, study.link, study.memory_bytes, 1, refine} {}
+      : dag_(file.dag(static_cast<double>(batch))), task_{dag_, parts, study.link, study.memory_bytes,
+                                                          1,    refine} {}
   PartitionReport report(const PartitionMethod& method) const {
     return report_partition(task_, std::string(method.name), method.run(task_));
   }
@@ -84,10 +87,13 @@ class PlacedNetwork {
 };
 
 /// `start` times the greatest power of two with which the batch fits, no more than `most` on one device.
-long largest_batch(const OperationNetworkFile& file, const NetworkStudy& study, std::uint32_t parts, long start) {
+long largest_network_batch(const OperationNetworkFile& file, const NetworkStudy& study, std::uint32_t parts,
+                           long start) {
   const PartitionMethod& pardnn = *find_partition_method("pardnn");
   // Whether memory suffices hardly depends on the refinement, which takes most of the time.
-  const auto fits = [&](long batch) { return PlacedNetwork(file, study, parts, batch, false).report(pardnn).fits; };
+  const auto fits = [&](long batch) {
+    return PlacedNetwork(file, study, parts, batch, false).report(pardnn).fits;
+  };
   long batch = start;
   while (batch > 0 && !fits(batch)) batch /= 2;
   if (batch == start)
@@ -125,10 +131,12 @@ void add_quarter(const OperationNetworkFile& file, const NetworkPoint& point, co
       records.push_back(record_of(file, point, parts, network.report(*rival)));
 }
 
-std::vector<Record> records_of_network(const NetworkPoint& point, const NetworkStudy& study, std::uint32_t parts) {
+std::vector<Record> records_of_network(const NetworkPoint& point, const NetworkStudy& study,
+                                       std::uint32_t parts) {
   const OperationNetworkFile file = read_operation_network(point.file);
-  const long alone = largest_batch(file, study, 1, study.most);
-  const long batch = parts == 1 ? alone : largest_batch(file, study, parts, std::max(1L, alone) * parts);
+  const long alone = largest_network_batch(file, study, 1, study.most);
+  const long batch =
+      parts == 1 ? alone : largest_network_batch(file, study, parts, std::max(1L, alone) * parts);
   const PlacedNetwork network(file, study, parts, std::max(1L, batch), true);
   const PartitionReport report = network.report(*find_partition_method("pardnn"));
   std::vector<Record> records{record_of(file, point, parts, report)};
@@ -138,7 +146,8 @@ std::vector<Record> records_of_network(const NetworkPoint& point, const NetworkS
   numbers["best_samples_per_s"] = samples_per_s(batch, report);
   numbers["unified_makespan_us"] = paged.makespan_us;
   numbers["fullest_share"] =
-      *std::max_element(report.peak_memory_bytes.begin(), report.peak_memory_bytes.end()) / study.memory_bytes;
+      *std::max_element(report.peak_memory_bytes.begin(), report.peak_memory_bytes.end()) /
+      study.memory_bytes;
   add_quarter(file, point, study, parts, batch, records);
   if (parts > 1) return records;
   for (const long fewer : study.batches_alone) {

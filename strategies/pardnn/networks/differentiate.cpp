@@ -29,8 +29,8 @@ Work optimizer_work(Optimizer optimizer, double parameters) {
 
 NodeId OperationTape::emit_gradient(Value like, std::string name, Work work, std::vector<NodeId> inputs) {
   const bool variable = network_.nodes[like].is_variable;
-  return emit({std::move(name), work, variable ? 0 : taken(like), variable ? network_.nodes[like].elements_fixed : 0,
-               std::move(inputs)});
+  return emit({std::move(name), work, variable ? 0 : taken(like),
+               variable ? network_.nodes[like].elements_fixed : 0, std::move(inputs)});
 }
 
 void OperationTape::contribute(Value to, NodeId gradient) {
@@ -40,25 +40,28 @@ void OperationTape::contribute(Value to, NodeId gradient) {
 NodeId OperationTape::gradient_of(Value value) {
   const std::vector<NodeId> parts = recorded_[value].gradients;
   if (parts.size() == 1) return parts.front();
-  const double per_sample = network_.nodes[value].elements_per_sample, fixed = network_.nodes[value].elements_fixed;
+  const double per_sample = network_.nodes[value].elements_per_sample,
+               fixed = network_.nodes[value].elements_fixed;
   const bool split = recorded_[value].rule == Rule::split;  // the pieces' gradients are put together
   const double reads = split ? 1 : static_cast<double>(parts.size());
   return emit({fmt::format("{}.{}", network_.nodes[value].name, split ? "gradient" : "gradient_sum"),
-               moving_work(KernelKind::elementwise, Phase::data_gradient, (reads + 1) * per_sample, (reads + 1) * fixed),
+               moving_work(KernelKind::elementwise, Phase::data_gradient, (reads + 1) * per_sample,
+                           (reads + 1) * fixed),
                per_sample, fixed, parts});
 }
 
 void OperationTape::backward_product(Value value, NodeId gradient) {
   const OperationNetwork::Node node = network_.nodes[value];
-  // Inputs are listed by node, so that which of them is the matrix of weights is told by its kind: a variable, or
-  // for two values of the samples it makes no difference.
+  // Inputs are listed by node, so that which of them is the matrix of weights is told by its kind: a
+  // variable, or for two values of the samples it makes no difference.
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const Value input = node.inputs[i], other = node.inputs[node.inputs.size() - 1 - i];
     if (!recorded_[input].differentiable) continue;
     const bool variable = network_.nodes[input].is_variable;
-    contribute(input, emit_gradient(input, fmt::format("{}.gradient_{}", node.name, i),
-                                    in_phase(node.work, variable ? Phase::weight_gradient : Phase::data_gradient),
-                                    {gradient, other}));
+    contribute(input,
+               emit_gradient(input, fmt::format("{}.gradient_{}", node.name, i),
+                             in_phase(node.work, variable ? Phase::weight_gradient : Phase::data_gradient),
+                             {gradient, other}));
   }
 }
 
@@ -69,7 +72,8 @@ void OperationTape::backward_elementwise(Value value, NodeId gradient) {
     const Value input = node.inputs[i];
     if (!recorded_[input].differentiable) continue;
     std::vector<NodeId> reads{gradient};
-    double values = taken(input) + (rule == Rule::concat ? taken(input) : node.elements_per_sample);  // a slice
+    double values =
+        taken(input) + (rule == Rule::concat ? taken(input) : node.elements_per_sample);  // a slice
     if (rule == Rule::multiply) reads.push_back(node.inputs[node.inputs.size() - 1 - i]);
     if (rule == Rule::normalize)  // the scale's gradient sums up gradient times value, too
       for (const Value read : node.inputs)
@@ -77,8 +81,9 @@ void OperationTape::backward_elementwise(Value value, NodeId gradient) {
     if (rule == Rule::function || rule == Rule::pool) reads.push_back(value);
     if (rule == Rule::pool) reads.push_back(input);
     for (std::size_t r = 1; r < reads.size(); ++r) values += taken(reads[r]);
-    contribute(input, emit_gradient(input, fmt::format("{}.gradient_{}", node.name, i),
-                                    moving_work(node.work.kind, Phase::data_gradient, values, 0), std::move(reads)));
+    contribute(input,
+               emit_gradient(input, fmt::format("{}.gradient_{}", node.name, i),
+                             moving_work(node.work.kind, Phase::data_gradient, values, 0), std::move(reads)));
   }
 }
 
@@ -99,7 +104,8 @@ void OperationTape::backward(Value value) {
   if (recorded.rule == Rule::loss) {
     const double values = taken(value);
     contribute(input, emit_gradient(input, network_.nodes[value].name + ".gradient",
-                                    moving_work(KernelKind::elementwise, Phase::data_gradient, 2 * values, 0), {value}));
+                                    moving_work(KernelKind::elementwise, Phase::data_gradient, 2 * values, 0),
+                                    {value}));
     return;
   }
   if (recorded.gradients.empty() || recorded.rule == Rule::variable) return;
@@ -144,7 +150,10 @@ void OperationTape::update_variables(bool clip) {
   }
   for (const auto& [value, gradient] : gradients)
     emit({network_.nodes[value].name + ".update",
-          optimizer_work(network_.optimizer, network_.nodes[value].elements_fixed), 0, 0, {value, gradient}});
+          optimizer_work(network_.optimizer, network_.nodes[value].elements_fixed),
+          0,
+          0,
+          {value, gradient}});
 }
 
 OperationNetwork OperationTape::differentiate(Optimizer optimizer, bool clip) && {
@@ -161,7 +170,8 @@ Dag operation_network_dag(const OperationNetwork& network, double batch, const S
   std::vector<std::pair<NodeId, NodeId>> edges;
   for (NodeId id = 0; id < network.nodes.size(); ++id) {
     const OperationNetwork::Node& node = network.nodes[id];
-    const double output_bytes = network_value_bytes * (node.elements_per_sample * batch + node.elements_fixed);
+    const double output_bytes =
+        network_value_bytes * (node.elements_per_sample * batch + node.elements_fixed);
     if (node.is_variable)
       nodes.push_back({0, output_bytes, (1 + states) * network_value_bytes * node.elements_fixed});
     else

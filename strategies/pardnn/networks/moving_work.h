@@ -7,7 +7,8 @@ namespace convoy {
 
 inline constexpr double network_value_bytes = 4;  // operation networks compute in fp32
 
-/// Work of an operation that moves values (read and written ones together) and computes about one FLOP for each.
+/// Work of an operation that moves values (read and written ones together) and computes about one FLOP for
+/// each.
 inline Work moving_work(KernelKind kind, Phase phase, double values_per_sample, double values_fixed) {
   Work work;
   work.kind = kind;

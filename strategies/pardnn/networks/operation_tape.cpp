@@ -62,14 +62,16 @@ double OperationTape::taken(Value value) const {
   return network_.nodes[value].elements_per_sample / recorded_[value].pieces;
 }
 
-OperationTape::Value OperationTape::record_elementwise(Rule rule, std::string name, const std::vector<Value>& inputs,
-                                                double elements, KernelKind kind) {
+OperationTape::Value OperationTape::record_elementwise(Rule rule, std::string name,
+                                                       const std::vector<Value>& inputs, double elements,
+                                                       KernelKind kind) {
   double per_sample = elements, fixed = 0;
   for (const Value input : inputs) {
     per_sample += taken(input);
     fixed += network_.nodes[input].elements_fixed;
   }
-  return record(rule, {std::move(name), moving_work(kind, Phase::forward, per_sample, fixed), elements, 0, inputs});
+  return record(rule,
+                {std::move(name), moving_work(kind, Phase::forward, per_sample, fixed), elements, 0, inputs});
 }
 
 OperationTape::Value OperationTape::samples(std::string name, double elements) {
@@ -81,19 +83,23 @@ OperationTape::Value OperationTape::variable(std::string name, double elements) 
 }
 
 OperationTape::Value OperationTape::lookup(std::string name, Value table, double elements) {
-  return record(Rule::lookup, {std::move(name), moving_work(KernelKind::elementwise, Phase::forward, 2 * elements, 0),
-                               elements, 0, {table}});
+  return record(Rule::lookup, {std::move(name),
+                               moving_work(KernelKind::elementwise, Phase::forward, 2 * elements, 0),
+                               elements,
+                               0,
+                               {table}});
 }
 
-OperationTape::Value OperationTape::product(std::string name, Value x, Value weights, const ProductShape& shape) {
+OperationTape::Value OperationTape::product(std::string name, Value x, Value weights,
+                                            const ProductShape& shape) {
   const bool shared = network_.nodes[weights].is_variable;
   const double per_sample = shape.rows * (shape.in + shape.out) + (shared ? 0 : taken(weights));
   const Work work = multiplying(KernelKind::matmul, shape, 1, per_sample, shared ? shape.in * shape.out : 0);
   return record(Rule::product, {std::move(name), work, shape.rows * shape.out, 0, {x, weights}});
 }
 
-OperationTape::Value OperationTape::convolution(std::string name, Value x, Value weights, const ProductShape& shape,
-                                                int kernel) {
+OperationTape::Value OperationTape::convolution(std::string name, Value x, Value weights,
+                                                const ProductShape& shape, int kernel) {
   const Work work = multiplying(KernelKind::convolution, shape, kernel, taken(x) + shape.rows * shape.out,
                                 network_.nodes[weights].elements_fixed);
   return record(Rule::product, {std::move(name), work, shape.rows * shape.out, 0, {x, weights}});
@@ -120,7 +126,8 @@ OperationTape::Value OperationTape::shift(std::string name, Value x) {
 }
 
 OperationTape::Value OperationTape::normalize(std::string name, Value x, Value scale) {
-  return record_elementwise(Rule::normalize, std::move(name), {x, scale}, taken(x), KernelKind::normalization);
+  return record_elementwise(Rule::normalize, std::move(name), {x, scale}, taken(x),
+                            KernelKind::normalization);
 }
 
 OperationTape::Value OperationTape::max_pool(std::string name, Value x, double elements) {

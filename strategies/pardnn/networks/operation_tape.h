@@ -12,8 +12,8 @@
 
 namespace convoy {
 
-/// A step of training as a framework's graph has it: operations, and the variables that they read, in an order
-/// in which they can be executed.
+/// A step of training as a framework's graph has it: operations, and the variables that they read, in an
+/// order in which they can be executed.
 struct OperationNetwork {
   struct Node {
     std::string name;
@@ -28,9 +28,9 @@ struct OperationNetwork {
   double parameters() const;
 };
 
-/// Records the forward pass of a network, all values fp32, and appends the backward pass as tf.gradients does:
-/// an operation a gradient, gradients of a value with several readers added up by one operation when all are
-/// there, likewise those of a variable that many steps share.
+/// Records the forward pass of a network, all values fp32, and appends the backward pass as tf.gradients
+/// does: an operation a gradient, gradients of a value with several readers added up by one operation when
+/// all are there, likewise those of a variable that many steps share.
 class OperationTape {
  public:
   using Value = NodeId;
@@ -45,7 +45,8 @@ class OperationTape {
   Value lookup(std::string name, Value table, double elements);
   /// @param weights a variable, or a value of every sample (attention)
   Value product(std::string name, Value x, Value weights, const ProductShape& shape);
-  /// One-dimensional: `shape.in` channels times `kernel` positions to `shape.out` channels at `shape.rows` places.
+  /// One-dimensional: `shape.in` channels times `kernel` positions to `shape.out` channels at `shape.rows`
+  /// places.
   Value convolution(std::string name, Value x, Value weights, const ProductShape& shape, int kernel);
   Value add_bias(std::string name, Value x, Value bias);
   Value add(std::string name, const std::vector<Value>& values);
@@ -57,24 +58,37 @@ class OperationTape {
   Value normalize(std::string name, Value x, Value scale);
   Value max_pool(std::string name, Value x, double elements);
   Value concat(std::string name, const std::vector<Value>& values);
-  /// One operation with `pieces` results, as TensorFlow's split: every reader takes one of them, each of which
-  /// has one reader.
+  /// One operation with `pieces` results, as TensorFlow's split: every reader takes one of them, each of
+  /// which has one reader.
   Value split(std::string name, Value x, int pieces);
   /// Softmax and cross entropy with labels.
   void loss(std::string name, Value logits);
 
-  /// @param clip gradients are scaled by their common norm (tf.clip_by_global_norm), which waits for all of them
+  /// @param clip gradients are scaled by their common norm (tf.clip_by_global_norm), which waits for all of
+  /// them
   OperationNetwork differentiate(Optimizer optimizer, bool clip) &&;
 
  private:
   enum class Rule : std::uint8_t {
-    source, variable, lookup, product, bias, pass, multiply, function, normalize, pool, concat, split, loss
+    source,
+    variable,
+    lookup,
+    product,
+    bias,
+    pass,
+    multiply,
+    function,
+    normalize,
+    pool,
+    concat,
+    split,
+    loss
   };
   /// How a value of the forward pass is differentiated.
   struct Recorded {
     Rule rule;
-    bool differentiable;  ///< some variable is upstream
-    int pieces = 1;       ///< a reader takes one of so many
+    bool differentiable;                 ///< some variable is upstream
+    int pieces = 1;                      ///< a reader takes one of so many
     std::vector<NodeId> gradients = {};  ///< one a reader
   };
 
@@ -99,8 +113,8 @@ class OperationTape {
 };
 
 /// @param batch samples of the step
-/// Times are the cost model's: a launch and work that saturates the device with the batch, in fp32. The memory of a
-/// variable is it and its optimizer's state; gradients are outputs of operations.
+/// Times are the cost model's: a launch and work that saturates the device with the batch, in fp32. The
+/// memory of a variable is it and its optimizer's state; gradients are outputs of operations.
 Dag operation_network_dag(const OperationNetwork& network, double batch, const Software& software,
                           const DeviceType& device);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t most_layers = 1'000, most_steps = 10'000, widest = 1'000'000, most_words = 100'000'000;
 
-std::vector<int> counts(YamlMap& map, std::string_view key) {
+std::vector<int> read_counts(YamlMap& map, std::string_view key) {
   std::vector<int> result;
   for (const YamlNode& item : map.node(key).items)
     result.push_back(static_cast<int>(read_integer(item, map.path_of(key), 1, widest)));
@@ -23,13 +23,15 @@ CharacterLayers read_characters(YamlMap map) {
   shape.alphabet = static_cast<double>(map.integer("alphabet", 1, widest));
   shape.word_length = static_cast<double>(map.integer("word_length", 1, widest));
   shape.embedding = static_cast<double>(map.integer("embedding", 1, widest));
-  shape.widths = counts(map, "widths");
-  shape.features = counts(map, "features");
+  shape.widths = read_counts(map, "widths");
+  shape.features = read_counts(map, "features");
   shape.highway = static_cast<int>(map.integer("highway", 0, most_layers));
   if (shape.widths.size() != shape.features.size())
-    map.fail("features", fmt::format("{} numbers for {} widths; one each", shape.features.size(), shape.widths.size()));
+    map.fail("features",
+             fmt::format("{} numbers for {} widths; one each", shape.features.size(), shape.widths.size()));
   for (const int width : shape.widths)
-    if (width > shape.word_length) map.fail("widths", fmt::format("{} is wider than a word of word_length", width));
+    if (width > shape.word_length)
+      map.fail("widths", fmt::format("{} is wider than a word of word_length", width));
   map.finish();
   return shape;
 }
@@ -74,7 +76,8 @@ OperationNetworkFile read_operation_network(const YamlNode& root) {
   const bool clip = map.flag_or("clip", false);
   YamlMap network = map.map("network");
   const bool recurrent = network.choice("kind", {"recurrent", "transformer"}) == 0;
-  file.network = recurrent ? read_recurrent(network, optimizer, clip) : read_transformer(network, optimizer, clip);
+  file.network =
+      recurrent ? read_recurrent(network, optimizer, clip) : read_transformer(network, optimizer, clip);
   map.finish();
   return file;
 }

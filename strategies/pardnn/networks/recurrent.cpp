@@ -14,10 +14,13 @@ struct LstmLayer {
   Value kernel, bias, h, c;
 };
 
-/// One LSTM cell, operation by operation as TensorFlow 1's BasicLSTMCell has them; returns the new h. Their names
-/// and number are those of the graph of the authors of ParDNN (ParCoreLab/pardnn, rnn/vanilla_cleaned.place).
+/// One LSTM cell, operation by operation as TensorFlow 1's BasicLSTMCell has them; returns the new h. Their
+/// names and number are those of the graph of the authors of ParDNN (ParCoreLab/pardnn,
+/// rnn/vanilla_cleaned.place).
 Value lstm_cell(OperationTape& tape, LstmLayer& layer, Value x, double inputs, double hidden, int step) {
-  const auto named = [&](const char* operation) { return fmt::format("{}.{}.{}", layer.name, step, operation); };
+  const auto named = [&](const char* operation) {
+    return fmt::format("{}.{}.{}", layer.name, step, operation);
+  };
   const Value both = tape.concat(named("concat"), {x, layer.h});
   const Value product = tape.product(named("matmul"), both, layer.kernel, {1, inputs + hidden, 4 * hidden});
   const Value gates = tape.split(named("split"), tape.add_bias(named("bias"), product, layer.bias), 4);
@@ -35,7 +38,8 @@ Value lstm_cell(OperationTape& tape, LstmLayer& layer, Value x, double inputs, d
 Value highway_layer(OperationTape& tape, const std::string& name, Value x, double rows, double width) {
   const auto dense = [&](const char* part) {
     const Value weights = tape.variable(fmt::format("{}.{}.kernel", name, part), width * width);
-    const Value product = tape.product(fmt::format("{}.{}.matmul", name, part), x, weights, {rows, width, width});
+    const Value product =
+        tape.product(fmt::format("{}.{}.matmul", name, part), x, weights, {rows, width, width});
     const Value bias = tape.variable(fmt::format("{}.{}.bias", name, part), width);
     return tape.function(fmt::format("{}.{}.value", name, part),
                          tape.add_bias(fmt::format("{}.{}.bias_add", name, part), product, bias));
@@ -56,7 +60,8 @@ Value spelled_words(OperationTape& tape, const CharacterLayers& shape, double st
     const double features = shape.features[i];
     const double places = steps * (shape.word_length - shape.widths[i] + 1);
     const Value weights = tape.variable(name + ".kernel", shape.widths[i] * shape.embedding * features);
-    const Value seen = tape.convolution(name, spelling, weights, {places, shape.embedding, features}, shape.widths[i]);
+    const Value seen =
+        tape.convolution(name, spelling, weights, {places, shape.embedding, features}, shape.widths[i]);
     const Value bias = tape.variable(name + ".bias", features);
     const Value value = tape.function(name + ".tanh", tape.add_bias(name + ".bias_add", seen, bias));
     maxima.push_back(tape.max_pool(name + ".max", value, steps * features));
@@ -78,15 +83,16 @@ OperationNetwork recurrent_network(const RecurrentNetwork& shape, Optimizer opti
   if (shape.characters)
     words = spelled_words(tape, *shape.characters, steps, width);
   else
-    words = tape.lookup("words", tape.variable("embedding", shape.vocabulary * shape.hidden), steps * shape.hidden);
+    words = tape.lookup("words", tape.variable("embedding", shape.vocabulary * shape.hidden),
+                        steps * shape.hidden);
   const Value word_of = tape.split("steps", words, shape.steps);
   std::vector<LstmLayer> layers;
   for (int l = 0; l < shape.layers; ++l) {
     const std::string name = fmt::format("lstm{}", l);
     const double inputs = l == 0 ? width : shape.hidden;
     layers.push_back({name, tape.variable(name + ".kernel", (inputs + shape.hidden) * 4 * shape.hidden),
-                      tape.variable(name + ".bias", 4 * shape.hidden), tape.samples(name + ".h0", shape.hidden),
-                      tape.samples(name + ".c0", shape.hidden)});
+                      tape.variable(name + ".bias", 4 * shape.hidden),
+                      tape.samples(name + ".h0", shape.hidden), tape.samples(name + ".c0", shape.hidden)});
   }
   std::vector<Value> outputs;
   for (int step = 0; step < shape.steps; ++step) {

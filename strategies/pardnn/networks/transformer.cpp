@@ -14,22 +14,23 @@ class Transformer {
 
   OperationNetwork build(Optimizer optimizer, bool clip) {
     const double length = shape_.length, tokens = length * shape_.hidden;
-    Value source = tape_.lookup("source", tape_.variable("source.embedding", shape_.vocabulary * shape_.hidden), tokens);
+    Value source =
+        tape_.lookup("source", tape_.variable("source.embedding", shape_.vocabulary * shape_.hidden), tokens);
     for (int l = 0; l < shape_.layers; ++l) {
       const std::string name = fmt::format("encoder{}", l);
       source = attention(name + ".self", source, source);
       source = feed_forward(name + ".ffn", source);
     }
     source = normalized("encoder", source);
-    Value target = tape_.lookup("target", tape_.variable("target.embedding", shape_.vocabulary * shape_.hidden), tokens);
+    Value target =
+        tape_.lookup("target", tape_.variable("target.embedding", shape_.vocabulary * shape_.hidden), tokens);
     for (int l = 0; l < shape_.layers; ++l) {
       const std::string name = fmt::format("decoder{}", l);
       target = attention(name + ".self", target, target);
       target = attention(name + ".cross", target, source);
       target = feed_forward(name + ".ffn", target);
     }
-    const Value logits =
-        dense("logits", normalized("decoder", target), shape_.hidden, shape_.vocabulary);
+    const Value logits = dense("logits", normalized("decoder", target), shape_.hidden, shape_.vocabulary);
     tape_.loss("loss", logits);
     return std::move(tape_).differentiate(optimizer, clip);
   }
@@ -44,7 +45,8 @@ class Transformer {
     return tape_.normalize(name + ".norm", x, tape_.variable(name + ".scale", shape_.hidden));
   }
 
-  /// softmax(Q K^T / sqrt(d)) V in `heads` heads, around it a normalization, dropout and a residual connection.
+  /// softmax(Q K^T / sqrt(d)) V in `heads` heads, around it a normalization, dropout and a residual
+  /// connection.
   Value attention(const std::string& name, Value x, Value memory) {
     const double length = shape_.length, width = shape_.hidden / shape_.heads;
     const Value from = normalized(name, x);
