@@ -154,7 +154,7 @@ TEST_CASE("job study: errors say what is wrong and where") {
   CHECK(error_of(replaced(good, "gpus: 8", "gpus: 8, gpus_per_host: 3")) ==
         "jobs.yaml:1:26: jobs.gpus_per_host: 8 GPUs are not whole hosts of 3");
   CHECK(error_of(replaced(good, "count: 20", "count: 20, trace: jobs.csv")) ==
-        "jobs.csv: cannot be read");
+        "jobs.yaml:1:29: jobs.trace: there is no file jobs.csv");
   CHECK(error_of(replaced(good, "count: 20", "count: 20, trace: [{arrival_s: 0, gpus: 1, length_s: 3}]")) ==
         "jobs.yaml:1:18: jobs.count: the trace says which jobs come, and when");
   CHECK(error_of(replaced(good, "count: 20", "count: 20, convergence: {a: {batch: 3}}")) ==
