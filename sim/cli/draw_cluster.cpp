@@ -26,6 +26,7 @@ struct DrawnPlace {
   bool device = false;
   std::size_t layer = 0;  ///< 0: devices; cables by their distance from the nearest device
   std::size_t row = 0;    ///< of the picture, from below
+  double rank = 0;        ///< in its layer from left to right, all rows one after the other: 0 to 1
   double x = 0;           ///< as a share of the width
 };
 
@@ -76,7 +77,7 @@ Drawing drawing_of(const Machine& machine) {
     drawing.note = fmt::format("the first {} of {} devices", devices, machine.devices.size());
   for (std::size_t d = 0; d < devices; ++d)
     drawing.places.push_back(
-        {machine.devices[d].name, machine.device_types[machine.devices[d].type].name, true, 0, 0});
+        {machine.devices[d].name, machine.device_types[machine.devices[d].type].name, true});
   std::map<std::uint32_t, std::size_t> place_of;  // by port
   Route route;
   for (std::uint32_t a = 0; a < devices; ++a)
@@ -88,7 +89,7 @@ Drawing drawing_of(const Machine& machine) {
         const auto [known, is_new] = place_of.emplace(link.port, drawing.places.size());
         const std::size_t layer = std::min(i + 1, route.links.size() - i);
         if (is_new)
-          drawing.places.push_back({port_name(link), format_bandwidth(link.bandwidth_Bps), false, layer, 0});
+          drawing.places.push_back({port_name(link), format_bandwidth(link.bandwidth_Bps), false, layer});
         drawing.places[known->second].layer = std::min(drawing.places[known->second].layer, layer);
         drawing.joins.insert(std::minmax(before, known->second));
         before = known->second;
@@ -114,7 +115,7 @@ void lay_out(Drawing& drawing) {
     for (std::size_t p = 0; p < drawing.places.size(); ++p) {
       if (drawing.places[p].layer != layer) continue;
       double sum = 0;
-      for (const std::size_t other : below[p]) sum += drawing.places[other].x;
+      for (const std::size_t other : below[p]) sum += drawing.places[other].rank;
       const auto of_device = static_cast<double>(p);
       order.emplace_back(below[p].empty() ? of_device : sum / static_cast<double>(below[p].size()), p);
     }
@@ -122,6 +123,7 @@ void lay_out(Drawing& drawing) {
     const std::size_t in_row = std::min(order.size(), most_in_row);
     for (std::size_t i = 0; i < order.size(); ++i) {
       DrawnPlace& place = drawing.places[order[i].second];
+      place.rank = (static_cast<double>(i) + 0.5) / static_cast<double>(order.size());
       place.row = rows + i / in_row;
       const std::size_t here = std::min(in_row, order.size() - i / in_row * in_row);
       place.x = (static_cast<double>(i % in_row) + 0.5) / static_cast<double>(here);
@@ -182,8 +184,8 @@ void write_cluster_svg(std::ostream& out, const Machine& machine) {
   for (const DrawnCable& cable : drawing.cables) {
     const DrawnPlace &a = drawing.places[cable.a], &b = drawing.places[cable.b];
     // A bow below the devices, deeper where they are farther apart; `title` shows when it is pointed at.
-    const double foot = box_height / 2,
-                 depth = std::min(0.5 * cell_height, 0.06 * std::abs(x(a) - x(b)) + 14);
+    const double foot = box_height / 2;
+    const double depth = std::min((cell_height - box_height) / 2 - 2, 10 + 0.018 * std::abs(x(a) - x(b)));
     out << fmt::format(
         "<path d=\"M{:.1f} {:.1f} Q{:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" "
         "stroke=\"#7a9b3c\"><title>{}</title></path>\n",
