@@ -72,15 +72,14 @@ TEST_CASE("plan: where no server is left the error names the constraint, or the 
   const Workplace place;
   place.file("plan.yaml", plan_text("providers: [gcp]"));
   CHECK(place.convoy({"plan", "plan.yaml"}).err ==
-        "plan.yaml:4:7: plan.constraints.providers: none of plan.servers with a price is of gcp; add others, "
-        "or "
-        "leave out one of the two\n");
+        "plan.yaml:5:33: plan.constraints.providers: none of plan.servers with a price is of gcp; add others, "
+        "or leave out one of the two\n");
   place.file("all.yaml",
              "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\n"
              "plan: {market: spot, batch_per_device: [64]}\n");
   place.file("vms.csv", "InstanceType,Price,Region\np3.2xlarge,3.06,us-east-1\n");
   CHECK(place.convoy({"plan", "all.yaml", "--prices", "vms.csv"}).err ==
-        "all.yaml:4:7: plan.market: no server has a price there; add on_demand, or give --prices that have "
+        "all.yaml:5:16: plan.market: no server has a price there; add on_demand, or give --prices that have "
         "one\n");
 }
 

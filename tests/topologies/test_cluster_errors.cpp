@@ -140,9 +140,9 @@ TEST_CASE("a fabric that has no use for a key says so") {
 
 TEST_CASE("a fabric too small for its hosts is an error, dedicated ones included") {
   CHECK(with_fabric("{kind: torus, bandwidth: 1Gbps, latency: 1us, dims: [2, 2]}", 5) ==
-        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 = 4 positions has no room for 5 hosts");
+        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 has 4 positions, too few for 5 hosts");
   CHECK(with_fabric("{kind: torus, bandwidth: 1Gbps, latency: 1us, dims: [2, 2]}", 4, 1) ==
-        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 = 4 positions has no room for 5 hosts");
+        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 has 4 positions, too few for 5 hosts");
   CHECK(
       with_fabric("{kind: dragonfly, bandwidth: 1Gbps, latency: 1us, groups: 2, routers: 2, hosts: 1}", 5) ==
       "c.yaml:3:9: cluster.fabric: a dragonfly of 2 groups x 2 routers x 1 hosts has no room for 5 hosts");
