@@ -106,7 +106,8 @@ std::uint32_t HybridScheduler::add_step(OpId op, std::optional<Sharding> shardin
   schedule_.last_step[op] = step;
   const LayerSharding& of_layer = shardings_[graph_.operations[op].layer];
   for (const std::uint32_t scratch : index_.scratch_of(op))
-    live(add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output), 2 * step);
+    live(add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output),
+         2 * step);
   return step;
 }
 

@@ -46,7 +46,7 @@ struct HybridSchedule {
     double bytes;         ///< of the whole tensor
     Sharding from, to;    ///< not of halos
     const Halo* halo;     ///< of halos
-    double halo_size;     ///< of the axis
+    double halo_size;     ///< positions of an image
     std::uint32_t after;  ///< the step that makes the tensor
     std::vector<std::uint32_t> after_exchanges;
     std::vector<std::uint32_t> sources;  ///< copies that stay until it is over
