@@ -42,8 +42,6 @@ class Refiner {
         one_by_one_(one_by_one),
         numbers_(machine, table),
         classes_(first_colours(plan, machine, table, numbers_, disturbances)),
-        of_endpoints_(numbers_.flows, [&](auto see) { see_endpoints(see); }),
-        of_links_(numbers_.ends - numbers_.links, [&](auto see) { see_links(see); }),
         messages_changed_(table.all_to_all.size(), false) {
     if (!plan.service) return;
     const std::vector<std::uint32_t> way_back = answers(plan, table);
@@ -54,9 +52,9 @@ class Refiner {
 
   /// At first every thing shows its class to those that see it, then those whose class has changed.
   ThingClasses refine() {
-    for (std::uint32_t thing = 0; thing < numbers_.count; ++thing) show(thing);
-    show_messages();
+    show_all();
     for (auto changed = classes_.split(); !changed.empty(); changed = classes_.split()) {
+      if (!of_links_) list_viewers();
       for (const std::uint32_t thing : changed) show(thing);
       show_messages();
     }
@@ -115,10 +113,26 @@ class Refiner {
     return plan_.patterns[group.pattern].groups[group.index];
   }
 
+  void show_all() {
+    see_endpoints([&](EndpointId e, std::uint32_t viewer) { show_endpoint(e, viewer); });
+    see_links([&](LinkId link, std::uint32_t viewer) {
+      classes_.show(viewer, look(numbers_.links + link, As::link));
+    });
+    for (std::uint32_t thing = numbers_.flows; thing < numbers_.links; ++thing) show(thing);
+    for (std::uint32_t thing = numbers_.ends; thing < numbers_.count; ++thing) show(thing);
+    show_messages();
+  }
+
+  /// What show() needs, and equal machines do not.
+  void list_viewers() {
+    of_endpoints_.emplace(numbers_.flows, [&](auto see) { see_endpoints(see); });
+    of_links_.emplace(numbers_.ends - numbers_.links, [&](auto see) { see_links(see); });
+  }
+
   /// To all that see it.
   void show(std::uint32_t thing) {
     if (thing < numbers_.flows)
-      show_endpoint(thing);
+      for (const std::uint32_t viewer : of_endpoints_->of(thing)) show_endpoint(thing, viewer);
     else if (thing < numbers_.groups)
       show_flow(thing);
     else if (thing < numbers_.links)
@@ -129,17 +143,14 @@ class Refiner {
       show_end(thing);
   }
 
-  void show_endpoint(EndpointId e) {
-    const Colour member = look(e, As::member), sender = look(e, As::sender), receiver = look(e, As::receiver);
-    for (const std::uint32_t viewer : of_endpoints_.of(e)) {
-      if (viewer >= numbers_.groups) {
-        classes_.show(viewer, member);
-        continue;
-      }
-      const Flow& flow = table_.flows[viewer - numbers_.flows];
-      if (flow.from == e) classes_.show(viewer, sender);
-      if (flow.to == e) classes_.show(viewer, receiver);
+  void show_endpoint(EndpointId e, std::uint32_t viewer) {
+    if (viewer >= numbers_.groups) {
+      classes_.show(viewer, look(e, As::member));
+      return;
     }
+    const Flow& flow = table_.flows[viewer - numbers_.flows];
+    if (flow.from == e) classes_.show(viewer, look(e, As::sender));
+    if (flow.to == e) classes_.show(viewer, look(e, As::receiver));
   }
 
   void show_flow(std::uint32_t thing) {
@@ -173,7 +184,7 @@ class Refiner {
 
   void show_link(std::uint32_t thing) {
     const Colour own = look(thing, As::link);
-    for (const std::uint32_t viewer : of_links_.of(thing - numbers_.links)) classes_.show(viewer, own);
+    for (const std::uint32_t viewer : of_links_->of(thing - numbers_.links)) classes_.show(viewer, own);
   }
 
   /// Its messages change with it.
@@ -274,7 +285,7 @@ class Refiner {
   const std::vector<bool>& one_by_one_;
   const ThingNumbers numbers_;
   SplittingClasses classes_;
-  Viewers of_endpoints_, of_links_;
+  std::optional<Viewers> of_endpoints_, of_links_;
   std::vector<bool> messages_changed_;  ///< by FlowTable::all_to_all
   std::optional<Viewers>
       of_answers_;  ///< plans with a service: by flow, those that it answers or that answer it
