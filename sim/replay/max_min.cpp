@@ -6,12 +6,6 @@
 #include <cmath>
 
 namespace convoy {
-namespace {
-
-/// Fair shares that differ by rounding only.
-constexpr double rounding = 1e-12;
-
-}  // namespace
 
 MaxMin::MaxMin(const std::vector<double>& link_bandwidth_Bps) : links_(link_bandwidth_Bps.size()) {
   for (std::size_t l = 0; l < links_.size(); ++l) links_[l].bandwidth_Bps = link_bandwidth_Bps[l];
@@ -290,7 +284,7 @@ void MaxMin::promise(std::uint32_t l, double limit_Bps) {
 /// A bottleneck is to go faster than it promised: whether all links allow it.
 bool MaxMin::raise_limit(std::uint32_t l) {
   const double share_Bps = links_[l].share_Bps(), least_Bps = least_other_share_Bps(l);
-  if (share_Bps > least_Bps * (1 + rounding)) return false;
+  if (share_Bps > least_Bps * (1 + equal_rates)) return false;
   // In the middle, so that neither side has to ask again soon.
   promise(l, least_Bps < infinite ? std::max(share_Bps, std::sqrt(share_Bps * least_Bps)) : infinite);
   return true;
@@ -306,7 +300,7 @@ bool MaxMin::lower_floor(std::uint32_t l) {
     Link& bottleneck = links_[b];
     const bool simple = bottleneck.alone && bottleneck.clock.size() == bottleneck.crossings.size();
     const double rate_Bps = simple ? bottleneck.share_Bps() : bottleneck.rate_Bps;
-    if (rate_Bps > share_Bps * (1 + rounding)) return false;
+    if (rate_Bps > share_Bps * (1 + equal_rates)) return false;
     const double middle_Bps = std::max(rate_Bps, std::sqrt(rate_Bps * share_Bps));
     bottleneck.limit_Bps = std::min(bottleneck.limit_Bps, middle_Bps);
     floor_Bps = std::max(floor_Bps, bottleneck.limit_Bps);

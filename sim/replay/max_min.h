@@ -11,6 +11,9 @@
 
 namespace convoy {
 
+/// Fair shares and rates of flows that differ by no more than this part of them are equal.
+inline constexpr double equal_rates = 1e-12;
+
 /// A flow's claim on one link: it takes `multiplicity` times its rate of the link's capacity, because the
 /// flow stands for equal ones of which so many cross each link that this link stands for (1 where nothing is
 /// folded).
