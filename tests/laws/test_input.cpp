@@ -19,7 +19,7 @@ using namespace convoy;
 
 namespace {
 
-double apart(double a, double b) { return std::abs(a / b - 1); }
+double relative_gap_of(double a, double b) { return std::abs(a / b - 1); }
 
 InputSpec input(const std::string& text) { return read_input(parse_yaml(text, "x.yaml"), "training.input"); }
 
@@ -55,7 +55,7 @@ ReplayResult run(const std::string& text, std::uint32_t vcpus, const std::string
   lab::Experiment experiment(lab::custom_model(1, 1), cluster, strategy, 10);
   add_input(experiment.plan(), experiment.graph(), experiment.machine(), input(text));
   const ReplayResult folded = experiment.run(true), whole = experiment.run(false);
-  CHECK(apart(folded.step_time_s, whole.step_time_s) < 1e-9);
+  CHECK(relative_gap_of(folded.step_time_s, whole.step_time_s) < 1e-9);
   return folded;
 }
 
@@ -101,8 +101,8 @@ TEST_CASE("smaller files are made ready faster, as decoding was measured to be")
     CAPTURE(side);
     const double faster =
         rate(fmt::format("{{kind: jpeg, library: pil, image_pixels: {}}}", side * side), 64) / largest;
-    CHECK(apart(faster, rows.back()[1] / pillow_ms) < 0.35);
-    CHECK(apart(faster, rows.back()[2] / torchvision_ms) < 0.20);
+    CHECK(relative_gap_of(faster, rows.back()[1] / pillow_ms) < 0.35);
+    CHECK(relative_gap_of(faster, rows.back()[2] / torchvision_ms) < 0.20);
   }
 }
 
@@ -171,11 +171,11 @@ TEST_CASE("a synchronous step takes the longer of training and input, without pr
               800, synchronous);
       const double input_s = 20 / (2 * workers * core);
       const double expected_s = prefetch == 0 ? train_s + input_s : std::max(train_s, input_s);
-      CHECK(apart(result.step_time_s, expected_s) < 1e-4);
+      CHECK(relative_gap_of(result.step_time_s, expected_s) < 1e-4);
       CHECK(std::abs(result.input_wait_s - std::max(0.0, expected_s - train_s)) < 1e-4 * expected_s);
-      CHECK(apart(result.endpoints[0].compute_s, train_s) < 1e-6);
+      CHECK(relative_gap_of(result.endpoints[0].compute_s, train_s) < 1e-6);
     }
-  CHECK(apart(run("{kind: jpeg, library: tf_data}", 100'000, synchronous).step_time_s,
+  CHECK(relative_gap_of(run("{kind: jpeg, library: tf_data}", 100'000, synchronous).step_time_s,
               run("synthetic", 8, synchronous).step_time_s) < 1e-9);
 }
 
@@ -186,9 +186,9 @@ TEST_CASE("workers that do not wait for each other each wait for their own image
     CAPTURE(mode);
     const ReplayResult result =
         run(input_text, 64, fmt::format("{{kind: data_parallel, sync: parameter_server, {}}}", mode));
-    CHECK(apart(result.step_time_s, 10 / core) < 0.02);
+    CHECK(relative_gap_of(result.step_time_s, 10 / core) < 0.02);
     // Of the client that waits longest: some wait for each other too, at the expense of others' images.
-    CHECK(apart(result.input_wait_s, 10 / core - 3e-3) < 0.15);
+    CHECK(relative_gap_of(result.input_wait_s, 10 / core - 3e-3) < 0.15);
   }
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("dali_gpu's part is the device's work") {
   const ReplayResult gpu =
       run("{kind: jpeg, library: dali_gpu, workers_per_device: 100}", 100'000, synchronous);
   const double bytes = load_input_library("dali_gpu", {}).device_bytes_per_image;
-  CHECK(apart(gpu.endpoints[0].compute_s - cpu.endpoints[0].compute_s, 10 * bytes / 500e9) < 1e-3);
+  CHECK(relative_gap_of(gpu.endpoints[0].compute_s - cpu.endpoints[0].compute_s, 10 * bytes / 500e9) < 1e-3);
 }
 
 TEST_CASE("inputs that cannot be read or run are errors that say what can") {

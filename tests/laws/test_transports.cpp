@@ -43,7 +43,7 @@ constexpr double compute_s = 4 * 3e9 / 10e12;  // batch 4, a layer of 1 + 2 GFLO
 constexpr double bytes = 4e7;                  // 10^7 parameters
 const std::string one_layer = lab::custom_model(1, 10'000'000);
 
-const std::vector<std::string> strategies{
+const std::vector<std::string> transport_strategies{
     "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB",
     "{kind: data_parallel, sync: all_reduce, algorithm: tree, fidelity: chunk",
     "{kind: data_parallel, sync: all_reduce, algorithm: hierarchical, overlap: false",
@@ -197,7 +197,7 @@ TEST_CASE("a transport never beats ideal, more streams never slow one down, fold
     const auto pick = [&](std::size_t n) {
       return std::uniform_int_distribution<std::size_t>(0, n - 1)(dice);
     };
-    const std::string strategy = strategies[seed % strategies.size()] +
+    const std::string strategy = transport_strategies[seed % transport_strategies.size()] +
                                  ", transport: " + library_names[pick(library_names.size())] + "}";
     CAPTURE(strategy);
     const int nodes = static_cast<int>(pick(2)) + 2, devices = static_cast<int>(pick(2)) * 2 + 2;

@@ -217,7 +217,7 @@ std::string random_cluster(lab::Dice& dice, int hosts, int devices) {
       devices == 1 ? "{kind: none}" : dice.one_of(lab::interconnects()));
 }
 
-std::string random_strategy(lab::Dice& dice, int hosts) {
+std::string drawn_strategy(lab::Dice& dice, int hosts) {
   const auto servers = [&](const std::string& sharding) {
     return fmt::format(
         "{{kind: data_parallel, sync: parameter_server, servers: {}, placement: {}, sharding: {}",
@@ -240,7 +240,7 @@ TEST_CASE("refining what has changed gives the classes of refining everything [r
     CAPTURE(seed);
     lab::Dice dice(seed);
     const int devices = dice.one_of<int>({1, 1, 4}), hosts = devices == 1 ? dice.between(2, 8) : 2;
-    const std::string cluster = random_cluster(dice, hosts, devices), strategy = random_strategy(dice, hosts);
+    const std::string cluster = random_cluster(dice, hosts, devices), strategy = drawn_strategy(dice, hosts);
     CAPTURE(cluster);
     CAPTURE(strategy);
     const lab::Experiment experiment(lab::random_model(dice), cluster, strategy, 24);

@@ -13,7 +13,7 @@ using namespace convoy::lab;
 
 namespace {
 
-std::string error_of(const std::string& strategy, int devices, const std::string& model = "alexnet",
+std::string hybrid_error(const std::string& strategy, int devices, const std::string& model = "alexnet",
                      std::int64_t batch = 8) {
   try {
     Experiment::with_global_batch(model, star(devices, "1GB/s", "0us"), strategy, batch);
@@ -26,38 +26,38 @@ std::string error_of(const std::string& strategy, int devices, const std::string
 }  // namespace
 
 TEST_CASE("hybrid: what cannot be shared out is an error with its place") {
-  CHECK(error_of("{kind: hybrid}", 2) ==
+  CHECK(hybrid_error("{kind: hybrid}", 2) ==
         "strategy:1:1: strategy: says of no layer how it is shared out; give conv, fc or groups");
-  CHECK(error_of("{kind: hybrid, conv: rows}", 2) ==
+  CHECK(hybrid_error("{kind: hybrid, conv: rows}", 2) ==
         "strategy:1:22: strategy.conv: unknown value 'rows'; allowed: batch, filter, channel, pairs, height, "
         "width, "
         "replicated");
-  CHECK(error_of("{kind: hybrid, fc: height}", 2) ==
+  CHECK(hybrid_error("{kind: hybrid, fc: height}", 2) ==
         "strategy:1:20: strategy.fc: layer 'fc6' (linear) cannot be shared out by height; allowed for it: "
         "batch, "
         "filter, channel, replicated");
-  CHECK(error_of("{kind: hybrid, conv: channel}", 4) ==
+  CHECK(hybrid_error("{kind: hybrid, conv: channel}", 4) ==
         "strategy:1:22: strategy.conv: layer 'conv1' has 3 inputs, too few for 4 devices");
-  CHECK(error_of("{kind: hybrid, conv: height}", 8) ==
+  CHECK(hybrid_error("{kind: hybrid, conv: height}", 8) ==
         "strategy:1:22: strategy.conv: layer 'pool5' has 6 rows, too few for 8 devices");
-  CHECK(error_of("{kind: hybrid, fc: filter, replicas: 3}", 8) ==
+  CHECK(hybrid_error("{kind: hybrid, fc: filter, replicas: 3}", 8) ==
         "strategy:1:38: strategy.replicas: 8 devices do not divide into 3 groups");
-  CHECK(error_of("{kind: hybrid, fc: filter, replicas: 3}", 9) ==
+  CHECK(hybrid_error("{kind: hybrid, fc: filter, replicas: 3}", 9) ==
         "test:1:1: training.global_batch: 8 cannot be divided into 3 replicas; 6 or 9 can");
-  CHECK(error_of("{kind: hybrid, fc: filter}", 9) ==
+  CHECK(hybrid_error("{kind: hybrid, fc: filter}", 9) ==
         "test:1:1: training: a group's batch of 8 leaves some of its 9 devices without an image; at least 9 "
         "is needed");
-  CHECK(error_of("{kind: hybrid, conv: filter, fc: batch, scheme: c}", 2) ==
+  CHECK(hybrid_error("{kind: hybrid, conv: filter, fc: batch, scheme: c}", 2) ==
         "strategy:1:49: strategy.scheme: layer 'fc6' is split by images and reads 'dropout6', which is not; "
         "schemes b "
         "and c need all such layers before the others");
-  CHECK(error_of("{kind: hybrid, conv: channel}", 2, "mobilenet_v2")
+  CHECK(hybrid_error("{kind: hybrid, conv: channel}", 2, "mobilenet_v2")
             .starts_with("strategy:1:22: strategy.conv: layer "));
 }
 
 TEST_CASE("hybrid: a group that names no layer, or none as it should, is an error with its place") {
   const auto group = [](const std::string& keys) {
-    return error_of("{kind: hybrid, groups: [{" + keys + "}]}", 2);
+    return hybrid_error("{kind: hybrid, groups: [{" + keys + "}]}", 2);
   };
   CHECK(group("layout: filter") ==
         "strategy:1:25: strategy.groups[0]: says of no layers which it means; give layers or kind");

@@ -13,7 +13,7 @@ using namespace convoy::lab;
 
 namespace {
 
-const std::string convolutions =
+const std::string states_network =
     "{name: net, input: [3, 16, 16], layers: ["
     "{name: a, kind: conv2d, out_channels: 8, kernel: 3, padding: 1}, {name: ra, kind: relu}, "
     "{name: b, kind: conv2d, out_channels: 16, kernel: 3, stride: 2, padding: 1}, {name: rb, kind: relu}, "
@@ -29,7 +29,7 @@ std::string linear_layers() {
 
 double sum(const StateBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
 
-std::string error_of(const std::string& keys) {
+std::string states_error(const std::string& keys) {
   try {
     Experiment::with_global_batch("alexnet", star(4, "1GB/s", "0us"), "{kind: hybrid, " + keys + "}", 8);
   } catch (const InputError& error) {
@@ -50,7 +50,7 @@ TEST_CASE("hybrid states: split by images, with whatever options, it is data par
       CAPTURE(sync);
       CAPTURE(micro_batches);
       const auto run = [&](const std::string& kind) {
-        return Experiment(convolutions, star(4, "100MB/s", "1us"),
+        return Experiment(states_network, star(4, "100MB/s", "1us"),
                           fmt::format("{{kind: {}, micro_batches: {}, {}}}", kind, micro_batches, sync),
                           {6, std::nullopt, {"test", 1, 1}}, {Precision::fp32, Optimizer::adam})
             .run();
@@ -104,7 +104,7 @@ TEST_CASE("hybrid states: what all have is sharded over all, shares over the rep
   // One weird trick on 2 replicas of 2 devices. a and b are everyone's: (27 + 1) 8 + (72 + 1) 16 parameters
   // over four; fc is in halves of 5 (1024 + 1), each on two.
   const double conv = 28 * 8 + 73 * 16, fc = 5 * 1025;
-  const Experiment experiment(convolutions, star(4, "1GB/s", "1us"),
+  const Experiment experiment(states_network, star(4, "1GB/s", "1us"),
                               "{kind: hybrid, conv: batch, fc: filter, replicas: 2, zero: 3}",
                               {4, std::nullopt, {"test", 1, 1}}, {Precision::fp32, Optimizer::adam});
   REQUIRE(experiment.plan().roles.size() == 1);
@@ -137,15 +137,15 @@ TEST_CASE("hybrid states: pipeline x tensor x data with ZeRO-1 sends as much, an
 }
 
 TEST_CASE("hybrid states: options that do not go together are errors") {
-  CHECK(error_of("conv: batch, fc: filter, scheme: c, zero: 2")
+  CHECK(states_error("conv: batch, fc: filter, scheme: c, zero: 2")
             .ends_with("strategy.zero: 2 and 3 free what a layer needs after each pass, and schemes b and c "
                        "have many; "
                        "use zero: 1, or scheme: a"));
-  CHECK(error_of("conv: batch, zero: 1, compression: fp16")
+  CHECK(states_error("conv: batch, zero: 1, compression: fp16")
             .ends_with(
                 "strategy.compression: goes with zero: 0, whose gradients are summed whole on every device; "
                 "leave out one of the two"));
-  CHECK(error_of("conv: batch, fc: filter, scheme: c, zero: 1") == "no error");
+  CHECK(states_error("conv: batch, fc: filter, scheme: c, zero: 1") == "no error");
   CHECK(read_strategy(parse_yaml("{kind: hybrid, conv: batch, zero: 2, overlap: false}", "s"))->label() ==
         "hybrid: conv batch, ZeRO-2, no overlap");
 }

@@ -39,19 +39,19 @@ DeviceType roofline() {
   return read_device(node, "roofline");
 }
 
-constexpr double layers = 3, steps = 5, hidden = 64, words = 1000;
+constexpr double depth = 3, steps = 5, hidden = 64, words = 1000;
 OperationNetwork grid() { return recurrent_network({3, 5, hidden, words, {}}, Optimizer::adam, true); }
 
 }  // namespace
 
 TEST_CASE("operation networks: parameters of an LSTM grid are those of its layers, tables and outputs") {
   // A cell: [x, h] of 2 hidden values by 4 hidden ones, and a bias.
-  const double cells = layers * (2 * hidden * 4 * hidden + 4 * hidden);
+  const double cells = depth * (2 * hidden * 4 * hidden + 4 * hidden);
   CHECK(grid().parameters() == words * hidden + cells + hidden * words + words);
 }
 
 TEST_CASE("operation networks: products of a step are three times those of the forward pass") {
-  const double forward = steps * (layers * 2 * 2 * hidden * 4 * hidden + 2 * hidden * words);
+  const double forward = steps * (depth * 2 * 2 * hidden * 4 * hidden + 2 * hidden * words);
   CHECK(flops(grid(), KernelKind::matmul) == doctest::Approx(3 * forward).epsilon(1e-12));
 }
 
