@@ -2,7 +2,6 @@
 #include "sim/replay/max_min.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace convoy {
@@ -12,24 +11,24 @@ MaxMin::MaxMin(const std::vector<double>& link_bandwidth_Bps) : links_(link_band
 }
 
 std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
-  std::uint64_t hash = std::bit_cast<std::uint64_t>(flow_limit_Bps);
-  for (const LinkUse& use : uses)
-    hash = (hash ^ (std::uint64_t{use.link} << 32 | use.multiplicity)) * 0x9e3779b97f4a7c15u,
-    hash ^= hash >> 29;
+  Colour hash = bits(flow_limit_Bps);
+  for (const LinkUse& use : uses) hash = mix(hash, std::uint64_t{use.link} << 32 | use.multiplicity);
   const bool limited = flow_limit_Bps < infinite;
-  const auto [first, last] = known_routes_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const std::span<Use> known = uses_of(bundles_[it->second]);
+  const std::uint32_t hash_number = route_hashes_.number(hash);
+  if (hash_number == latest_of_hash_.size()) latest_of_hash_.push_back(none);
+  for (std::uint32_t id = latest_of_hash_[hash_number]; id != none; id = bundles_[id].same_hash) {
+    const std::span<Use> known = uses_of(bundles_[id]);
     if (known.size() != uses.size() + limited) continue;
     const bool same = std::equal(uses.begin(), uses.end(), known.begin(), [](const LinkUse& a, const Use& b) {
       return a.link == b.link && a.multiplicity == b.multiplicity;
     });
     if (same && (!limited || (links_[known.back().link].of_each_flow &&
                               links_[known.back().link].bandwidth_Bps == flow_limit_Bps)))
-      return it->second;
+      return id;
   }
   const auto id = static_cast<std::uint32_t>(bundles_.size());
   Bundle bundle;
+  bundle.same_hash = latest_of_hash_[hash_number];
   bundle.first_use = static_cast<std::uint32_t>(uses_.size());
   for (const LinkUse& use : uses) uses_.push_back({use.link, use.multiplicity, 0});
   if (limited) {
@@ -39,7 +38,7 @@ std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit
   }
   bundle.use_count = static_cast<std::uint32_t>(uses_.size()) - bundle.first_use;
   bundles_.push_back(std::move(bundle));
-  known_routes_.emplace(hash, id);
+  latest_of_hash_[hash_number] = id;
   return id;
 }
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "sim/replay/colours.h"
 #include "sim/replay/heap.h"
 
 namespace convoy {
@@ -73,6 +73,7 @@ class MaxMin {
   /// Flows of one route that are under way.
   struct Bundle {
     std::uint32_t first_use = 0, use_count = 0;
+    std::uint32_t same_hash = none;  ///< the one before with the same hash of the route
     std::uint32_t flow_count = 0;
     std::uint32_t bottleneck = none;
     std::uint32_t clock_place = none;
@@ -165,8 +166,9 @@ class MaxMin {
   std::vector<Link> links_;
   std::vector<Bundle> bundles_;
   std::vector<Use> uses_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> known_routes_;  ///< by hash
-  IndexedHeap<EndPlace> ends_;  ///< links by the time of their next end
+  ColourTable route_hashes_;
+  std::vector<std::uint32_t> latest_of_hash_;  ///< bundle by number of its hash
+  IndexedHeap<EndPlace> ends_;                 ///< links by the time of their next end
   std::vector<std::uint32_t> changed_bundles_, changed_links_, failed_;
   std::vector<SolvedBundle> solved_bundles_;
   std::vector<SolvedLink> solved_links_;
