@@ -35,7 +35,7 @@ struct TransformerNetwork {
 };
 OperationNetwork transformer_network(const TransformerNetwork& shape, Optimizer optimizer, bool clip);
 
-/// An operation network, and what it is executed on: a file of configs/papers/pardnn.
+/// An operation network, and what it is executed on: a file of configs/networks.
 struct OperationNetworkFile {
   std::string name;
   OperationNetwork network;
