@@ -158,4 +158,15 @@ TEST_CASE("operation networks: files are read strictly") {
   CHECK(error("{network: {kind: recurrent, layers: 0, steps: 3, hidden: 8, vocabulary: 9}, "
               "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
             .find(": network.layers: ") != std::string::npos);
+  CHECK(error("{network: {kind: recurrent, layers: 200, steps: 501, hidden: 8, vocabulary: 9}, "
+              "device: v100-sxm2-32gb, batch: 1, optimizer: adam}") ==
+        "net.yaml:1:49: network.steps: 200 layers of 501 steps are 100200 cells; at most 100000, so 500 steps");
+}
+
+TEST_CASE("operation networks: without a name they are called as their file") {
+  CHECK(read_operation_network(
+            parse_yaml("{network: {kind: recurrent, layers: 1, steps: 2, hidden: 8, vocabulary: 9}, "
+                       "device: v100-sxm2-32gb, batch: 1, optimizer: adam}",
+                       "nets/small.yaml"))
+            .name == "small");
 }

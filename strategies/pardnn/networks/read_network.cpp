@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 
 #include "strategies/pardnn/networks/networks.h"
 
@@ -9,6 +10,7 @@ namespace convoy {
 namespace {
 
 constexpr std::int64_t most_layers = 1'000, most_steps = 10'000, widest = 1'000'000, most_words = 100'000'000;
+constexpr std::int64_t most_cells = 100'000;  // each has some 33 operations, backward included
 
 std::vector<int> read_counts(YamlMap& map, std::string_view key) {
   std::vector<int> result;
@@ -41,6 +43,9 @@ OperationNetwork read_recurrent(YamlMap& map, Optimizer optimizer, bool clip) {
   shape.layers = static_cast<int>(map.integer("layers", 1, most_layers));
   shape.steps = static_cast<int>(map.integer("steps", 1, most_steps));
   shape.hidden = static_cast<double>(map.integer("hidden", 1, widest));
+  if (const std::int64_t cells = std::int64_t{shape.layers} * shape.steps; cells > most_cells)
+    map.fail("steps", fmt::format("{} layers of {} steps are {} cells; at most {}, so {} steps", shape.layers,
+                                  shape.steps, cells, most_cells, most_cells / shape.layers));
   shape.vocabulary = static_cast<double>(map.integer("vocabulary", 1, most_words));
   if (map.has("characters")) shape.characters = read_characters(map.map("characters"));
   map.finish();
@@ -64,7 +69,7 @@ OperationNetwork read_transformer(YamlMap& map, Optimizer optimizer, bool clip) 
 OperationNetworkFile read_operation_network(const YamlNode& root) {
   YamlMap map(root, "");
   OperationNetworkFile file;
-  file.name = map.text_or("name", "");
+  file.name = map.text_or("name", std::filesystem::path(root.pos.file).stem().string());
   file.device = load_device(map.text("device"), map.pos("device"));
   TrainingOptions software;  // parameters, gradients and activations are those of TensorFlow 1's graphs
   software.framework = Framework::tensorflow1;
