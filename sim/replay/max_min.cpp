@@ -53,6 +53,7 @@ void MaxMin::start(std::uint32_t route, double bytes, std::uint32_t flow, double
   std::push_heap(bundle.ends.begin(), bundle.ends.end());
   ++bundle.flow_count;
   for (const Use& use : uses_of(bundle)) links_[use.link].weight += use.multiplicity;
+  if (bundle.clock_place != none && bundle.ends.front().flow == flow) reschedule(route);
   change(bundle, route);
 }
 
@@ -209,10 +210,7 @@ void MaxMin::settle(double now_s) {
     Bundle& bundle = bundles_[b];
     bundle.changed = false;
     if (bundle.flow_count == 0) continue;
-    if (bundle.bottleneck == none)
-      attach_to_least_share(b, now_s);
-    else
-      reschedule(b);
+    if (bundle.bottleneck == none) attach_to_least_share(b, now_s);
   }
   changed_bundles_.clear();
   failed_.clear();
