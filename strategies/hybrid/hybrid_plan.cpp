@@ -10,6 +10,7 @@
 
 #include "sim/lowering/plan_ops.h"
 #include "strategies/hybrid/hybrid_program.h"
+#include "strategies/hybrid/hybrid_replicas.h"
 #include "strategies/replicas.h"
 
 namespace convoy {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "strategies/hybrid/hybrid_replicas.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
-
-#include "strategies/hybrid/hybrid_messages.h"
 
 namespace convoy {
 
