@@ -206,19 +206,20 @@ std::string buildable_near(const YamlNode& definition, const std::string& name, 
     for (const std::int64_t side : {32, 64, 96, 128, 160, 192, 224, 256, 299, 384, 512}) {
       if (shape.size() != 3 || (side <= shape[1] && side <= shape[2])) continue;
       const Shape larger{shape[0], std::max(shape[1], side), std::max(shape[2], side)};
-      if (builds(given, &larger))
-        return fmt::format("; input: [{}] can be built", fmt::join(larger, ", "));
+      if (builds(given, &larger)) return fmt::format("; input: [{}] can be built", fmt::join(larger, ", "));
     }
   }
   constexpr std::int64_t farthest = 8;
   for (std::int64_t distance = 1; distance <= farthest; ++distance)
     for (const auto& [key, value] : given)
-      for (const std::int64_t number : {std::stoll(value.scalar) - distance, std::stoll(value.scalar) + distance}) {
+      for (const std::int64_t step : {-distance, distance}) {
         Scope scope = given;
+        const std::int64_t number = std::stoll(value.scalar) + step;
         scope[key].scalar = std::to_string(number);
         if (number < 1 || !builds(scope, nullptr)) continue;
-        std::string near = name;
-        near.replace(near.find('_' + value.scalar) + 1, value.scalar.size(), scope[key].scalar);
+        std::string near = name + '_';  // so that "_1_" is not found in "wrn_16_1"
+        near.replace(near.find('_' + value.scalar + '_') + 1, value.scalar.size(), scope[key].scalar);
+        near.pop_back();
         return fmt::format("; {} can be built", near);
       }
   return "";

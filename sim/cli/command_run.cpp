@@ -38,7 +38,8 @@ void show(const SweepProgress& now, const Experiment& experiment, Progress& prog
   if (now.all == 1 && now.candidates > 0)
     return progress(now.candidates_done, now.candidates, [&] { return "candidates of " + point(); });
   progress(now.done, now.all, [&] {
-    return point() + (now.candidates == 0 ? "" : fmt::format(", {} of {} candidates", now.candidates_done, now.candidates));
+    if (now.candidates == 0) return point();
+    return fmt::format("{}, {} of {} candidates", point(), now.candidates_done, now.candidates);
   });
 }
 

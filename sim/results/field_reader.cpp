@@ -8,7 +8,8 @@ namespace convoy {
 void read_signed(const Json& value, const JsonPlace& place, double& number) {
   if (!value.is_number()) throw JsonError(place, fmt::format("expected a number, not {}", kind_of(value)));
   number = value.get<double>();
-  if (number > largest_result || number < -largest_result) throw JsonError(place, "a number that large is no result");
+  if (number > largest_result || number < -largest_result)
+    throw JsonError(place, "a number that large is no result");
 }
 
 void read_value(const Json& value, const JsonPlace& place, double& number) {

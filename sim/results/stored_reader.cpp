@@ -86,7 +86,8 @@ void StoredReader::read(std::int64_t& value) {
 }
 
 void StoredReader::read(std::uint64_t& value) {
-  value = static_cast<std::uint64_t>(number<std::int64_t>("a whole number"));  // the signed number of the same bits
+  // written as the signed number of the same bits
+  value = static_cast<std::uint64_t>(number<std::int64_t>("a whole number"));
 }
 
 void StoredReader::read(bool& value) {

@@ -14,7 +14,8 @@ struct SharedCounts::Counts {
 static_assert(std::atomic<std::size_t>::is_always_lock_free, "a lock would be each process's own");
 
 SharedCounts::SharedCounts() {
-  void* const page = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  constexpr int shared = MAP_SHARED | MAP_ANONYMOUS;
+  void* const page = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, shared, -1, 0);
   if (page != MAP_FAILED) counts_ = new (page) Counts;
 }
 

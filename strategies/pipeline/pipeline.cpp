@@ -90,9 +90,10 @@ class Pipeline : public Strategy {
     if (options_.weights == Weights::flush && counts.spread &&
         counts.stages * options_.micro_batches < devices)
       fail(options_.stages_pos, "stages",
-           fmt::format("{} stages cannot use {} devices with {} micro-batch{}: a stage's replicas take them in "
-                       "turn{}",
-                       counts.stages, devices, options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
+           fmt::format("{} stages cannot use {} devices with {} micro-batch{}: a stage's replicas take them "
+                       "in turn{}",
+                       counts.stages, devices, options_.micro_batches,
+                       options_.micro_batches == 1 ? "" : "es",
                        enough_micro_batches(input.batch.over(devices), devices, counts.stages)));
     const std::int64_t slots = devices / counts.replicas;
     if (options_.weights == Weights::double_buffered && counts.stages > 1 && options_.micro_batches < slots)

@@ -46,7 +46,7 @@ void summarize_small(const Model& model) {
   if (model.layers.size() <= most_layers) summarize(model);
 }
 
-/// Mentions of other files are no part of the input: there are none, and a folder's name is no file either.
+/// Models that other files are a part of are left alone.
 void read_yaml_model(const std::string& text, const std::string& file) {
   const YamlNode node = parse_yaml(text, file);
   if (node.find("file") || node.find("onnx") || node.find("profile")) return;

@@ -155,6 +155,7 @@ TEST_CASE("wide residual networks have the depth and width of their names") {
   CHECK(error.ends_with("expression '$((depth - 4)/6 - 1)' divides 97 by 6, which leaves a remainder; "
                         "wrn_100_14 can be built"));
   CHECK(error_of("wrn_100_14").empty());
+  CHECK(error_of("wrn_17_1").ends_with("; wrn_16_1 can be built"));
 }
 
 TEST_CASE("a zoo model takes another input and other classes") {
