@@ -290,6 +290,21 @@ TEST_CASE("search: the usual candidates of every kind, for the cluster at hand")
         doctest::Approx(found.result.throughput_images_per_s).epsilon(1e-12));
 }
 
+TEST_CASE("search: it tells how many candidates are decided, in the end all of them") {
+  const Written written(searched("objective: throughput"));
+  Preparer preparer(*written);
+  std::vector<std::size_t> decided;
+  std::size_t all = 0;
+  const RunOutput found = Search(preparer, 0).run(1, false, [&](std::size_t now, std::size_t candidates) {
+    decided.push_back(now);
+    all = candidates;
+  });
+  REQUIRE(decided.size() > 2);
+  CHECK(all == found.result.search->ranking.size());
+  CHECK(decided.front() < all);
+  CHECK(decided.back() == all);
+}
+
 TEST_CASE("search: a candidate's lists of values are multiplied out, the last key fastest") {
   const auto all = [](const std::string& mapping) {
     std::string text;

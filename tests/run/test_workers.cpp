@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sim/base/input_error.h"
+#include "sim/run/shared_counts.h"
 #include "sim/run/workers.h"
 
 using namespace convoy;
@@ -39,6 +40,23 @@ TEST_CASE("workers: every item is answered once, whatever the number of jobs") {
     }
   }
   CHECK(answers(0, 4, echo).empty());
+}
+
+TEST_CASE("workers: counts that they add to are read here") {
+  SharedCounts counts;
+  const FirstHalf work = [&](std::size_t item) -> SecondHalf {
+    counts.add(0, 10);
+    return [&counts, item] {  // in a process apart
+      counts.add(item, 0);
+      return std::string{};
+    };
+  };
+  answers(20, 3, work);
+  CHECK(counts.all() == 200);
+  CHECK(counts.done() == 190);
+  counts.add(1, 0);
+  counts.add(std::size_t{0} - 1, 0);  // what was done may have to be done again
+  CHECK(counts.done() == 190);
 }
 
 TEST_CASE("workers: a process that crashes costs its own item only") {
