@@ -162,14 +162,28 @@ bool FmRefinement::best_move(Move& best) {
   return best.gain != no_gain;
 }
 
+/// A gain has changed: what its bucket knows follows, or is forgotten where the best of it may now be
+/// another's.
+void FmRefinement::revise(std::uint32_t vertex, std::uint32_t part, double before) {
+  const std::size_t at = part * (best_.size() / count_) + vertex / bucket_size;
+  if (!known_[at] || parts_[vertex] == part || !may_leave(vertex)) return;
+  const double now = gain(vertex, part);
+  if (now >= best_[at].gain)
+    best_[at].gain = now;
+  else if (before == best_[at].gain)
+    known_[at] = 0;
+}
+
 void FmRefinement::change_leaving(std::uint32_t vertex, double by) {
+  const double before = leaving_[vertex];
   leaving_[vertex] += by;
-  forget(vertex);
+  for (std::uint32_t p = 0; p < count_; ++p) revise(vertex, p, before - entering_[p * vertices_ + vertex]);
 }
 
 void FmRefinement::change_entering(std::uint32_t vertex, std::uint32_t part, double by) {
+  const double before = gain(vertex, part);
   entering_[part * vertices_ + vertex] += by;
-  known_[part * (best_.size() / count_) + vertex / bucket_size] = 0;
+  revise(vertex, part, before);
 }
 
 std::uint32_t FmRefinement::only_member(std::uint32_t layer, std::uint32_t part, std::uint32_t other) const {
