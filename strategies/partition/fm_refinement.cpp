@@ -128,10 +128,15 @@ const FmRefinement::Best& FmRefinement::best_of(std::uint32_t bucket, std::uint3
   return best;
 }
 
-/// Whatever a bucket knows of a vertex.
-void FmRefinement::forget(std::uint32_t vertex) {
+/// The vertex stays where it goes next, so that its bucket has to look anew for parts into which its move was
+/// the best one. `lightest` may be lighter than what is left: then the bucket is looked into in vain.
+void FmRefinement::lock(std::uint32_t vertex) {
   const std::size_t buckets = best_.size() / count_;
-  for (std::uint32_t p = 0; p < count_; ++p) known_[p * buckets + vertex / bucket_size] = 0;
+  for (std::uint32_t p = 0; p < count_; ++p) {
+    const std::size_t at = p * buckets + vertex / bucket_size;
+    if (known_[at] && gain(vertex, p) >= best_[at].gain) known_[at] = 0;
+  }
+  locked_[vertex] = 1;
 }
 
 void FmRefinement::look_into(std::uint32_t bucket, std::uint32_t to, Move& best) const {
@@ -245,7 +250,6 @@ void FmRefinement::move(std::uint32_t vertex, std::uint32_t to) {
       move_in_net(n, vertex, from, to);
     }
   apply_changes(vertex, from, to);
-  forget(vertex);
 }
 
 bool FmRefinement::pass() {
@@ -257,7 +261,7 @@ bool FmRefinement::pass() {
   std::fill(known_.begin(), known_.end(), 0);
   for (Move next{}; undo.size() - kept < max_vain_moves && best_move(next);) {
     undo.emplace_back(next.vertex, parts_[next.vertex]);
-    locked_[next.vertex] = 1;
+    lock(next.vertex);
     move(next.vertex, next.to);
     if (const Score now = score(); now < best) best = now, kept = undo.size();
   }

@@ -28,13 +28,15 @@ class FmRefinement {
   };
   /// Of a bucket's vertices that may leave their parts, into one part.
   struct Best {
-    double gain, lightest;
+    double gain;
+    double lightest;  ///< of them, or less
   };
   bool pass();
   bool best_move(Move& best);
   void look_into(std::uint32_t bucket, std::uint32_t to, Move& best) const;
   const Best& best_of(std::uint32_t bucket, std::uint32_t to);
-  void forget(std::uint32_t vertex);
+  void lock(std::uint32_t vertex);
+  /// @pre the vertex is locked: no bucket counts on it
   void move(std::uint32_t vertex, std::uint32_t to);
   /// What the move of `vertex` does to the gains of the pins of `net`, whose numbers of pins in both parts
   /// have been changed; that of pins that the net has through a layer is added up in change_.
