@@ -5,7 +5,8 @@
 
 // The fields of results in their order, once for all that writes or reads them: `archive` is results.json's
 // writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what
-// passes between processes is results.json's writing too (sim/run/wire.h). A member of RunResult that is not
+// passes between processes and stands in stores is results.json's writing too (sim/run/wire.h), which
+// stored_reader.h reads in this order. A member of RunResult that is not
 // here is in none of them, which tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
