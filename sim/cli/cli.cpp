@@ -172,6 +172,9 @@ struct CommandLine {
         ->required();
     CLI::Option* device = sub->add_option("--device", calibrate.device,
                                           "device of the catalogue; none for a log of nccl-tests");
+    sub->add_option("--experiment", calibrate.experiment,
+                    "file whose cluster describes the device, in place of the catalogue")
+        ->needs(device);
     sub->add_option("--catalogue", calibrate.catalogue,
                     "fit all devices and frameworks together, and write their files' parts into this folder")
         ->excludes(device);

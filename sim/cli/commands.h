@@ -65,8 +65,9 @@ struct ShowArguments {
 struct CalibrateArguments {
   std::vector<std::string> profiles;
   std::string device;
-  std::string catalogue;  ///< folder that the fit of the whole catalogue is written to; "" for one device
-  std::string leave_out;  ///< one of leave_out_names; "" for a fit to all rows
+  std::string experiment;  ///< file whose cluster has the device; "" for one of the catalogue
+  std::string catalogue;   ///< folder that the fit of the whole catalogue is written to; "" for one device
+  std::string leave_out;   ///< one of leave_out_names; "" for a fit to all rows
 };
 
 struct ReproduceArguments {

@@ -31,7 +31,6 @@ T from_text(const std::string& text, Fields fields) {
   T value;
   StoredReader reader(text);
   reader.whole(value, fields);
-  reader.finish();
   return value;
 }
 

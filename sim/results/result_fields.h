@@ -177,6 +177,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.nullable("cost_usd_per_epoch", run.cost_usd_per_epoch);
   archive.field("energy_j", run.energy_j);
   archive.field("compute_s", run.compute_s);
+  archive.field("issue_wait_s", run.issue_wait_s);
   archive.field("exposed_comm_s", run.exposed_comm_s);
   archive.field("idle_s", run.idle_s);
   archive.field("comm_bytes", run.comm_bytes);

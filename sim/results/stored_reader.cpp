@@ -2,8 +2,8 @@
 #include "sim/results/stored_reader.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "sim/results/field_reader.h"
@@ -12,65 +12,112 @@
 namespace convoy {
 namespace {
 
-constexpr int deepest_value = 100;
+namespace dom = simdjson::dom;
+
+/// What simdjson has read. @throws JsonError where it could not
+template <class Value>
+Value taken(simdjson::simdjson_result<Value>&& result, std::string_view expected) {
+  if (result.error() == simdjson::INCORRECT_TYPE) throw JsonError(fmt::format("expected {}", expected));
+  if (result.error()) throw JsonError(simdjson::error_message(result.error()));
+  return std::move(result).value_unsafe();
+}
+
+YamlNode yaml_of(const dom::element& value);
+
+YamlNode yaml_scalar(std::string text, bool quoted) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.scalar = std::move(text);
+  node.quoted = quoted;
+  return node;
+}
+
+/// As yaml_of_json makes it of a document's value.
+YamlNode yaml_of(const dom::element& value) {
+  YamlNode node;
+  switch (value.type()) {
+    case dom::element_type::ARRAY:
+      node.kind = YamlNode::Kind::sequence;
+      for (const dom::element item : dom::array(value)) node.items.push_back(yaml_of(item));
+      return node;
+    case dom::element_type::OBJECT:
+      node.kind = YamlNode::Kind::mapping;
+      for (const auto& [name, item] : dom::object(value)) node.entries.emplace_back(name, yaml_of(item));
+      return node;
+    case dom::element_type::STRING:
+      return yaml_scalar(std::string(std::string_view(value)), true);
+    case dom::element_type::BOOL:
+      return yaml_scalar(bool(value) ? "true" : "false", false);
+    case dom::element_type::NULL_VALUE:
+      return node;
+    default:
+      return yaml_scalar(shortest(taken(value.get_double(), "a number")), false);
+  }
+}
 
 }  // namespace
 
-void StoredReader::fail(std::string_view expected) const {
-  if (at_ >= text_.size()) throw JsonError("ends too early");
-  throw JsonError(fmt::format("column {}: expected {}", at_ + 1, expected));
+struct StoredReader::Document {
+  dom::parser parser;
+  dom::element present;  ///< the value that is read next
+  struct Object {
+    dom::object::iterator next, end;
+  };
+  struct List {
+    dom::array::iterator next, end;
+  };
+  std::vector<Object> objects;  ///< those around the present value, outermost first
+  std::vector<List> lists;      ///< likewise
+};
+
+StoredReader::StoredReader(const std::string& text) : document_(std::make_unique<Document>()) {
+  document_->present = taken(document_->parser.parse(text), "an object");
 }
 
-bool StoredReader::take(std::string_view word) {
-  if (!text_.substr(at_).starts_with(word)) return false;
-  at_ += word.size();
+StoredReader::~StoredReader() = default;
+
+bool StoredReader::find(std::string_view name) {
+  Document::Object& object = document_->objects.back();
+  if (object.next == object.end || object.next.key() != name) return false;
+  document_->present = object.next.value();
+  ++object.next;
   return true;
 }
 
-void StoredReader::open(char bracket) {
-  if (!take({&bracket, 1})) fail({&bracket, 1});
-  first_ = true;
-}
-
-void StoredReader::close(char bracket) {
-  if (!take({&bracket, 1})) fail({&bracket, 1});
-  first_ = false;  // of the object or list around it, this one was an item
-}
-
-void StoredReader::separate() {
-  if (!first_ && !take(", ")) fail("', '");
-  first_ = false;
-}
-
-/// Takes `"name": `, and what separates it from the name before it; or nothing, where another one stands.
-bool StoredReader::take_name(std::string_view name) {
-  const std::size_t before = at_;
-  if ((first_ || take(", ")) && take("\"") && take(name) && take("\": ")) {
-    first_ = false;
-    return true;
-  }
-  at_ = before;
-  return false;
-}
-
 void StoredReader::require(std::string_view name) {
-  if (take_name(name)) return;
-  if (at_ >= text_.size()) throw JsonError("ends too early");
-  throw JsonError(fmt::format("column {}: '{}' is missing", at_ + 1, name));
+  if (!find(name)) throw JsonError(fmt::format("'{}' is missing", name));
 }
 
-template <class Number>
-Number StoredReader::number(std::string_view expected) {
-  Number value{};
-  const char* const begin = text_.data() + at_;
-  const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-  if (error != std::errc{}) fail(expected);
-  at_ += static_cast<std::size_t>(end - begin);
-  return value;
+void StoredReader::enter_object() {
+  const dom::object object = taken(document_->present.get_object(), "an object");
+  document_->objects.push_back({object.begin(), object.end()});
 }
 
-double StoredReader::signed_number() {
-  const double value = number<double>("a number");
+void StoredReader::leave_object() {
+  const Document::Object& object = document_->objects.back();
+  if (object.next != object.end) throw JsonError(fmt::format("'{}' has no place here", object.next.key()));
+  document_->objects.pop_back();
+}
+
+void StoredReader::enter_list() {
+  const dom::array list = taken(document_->present.get_array(), "a list");
+  document_->lists.push_back({list.begin(), list.end()});
+}
+
+bool StoredReader::next_item() {
+  Document::List& list = document_->lists.back();
+  if (list.next == list.end) return false;
+  document_->present = *list.next;
+  ++list.next;
+  return true;
+}
+
+void StoredReader::leave_list() { document_->lists.pop_back(); }
+
+bool StoredReader::is_null() const { return document_->present.is_null(); }
+
+double StoredReader::signed_number() const {
+  const double value = taken(document_->present.get_double(), "a number");
   if (!(std::abs(value) <= largest_result)) throw JsonError("a number that large is no result");
   return value;
 }
@@ -81,87 +128,19 @@ void StoredReader::read(double& value) {
 }
 
 void StoredReader::read(std::int64_t& value) {
-  value = number<std::int64_t>("a whole number");
+  value = taken(document_->present.get_int64(), "a whole number");
   if (value < 0) throw JsonError("expected a whole number that is not below zero");
 }
 
-void StoredReader::read(std::uint64_t& value) {
-  // written as the signed number of the same bits
-  value = static_cast<std::uint64_t>(number<std::int64_t>("a whole number"));
+void StoredReader::read(std::uint64_t& value) {  // written as the signed number of the same bits
+  value = static_cast<std::uint64_t>(taken(document_->present.get_int64(), "a whole number"));
 }
 
-void StoredReader::read(bool& value) {
-  value = take("true");
-  if (!value && !take("false")) fail("true or false");
-}
+void StoredReader::read(bool& value) { value = taken(document_->present.get_bool(), "true or false"); }
 
-/// The four hexadecimal digits after "\u".
-unsigned StoredReader::escaped_unit() {
-  unsigned unit = 0;
-  const std::string_view digits = text_.substr(at_, 4);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), unit, 16);
-  if (error != std::errc{} || end != digits.data() + 4) fail("four hexadecimal digits");
-  at_ += 4;
-  return unit;
-}
+void StoredReader::read(std::string& value) { value = taken(document_->present.get_string(), "text"); }
 
-/// JsonWriter escapes quotes, backslashes, control characters, and what was no UTF-8, as U+FFFD.
-void StoredReader::read(std::string& value) {
-  if (!take("\"")) fail("text");
-  value.clear();
-  for (;;) {
-    const std::size_t end = text_.find_first_of("\"\\", at_);
-    if (end == std::string_view::npos) throw JsonError("ends too early");
-    value.append(text_.substr(at_, end - at_));
-    at_ = end;
-    if (take("\"")) return;
-    if (take("\\u")) {
-      const unsigned unit = escaped_unit();
-      if (unit < 0x80)
-        value += static_cast<char>(unit);
-      else if (unit == 0xfffd)
-        value += "\xef\xbf\xbd";
-      else
-        fail("an escape that is written here");
-    } else if (take("\\\"") || take("\\\\")) {
-      value += text_[at_ - 1];
-    } else {
-      fail("an escape that is written here");
-    }
-  }
-}
-
-/// As yaml_of_json makes it of a document's value.
-void StoredReader::read(YamlNode& node, int depth) {
-  if (depth > deepest_value) throw JsonError(fmt::format("nested deeper than {} levels", deepest_value));
-  if (take("null")) return;
-  if (at_end_of('[')) {
-    node.kind = YamlNode::Kind::sequence;
-    return items([&] { read(node.items.emplace_back(), depth + 1); });
-  }
-  if (at_end_of('{')) {
-    node.kind = YamlNode::Kind::mapping;
-    open('{');
-    while (!at_end_of('}')) {
-      separate();
-      auto& [name, value] = node.entries.emplace_back();
-      read(name);
-      if (!take(": ")) fail("': '");
-      read(value, depth + 1);
-    }
-    return close('}');
-  }
-  node.kind = YamlNode::Kind::scalar;
-  node.quoted = at_end_of('"');
-  if (node.quoted)
-    read(node.scalar);
-  else if (take("true"))
-    node.scalar = "true";
-  else if (take("false"))
-    node.scalar = "false";
-  else
-    node.scalar = shortest(signed_number());
-}
+void StoredReader::read(YamlNode& node) { node = yaml_of(document_->present); }
 
 void StoredReader::gain(std::string_view name, double& number) {
   require(name);
@@ -170,22 +149,22 @@ void StoredReader::gain(std::string_view name, double& number) {
 
 void StoredReader::gain(std::string_view name, std::optional<double>& number) {
   require(name);
-  if (!take("null")) number = signed_number();
+  if (!is_null()) number = signed_number();
 }
 
 void StoredReader::nullable(std::string_view name, std::optional<double>& number) {
   require(name);
-  if (!take("null")) read(number.emplace());
+  if (!is_null()) read(number.emplace());
 }
 
 void StoredReader::range(std::string_view name, std::array<double, 2>& bounds) {
   require(name);
-  open('[');
-  for (double& bound : bounds) {
-    separate();
-    read(bound);
-  }
-  close(']');
+  std::size_t count = 0;
+  items([&] {
+    if (count == bounds.size()) throw JsonError(fmt::format("'{}' has more than two numbers", name));
+    read(bounds[count++]);
+  });
+  if (count < bounds.size()) throw JsonError(fmt::format("'{}' has fewer than two numbers", name));
 }
 
 void StoredReader::texts(std::string_view name, std::vector<std::string>& texts) {
@@ -195,37 +174,25 @@ void StoredReader::texts(std::string_view name, std::vector<std::string>& texts)
 
 void StoredReader::map(std::string_view name, std::vector<std::pair<std::string, std::string>>& pairs) {
   require(name);
-  open('{');
-  while (!at_end_of('}')) {
-    separate();
-    auto& [key, text] = pairs.emplace_back();
-    read(key);
-    if (!take(": ")) fail("': '");
-    read(text);
-  }
-  close('}');
+  for (const auto& [key, value] : taken(document_->present.get_object(), "an object"))
+    pairs.emplace_back(key, taken(value.get_string(), "text"));
 }
 
 void StoredReader::yaml(std::string_view name, YamlNode& node) {
   require(name);
-  node = {};
-  read(node, 0);
+  read(node);
 }
 
 void StoredReader::memory(std::string_view name, std::array<double, memory_class_count>& bytes) {
   require(name);
-  open('{');
+  enter_object();
   for (std::size_t c = 0; c < memory_class_count; ++c) field(memory_class_names[c], bytes[c]);
-  close('}');
+  leave_object();
 }
 
 void StoredReader::null(std::string_view name) {
   require(name);
-  if (!take("null")) fail("null");
-}
-
-void StoredReader::finish() const {
-  if (at_ != text_.size()) throw JsonError(fmt::format("column {}: expected the end", at_ + 1));
+  if (!is_null()) throw JsonError(fmt::format("'{}' is not null", name));
 }
 
 }  // namespace convoy

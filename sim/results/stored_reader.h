@@ -2,8 +2,8 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,14 +16,15 @@
 
 namespace convoy {
 
-/// The reading archive (result_fields.h) of what FieldWriter has written in JsonWriter's compact style: names
-/// stand in the table's order and a single space after ':' and ','. Reads in one pass, without a document in
-/// between; results.json, which others may have written, has FieldReader. @throws JsonError: the text is
-/// anything else
+/// The reading archive (result_fields.h) of what FieldWriter has written: names stand in the table's order, so
+/// that each is compared with the next one only (results.json, which others may have written, has
+/// FieldReader). @throws JsonError: the text is no JSON, or has other fields or values
 class StoredReader {
  public:
-  /// @pre text outlives the reader
-  explicit StoredReader(std::string_view text) : text_(text) {}
+  explicit StoredReader(const std::string& text);
+  StoredReader(const StoredReader&) = delete;
+  StoredReader& operator=(const StoredReader&) = delete;
+  ~StoredReader();
 
   template <class T>
   void field(std::string_view name, T& value) {
@@ -34,11 +35,11 @@ class StoredReader {
   void gain(std::string_view name, std::optional<double>& number);
   void nullable(std::string_view name, std::optional<double>& number);
   void optional(std::string_view name, std::optional<double>& number) {
-    if (take_name(name)) read(number.emplace());
+    if (find(name)) read(number.emplace());
   }
   template <class T, class Fields>
   void optional(std::string_view name, std::optional<T>& value, Fields fields) {
-    if (take_name(name)) whole(value.emplace(), fields);
+    if (find(name)) whole(value.emplace(), fields);
   }
   template <class T, class Fields>
   void optional_block(std::string_view name, std::optional<T>& value, Fields fields) {
@@ -56,7 +57,7 @@ class StoredReader {
   }
   template <class T, class Fields>
   void list_where(bool, std::string_view name, std::vector<T>& values, Fields fields) {
-    if (take_name(name)) items([&] { whole(values.emplace_back(), fields); });
+    if (find(name)) items([&] { whole(values.emplace_back(), fields); });
   }
   template <class T>
   void count(std::string_view, const std::vector<T>&) {}
@@ -67,50 +68,43 @@ class StoredReader {
   void memory(std::string_view name, std::array<double, memory_class_count>& bytes);
   void null(std::string_view name);
 
-  /// Reads one object by its fields.
+  /// Reads the present value, at first the whole text, as an object with just these fields.
   template <class T, class Fields>
   void whole(T& value, Fields fields) {
-    open('{');
+    enter_object();
     fields(*this, value);
-    close('}');
+    leave_object();
   }
-  /// The text has to end here.
-  void finish() const;
 
  private:
   template <class ReadItem>
   void items(ReadItem read_item) {
-    open('[');
-    while (!at_end_of(']')) {
-      separate();
-      read_item();
-    }
-    close(']');
+    enter_list();
+    while (next_item()) read_item();
+    leave_list();
   }
 
-  [[noreturn]] void fail(std::string_view expected) const;
-  bool take(std::string_view word);
-  void open(char bracket);
-  void close(char bracket);
-  bool at_end_of(char bracket) const { return at_ < text_.size() && text_[at_] == bracket; }
-  void separate();
-  bool take_name(std::string_view name);
-  void require(std::string_view name);
-  template <class Number>
-  Number number(std::string_view expected);
+  /// Whether the next field of the object has this name: its value is the present one then.
+  bool find(std::string_view name);
+  void require(std::string_view name);  ///< it has to be there
+  void enter_object();
+  void leave_object();
+  void enter_list();
+  bool next_item();  ///< whether there is one: it is the present value then
+  void leave_list();
 
+  // The present value.
+  bool is_null() const;
   void read(double& value);
   void read(std::int64_t& value);
   void read(std::uint64_t& value);
   void read(bool& value);
   void read(std::string& value);
-  void read(YamlNode& node, int depth);
-  double signed_number();
-  unsigned escaped_unit();
+  void read(YamlNode& node);
+  double signed_number() const;
 
-  std::string_view text_;
-  std::size_t at_ = 0;
-  bool first_ = true;  ///< nothing has been read in the innermost object or list
+  struct Document;
+  std::unique_ptr<Document> document_;
 };
 
 }  // namespace convoy

@@ -34,7 +34,7 @@ LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
   const YamlNode& node = map.node(key);
   if (node.kind == YamlNode::Kind::mapping) {
     constexpr std::int64_t most_parts = 1'000'000;
-    if (!node.find("height") || !node.find("width"))
+    if (!node.find("height") && !node.find("width"))
       map.fail(key, fmt::format("a mapping is a grid, {}; any other layout is one word of {}", grid_words,
                                 list_of(words)));
     YamlMap grid = map.map(key);

@@ -159,7 +159,7 @@ TEST_CASE("a trace calibrates a device") {
                          ".json");
   const KinetoTrace t = read_kineto_trace(file.path(), "v100-sxm2-16gb");
   const CalibrationReport report =
-      calibrate(t.measurements, "v100-sxm2-16gb", {file.path(), 0, 0}, t.launch_s);
+      calibrate(t.measurements, load_device("v100-sxm2-16gb", {}), {file.path(), 0, 0}, t.launch_s);
   CHECK(report.device.launch_overhead_s == doctest::Approx(7e-6).epsilon(1e-6));
   CHECK(report.mean_error < 0.1);
 }
