@@ -106,9 +106,9 @@ void write_table(const KernelReproduction& kernels, std::ostream& out) {
                      100 * kernels.worst(), 100 * kernels.tolerance, kernels.passed() ? "passed" : "FAILED");
 }
 
-/// "0.82 to 0.98: passed", "no verdict".
+/// "0.82 to 0.98: passed", "shown".
 std::string verdict_of(const JudgedClaim& claim) {
-  if (claim.verdict() == Verdict::none) return "no verdict";
+  if (claim.verdict() == Verdict::none) return "shown";
   const std::string range = claim.low && claim.high ? fmt::format("{:.4g} to {:.4g}", *claim.low, *claim.high)
                             : claim.high            ? fmt::format("at most {:.4g}", *claim.high)
                                                     : fmt::format("at least {:.4g}", *claim.low);
@@ -133,6 +133,7 @@ void write_table(const ThesisReproduction& thesis, std::ostream& out) {
     ++count[static_cast<std::size_t>(claim.verdict())];
     if (claim.verdict() == Verdict::failed && !claim.shortfall.empty())
       shortfalls.insert(fmt::format("* {}: {}", claim.claim, claim.shortfall));
+    if (!claim.miscounted.empty()) shortfalls.insert(fmt::format("! {}: {}", claim.title, claim.miscounted));
   }
   out << fmt::format("{} ({})\n{}\n", thesis.title, thesis.name, thesis.note);
   out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {:>11}  {:<10}  {:<8}  {}\n", "claim", what_width,
@@ -156,7 +157,7 @@ void write_table(const ThesisReproduction& thesis, std::ostream& out) {
                            : "not judged: " + judged.sentence.not_judged);
   for (const auto& [key, text] : thesis.sources)
     if (used.contains(key)) out << fmt::format("{}: {}\n", key, text);
-  out << fmt::format("{}: {} passed, {} failed, {} without verdict: {}\n\n", thesis.name, count[0], count[1],
+  out << fmt::format("{}: {} passed, {} failed, {} shown: {}\n\n", thesis.name, count[0], count[1],
                      count[2], thesis.passed() ? "as listed" : "FAILED");
 }
 

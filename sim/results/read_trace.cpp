@@ -86,8 +86,12 @@ class TraceReader {
   }
 
   void counter(JsonObject& event, const std::string& name) {
-    TraceMemoryPoint point{nanoseconds(event, "ts") * 1e-9, {}};
     const JsonPlace place{&event.place(), "args"};
+    if (name == traffic_counter) {
+      traffic(event, place);
+      return;
+    }
+    TraceMemoryPoint point{nanoseconds(event, "ts") * 1e-9, {}};
     JsonObject classes(event.get("args"), place);
     for (std::size_t c = 0; c < memory_class_count; ++c)
       point.bytes[c] = number(classes, memory_class_names[c]);
@@ -97,6 +101,15 @@ class TraceReader {
     std::vector<TraceMemory>& memory = processes.back().memory;
     if (memory.empty() || memory.back().name != name) memory.push_back({name, {}});
     memory.back().points.push_back(point);
+  }
+
+  void traffic(JsonObject& event, const JsonPlace& place) {
+    const double time_s = nanoseconds(event, "ts") * 1e-9;
+    JsonObject rates(event.get("args"), place);
+    const TraceTrafficPoint point{time_s, number(rates, "sent_Bps"), number(rates, "received_Bps")};
+    rates.finish();
+    if (!known_) throw JsonError(event.place(), "a counter before any process is named");
+    if (inside_) processes.back().traffic.push_back(point);
   }
 
   const std::function<bool(const std::string& name)>& wanted_;

@@ -31,6 +31,7 @@ class TraceWriter::Impl {
     }
     for (const TraceMemory& memory : process.memory)
       for (const TraceMemoryPoint& point : memory.points) counter(memory.name, point);
+    for (const TraceTrafficPoint& point : process.traffic) counter(point);
   }
 
  private:
@@ -66,6 +67,17 @@ class TraceWriter::Impl {
     json_.key("args");
     json_.begin_object();
     for (std::size_t c = 0; c < memory_class_count; ++c) json_.field(memory_class_names[c], point.bytes[c]);
+    json_.end_object();
+    json_.end_object();
+  }
+
+  void counter(const TraceTrafficPoint& point) {
+    begin("C", 0, traffic_counter);
+    json_.field("ts", std::round(point.time_s * 1e9) / 1000);
+    json_.key("args");
+    json_.begin_object();
+    json_.field("sent_Bps", point.sent_Bps);
+    json_.field("received_Bps", point.received_Bps);
     json_.end_object();
     json_.end_object();
   }

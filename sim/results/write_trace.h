@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/training_graph.h"
@@ -35,15 +36,24 @@ struct TraceMemory {
   std::vector<TraceMemoryPoint> points;
 };
 
+/// What a host sends to others and receives from them, in bytes a second, from a time on.
+struct TraceTrafficPoint {
+  double time_s = 0, sent_Bps = 0, received_Bps = 0;
+};
+
 /// A host with its streams.
 struct TraceProcess {
   std::string name;
   std::vector<TraceThread> threads;
   std::vector<TraceMemory> memory = {};
+  std::vector<TraceTrafficPoint> traffic = {};  ///< over the step, ordered by time; empty: none
 };
 
+/// Name of the counter that shows TraceProcess::traffic.
+inline constexpr std::string_view traffic_counter = "network";
+
 /// Writes trace.json: Chrome's trace event format (JSON object form, complete events, and counters for
-/// memory; times in microseconds), which Perfetto and chrome://tracing load. Processes are written as they
+/// memory and traffic; times in microseconds), which Perfetto and chrome://tracing load. Processes are written as they
 /// come.
 class TraceWriter {
  public:

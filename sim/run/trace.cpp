@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/replay/traffic.h"
+
 namespace convoy {
 namespace {
 
@@ -76,6 +78,7 @@ std::vector<TraceProcess> trace_of(const Plan& plan, const Machine& machine, con
     return timeline != ReplayResult::no_timeline &&
            (all || replayed.timelines[timeline].representative == endpoint);
   };
+  const Traffic traffic(replayed, plan, machine);
   std::vector<TraceProcess> processes;
   for (std::uint32_t h = 0; h < machine.hosts.size(); ++h) {
     const Host& host = machine.hosts[h];
@@ -84,7 +87,10 @@ std::vector<TraceProcess> trace_of(const Plan& plan, const Machine& machine, con
       if (drawn(d)) add_threads(run, replayed, d, process);
     if (const EndpointId memory = machine.host_endpoint(h); drawn(memory))
       add_threads(run, replayed, memory, process);
-    if (!process.threads.empty()) processes.push_back(std::move(process));
+    if (process.threads.empty()) continue;
+    for (const TrafficPoint& point : traffic.of_host(h))
+      process.traffic.push_back({point.time_s, point.sent_Bps, point.received_Bps});
+    processes.push_back(std::move(process));
   }
   return processes;
 }
@@ -109,6 +115,8 @@ void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, do
       for (const TraceMemoryPoint& point : memory.points)
         of_device.points.push_back({point.time_s + after_s, point.bytes});
     }
+    for (const TraceTrafficPoint& point : process.traffic)
+      of_host.traffic.push_back({point.time_s + after_s, point.sent_Bps, point.received_Bps});
   }
 }
 

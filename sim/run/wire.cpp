@@ -31,10 +31,17 @@ constexpr auto memory_fields = [](auto& archive, auto& memory) {
   archive.list("points", memory.points, memory_point_fields);
 };
 
+constexpr auto traffic_fields = [](auto& archive, auto& point) {
+  archive.field("time_s", point.time_s);
+  archive.field("sent_Bps", point.sent_Bps);
+  archive.field("received_Bps", point.received_Bps);
+};
+
 constexpr auto process_fields = [](auto& archive, auto& process) {
   archive.field("name", process.name);
   archive.list("threads", process.threads, thread_fields);
   archive.list("memory", process.memory, memory_fields);
+  archive.list("traffic", process.traffic, traffic_fields);
 };
 
 constexpr auto trace_fields = [](auto& archive, auto& trace) {

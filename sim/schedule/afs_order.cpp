@@ -26,7 +26,7 @@ void AfsOrder::look_at(std::size_t job) {
   Job& seen = jobs_[job];
   seen = {!offer.full(), offer.gpus == 0};
   if (!seen.open) return;
-  const double now = offer.reached[offer.gpus], next = offer.reached[offer.gpus + 1];
+  const double now = offer.reached(offer.gpus), next = offer.reached(offer.gpus + 1);
   seen.length_s = offer.length_s(std::max(1u, offer.gpus));
   seen.gain_over_next = (next - now) / next;
   seen.gain_over_own = (next - now) / now;
@@ -70,18 +70,33 @@ bool AfsOrder::possible(const Job& first, const Bounds& bounds) {
 }
 
 std::size_t AfsOrder::find(const Job* first, std::size_t begin) const {
-  return begin < jobs_.size() ? find_in(first, begin, 1, 0, leaves_) : jobs_.size();
+  // From the leaf up, subtree by subtree to the right: the next one is mostly near.
+  for (std::size_t node = leaves_ + begin; begin < jobs_.size();) {
+    if (const std::size_t found = find_below(first, node); found < jobs_.size()) return found;
+    while (node % 2 == 1) node /= 2;  // a right child; the root's parent is 0
+    if (node == 0) break;
+    ++node;
+  }
+  return jobs_.size();
 }
 
-std::size_t AfsOrder::find_in(const Job* first, std::size_t begin, std::size_t node, std::size_t from,
-                              std::size_t size) const {
-  if (from + size <= begin || from >= jobs_.size()) return jobs_.size();
+std::size_t AfsOrder::find_below(const Job* first, std::size_t node) const {
   const Bounds& bounds = tree_[node];
   if (bounds.longest_s == -infinite || (first && !possible(*first, bounds))) return jobs_.size();
-  if (size == 1) return !first || second_preferred(*first, jobs_[from]) ? from : jobs_.size();
-  const std::size_t half = size / 2;
-  const std::size_t left = find_in(first, begin, 2 * node, from, half);
-  return left < jobs_.size() ? left : find_in(first, begin, 2 * node + 1, from + half, half);
+  if (node >= leaves_) {
+    const std::size_t job = node - leaves_;
+    return !first || second_preferred(*first, jobs_[job]) ? job : jobs_.size();
+  }
+  const std::size_t left = find_below(first, 2 * node);
+  return left < jobs_.size() ? left : find_below(first, 2 * node + 1);
+}
+
+void AfsOrder::update_above(std::size_t job) {
+  for (std::size_t node = (leaves_ + job) / 2; node > 0; node /= 2) {
+    const Bounds now = both(tree_[2 * node], tree_[2 * node + 1]);
+    if (now == tree_[node]) return;
+    tree_[node] = now;
+  }
 }
 
 void AfsOrder::extend_chain(std::size_t begin) {
@@ -100,8 +115,7 @@ void AfsOrder::share(std::uint32_t gpus) {
     ++offers_[job].gpus;
     look_at(job);
     set_leaf(job);
-    for (std::size_t node = (leaves_ + job) / 2; node > 0; node /= 2)
-      tree_[node] = both(tree_[2 * node], tree_[2 * node + 1]);
+    update_above(job);
     chain_.pop_back();  // nobody before the job has changed: the chain up to there stands
   }
 }

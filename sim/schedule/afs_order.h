@@ -29,6 +29,7 @@ class AfsOrder {
   /// Of the open jobs below a node of the tree.
   struct Bounds {
     double shortest_waiting_s, shortest_s, longest_s, most_over_next, most_over_own;
+    bool operator==(const Bounds&) const = default;
   };
   void look_at(std::size_t job);
   void set_leaf(std::size_t job);
@@ -40,8 +41,10 @@ class AfsOrder {
   /// The first job from `begin` on that is preferred to `first`, or is open where there is none; size() if
   /// none.
   std::size_t find(const Job* first, std::size_t begin) const;
-  std::size_t find_in(const Job* first, std::size_t begin, std::size_t node, std::size_t from,
-                      std::size_t size) const;
+  /// Of the jobs below a node; size() if none.
+  std::size_t find_below(const Job* first, std::size_t node) const;
+  /// The bounds above a leaf that has changed.
+  void update_above(std::size_t job);
   /// On from the last of the chain, past those before `begin`, which are known not to be preferred to it.
   void extend_chain(std::size_t begin);
 

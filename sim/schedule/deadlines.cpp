@@ -25,8 +25,8 @@ class Timeline {
   /// many it gets in the first one. Nothing: there are none.
   std::optional<std::uint32_t> reserve(const Offer& offer, std::size_t pieces) {
     const double images = offer.left_images * (1 - 1e-9);
-    if (trained(offer, pieces, offer.useful) < images) return std::nullopt;
-    std::uint32_t few = 0, most = offer.useful;  // few are not enough, most are: more never train less
+    if (trained(offer, pieces, offer.useful()) < images) return std::nullopt;
+    std::uint32_t few = 0, most = offer.useful();  // few are not enough, most are: more never train less
     while (most - few > 1) {
       const std::uint32_t middle = few + (most - few) / 2;
       (trained(offer, pieces, middle) < images ? few : most) = middle;
@@ -35,7 +35,7 @@ class Timeline {
     double left = offer.left_images;
     for (std::size_t i = 0; i < pieces && left > 0; ++i) {
       const std::uint32_t here = std::min(most, pieces_[i].free);
-      left -= pieces_[i].length_s * offer.reached[here];
+      left -= pieces_[i].length_s * offer.reached(here);
       pieces_[i].free -= here;
     }
     return now;
@@ -49,7 +49,7 @@ class Timeline {
   double trained(const Offer& offer, std::size_t pieces, std::uint32_t most) const {
     double images = 0;
     for (std::size_t i = 0; i < pieces; ++i)
-      images += pieces_[i].length_s * offer.reached[std::min(most, pieces_[i].free)];
+      images += pieces_[i].length_s * offer.reached(std::min(most, pieces_[i].free));
     return images;
   }
   std::vector<Piece> pieces_;
@@ -77,18 +77,16 @@ class ElasticFlowLike : public Policy {
       if (!best) break;
       ++best->gpus;
     }
-    return used(jobs, offers);
+    return used(offers);
   }
 
  private:
   static std::vector<Offer> offers_of(const std::vector<ActiveJob>& jobs) {
-    std::vector<Offer> offers;
-    for (const ActiveJob& job : jobs) offers.emplace_back(job.job->on(0), job.left_images);
-    return offers;
+    return make_offers(jobs, [](const ActiveJob& job) { return job.left_images; });
   }
   /// Throughput that one more GPU adds, as a part of what it then is: 1 for jobs that have none.
   static double gain(const Offer& offer) {
-    return 1 - offer.reached[offer.gpus] / offer.reached[offer.gpus + 1];
+    return 1 - offer.reached(offer.gpus) / offer.reached(offer.gpus + 1);
   }
 
   /// Gives each admitted job whose deadline lies ahead what it needs now to keep it. Whether all of them do.

@@ -49,9 +49,12 @@ const Throughput& reference(const std::vector<Throughput>& kinds) {
   return *std::find_if(kinds.begin(), kinds.end(), [](const Throughput& on) { return on.most() > 0; });
 }
 
+/// One of so many, evenly.
 std::size_t draw_kind(SplitMix64& random, std::size_t kinds) {
   return static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds));
 }
+
+constexpr double hour_s = 3600;
 
 }  // namespace
 
@@ -96,6 +99,26 @@ std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const std::ve
   }
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.arrival_s < b.arrival_s; });
   return jobs;
+}
+
+double workload_window_s(const std::vector<WorkloadJob>& like) {
+  double last_s = 0;
+  for (const WorkloadJob& job : like) last_s = std::max(last_s, job.arrival_s);
+  return (std::floor(last_s / hour_s) + 1) * hour_s;
+}
+
+std::vector<TracedJob> draw_workload(const std::vector<WorkloadJob>& like, std::size_t jobs, std::uint64_t seed) {
+  constexpr std::uint64_t other_stream = 0x5851f42d4c957f2d;  // models are drawn from the seed itself
+  SplitMix64 random(seed ^ other_stream);
+  std::vector<TracedJob> drawn;
+  for (std::size_t j = 0; j < jobs; ++j) {
+    const double hour = std::floor(like[draw_kind(random, like.size())].arrival_s / hour_s);
+    const double arrival_s = (hour + random.uniform()) * hour_s;
+    const WorkloadJob& of = like[draw_kind(random, like.size())];
+    const double gpu_s = of.least_gpu_s * std::pow(of.most_gpu_s / of.least_gpu_s, random.uniform());
+    drawn.push_back({arrival_s, of.asked, gpu_s / of.asked});
+  }
+  return drawn;
 }
 
 void draw_deadlines(std::vector<Job>& jobs, const DeadlineOptions& options, std::uint64_t seed) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <queue>
 
 #include "sim/schedule/afs_order.h"
@@ -11,18 +12,34 @@
 
 namespace convoy {
 
-Offer::Offer(const Throughput& throughput, double left)
-    : left_images(left), reached(throughput.packed), useful(throughput.best_of(throughput.most())) {
-  for (std::size_t w = 1; w < reached.size(); ++w) reached[w] = std::max(reached[w], reached[w - 1]);
+OfferCurve::OfferCurve(const Throughput& throughput) : reached(throughput.packed), best(reached.size(), 0) {
+  for (std::uint32_t w = 1; w < reached.size(); ++w) {
+    best[w] = reached[w] > reached[w - 1] ? w : best[w - 1];
+    reached[w] = std::max(reached[w], reached[w - 1]);
+  }
 }
 
 double Offer::length_s(std::uint32_t on) const {
-  return on == 0 ? std::numeric_limits<double>::infinity() : left_images / reached[on];
+  return on == 0 ? std::numeric_limits<double>::infinity() : left_images / reached(on);
 }
 
-std::vector<Allocation> used(const std::vector<ActiveJob>& jobs, const std::vector<Offer>& offers) {
+std::vector<Offer> make_offers(const std::vector<ActiveJob>& jobs,
+                               const std::function<double(const ActiveJob& job)>& left_images) {
+  std::map<const Throughput*, std::shared_ptr<const OfferCurve>> curves;
+  std::vector<Offer> offers;
+  offers.reserve(jobs.size());
+  for (const ActiveJob& job : jobs) {
+    std::shared_ptr<const OfferCurve>& curve = curves[&job.job->on(0)];
+    if (!curve) curve = std::make_shared<const OfferCurve>(job.job->on(0));
+    offers.push_back({curve, left_images(job)});
+  }
+  return offers;
+}
+
+std::vector<Allocation> used(const std::vector<Offer>& offers) {
   std::vector<Allocation> given;
-  for (std::size_t j = 0; j < jobs.size(); ++j) given.push_back({0, jobs[j].job->on(0).best_of(offers[j].gpus)});
+  given.reserve(offers.size());
+  for (const Offer& offer : offers) given.push_back({0, offer.curve->best[offer.gpus]});
   return given;
 }
 
@@ -31,9 +48,9 @@ namespace {
 /// All that is of use to each, where there is enough for all: every order of giving ends there.
 bool enough_for_all(std::vector<Offer>& offers, std::uint32_t gpus) {
   std::uint64_t wanted = 0;
-  for (const Offer& offer : offers) wanted += offer.useful;
+  for (const Offer& offer : offers) wanted += offer.useful();
   if (wanted > gpus) return false;
-  for (Offer& offer : offers) offer.gpus = offer.useful;
+  for (Offer& offer : offers) offer.gpus = offer.useful();
   return true;
 }
 
@@ -44,12 +61,11 @@ class Afs : public Policy {
 
   std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
                                    double /*now_s*/) const override {
-    std::vector<Offer> offers;
-    for (const ActiveJob& job : jobs)
-      offers.emplace_back(job.job->on(0),
-                          lengths_known_ ? job.left_images : std::max(1.0, job.job->images - job.left_images));
+    std::vector<Offer> offers = make_offers(jobs, [this](const ActiveJob& job) {
+      return lengths_known_ ? job.left_images : std::max(1.0, job.job->images - job.left_images);
+    });
     if (!enough_for_all(offers, pools[0].gpus)) AfsOrder(offers).share(pools[0].gpus);
-    return used(jobs, offers);
+    return used(offers);
   }
 
  private:
@@ -62,9 +78,8 @@ class OptimusLike : public Policy {
   std::string name() const override { return "optimus-like"; }
   std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
                                    double /*now_s*/) const override {
-    std::vector<Offer> offers;
-    for (const ActiveJob& job : jobs) offers.emplace_back(job.job->on(0), job.left_images);
-    if (enough_for_all(offers, pools[0].gpus)) return used(jobs, offers);
+    std::vector<Offer> offers = make_offers(jobs, [](const ActiveJob& job) { return job.left_images; });
+    if (enough_for_all(offers, pools[0].gpus)) return used(offers);
     std::priority_queue<Gain> gains;
     for (std::size_t j = 0; j < offers.size(); ++j) gains.push(gain(offers[j], j));
     for (std::uint32_t left = pools[0].gpus; left > 0 && !gains.empty(); --left) {
@@ -73,7 +88,7 @@ class OptimusLike : public Policy {
       ++offers[j].gpus;
       if (!offers[j].full()) gains.push(gain(offers[j], j));
     }
-    return used(jobs, offers);
+    return used(offers);
   }
 
  private:

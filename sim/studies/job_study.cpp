@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <stdexcept>
 
@@ -77,17 +78,33 @@ void read_drawn_jobs(YamlMap& map, JobStudy& study) {
     study.mean_intervals_s.push_back(read_quantity(interval, "jobs.mean_intervals", Dimension::time, true));
 }
 
-void read_trace(YamlMap& map, JobStudy& study) {
+/// What a list of jobs says, and what must not be said beside it.
+void refuse_drawn_keys(YamlMap& map, std::string_view list) {
   for (const char* key : {"count", "median_length", "spread", "asked", "mean_intervals"})
-    if (map.has(key)) map.fail(key, "the trace says which jobs come, and when");
-  const YamlNode& list = map.node("trace");
-  study.traced = read_traced_jobs(list);
-  for (std::size_t j = 0; j < study.traced.size(); ++j)
-    if (study.traced[j].asked > smallest_pool(study))
-      throw InputError(list.pos, fmt::format("jobs.trace: a job asks for {} GPUs, more than the {} of a kind",
-                                             study.traced[j].asked, smallest_pool(study)));
+    if (map.has(key)) map.fail(key, fmt::format("the {} says which jobs come, and when", list));
+}
+
+void read_trace(YamlMap& map, JobStudy& study) {
+  refuse_drawn_keys(map, "trace");
+  study.traced = read_traced_jobs(map.node("trace"), smallest_pool(study));
   const double last_s = study.traced.back().arrival_s - study.traced.front().arrival_s;
   study.mean_intervals_s = {study.traced.size() > 1 ? last_s / static_cast<double>(study.traced.size() - 1) : 0};
+}
+
+/// `loads: [0.5, 1, 2]`: so many times the recorded jobs in the same hours.
+void read_workload(YamlMap& map, JobStudy& study) {
+  constexpr double most_jobs = 100'000;
+  refuse_drawn_keys(map, "workload");
+  if (map.has("trace")) map.fail("trace", "the workload says which jobs come, and when");
+  study.workload = read_workload_jobs(map.node("workload"), smallest_pool(study));
+  const auto recorded = static_cast<double>(study.workload.size());
+  std::vector<double> loads{1};
+  if (const YamlNode* given = map.find("loads")) {
+    loads.clear();
+    for (const YamlNode& load : given->items) loads.push_back(read_number(load, "jobs.loads", 1 / recorded, most_jobs / recorded));
+    if (loads.empty()) map.fail("loads", "expected a list of multiples of the workload's jobs, such as [0.5, 1, 2]");
+  }
+  for (const double load : loads) study.mean_intervals_s.push_back(workload_window_s(study.workload) / (load * recorded));
 }
 
 void read_seeds(YamlMap& map, JobStudy& study) {
@@ -135,8 +152,13 @@ std::vector<Job> jobs_of(const JobStudy& study, const std::vector<JobKind>& kind
   JobTraceOptions options = study.trace;
   options.mean_interval_s = mean_interval_s;
   options.seed = seed;
-  std::vector<Job> jobs =
-      study.traced.empty() ? make_job_trace(kinds, options) : make_job_trace(kinds, study.traced, seed);
+  std::vector<Job> jobs;
+  if (!study.workload.empty()) {
+    const auto count = static_cast<std::size_t>(std::llround(workload_window_s(study.workload) / mean_interval_s));
+    jobs = make_job_trace(kinds, draw_workload(study.workload, count, seed), seed);
+  } else {
+    jobs = study.traced.empty() ? make_job_trace(kinds, options) : make_job_trace(kinds, study.traced, seed);
+  }
   if (study.deadlines) draw_deadlines(jobs, *study.deadlines, seed);
   return jobs;
 }
@@ -163,7 +185,9 @@ JobStudy read_job_study(const YamlNode& node) {
   read_pools(map, study);
   study.pause_s = map.quantity_or("pause", Dimension::time, 0);
   read_seeds(map, study);
-  if (map.has("trace"))
+  if (map.has("workload"))
+    read_workload(map, study);
+  else if (map.has("trace"))
     read_trace(map, study);
   else
     read_drawn_jobs(map, study);

@@ -32,6 +32,7 @@ struct JobStudy {
   JobTraceOptions trace;                 ///< without its mean interval
   std::vector<double> mean_intervals_s;  ///< loads: a trace each
   std::vector<TracedJob> traced;         ///< instead of drawn jobs
+  std::vector<WorkloadJob> workload;     ///< likewise: jobs like these are drawn
   std::optional<DeadlineOptions> deadlines;
   std::map<std::string, Learning, std::less<>> learning;  ///< by model
   std::vector<std::uint64_t> seeds;

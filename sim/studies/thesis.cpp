@@ -28,7 +28,7 @@ JudgedSentence judge_sentence(const AbstractSentence& sentence, const std::vecto
 
 bool ThesisReproduction::passed() const {
   return std::none_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
-    return claim.verdict() == Verdict::failed && claim.shortfall.empty();
+    return !claim.miscounted.empty() || (claim.verdict() == Verdict::failed && claim.shortfall.empty());
   });
 }
 

@@ -21,7 +21,7 @@ struct ThesisReproduction {
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> what and where that is
   std::vector<JudgedClaim> claims;
   std::vector<JudgedSentence> abstract;
-  /// No claim fails but those that are listed as known shortfalls.
+  /// No line fails but those that are listed as known shortfalls, and these do.
   bool passed() const;
   /// The text of a claim's source; "" where it is our own.
   std::string source_of(const JudgedClaim& claim) const;

@@ -40,7 +40,8 @@ std::vector<TraceProcess> two_hosts() {
       "run 1: n0",
       {{"gpu0 compute", {{"a.forward", 0, 1e-3 / 3}, {"a.update", 1e-3 / 3, 7e-3}}}, {"idle", {}}},
       {{"gpu0 memory", {{0, {1, 2, 3, 4, 5, 6}}, {2e-3, {1, 2, 3, 1e9 / 3, 5, 6}}}},
-       {"gpu1 memory", {{0, {}}}}}};
+       {"gpu1 memory", {{0, {}}}}},
+      {{0, 1e9 / 3, 0}, {3e-3, 0, 0}}};
   return {first, {"run 2: n0", {{"\"odd\" name", {{"b", 1234.5678912345, 1234.6}}}}}};
 }
 

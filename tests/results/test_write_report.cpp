@@ -196,6 +196,28 @@ TEST_CASE("report: the timeline draws spans where they are, and memory class on 
   CHECK(bottom - highest == doctest::Approx(2 * (bottom - top)).epsilon(1e-4));
 }
 
+TEST_CASE("report: the bandwidth in use is drawn for the two hosts that exchange most") {
+  Results results{"traced", {run_of("1", 1, 10)}, {}};
+  const auto host = [](const char* name, double sent_Bps) {
+    return TraceProcess{name, {{"gpu0 compute", {{"a.forward", 0, 1}}}}, {}, {{0, sent_Bps, 0}, {0.5, 0, sent_Bps / 2}, {1, 0, 0}}};
+  };
+  std::ostringstream out;
+  write_report(results, {{0, {host("n0", 1e8), host("ps0", 4e9 / 8), host("n1", 2e8)}}}, out);
+  CHECK(out.str().find("n0 network over a step") == std::string::npos);
+  CHECK(out.str().find("n1 network over a step") != std::string::npos);
+  const XmlElement page = parse_xml(out.str());
+  const auto curves = drawing(page, "ps0 network over a step").all("path", "line");
+  REQUIRE(curves.size() == 2);
+  // Sent: 4 Gbit/s for half of the time, then none; received: none, then 2 Gbit/s. Upwards is less.
+  double x0 = 0, high = 0, half = 0, low = 0, x1 = 0;
+  REQUIRE(std::sscanf(curves[0]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &high, &half, &low, &x1) == 5);
+  CHECK(half - x0 == doctest::Approx((x1 - x0) / 2).epsilon(2e-3));
+  double none = 0, middle = 0;
+  REQUIRE(std::sscanf(curves[1]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &none, &half, &middle, &x1) == 5);
+  CHECK(none == low);
+  CHECK(none - middle == doctest::Approx((low - high) / 2).epsilon(1e-3));
+}
+
 TEST_CASE("report: phases and pauses of an elastic run are a curve over time") {
   Results results{"elastic", {run_of("1", 2, 20)}, {}};
   // 10 s at 10 images/s, a pause of 5 s, then 20 images/s from 15 s on; drawn until 1.2 * 15 = 18 s.

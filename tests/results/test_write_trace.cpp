@@ -43,6 +43,17 @@ TEST_CASE("trace: memory is a counter with a series for each class") {
             "gradients": 2, "optimizer": 3, "activations": 4, "workspace": 5, "reserved": 6}})"));
 }
 
+TEST_CASE("trace: traffic is a counter of what is sent and received") {
+  std::ostringstream out;
+  {
+    TraceWriter writer(out);
+    writer.add({"n0", {}, {}, {{2e-3, 1e9, 5e8}}});
+  }
+  CHECK(json::parse(out.str())["traceEvents"][1] ==
+        json::parse(R"({"ph": "C", "pid": 1, "tid": 0, "name": "network", "ts": 2000, "args": {"sent_Bps": 1e9,
+            "received_Bps": 5e8}})"));
+}
+
 TEST_CASE("trace: spans that touch do not overlap after rounding") {
   std::ostringstream out;
   {

@@ -89,3 +89,30 @@ TEST_CASE("job trace: deadlines lie evenly between multiples of the lengths, and
   }
   CHECK(sum / 5000 == doctest::Approx(1).epsilon(0.02));  // standard error 0.004
 }
+
+TEST_CASE("workload: GPUs, classes and hours of arrival are distributed as recorded") {
+  // Three of four jobs are small; two of four arrive in the first hour, none in the second, the others in the third.
+  constexpr double hour_s = 3600;
+  const std::vector<WorkloadJob> like{
+      {0, 1, 60, 3600}, {3000, 1, 60, 3600}, {8000, 1, 60, 3600}, {9000, 8, 36000, 360000}};
+  CHECK(workload_window_s(like) == 3 * hour_s);
+  constexpr std::size_t many = 20000;
+  const std::vector<TracedJob> jobs = draw_workload(like, many, 1);
+  REQUIRE(jobs.size() == many);
+  double small = 0, first_hour = 0, below_middle = 0;
+  for (const TracedJob& job : jobs) {
+    const double gpu_s = job.length_s * job.asked;
+    CHECK((job.asked == 1 ? gpu_s >= 60 && gpu_s <= 3600 : gpu_s >= 36000 && gpu_s <= 360000));
+    CHECK((job.arrival_s < hour_s || (job.arrival_s >= 2 * hour_s && job.arrival_s < 3 * hour_s)));
+    small += job.asked == 1;
+    first_hour += job.arrival_s < hour_s;
+    below_middle += job.asked == 1 && gpu_s < std::sqrt(60.0 * 3600);  // of the logarithm
+  }
+  // Standard errors are 0.3 to 0.4 %.
+  CHECK(small / many == doctest::Approx(0.75).epsilon(0.02));
+  CHECK(first_hour / many == doctest::Approx(0.5).epsilon(0.025));
+  CHECK(below_middle / small == doctest::Approx(0.5).epsilon(0.03));
+  const std::vector<TracedJob> again = draw_workload(like, 50, 1), others = draw_workload(like, 50, 2);
+  for (std::size_t j = 0; j < 50; ++j) CHECK(again[j].length_s == jobs[j].length_s);
+  CHECK(others[3].length_s != again[3].length_s);
+}

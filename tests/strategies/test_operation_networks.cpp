@@ -140,6 +140,31 @@ TEST_CASE("operation networks: spelled words take the convolutions' widths") {
   CHECK(flops(network, KernelKind::convolution) == 3 * 2 * (2 * 8 * 4 * 10 + 2 * 6 * 3 * 4 * 20));
 }
 
+TEST_CASE("operation networks: a wide ResNet-101 has torchvision's parameters and products") {
+  // wide_resnet101_2: 126,886,696 parameters and 22.75 G multiply-adds for 224 pixels (torchvision's documentation).
+  const OperationNetwork network = residual_network({{3, 4, 23, 3}, 2, 224, 1000}, Optimizer::momentum, false);
+  CHECK(network.parameters() == 126'886'696);
+  double forward = 0, backward = 0;
+  for (const auto& node : network.nodes)
+    if (node.work.kind == KernelKind::convolution || node.work.kind == KernelKind::matmul)
+      (node.work.phase == Phase::forward ? forward : backward) += node.work.flops_per_image;
+  CHECK(forward / 2 == doctest::Approx(22.75e9).epsilon(1e-3));
+  // The first convolution needs no gradient of the images.
+  const double first = named(network, "stem.convolution").work.flops_per_image;
+  CHECK(first == 2 * 112.0 * 112 * 64 * 3 * 49);
+  CHECK(backward == doctest::Approx(2 * forward - first).epsilon(1e-12));
+}
+
+TEST_CASE("operation networks: a residual block's input has the gradients of both ways added up") {
+  const OperationNetwork network = residual_network({{1, 2, 1, 1}, 3, 64, 10}, Optimizer::sgd, false);
+  // Two readers of the block's input: the first convolution and the sum, or the convolution beside.
+  CHECK(count(network, "stage2.0.relu.gradient_sum") == 1);
+  CHECK(named(network, "stage2.0.relu.gradient_sum").inputs.size() == 2);
+  CHECK(count(network, ".beside.convolution.gradient") == 2 * 4);
+  CHECK(named(network, "stage2.0.spatial.convolution").elements_per_sample == 3 * 128 * 8 * 8);
+  CHECK(count(network, ".update") == count(network, ".kernel.update") + count(network, ".scale.update") + 1);
+}
+
 TEST_CASE("operation networks: files are read strictly") {
   const auto error = [](const std::string& text) -> std::string {
     try {

@@ -76,6 +76,17 @@ TEST_CASE("claims: a line a cell, with its own published figure and what is acce
   CHECK(claims[1].verdict() == Verdict::failed);
 }
 
+TEST_CASE("claims: so many lines are known to fail, no more and no fewer") {
+  const std::vector<JudgedClaim> listed = judge(speedup + "shortfall: {lines: 1, reason: flat}\n");
+  CHECK(listed[1].verdict() == Verdict::failed);
+  CHECK(listed[1].shortfall == "flat");
+  CHECK(listed[1].miscounted.empty());
+  for (const JudgedClaim& line : judge(speedup + "shortfall: {lines: 2, reason: flat}\n")) {
+    CHECK(line.miscounted == "1 lines fail, and 2 are listed (shortfall.lines)");
+    CHECK(line.shortfall.empty());
+  }
+}
+
 TEST_CASE("claims: another run in a run's place, and figures that are scaled, as perturbations") {
   const std::vector<JudgedClaim> swapped = judge(speedup, true);
   CHECK(swapped[0].ours == 0.5);
@@ -175,3 +186,8 @@ EVERY_VERDICT_CAN_FAIL("krizhevsky2014")
 EVERY_VERDICT_CAN_FAIL("marques2016")
 EVERY_VERDICT_CAN_FAIL("qararyah2020")
 EVERY_VERDICT_CAN_FAIL("shi2019")
+
+TEST_CASE("claims: each file of claims is among those whose verdicts were seen to fail above") {
+  CHECK(thesis_names() == std::vector<std::string>{"afs", "eserol2019", "kaist2019", "krizhevsky2014", "marques2016",
+                                                   "qararyah2020", "shi2019"});
+}

@@ -139,6 +139,21 @@ TEST_CASE("job study: a trace gives the jobs, their interval is its own") {
   CHECK(results[0].deadlines_met == doctest::Approx(1));
 }
 
+TEST_CASE("job study: a workload's loads are multiples of its jobs in the same hours, drawn anew for each seed") {
+  const JobStudy study = study_of(
+      "{gpus: 8, workload: [{arrival_s: 100, gpus: 2, least_gpu_h: 0.01, most_gpu_h: 0.02}, {arrival_s: 4000, gpus: 1, "
+      "least_gpu_h: 0.1, most_gpu_h: 0.2}], loads: [1, 3], seeds: 2, policies: [srtf]}");
+  const std::vector<ScheduleResult> results =
+      run_job_study(study, job_kinds({run("a", 1, 10), run("a", 2, 19)}, study, {}), {});
+  REQUIRE(results.size() == 4);
+  CHECK(results[0].jobs == 2);
+  CHECK(results[0].mean_interval_s == 3600);
+  CHECK(results[2].jobs == 6);
+  CHECK(results[2].mean_interval_s == 1200);
+  CHECK(results[0].mean_completion_s != results[1].mean_completion_s);
+  CHECK(results[2].makespan_s <= 7200 + 6 * 720);
+}
+
 TEST_CASE("job study: errors say what is wrong and where") {
   CHECK(job_error(with_replaced(good, "srtf", "sjf")) ==
         "jobs.yaml:1:124: jobs.policies: 'sjf' is not a policy (did you mean 'srtf'?); there are afs-l, afs-p-like, "
@@ -157,6 +172,15 @@ TEST_CASE("job study: errors say what is wrong and where") {
         "jobs.yaml:1:29: jobs.trace: there is no file jobs.csv");
   CHECK(job_error(with_replaced(good, "count: 20", "count: 20, trace: [{arrival_s: 0, gpus: 1, length_s: 3}]")) ==
         "jobs.yaml:1:18: jobs.count: the trace says which jobs come, and when");
+  CHECK(job_error("{gpus: 8, trace: [{arrival_s: 0, gpus: 9, length_s: 3}], policies: [srtf]}") ==
+        "jobs.yaml:1:40: jobs.trace.gpus: 9 is out of range: between 1 and 8 is allowed");
+  CHECK(job_error("{gpus: 8, workload: [{arrival_s: 0, gpus: 9, least_gpu_h: 2, most_gpu_h: 1}], policies: [srtf]}") ==
+        "jobs.yaml:1:43: jobs.workload.gpus: 9 is out of range: between 1 and 8 is allowed");
+  CHECK(job_error("{gpus: 8, workload: [{arrival_s: 0, gpus: 8, least_gpu_h: 2, most_gpu_h: 1}], policies: [srtf]}") ==
+        "jobs.yaml:1:74: jobs.workload.most_gpu_h: 1 is out of range: at least 2 is allowed");
+  CHECK(job_error("{gpus: 8, workload: jobs.csv, policies: [srtf]}") == "jobs.yaml:1:21: jobs.workload: there is no file jobs.csv");
+  CHECK(job_error(with_replaced(good, "count: 20", "count: 20, workload: [{arrival_s: 0, gpus: 1, least_gpu_h: 1, most_gpu_h: 2}]")) ==
+        "jobs.yaml:1:18: jobs.count: the workload says which jobs come, and when");
   CHECK(job_error(with_replaced(good, "count: 20", "count: 20, convergence: {a: {batch: 3}}")) ==
         "jobs.yaml:1:39: jobs.convergence.a: expected 'target', a table of epochs, or 'noise_scale', images");
   const JobStudy study = study_of(good);

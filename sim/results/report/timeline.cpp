@@ -9,15 +9,16 @@
 #include "sim/results/report/axis.h"
 #include "sim/results/report/html.h"
 #include "sim/results/report/sections.h"
+#include "sim/results/report/step_charts.h"
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
 namespace convoy {
 namespace {
 
-constexpr double width = 1080, row_height = 20, bar_height = 13, legend_height = 26, axis_height = 44;
+constexpr double row_height = 20, bar_height = 13, legend_height = 26;
 constexpr double narrowest = 0.5;  ///< pixels; what is narrower or that near is drawn as one
-constexpr std::size_t most_threads = 24, most_memories = 2;
+constexpr std::size_t most_threads = 24, most_memories = 2, most_networks = 2;
 
 /// What a span does, by its name: operations are called "layer.phase", perhaps with a micro-batch "#2".
 struct Kind {
@@ -33,9 +34,6 @@ std::size_t kind_of(const std::string& name) {
   if (ends(".data_gradient") || ends(".weight_gradient")) return 1;
   return ends(".update") ? 2 : 3;
 }
-
-/// Times to the nanosecond, as they stand in trace.json.
-double rounded_s(double time_s) { return std::round(time_s * 1e9) * 1e-9; }
 
 struct Row {
   std::string label;
@@ -69,22 +67,13 @@ std::vector<Bar> bars_of(const TraceThread& thread, const Axis& axis) {
   return bars;
 }
 
-void draw_time_axis(Svg& svg, const Axis& axis, double left, double top, double bottom) {
-  for (const Tick& tick : axis.ticks()) {
-    svg.line(axis.at(tick.value), top, axis.at(tick.value), bottom + 4, "grid");
-    svg.text(axis.at(tick.value), bottom + 17, tick.text, "tick", Anchor::middle);
-  }
-  svg.line(left, bottom, width - 14, bottom, "axis");
-  svg.text((left + width - 14) / 2, bottom + axis_height - 8, axis.title(), "title", Anchor::middle);
-}
-
 /// Streams over time.
 std::string gantt(const std::vector<Row>& rows, double end_s) {
   double left = 0;
   for (const Row& row : rows) left = std::max(left, text_width(shortened(row.label)) + 12);
   const double bottom = legend_height + row_height * static_cast<double>(rows.size());
-  const Axis axis({"time", time_unit(end_s)}, 0, end_s, left, width - 14);
-  Svg svg(width, bottom + axis_height, "What the streams did in a step");
+  const Axis axis({"time", time_unit(end_s)}, 0, end_s, left, step_chart_width - 14);
+  Svg svg(step_chart_width, bottom + time_axis_height, "What the streams did in a step");
   double x = left;
   for (const Kind& kind : kinds) {
     svg.rect(x, 5, 11, 11, fmt::format("bar {}", kind.style));
@@ -103,43 +92,16 @@ std::string gantt(const std::vector<Row>& rows, double end_s) {
   return std::move(svg).finish();
 }
 
-/// A device's memory over time, classes on top of one another.
-std::string memory_chart(const TraceMemory& memory, double end_s) {
-  constexpr double left = 70, top = 30, bottom = 236;
-  double most = 0;
-  for (const TraceMemoryPoint& point : memory.points) {
-    double sum = 0;
-    for (const double bytes : point.bytes) sum += bytes;
-    most = std::max(most, sum);
-  }
-  const Axis x({"time", time_unit(end_s)}, 0, end_s, left, width - 14),
-      y({"memory", byte_unit(most)}, 0, most, bottom, top);
-  Svg svg(width, bottom + axis_height, fmt::format("{} over a step", memory.name));
-  double legend = left;
-  for (std::size_t c = 0; c < memory_class_count; ++c) {
-    svg.rect(legend, 5, 11, 11, fmt::format("bar {}", memory_styles[c]));
-    svg.text(legend + 16, 15, memory_class_names[c], "label");
-    legend += 34 + text_width(memory_class_names[c]);
-  }
-  for (const Tick& tick : y.ticks()) {
-    svg.line(left, y.at(tick.value), width - 14, y.at(tick.value), "grid");
-    svg.text(left - 7, y.at(tick.value) + 4, tick.text, "tick", Anchor::end);
-  }
-  svg.vertical_text(14, (top + bottom) / 2, y.title(), "title");
-  // From the top class down, each area from zero, so that the next one covers what is not its own.
-  for (std::size_t classes = memory_class_count; classes > 0; --classes) {
-    std::string path = fmt::format("M{} {}", px(x.at(0)), px(bottom));
-    for (std::size_t i = 0; i < memory.points.size(); ++i) {
-      const TraceMemoryPoint& point = memory.points[i];
-      double sum = 0;
-      for (std::size_t c = 0; c < classes; ++c) sum += point.bytes[c];
-      const double until_s = i + 1 < memory.points.size() ? rounded_s(memory.points[i + 1].time_s) : end_s;
-      path += fmt::format("L{} {}H{}", px(x.at(rounded_s(point.time_s))), px(y.at(sum)), px(x.at(until_s)));
-    }
-    svg.path(path + fmt::format("V{}Z", px(bottom)), fmt::format("area {}", memory_styles[classes - 1]));
-  }
-  draw_time_axis(svg, x, left, bottom, bottom);
-  return std::move(svg).finish();
+/// The hosts that exchange most with others, in their order: a parameter server among its workers.
+std::vector<const TraceProcess*> busiest_hosts(const StepTrace& trace) {
+  std::vector<std::pair<double, const TraceProcess*>> hosts;
+  for (const TraceProcess& process : trace.processes)
+    if (!process.traffic.empty()) hosts.emplace_back(exchanged_bytes(process.traffic), &process);
+  std::stable_sort(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (hosts.size() > most_networks) hosts.resize(most_networks);
+  std::vector<const TraceProcess*> busiest;
+  for (const auto& [bytes, host] : hosts) busiest.push_back(host);
+  return busiest;
 }
 
 std::string step_of(const StepTrace& trace) {
@@ -170,6 +132,8 @@ std::string step_of(const StepTrace& trace) {
                                    devices > memories.size() && i + 1 == memories.size()
                                        ? fmt::format("; trace.json has it of {} devices", devices)
                                        : ""));
+  for (const TraceProcess* host : busiest_hosts(trace))
+    out += html_figure(traffic_chart(*host, end_s), fmt::format("{}: to other hosts and from them", host->name));
   return out;
 }
 

@@ -39,6 +39,8 @@ struct JudgedClaim {
   std::optional<double> published;
   std::optional<double> low, high;  ///< accepted values of ours; neither: no verdict
   std::string shortfall;            ///< why it is known to fail; "" where it should pass
+  /// Where the claim lists another number of failing lines than there are: that. No line is excused then.
+  std::string miscounted;
   bool perturbed = false;           ///< the claim states a wrong input under which it has to fail
   Verdict verdict() const;
 };
@@ -46,7 +48,8 @@ struct JudgedClaim {
 /// Records by the name that a file of claims gives them.
 using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
 
-/// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it.
+/// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it. With
+/// `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer.
 class ClaimSpec {
  public:
   /// @param file_sources keys that `source` may name. @throws InputError
@@ -64,6 +67,7 @@ class ClaimSpec {
 
   SourcePos pos_;
   std::string claim_, setup_, unit_, source_, expression_, take_, shortfall_;
+  std::int64_t known_failures_ = 0;
   SourcePos expression_pos_;
   ClaimRole role_ = ClaimRole::test;
   StatedIn stated_in_ = StatedIn::ours;

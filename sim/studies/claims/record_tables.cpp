@@ -7,6 +7,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "sim/base/data_path.h"
 #include "sim/run/sweep.h"
 #include "sim/studies/claims/configs.h"
 #include "sim/studies/claims/network_records.h"
@@ -43,18 +44,44 @@ std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
   return records;
 }
 
+/// `jobs:` of an experiment with other jobs: those of a workload in a file of the configurations.
+YamlNode with_workload(const YamlNode& jobs, const std::string& name) {
+  YamlNode result = jobs;
+  const std::array drawn{"count", "median_length", "spread", "asked", "mean_intervals"};
+  std::erase_if(result.entries, [&](const auto& entry) {
+    return std::find(drawn.begin(), drawn.end(), entry.first) != drawn.end();
+  });
+  YamlNode file;
+  file.kind = YamlNode::Kind::scalar;
+  file.scalar = fmt::format("{}/{}.csv", data_path("configs"), name);
+  file.pos = file.key_pos = jobs.pos;
+  result.entries.emplace_back("workload", std::move(file));
+  return result;
+}
+
+/// Queues that share their jobs' throughput.
+struct NamedStudy {
+  std::string workload;  ///< "" for the experiment's own jobs
+  JobStudy study;
+};
+
 std::vector<Record> job_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment = load_config(map.text("jobs_of"), {});
-  const JobStudy study = read_job_study(*experiment.jobs());
-  const SourcePos& pos = experiment.jobs()->pos;
-  const JobKinds kinds = job_kinds(simulate_sweep(experiment, jobs).runs, study, pos);
+  const YamlNode& node = *experiment.jobs();
+  std::vector<NamedStudy> queues;
+  for (const std::string& name : texts(map, "workloads")) queues.push_back({name, read_job_study(with_workload(node, name))});
+  if (queues.empty()) queues.push_back({"", read_job_study(node)});
+  const JobKinds kinds = job_kinds(simulate_sweep(experiment, jobs).runs, queues.front().study, node.pos);
   const std::vector<YamlNode>& seeds = map.node("seeds").items;
   std::vector<Record> records;
-  for (const std::string& answer : answers_of_workers(seeds.size(), jobs, [&](std::size_t i) {
-         JobStudy of_seed = study;
-         of_seed.seeds = {static_cast<std::uint64_t>(read_integer(seeds[i], "seeds", 0))};
-         return to_json(records_of(run_job_study(of_seed, kinds, pos)));
-       }))
+  const auto answers = answers_of_workers(queues.size() * seeds.size(), jobs, [&](std::size_t i) {
+    NamedStudy queue = queues[i / seeds.size()];
+    queue.study.seeds = {static_cast<std::uint64_t>(read_integer(seeds[i % seeds.size()], "seeds", 0))};
+    std::vector<Record> of_queue = records_of(run_job_study(queue.study, kinds, node.pos));
+    for (Record& record : of_queue) record.texts["workload"] = queue.workload;
+    return to_json(of_queue);
+  });
+  for (const std::string& answer : answers)
     for (Record& record : records_from_json(answer)) records.push_back(std::move(record));
   return records;
 }

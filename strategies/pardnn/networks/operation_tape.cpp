@@ -11,21 +11,31 @@ namespace {
 
 /// A product's three kernels do the same work: two operands are read, the third is written.
 /// @param fixed elements of the operand that all samples share
-Work multiplying(KernelKind kind, const OperationTape::ProductShape& shape, double kernel, double per_sample,
-                 double fixed) {
+Work matrix_product(const OperationTape::ProductShape& shape, double per_sample, double fixed) {
   Work work;
-  work.kind = kind;
-  work.flops_per_image = 2 * shape.rows * shape.in * kernel * shape.out;
+  work.kind = KernelKind::matmul;
+  work.flops_per_image = 2 * shape.rows * shape.in * shape.out;
   work.bytes_per_image = network_value_bytes * per_sample;
   work.bytes_fixed = network_value_bytes * fixed;
   work.in_channels = static_cast<std::int64_t>(shape.in);
   work.out_channels = static_cast<std::int64_t>(shape.out);
   work.out_h = static_cast<std::int64_t>(shape.rows);
   work.out_w = 1;
-  if (kind == KernelKind::convolution) {
-    work.kernel_h = work.stride = work.groups = 1;
-    work.kernel_w = static_cast<std::int64_t>(kernel);
-  }
+  return work;
+}
+
+/// Likewise.
+Work convolving(const OperationTape::ConvolutionShape& shape, double per_sample, double fixed) {
+  const double taps = static_cast<double>(shape.kernel_h) * shape.kernel_w;
+  Work work = matrix_product({shape.height * shape.width, shape.in * taps, shape.out}, per_sample, fixed);
+  work.kind = KernelKind::convolution;
+  work.in_channels = static_cast<std::int64_t>(shape.in);
+  work.out_h = static_cast<std::int64_t>(shape.height);
+  work.out_w = static_cast<std::int64_t>(shape.width);
+  work.kernel_h = shape.kernel_h;
+  work.kernel_w = shape.kernel_w;
+  work.stride = shape.stride;
+  work.groups = 1;
   return work;
 }
 
@@ -94,15 +104,15 @@ OperationTape::Value OperationTape::product(std::string name, Value x, Value wei
                                             const ProductShape& shape) {
   const bool shared = network_.nodes[weights].is_variable;
   const double per_sample = shape.rows * (shape.in + shape.out) + (shared ? 0 : taken(weights));
-  const Work work = multiplying(KernelKind::matmul, shape, 1, per_sample, shared ? shape.in * shape.out : 0);
+  const Work work = matrix_product(shape, per_sample, shared ? shape.in * shape.out : 0);
   return record(Rule::product, {std::move(name), work, shape.rows * shape.out, 0, {x, weights}});
 }
 
 OperationTape::Value OperationTape::convolution(std::string name, Value x, Value weights,
-                                                const ProductShape& shape, int kernel) {
-  const Work work = multiplying(KernelKind::convolution, shape, kernel, taken(x) + shape.rows * shape.out,
-                                network_.nodes[weights].elements_fixed);
-  return record(Rule::product, {std::move(name), work, shape.rows * shape.out, 0, {x, weights}});
+                                                const ConvolutionShape& shape) {
+  const double elements = shape.height * shape.width * shape.out;
+  const Work work = convolving(shape, taken(x) + elements, network_.nodes[weights].elements_fixed);
+  return record(Rule::product, {std::move(name), work, elements, 0, {x, weights}});
 }
 
 OperationTape::Value OperationTape::add_bias(std::string name, Value x, Value bias) {
@@ -132,6 +142,10 @@ OperationTape::Value OperationTape::normalize(std::string name, Value x, Value s
 
 OperationTape::Value OperationTape::max_pool(std::string name, Value x, double elements) {
   return record_elementwise(Rule::pool, std::move(name), {x}, elements, KernelKind::pooling);
+}
+
+OperationTape::Value OperationTape::average_pool(std::string name, Value x, double elements) {
+  return record_elementwise(Rule::average, std::move(name), {x}, elements, KernelKind::pooling);
 }
 
 OperationTape::Value OperationTape::concat(std::string name, const std::vector<Value>& values) {

@@ -45,9 +45,12 @@ class OperationTape {
   Value lookup(std::string name, Value table, double elements);
   /// @param weights a variable, or a value of every sample (attention)
   Value product(std::string name, Value x, Value weights, const ProductShape& shape);
-  /// One-dimensional: `shape.in` channels times `kernel` positions to `shape.out` channels at `shape.rows`
-  /// places.
-  Value convolution(std::string name, Value x, Value weights, const ProductShape& shape, int kernel);
+  /// From `in` channels to `out` channels at `height` times `width` places.
+  struct ConvolutionShape {
+    double height, width, in, out;
+    int kernel_h, kernel_w, stride;
+  };
+  Value convolution(std::string name, Value x, Value weights, const ConvolutionShape& shape);
   Value add_bias(std::string name, Value x, Value bias);
   Value add(std::string name, const std::vector<Value>& values);
   Value multiply(std::string name, Value a, Value b);
@@ -57,6 +60,8 @@ class OperationTape {
   Value shift(std::string name, Value x);
   Value normalize(std::string name, Value x, Value scale);
   Value max_pool(std::string name, Value x, double elements);
+  /// The gradient does not read the value.
+  Value average_pool(std::string name, Value x, double elements);
   Value concat(std::string name, const std::vector<Value>& values);
   /// One operation with `pieces` results, as TensorFlow's split: every reader takes one of them, each of
   /// which has one reader.
@@ -80,6 +85,7 @@ class OperationTape {
     function,
     normalize,
     pool,
+    average,
     concat,
     split,
     loss

@@ -64,6 +64,25 @@ OperationNetwork read_transformer(YamlMap& map, Optimizer optimizer, bool clip) 
   return transformer_network(shape, optimizer, clip);
 }
 
+OperationNetwork read_residual(YamlMap& map, Optimizer optimizer, bool clip) {
+  constexpr std::size_t stages = 4;
+  constexpr std::int64_t reduction = 32, largest_image = 4096, most_blocks = 1'000;
+  ResidualNetwork shape;
+  shape.blocks = read_counts(map, "blocks");
+  if (shape.blocks.size() != stages)
+    map.fail("blocks", fmt::format("{} stages; expected four, such as [3, 4, 23, 3]", shape.blocks.size()));
+  for (const int blocks : shape.blocks)
+    if (blocks > most_blocks) map.fail("blocks", fmt::format("{} blocks in a stage; at most {}", blocks, most_blocks));
+  shape.widen = static_cast<double>(map.integer("widen", 1, 100));
+  const std::int64_t image = map.integer_or("image", 224, reduction, largest_image);
+  if (image % reduction != 0)
+    map.fail("image", fmt::format("{} is not a multiple of 32, by which the network reduces its maps", image));
+  shape.image = static_cast<double>(image);
+  shape.classes = static_cast<double>(map.integer_or("classes", 1000, 1, widest));
+  map.finish();
+  return residual_network(shape, optimizer, clip);
+}
+
 }  // namespace
 
 OperationNetworkFile read_operation_network(const YamlNode& root) {
@@ -80,9 +99,8 @@ OperationNetworkFile read_operation_network(const YamlNode& root) {
                                     Optimizer::adam}[map.choice("optimizer", {"sgd", "momentum", "adam"})];
   const bool clip = map.flag_or("clip", false);
   YamlMap network = map.map("network");
-  const bool recurrent = network.choice("kind", {"recurrent", "transformer"}) == 0;
-  file.network =
-      recurrent ? read_recurrent(network, optimizer, clip) : read_transformer(network, optimizer, clip);
+  constexpr std::array readers{&read_recurrent, &read_transformer, &read_residual};
+  file.network = readers[network.choice("kind", {"recurrent", "transformer", "residual"})](network, optimizer, clip);
   map.finish();
   return file;
 }
