@@ -49,6 +49,7 @@ struct PlanArguments {
   std::string prices;  ///< a price table; "": the program's own
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
+  Progress::Style progress = Progress::Style::automatic;
 };
 
 struct ShowArguments {
@@ -72,6 +73,7 @@ struct CalibrateArguments {
 struct ReproduceArguments {
   std::vector<std::string> names;  ///< of reproductions; empty: all
   bool json = false;
+  Progress::Style progress = Progress::Style::automatic;
 };
 
 struct ReportArguments {

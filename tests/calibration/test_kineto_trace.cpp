@@ -170,6 +170,8 @@ TEST_CASE("wrong, cut and hostile traces are refused with their place") {
   CHECK(error_of("{\"traceEvents\": []}") ==
         ": holds no GPU kernel: profile with ProfilerActivity.CUDA, and export_chrome_trace");
   CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\" \"cat\": 1}]}") == ":2:18: not JSON");
+  CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\", \"ts\": 1e400}]}").find(": a number is too large") !=
+        std::string::npos);
   CHECK(error_of("\x1f\x8b\x08") == ": is compressed: unpack it with gunzip first");
   const std::string whole =
       trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});
