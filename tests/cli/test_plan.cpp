@@ -122,6 +122,35 @@ TEST_CASE("plan: written twice into the same folder, the report has the front") 
   CHECK(place.read("o/report.html") == report);
 }
 
+TEST_CASE("calibrate: a device that an experiment's cluster derives from one of the catalogue") {
+  const Workplace place;
+  place.file("mine.csv",
+             "device,model,batch,precision,step,images_per_s,role\n"
+             "mine,resnet50,128,fp32,train,412,fit\nmine,resnet50,64,fp32,train,395,fit\nmine,vgg16,64,fp32,train,230,test\n");
+  place.file("lab.yaml",
+             "experiment: lab\nmodel: resnet50\ntraining: {batch_per_device: 64}\ncluster:\n  server: box\n"
+             "  servers: {box: {devices: [{device: mine, count: 1}]}}\n"
+             "  devices: {mine: {base: v100-sxm2-16gb, peak.fp32: 14TFLOPS}}\n"
+             "strategy: {kind: single}\n");
+  CHECK(place.convoy({"calibrate", "mine.csv", "--device", "mine"}).err.starts_with("mine.csv: unknown device 'mine'"));
+  const Finished fit = place.convoy({"calibrate", "mine.csv", "--device", "mine", "--experiment", "lab.yaml"});
+  CHECK(fit.exit_code == 0);
+  CHECK(fit.out.find("efficiency:") != std::string::npos);
+  CHECK(fit.err.find("these keys replace those of the same names in devices.mine of lab.yaml") != std::string::npos);
+  // What is printed is taken where it says.
+  std::string keys = fit.out;
+  for (std::size_t at = 0; (at = keys.find('\n', at)) + 1 < keys.size(); at += 7) keys.insert(at + 1, "      ");
+  place.file("fitted.yaml",
+             "experiment: lab\nmodel: resnet50\ntraining: {batch_per_device: 64}\ncluster:\n  server: box\n"
+             "  servers: {box: {devices: [{device: mine, count: 1}]}}\n"
+             "  devices:\n    mine:\n      base: v100-sxm2-16gb\n      peak.fp32: 14TFLOPS\n      " +
+                 keys + "strategy: {kind: single}\n");
+  CHECK(place.convoy({"check", "fitted.yaml"}).exit_code == 0);
+  CHECK(place.convoy({"calibrate", "mine.csv", "--device", "k80", "--experiment", "lab.yaml"}).err ==
+        "lab.yaml:5:3: no server here has a device 'k80'; there are: mine\n");
+  CHECK(place.convoy({"calibrate", "mine.csv", "--experiment", "lab.yaml"}).exit_code == 2);
+}
+
 TEST_CASE("calibrate: a noise scale from a table of batches and epochs") {
   const Workplace place;
   place.file("runs.csv", "batch,epochs\n1000,40\n3000,60\n7000,100\n");  // 30 (1 + B / 3000)

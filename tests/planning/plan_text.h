@@ -57,4 +57,11 @@ inline Trials trials_of(const PlanSpec& spec, std::size_t jobs = 1) {
   return Trials(spec, jobs, [](const std::string&, std::size_t, std::size_t) {});
 }
 
+inline PlanAnswer answer_of(const PlanSpec& spec, bool exhaustive, std::size_t jobs = 2) {
+  PlanOptions options;
+  options.jobs = jobs;
+  options.exhaustive = exhaustive;
+  return make_plan(spec, options);
+}
+
 }  // namespace convoy::plans

@@ -13,6 +13,7 @@
 #include "tests/planning/plan_text.h"
 
 using namespace convoy;
+using plans::answer_of;
 
 namespace {
 
@@ -69,13 +70,6 @@ std::string found(const PlanAnswer& answer) {
   std::ostringstream out;
   write_json(plain, out);
   return out.str();
-}
-
-PlanAnswer answer_of(const PlanSpec& spec, bool exhaustive, std::size_t jobs = 2) {
-  PlanOptions options;
-  options.jobs = jobs;
-  options.exhaustive = exhaustive;
-  return make_plan(spec, options);
 }
 
 }  // namespace

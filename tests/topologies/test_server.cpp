@@ -71,6 +71,26 @@ TEST_CASE("PCIe switches share their uplinks, and sockets the link between them"
   CHECK(bandwidth_Bps(machine, "n0.gpu0.pcie.up") == 6e9);
 }
 
+TEST_CASE("keys of PCIe switches without switches, and of sockets without sockets, say what they need") {
+  const auto error = [](const std::string& interconnect) {
+    try {
+      machine_of(two_servers(4, interconnect));
+    } catch (const InputError& caught) {
+      return std::string(caught.what());
+    }
+    return std::string("none");
+  };
+  for (const char* key : {"uplink: 10GB/s", "hop_latency: 1us", "sockets: [[0], [1]]", "socket_link: 8GB/s"}) {
+    CAPTURE(key);
+    CHECK(error(fmt::format("{{kind: pcie, bandwidth: 12GB/s, {}}}", key)).find(": needs `switches`: ") !=
+          std::string::npos);
+  }
+  const std::string with_switches = "{kind: pcie, bandwidth: 12GB/s, switches: [[0, 1], [2, 3]], ";
+  CHECK(error(with_switches + "socket_link: 8GB/s}").find(": needs `sockets`: ") != std::string::npos);
+  // What the messages offer is taken.
+  CHECK(error(with_switches + "sockets: [[0], [1]], socket_link: 8GB/s}") == "none");
+}
+
 TEST_CASE("the DGX-1's cube mesh uses NVLink between its 16 pairs and PCIe between the other 12") {
   const Machine machine = machine_of(two_servers(
       8, "{kind: nvlink, bandwidth: 25GB/s, latency: 2us, matrix: " + cube_mesh_text() +

@@ -26,6 +26,12 @@ class PcieInterior final : public Interior {
   PcieTree tree_;
 };
 
+/// Refuses keys that say something of what another key has not named.
+void refuse_pcie_keys_without(YamlMap& map, std::initializer_list<const char*> keys, const char* needed) {
+  for (const char* key : keys)
+    if (map.find(key)) map.fail(key, fmt::format("needs {}", needed));
+}
+
 }  // namespace
 
 void PcieTree::add_to(InteriorGraph& graph, std::uint32_t nics) const {
@@ -111,7 +117,12 @@ PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
       tree.sockets =
           read_grouping(map, "sockets", static_cast<std::uint32_t>(tree.switches.size()), "switches");
       tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
+    } else {
+      refuse_pcie_keys_without(map, {"socket_link"}, "`sockets`: the switches of each, such as [[0], [1]]");
     }
+  } else {
+    refuse_pcie_keys_without(map, {"uplink", "hop_latency", "sockets", "socket_link"},
+                   "`switches`: the devices of each PCIe switch, such as [[0, 1], [2, 3]]");
   }
   return tree;
 }
