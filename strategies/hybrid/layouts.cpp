@@ -38,7 +38,7 @@ LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
     grid.finish();
     rule.text = grid_text(rule.grid);
   } else {
-    const std::size_t word = map.choice(key, words);
+    const std::size_t word = map.choice(key, words, grid_words);
     rule.turns = turns_of(word);
     rule.text = words[word];
   }
