@@ -21,6 +21,7 @@ const std::string& some_candidates() {
       "{kind: pipeline, schedule: [gpipe, 1f1b], micro_batches: [2, 4], recompute: [never, always]}, "
       "{kind: hypergraph, micro_batches: [1, 2]}, {kind: [pardnn, filter_parallel]}, "
       "{kind: hybrid, conv: [batch, filter], fc: [batch, pairs], micro_batches: [1, 2]}, "
+      "{kind: hybrid, conv: {height: 2, width: [2, 3]}, zero: [0, 3]}, "
       "{kind: pipeline, stages: [2, auto], micro_batches: 2, inner: [{kind: data_parallel, sync: all_reduce, "
       "zero: "
       "[0, 1]}, {kind: hybrid, fc: [batch, filter]}]}]";
