@@ -90,9 +90,9 @@ void take_elsewhere(YamlMap& map, Point&) {
 
 const Keys<Point>& point_keys() {
   static const Keys<Point> keys{
-      custom_key<Point>("experiment", "a name", "of the experiment and of its folder of results",
-                        &take_elsewhere)
-          .required(),
+      // Required of files by Experiment::load; the candidates of plans have none.
+      custom_key<Point>("experiment", "a name", "of the experiment and of its folder of results; required",
+                        &take_elsewhere),
       node_key<Point>("model", "a model of the zoo | {layers: ...} | {file} | {onnx} | {profile}",
                       "what is trained (docs/models.md)", &Point::model)
           .required(),
