@@ -21,7 +21,8 @@ void require_scalar(const YamlNode& node, const std::string& path, std::string_v
 }
 
 std::string range_text(double min, double max) {
-  if (max >= static_cast<double>(YamlMap::max_integer)) return fmt::format("at least {}", min);
+  if (max == static_cast<double>(YamlMap::max_integer)) return fmt::format("between {} and 2^53", min);
+  if (max > static_cast<double>(YamlMap::max_integer)) return fmt::format("at least {}", min);
   return fmt::format("between {} and {}", min, max);
 }
 
@@ -112,7 +113,7 @@ std::size_t YamlMap::choice(std::string_view key, const std::vector<std::string>
   const auto it = std::find(allowed.begin(), allowed.end(), value);
   if (it == allowed.end())
     fail(key, fmt::format("unknown value '{}'{}; allowed: {}{}{}", value, suggestion(value, allowed),
-                          list_of(allowed), or_else.empty() ? "" : ", or ", or_else));
+                          list_of(allowed), or_else.empty() ? "" : ", ", or_else));
   return static_cast<std::size_t>(it - allowed.begin());
 }
 

@@ -31,8 +31,12 @@ std::vector<LayerLayout> turns_of(std::size_t word) {
 
 LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
   LayoutRule rule{map.path_of(key), map.pos(key), {LayerLayout::grid}, {}, std::move(kind)};
-  if (map.node(key).kind == YamlNode::Kind::mapping) {
+  const YamlNode& node = map.node(key);
+  if (node.kind == YamlNode::Kind::mapping) {
     constexpr std::int64_t most_parts = 1'000'000;
+    if (!node.find("height") && !node.find("width"))
+      map.fail(key, fmt::format("a mapping is a grid, {}; any other layout is one word of {}", grid_words,
+                                list_of(words)));
     YamlMap grid = map.map(key);
     rule.grid = {grid.integer("height", 1, most_parts), grid.integer("width", 1, most_parts)};
     grid.finish();
