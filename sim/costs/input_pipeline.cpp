@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "sim/base/data_path.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {

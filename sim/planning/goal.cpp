@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
 
 namespace convoy {

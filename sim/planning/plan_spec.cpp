@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/planning/plan_lists.h"
 #include "sim/run/search/search_spec.h"

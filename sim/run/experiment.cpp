@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "sim/base/keys.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/training.h"
 
+#include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
 #include "sim/base/names.h"
 

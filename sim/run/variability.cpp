@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/replay/replay.h"
 #include "sim/run/dice.h"
