@@ -61,6 +61,7 @@ struct Parameter {
 /// What is kept of the forward pass for the backward pass: everything, or the ends of segments, whose insides
 /// run again when backward reaches them (Chen et al., arXiv:1604.06174; segments.h).
 enum class Recomputation : std::uint8_t { none, blocks, sqrt };
+inline constexpr std::array<std::string_view, 3> recomputation_names{"none", "blocks", "sqrt"};
 
 /// Bytes of device memory by class.
 using StateBytes = std::array<double, memory_class_count>;

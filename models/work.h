@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -28,6 +29,7 @@ std::string_view to_string(Phase phase);
 std::string_view to_string(KernelKind kind);
 
 enum class Optimizer : std::uint8_t { sgd, momentum, adam };
+inline constexpr std::array<std::string_view, 3> optimizer_names{"sgd", "momentum", "adam"};
 
 /// What one operation asks of a device, as a function of the number of images b it is run on:
 ///   FLOPs(b) = flops_per_image b + flops_fixed,   bytes(b) = bytes_per_image b + bytes_fixed

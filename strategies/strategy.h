@@ -77,7 +77,8 @@ struct StrategyEntry {
   std::vector<KeyText> keys;  ///< of the tables that `read` goes by
   std::unique_ptr<Strategy> (*read)(YamlMap& map);
   /// What `kind: auto` tries of it unless told otherwise: a YAML list of mappings without `kind`, whose lists
-  /// of values span products. $nodes and $devices stand for the cluster's. Only what trains alike: no stale
+  /// of values span products. $nodes and $devices stand for the cluster's, $rows and $columns for the
+  /// most even grid of its devices (a grid of one row is left out). Only what trains alike: no stale
   /// or dropped gradients, no lossy compression.
   std::string_view candidates = "";
 };

@@ -34,6 +34,24 @@ std::string range_text(double min, double max) {
                                                    : fmt::format("{:g} to {:g}", min, max);
 }
 
+std::string with_default(std::string default_text, std::string values) {
+  return default_text.empty() ? std::move(values) : std::move(default_text) + " | " + values;
+}
+
+std::string mapping_text(const std::vector<KeyText>& parts) {
+  std::string names;
+  for (const KeyText& part : parts) names += (names.empty() ? "" : ", ") + part.name;
+  return "{" + names + "}";
+}
+
+std::vector<YamlMap> read_list(YamlMap& map, std::string_view key, const std::string& example) {
+  const YamlNode& list = map.node(key);
+  if (list.kind != YamlNode::Kind::sequence || list.items.empty())
+    map.fail(key, fmt::format("expected a list such as {}, found {}", example,
+                              list.kind == YamlNode::Kind::sequence ? "an empty list" : describe(list)));
+  return map.maps(key);
+}
+
 std::string dimension_text(Dimension dimension) {
   const std::string_view help = quantity_help(dimension);  // "a size such as 25MiB or 100MB"
   return std::string(help.substr(0, help.find(" such as")));

@@ -25,6 +25,14 @@ struct KeyText {
   std::string meaning;
   std::vector<std::string> choices = {};  ///< of a key whose value is one of several names: all of them
   bool takes_list = false;                ///< its value is always a list, never one of several values
+  std::vector<KeyText> parts = {};        ///< of a key whose value is a mapping, or a list of them: its keys
+};
+
+/// The keys of a mapping that is no strategy's, under the name that `convoy show keys` has for it.
+struct KeySection {
+  std::string name;     ///< "training"
+  std::string summary;  ///< one line
+  std::vector<KeyText> keys;
 };
 
 /// A key of a mapping that is read into `Options`: said once, for whoever reads YAML and for whoever reads
@@ -42,6 +50,32 @@ struct Key {
       std::invoke(field, options) = map.pos(name);
       inner(map, options);
     };
+    return std::move(*this);
+  }
+
+  /// Also keeps whether the key is there.
+  template <class Field>
+  Key given(Field field) && {
+    read = [inner = std::move(read), name = text.name, field](YamlMap& map, Options& options) {
+      std::invoke(field, options) = map.has(name);
+      inner(map, options);
+    };
+    return std::move(*this);
+  }
+
+  /// The key must be there: it has no default.
+  Key required() && {
+    text.meaning += "; required";
+    read = [inner = std::move(read), name = text.name](YamlMap& map, Options& options) {
+      map.node(name);
+      inner(map, options);
+    };
+    return std::move(*this);
+  }
+
+  /// Tells of the keys of the mapping that the value is, or may be.
+  Key with_parts(std::vector<KeyText> parts) && {
+    text.parts = std::move(parts);
     return std::move(*this);
   }
 
@@ -108,11 +142,28 @@ Enum read_choice(YamlMap& map, std::string_view key, const std::vector<std::stri
 namespace keys_detail {
 template <class Options, class Field>
 using Value = std::remove_cvref_t<std::invoke_result_t<Field, Options&>>;
+/// What an optional holds; any other type itself.
+template <class T>
+struct ContentOf {
+  using type = T;
+};
+template <class T>
+struct ContentOf<std::optional<T>> {
+  using type = T;
+};
+template <class T>
+using Content = typename ContentOf<T>::type;
 /// "b | a | c" of names whose default is the second.
 std::string choices_text(const std::vector<std::string>& names, std::size_t fallback);
 /// "1 to 1000000", "a whole number from 0".
 std::string range_text(std::int64_t min, std::int64_t max);
 std::string range_text(double min, double max);
+/// "10s | a time", or without a default only what may be written.
+std::string with_default(std::string default_text, std::string values);
+/// "{time, every}"
+std::string mapping_text(const std::vector<KeyText>& parts);
+/// The items of a list of mappings. @param example of such a list, for messages
+std::vector<YamlMap> read_list(YamlMap& map, std::string_view key, const std::string& example);
 /// "a size", "a time".
 std::string dimension_text(Dimension dimension);
 std::string number_text(double value);
@@ -128,6 +179,21 @@ Key<Options> choice_key(std::string name, const std::vector<std::string>& names,
   return {{name, keys_detail::choices_text(names, fallback), std::move(meaning), names},
           [name, names, fallback, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = static_cast<Enum>(map.choice_or(name, names, fallback));
+          }};
+}
+
+/// The same whose default follows from the options that were read before.
+/// @param default_text "the framework's"
+template <class Options, class Field>
+Key<Options> derived_choice_key(std::string name, std::string default_text,
+                                const std::vector<std::string>& names, std::string meaning, Field field,
+                                keys_detail::Value<Options, Field> (*otherwise)(const Options&)) {
+  std::string values = std::move(default_text);
+  for (const std::string& each : names) values += " | " + each;
+  return {{name, std::move(values), std::move(meaning), names},
+          [name, names, field, otherwise](YamlMap& map, Options& options) {
+            std::invoke(field, options) =
+                read_choice<keys_detail::Value<Options, Field>>(map, name, names, otherwise(options));
           }};
 }
 
@@ -155,13 +221,14 @@ Key<Options> integer_key(std::string name, std::int64_t min, std::int64_t max, s
           }};
 }
 
-/// A whole number in [min, max] that is unset where the key is absent.
+/// A whole number in [min, max]; the field stays as it is, or unset, where the key is absent.
 /// @param otherwise what then holds: "all devices"
 template <class Options, class Field>
 Key<Options> optional_integer_key(std::string name, std::string otherwise, std::int64_t min, std::int64_t max,
                                   std::string meaning, Field field) {
-  using Integer = typename keys_detail::Value<Options, Field>::value_type;
-  return {{name, std::move(otherwise) + " | " + keys_detail::range_text(min, max), std::move(meaning)},
+  using Integer = keys_detail::Content<keys_detail::Value<Options, Field>>;
+  return {{name, keys_detail::with_default(std::move(otherwise), keys_detail::range_text(min, max)),
+           std::move(meaning)},
           [name, min, max, field](YamlMap& map, Options& options) {
             if (map.find(name))
               std::invoke(field, options) = static_cast<Integer>(map.integer(name, min, max));
@@ -177,6 +244,53 @@ Key<Options> number_key(std::string name, double min, double max, std::string me
            std::move(meaning)},
           [name, min, max, fallback, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = map.number_or(name, fallback, min, max);
+          }};
+}
+
+/// A number without a unit in [min, max]; the field stays as it is, or unset, where the key is absent.
+/// @param otherwise what then holds; "" for a key that is required
+template <class Options, class Field>
+Key<Options> optional_number_key(std::string name, std::string otherwise, double min, double max,
+                                 std::string meaning, Field field) {
+  return {{name, keys_detail::with_default(std::move(otherwise), keys_detail::range_text(min, max)),
+           std::move(meaning)},
+          [name, min, max, field](YamlMap& map, Options& options) {
+            if (map.find(name)) std::invoke(field, options) = map.number(name, min, max);
+          }};
+}
+
+/// The same of a text.
+/// @param values what may be written: "the name of a device"
+template <class Options, class Field>
+Key<Options> optional_text_key(std::string name, std::string otherwise, std::string values,
+                               std::string meaning, Field field) {
+  return {{name, keys_detail::with_default(std::move(otherwise), std::move(values)), std::move(meaning)},
+          [name, field](YamlMap& map, Options& options) {
+            if (map.find(name)) std::invoke(field, options) = map.text(name);
+          }};
+}
+
+/// The same of a quantity in SI base units. @param positive zero is an error
+template <class Options, class Field>
+Key<Options> optional_quantity_key(std::string name, std::string otherwise, Dimension dimension,
+                                   bool positive, std::string meaning, Field field) {
+  return {{name, keys_detail::with_default(std::move(otherwise), keys_detail::dimension_text(dimension)),
+           std::move(meaning)},
+          [name, dimension, positive, field](YamlMap& map, Options& options) {
+            if (map.find(name)) std::invoke(field, options) = map.quantity(name, dimension, positive);
+          }};
+}
+
+/// The same of a share, up to 100 %. @param positive zero is an error
+template <class Options, class Field>
+Key<Options> share_key(std::string name, std::string otherwise, bool positive, std::string meaning,
+                       Field field) {
+  return {{name, keys_detail::with_default(std::move(otherwise), "a share, up to 100%"), std::move(meaning)},
+          [name, positive, field](YamlMap& map, Options& options) {
+            if (!map.find(name)) return;
+            const double share = map.quantity(name, Dimension::fraction, positive);
+            if (share > 1) map.fail(name, "is a share; at most 100% is allowed");
+            std::invoke(field, options) = share;
           }};
 }
 

@@ -51,6 +51,10 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> know
   return best ? fmt::format(" (did you mean '{}'?)", *best) : std::string{};
 }
 
+std::vector<std::string> texts_of_names(std::span<const std::string_view> names) {
+  return {names.begin(), names.end()};
+}
+
 std::string list_of(std::span<const std::string> names, std::size_t limit) {
   if (names.size() <= limit) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{} and {} more", fmt::join(names.first(limit), ", "), names.size() - limit);

@@ -11,6 +11,9 @@ namespace convoy {
 /// " (did you mean 'x'?)" for the nearest known name within two typing errors, else "".
 std::string suggestion(std::string_view wrong, std::span<const std::string> known);
 
+/// Names of an enumeration as the texts that readers compare with.
+std::vector<std::string> texts_of_names(std::span<const std::string_view> names);
+
 /// "a, b, c"; at most `limit` names, then "and N more".
 std::string list_of(std::span<const std::string> names, std::size_t limit = 24);
 

@@ -107,12 +107,13 @@ std::string YamlMap::text_or(std::string_view key, std::string fallback) {
   return value ? read_text(*value, path_of(key)) : std::move(fallback);
 }
 
-std::size_t YamlMap::choice(std::string_view key, const std::vector<std::string>& allowed) {
+std::size_t YamlMap::choice(std::string_view key, const std::vector<std::string>& allowed,
+                            std::string_view or_else) {
   const std::string value = text(key);
   const auto it = std::find(allowed.begin(), allowed.end(), value);
   if (it == allowed.end())
-    fail(key, fmt::format("unknown value '{}'{}; allowed: {}", value, suggestion(value, allowed),
-                          list_of(allowed)));
+    fail(key, fmt::format("unknown value '{}'{}; allowed: {}{}{}", value, suggestion(value, allowed),
+                          list_of(allowed), or_else.empty() ? "" : ", ", or_else));
   return static_cast<std::size_t>(it - allowed.begin());
 }
 

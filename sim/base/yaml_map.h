@@ -35,7 +35,9 @@ class YamlMap {
   std::string text(std::string_view key);
   std::string text_or(std::string_view key, std::string fallback);
   /// One of `allowed`, as its index; anything else is an error that lists them.
-  std::size_t choice(std::string_view key, const std::vector<std::string>& allowed);
+  /// @param or_else what else the key takes, which the caller has read: the error names it too
+  std::size_t choice(std::string_view key, const std::vector<std::string>& allowed,
+                     std::string_view or_else = {});
   std::size_t choice_or(std::string_view key, const std::vector<std::string>& allowed, std::size_t fallback);
   bool flag_or(std::string_view key, bool fallback);
 

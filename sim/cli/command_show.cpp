@@ -12,11 +12,11 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/draw_cluster.h"
+#include "sim/cli/show_keys.h"
 #include "sim/cli/show_model.h"
 #include "sim/cli/show_transport.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/output_folder.h"
-#include "strategies/strategy.h"
 #include "topologies/catalog.h"
 #include "topologies/prices.h"
 
@@ -257,50 +257,6 @@ void show_cluster(std::ostream& out, const ShowArguments& arguments) {
   json.raw("\n");
 }
 
-// --- strategies
-
-std::vector<std::string> strategy_names() {
-  std::vector<std::string> names;
-  for (const StrategyEntry& entry : strategy_registry()) names.emplace_back(entry.kind);
-  return names;
-}
-
-const StrategyEntry& strategy_named(const std::string& name) {
-  const std::vector<std::string> names = strategy_names();
-  if (std::find(names.begin(), names.end(), name) != names.end()) return strategy_entry(name);
-  throw InputError(argument_pos("strategies"), fmt::format("unknown strategy '{}'{}; there are {}", name,
-                                                           suggestion(name, names), list_of(names)));
-}
-
-std::string strategy_line(const std::string& name) { return std::string(strategy_named(name).summary); }
-
-void show_strategy(std::ostream& out, const ShowArguments& arguments) {
-  const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
-  const StrategyEntry& entry = strategy_named(name);
-  if (!as_json) {
-    out << fmt::format("{}: {}\n", entry.kind, entry.summary);
-    for (const KeyText& key : entry.keys)
-      out << fmt::format("  {:<18} {}\n  {:<18}   {}\n", key.name, key.values, "", key.meaning);
-    return;
-  }
-  JsonWriter json(out);
-  json.begin_object();
-  json.field("kind", entry.kind);
-  json.field("summary", entry.summary);
-  json.key("keys");
-  json.begin_array();
-  for (const KeyText& key : entry.keys) {
-    json.begin_object();
-    json.field("name", key.name);
-    json.field("values", key.values);
-    json.field("meaning", key.meaning);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  json.raw("\n");
-}
-
 struct Subject {
   const char* name;
   std::vector<std::string> (*names)();
@@ -313,7 +269,8 @@ constexpr std::array subjects{Subject{"models", &zoo_names, &model_line, &show_m
                               Subject{"servers", &server_names, &server_line, &show_server},
                               Subject{"clusters", &cluster_names, &cluster_line, &show_cluster},
                               Subject{"transports", &transport_names, &transport_line, &show_transport},
-                              Subject{"strategies", &strategy_names, &strategy_line, &show_strategy}};
+                              Subject{"strategies", &strategy_names, &strategy_line, &show_strategy},
+                              Subject{"keys", &key_section_names, &key_section_line, &show_key_section}};
 
 }  // namespace
 

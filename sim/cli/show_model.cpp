@@ -54,7 +54,7 @@ struct ShownModel {
 
 StepTimes step_times(const Model& model, const ShowArguments& arguments) {
   const SourcePos pos{"show models", 1, 1};
-  const std::vector<std::string> precisions{"fp32", "tf32", "fp16", "bf16"};  // the order of the enumeration
+  const std::vector<std::string> precisions = texts_of_names(precision_names);
   const auto precision = std::find(precisions.begin(), precisions.end(), arguments.precision);
   if (precision == precisions.end())
     throw InputError(pos, fmt::format("--precision: unknown precision '{}'{}; known: {}", arguments.precision,
@@ -62,7 +62,7 @@ StepTimes step_times(const Model& model, const ShowArguments& arguments) {
   const DeviceType device = load_device(arguments.device, pos);
   TrainingOptions options;
   options.precision = static_cast<Precision>(precision - precisions.begin());
-  const std::vector<std::string> optimizers{"sgd", "momentum", "adam"};  // the order of the enumeration
+  const std::vector<std::string> optimizers = texts_of_names(optimizer_names);
   const auto optimizer = std::find(optimizers.begin(), optimizers.end(), arguments.optimizer);
   if (optimizer == optimizers.end())
     throw InputError(pos, fmt::format("--optimizer: unknown optimizer '{}'{}; known: {}", arguments.optimizer,

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "sim/base/data_path.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -25,36 +27,86 @@ YamlNode catalogue_entry(const char* folder, const char* what, const std::string
   return load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
 }
 
-void take_sources(YamlMap& map) {
-  map.text_or("title", "");
-  if (!map.find("sources")) return;
-  YamlMap sources = map.map("sources");
-  for (const std::string& key : sources.keys()) sources.text(key);
+/// What a file of the catalogue says beside its figures; nothing is done with it here.
+template <class Options>
+Keys<Options> source_keys() {
+  return {custom_key<Options>("title", "a text", "what it is called",
+                              [](YamlMap& map, Options&) { map.text_or("title", ""); }),
+          custom_key<Options>("sources", "{what: where}", "where its figures are from",
+                              [](YamlMap& map, Options&) {
+                                if (!map.find("sources")) return;
+                                YamlMap sources = map.map("sources");
+                                for (const std::string& key : sources.keys()) sources.text(key);
+                              })};
+}
+
+bool is_jpeg(const InputSpec& spec) { return !spec.synthetic; }
+
+Keys<InputSpec> jpeg_keys() {
+  using Spec = InputSpec;
+  return {
+      custom_key<Spec>("library", "a name of topologies/catalog/input_libraries",
+                       "what decodes and augments, at its images/s of a core",
+                       [](YamlMap& map, Spec& spec) {
+                         spec.library = load_input_library(map.text("library"), map.pos("library"));
+                       })
+          .required(),
+      optional_integer_key<Spec>("workers_per_device", "the library's", 1, 100'000,
+                                 "threads or processes that make images ready, each on one core at most",
+                                 &Spec::workers_per_device),
+      mapping_key<Spec>("storage", "no limit", "what each host reads files from",
+                        Keys<double>{optional_quantity_key<double>("bandwidth", "", Dimension::bandwidth,
+                                                                   true, "of each host", std::identity{})
+                                         .required()},
+                        &Spec::storage_Bps),
+      flag_key<Spec>("cached", "files are in the host's memory: every epoch but the first, where they fit",
+                     &Spec::cached),
+      number_key<Spec>("image_pixels", 1, std::numeric_limits<double>::max(),
+                       "of a file, before it is cropped; the default is the mean of ImageNet",
+                       &Spec::image_pixels),
+      quantity_key<Spec>(
+          "image_bytes", "ImageNet's, by image_pixels", Dimension::bytes, "of a file", &Spec::image_bytes,
+          [](const Spec& spec) { return imagenet_image_bytes * spec.image_pixels / imagenet_image_pixels; }),
+      integer_key<Spec>("prefetch", 0, 1'000'000,
+                        "batches that are made ready ahead of a device; 0: none, it waits for each",
+                        &Spec::prefetch)};
+}
+
+const Keys<InputSpec>& all_input_keys() {
+  static const Keys<InputSpec> keys = [] {
+    Keys<InputSpec> table{choice_key<InputSpec>("kind", {"jpeg", "synthetic"},
+                                                "images of files, or images that are there when they are "
+                                                "needed",
+                                                &InputSpec::synthetic)
+                              .required()};
+    for (Key<InputSpec>& key : source_keys<InputSpec>()) table.push_back(std::move(key));
+    for (Key<InputSpec>& key : jpeg_keys()) table.push_back(std::move(key).only("kind: jpeg", &is_jpeg));
+    return table;
+  }();
+  return keys;
+}
+
+const Keys<InputLibrary>& library_keys() {
+  using Library = InputLibrary;
+  static const Keys<Library> keys = [] {
+    Keys<Library> table = source_keys<Library>();
+    table.push_back(optional_number_key<Library>("core_images_per_s", "", 1e-6,
+                                                 std::numeric_limits<double>::max(), "images/s of one core",
+                                                 &Library::core_images_per_s)
+                        .required());
+    table.push_back(optional_integer_key<Library>("workers_per_device", "all cores", 1, 100'000,
+                                                  "threads or processes", &Library::workers_per_device));
+    table.push_back(optional_quantity_key<Library>("device_bytes_per_image", "0B", Dimension::bytes, false,
+                                                   "that the device moves for its part",
+                                                   &Library::device_bytes_per_image));
+    return table;
+  }();
+  return keys;
 }
 
 InputSpec read_mapping(const YamlNode& node, const std::string& path) {
-  YamlMap map(node, path);
   InputSpec spec;
-  spec.pos = node.pos;
-  spec.synthetic = map.choice("kind", {"synthetic", "jpeg"}) == 0;
-  take_sources(map);
-  if (!spec.synthetic) {
-    spec.library = load_input_library(map.text("library"), map.pos("library"));
-    if (map.find("workers_per_device"))
-      spec.workers_per_device = map.integer("workers_per_device", 1, 100'000);
-    if (map.find("storage")) {
-      YamlMap storage = map.map("storage");
-      spec.storage_Bps = storage.quantity("bandwidth", Dimension::bandwidth, true);
-      storage.finish();
-    }
-    spec.cached = map.flag_or("cached", false);
-    if (map.find("image_pixels")) spec.image_pixels = map.number("image_pixels", 1);
-    spec.image_bytes =
-        map.quantity_or("image_bytes", Dimension::bytes,
-                        imagenet_image_bytes * spec.image_pixels / imagenet_image_pixels, true);
-    spec.prefetch = map.integer_or("prefetch", spec.prefetch, 0, 1'000'000);
-  }
-  map.finish();
+  read_part(all_input_keys(), YamlMap(node, path), spec);
   return spec;
 }
 
@@ -79,15 +131,14 @@ std::vector<std::string> input_library_names() { return data_names(library_folde
 
 InputLibrary load_input_library(const std::string& name, const SourcePos& pos) {
   const YamlNode node = catalogue_entry(library_folder, "input library", name, pos);
-  YamlMap map(node, "");
-  take_sources(map);
   InputLibrary library;
   library.name = name;
-  library.core_images_per_s = map.number("core_images_per_s", 1e-6);
-  library.workers_per_device = map.integer_or("workers_per_device", 0, 1, 100'000);
-  library.device_bytes_per_image = map.quantity_or("device_bytes_per_image", Dimension::bytes, 0);
-  map.finish();
+  read_part(library_keys(), YamlMap(node, ""), library);
   return library;
+}
+
+KeySection input_keys() {
+  return {"input", "`training.input`: the pipeline that images come through", texts_of(all_input_keys())};
 }
 
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices) {

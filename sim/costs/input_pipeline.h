@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/yaml_map.h"
+#include "sim/base/keys.h"
 #include "topologies/machine.h"
 
 namespace convoy {
@@ -42,9 +42,11 @@ struct InputSpec {
   std::string label() const;
 };
 
-/// `synthetic`, {kind: jpeg, library, workers_per_device, storage: {bandwidth}, cached, image_bytes,
-/// image_pixels, prefetch}, or a name of topologies/catalog/inputs. @throws InputError
+/// `synthetic`, a mapping of input_keys(), or a name of topologies/catalog/inputs. @throws InputError
 InputSpec read_input(const YamlNode& node, const std::string& path);
+
+/// The keys of the mapping, for whoever reads about them.
+KeySection input_keys();
 
 std::vector<std::string> input_library_names();
 InputLibrary load_input_library(const std::string& name, const SourcePos& pos);

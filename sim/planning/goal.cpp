@@ -5,28 +5,74 @@
 
 #include <cmath>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
-#include "sim/base/yaml_map.h"
 
 namespace convoy {
 namespace {
 
 constexpr double most_epochs = 1e9, most_samples = 1e15;
 
-std::string kind_of_goal(YamlMap& map) {
+/// `goal:` as it is written.
+struct WrittenGoal {
+  std::string target, table;
+  std::optional<double> epochs, samples, noise_scale;
+  bool extrapolate = false;
+  double start_up_s = 0;
+  Goal::Pause evaluation, checkpoint;
+  SourcePos pos, target_pos;
+};
+
+Keys<Goal::Pause> pause_keys() {
+  using Pause = Goal::Pause;
+  return {optional_quantity_key<Pause>("time", "", Dimension::time, false, "that one takes", &Pause::time_s)
+              .required(),
+          number_key<Pause>("every", 1e-6, most_epochs, "after so many epochs", &Pause::every_epochs)};
+}
+
+const Keys<WrittenGoal>& written_goal_keys() {
+  using Written = WrittenGoal;
+  static const Keys<Written> keys{
+      optional_text_key<Written>("target", "", "a name of results/published/convergence.csv",
+                                 "a table of epochs by global batch", &Written::target)
+          .at(&Written::target_pos),
+      custom_key<Written>("table", "a CSV file", "the same of your own (docs/planning.md)",
+                          [](YamlMap& map, Written& goal) {
+                            if (map.find("table")) goal.table = named_file(map, "table");
+                          }),
+      optional_number_key<Written>(
+          "noise_scale", "", 1e-3, most_samples,
+          "images; epochs (1 + batch / noise_scale) are needed, epochs being those of "
+          "the smallest batches",
+          &Written::noise_scale),
+      optional_number_key<Written>("samples", "", 1, most_samples, "images, whatever the batch",
+                                   &Written::samples),
+      optional_number_key<Written>("epochs", "", 1e-9, most_epochs,
+                                   "whatever the batch; with noise_scale those of the smallest batches",
+                                   &Written::epochs),
+      flag_key<Written>("extrapolate",
+                        "with target or table: batches beyond the table follow the noise scale that fits it",
+                        &Written::extrapolate),
+      optional_quantity_key<Written>("start_up", "0s", Dimension::time, false, "once, before training",
+                                     &Written::start_up_s),
+      mapping_key<Written>("evaluation", "none", "between epochs", pause_keys(), &Written::evaluation),
+      mapping_key<Written>("checkpoint", "none", "between epochs; what is lost goes back to the last",
+                           pause_keys(), &Written::checkpoint)};
+  return keys;
+}
+
+/// Which of the keys says how long to train.
+std::string kind_of_goal(const YamlMap& map) {
   std::string found;
   for (const char* key : {"target", "table", "noise_scale", "samples", "epochs"}) {
-    if (!map.find(key)) continue;
+    if (!map.has(key)) continue;
     if (found == "noise_scale" && std::string_view(key) == "epochs") continue;
     if (!found.empty()) map.fail(key, fmt::format("'{}' is given too; give one of the two", found));
     found = key;
   }
-  if (found.empty()) {
-    for (const char* key : {"extrapolate", "start_up", "evaluation", "checkpoint"}) map.find(key);
-    map.finish();
+  if (found.empty())
     map.fail(
         "says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale with epochs");
-  }
   return found;
 }
 
@@ -34,18 +80,20 @@ std::string kind_of_goal(YamlMap& map) {
 
 Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
   YamlMap map(node, "goal");
-  Goal goal;
-  goal.pos_ = map.pos();
+  WrittenGoal written;
+  read_part(written_goal_keys(), map, written);
   const std::string kind = kind_of_goal(map);
+  Goal goal;
+  goal.pos_ = written.pos;
   if (kind == "target" || kind == "table") {
-    ConvergenceTable table = kind == "target" ? load_goal(map.text("target"), map.pos("target"))
-                                              : read_convergence(named_file(map, "table"));
+    ConvergenceTable table =
+        kind == "target" ? load_goal(written.target, written.target_pos) : read_convergence(written.table);
     if (!samples) samples = table.samples;
     goal.text_ = table.text;
     goal.network_ = table.network;
     goal.table_samples_ = table.samples;
     goal.length_ = std::move(table);
-    goal.extrapolate_ = map.flag_or("extrapolate", false);
+    goal.extrapolate_ = written.extrapolate;
   } else if (map.has("extrapolate")) {
     map.fail("extrapolate",
              fmt::format("goes with target or table only; '{}' has no end to go beyond", kind));
@@ -53,29 +101,26 @@ Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
   if (!samples) map.fail("an epoch's number of images is not known: give training.dataset: {samples: N}");
   goal.samples_ = *samples;
   if (kind == "epochs") {
-    goal.length_ = map.number("epochs", 1e-9, most_epochs);
-    goal.text_ = fmt::format("{:g} epochs", std::get<double>(goal.length_));
+    goal.length_ = *written.epochs;
+    goal.text_ = fmt::format("{:g} epochs", *written.epochs);
   } else if (kind == "samples") {
-    const double all = map.number("samples", 1, most_samples);
-    goal.length_ = all / *samples;
-    goal.text_ = fmt::format("{:g} images", all);
+    goal.length_ = *written.samples / *samples;
+    goal.text_ = fmt::format("{:g} images", *written.samples);
   } else if (kind == "noise_scale") {
-    const double images = map.number("noise_scale", 1e-3, most_samples);
-    const double epochs = map.number("epochs", 1e-9, most_epochs);
-    goal.length_ = NoiseScale{epochs, images};
-    goal.text_ = fmt::format("{:g} epochs at small batches, noise scale of {:g} images", epochs, images);
+    map.node("epochs");  // required with it
+    goal.length_ = NoiseScale{*written.epochs, *written.noise_scale};
+    goal.text_ = fmt::format("{:g} epochs at small batches, noise scale of {:g} images", *written.epochs,
+                             *written.noise_scale);
   }
-  goal.start_up_s_ = map.quantity_or("start_up", Dimension::time, 0);
-  for (const auto& [key, pause] :
-       {std::pair{"evaluation", &goal.evaluation_}, {"checkpoint", &goal.checkpoint_}}) {
-    if (!map.find(key)) continue;
-    YamlMap inner = map.map(key);
-    pause->time_s = inner.quantity("time", Dimension::time);
-    pause->every_epochs = inner.number_or("every", 1, 1e-6, most_epochs);
-    inner.finish();
-  }
-  map.finish();
+  goal.start_up_s_ = written.start_up_s;
+  goal.evaluation_ = written.evaluation;
+  goal.checkpoint_ = written.checkpoint;
   return goal;
+}
+
+KeySection goal_keys() {
+  return {"goal", "how long a plan's training goes on: one of target, table, epochs, samples, noise_scale",
+          texts_of(written_goal_keys())};
 }
 
 std::optional<EpochsNeeded> Goal::epochs(double global_batch) const {

@@ -6,19 +6,12 @@
 #include <variant>
 #include <vector>
 
-#include "sim/base/yaml_node.h"
+#include "sim/base/keys.h"
 #include "sim/planning/convergence.h"
 
 namespace convoy {
 
-/// `goal:` of a plan: how long to train, and what is done beside training.
-///   {target: NAME}             a table of epochs by global batch (results/published/convergence.csv)
-///   {table: file.csv}          a table of the user's
-///   {epochs: 90}               whatever the batch
-///   {samples: 1.15e8}          likewise
-///   {noise_scale: 8000, epochs: 30}    images; the epochs are those of the smallest batches
-/// and beside them `extrapolate` (of tables, false), `start_up` (0s), `evaluation` and `checkpoint`:
-/// {time, every: epochs (1)}.
+/// `goal:` of a plan (goal_keys()): how long to train, and what is done beside training.
 class Goal {
  public:
   /// @param samples of `training.dataset`, where given; a table may know them too. @throws InputError
@@ -53,5 +46,8 @@ class Goal {
   std::optional<double> table_samples_;
   SourcePos pos_;
 };
+
+/// The keys of `goal:`, for whoever reads about them.
+KeySection goal_keys();
 
 }  // namespace convoy

@@ -5,11 +5,12 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
-#include "sim/base/keys.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
-#include "sim/base/yaml_map.h"
+#include "sim/planning/plan_lists.h"
 #include "sim/run/search/search_spec.h"
 #include "topologies/catalog.h"
 
@@ -18,105 +19,38 @@ namespace {
 
 constexpr std::int64_t most_nodes = 100'000, most_batch = 1'000'000;
 const std::vector<std::string> objectives{"cost", "time", "energy", "carbon", "front"};
-const std::vector<std::string> reaction_names{"wait", "continue"};               // the enumeration's order
-const std::vector<std::string> precision_names{"fp32", "tf32", "fp16", "bf16"};  // the enumeration's order
+const std::vector<std::string> reaction_names{"wait", "continue"};      // the enumeration's order
+const std::vector<std::string> market_names{"on_demand", "spot"};       // the enumeration's order
+const std::vector<std::string> interruption_names{"advisor", "trace"};  // the enumeration's order
 
-bool is_list(const YamlNode& node) { return node.kind == YamlNode::Kind::sequence; }
-
-/// The items of a list, or the one value that stands for a list of one. @throws InputError: an empty list
-std::vector<const YamlNode*> items_of(YamlMap& map, std::string_view key) {
-  const YamlNode& node = map.node(key);
-  if (!is_list(node)) return {&node};
-  if (node.items.empty()) map.fail(key, "the list is empty");
-  std::vector<const YamlNode*> items;
-  for (const YamlNode& item : node.items) items.push_back(&item);
-  return items;
-}
-
-/// Those of `allowed`, each once. @throws InputError
-std::vector<std::size_t> choices(YamlMap& map, std::string_view key,
-                                 const std::vector<std::string>& allowed) {
-  std::vector<std::size_t> found;
-  for (const YamlNode* item : items_of(map, key)) {
-    const std::string text = read_text(*item, map.path_of(key));
-    const auto at = std::find(allowed.begin(), allowed.end(), text);
-    if (at == allowed.end())
-      throw InputError(item->pos, fmt::format("{}: '{}'{}; allowed are {}", map.path_of(key), text,
-                                              suggestion(text, allowed), list_of(allowed)));
-    found.push_back(static_cast<std::size_t>(at - allowed.begin()));
-  }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
-std::vector<std::int64_t> numbers(YamlMap& map, std::string_view key, std::int64_t most) {
-  std::vector<std::int64_t> values;
-  for (const YamlNode* item : items_of(map, key))
-    values.push_back(read_integer(*item, map.path_of(key), 1, most));
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
+Keys<std::int64_t> most_nodes_keys() {
+  return {
+      optional_integer_key<std::int64_t>("max", "", 1, most_nodes, "1, 2, 4, ... up to it", std::identity{})
+          .required()};
 }
 
 /// A list of counts, or {max: N}: 1, 2, 4, ... up to N.
-std::vector<std::int64_t> read_nodes(YamlMap& map) {
-  if (!map.find("nodes")) return {1};
-  if (map.node("nodes").kind != YamlNode::Kind::mapping) return numbers(map, "nodes", most_nodes);
-  YamlMap inner = map.map("nodes");
-  const std::int64_t most = inner.integer("max", 1, most_nodes);
-  inner.finish();
-  std::vector<std::int64_t> nodes;
-  for (std::int64_t n = 1; n <= most; n *= 2) nodes.push_back(n);
-  return nodes;
-}
-
-double read_budget(YamlMap& map) {
-  const std::string text = read_text(map.node("budget"), map.path_of("budget"));
-  const std::string_view unit = "USD";
-  std::optional<double> value;
-  if (text.ends_with(unit)) {
-    std::string_view digits = std::string_view(text).substr(0, text.size() - unit.size());
-    while (digits.ends_with(' ')) digits.remove_suffix(1);
-    value = parse_number(digits);
+void read_nodes(YamlMap& map, PlanSpec& spec) {
+  if (!map.find("nodes")) return;
+  if (map.node("nodes").kind != YamlNode::Kind::mapping) {
+    spec.nodes = read_numbers(map, "nodes", most_nodes);
+    return;
   }
-  if (!value || *value <= 0) map.fail("budget", fmt::format("'{}' is no sum above 0 such as 500USD", text));
-  return *value;
+  std::int64_t most = 0;
+  read_part(most_nodes_keys(), map.map("nodes"), most);
+  spec.nodes.clear();
+  for (std::int64_t n = 1; n <= most; n *= 2) spec.nodes.push_back(n);
 }
 
-/// "aws" of "aws-p3.2xlarge": what the names of servers begin with.
-std::vector<std::string> providers_of(YamlMap& map) {
-  std::vector<std::string> known;
-  for (const std::string& name : server_names())
-    if (const std::size_t dash = name.find('-'); dash != std::string::npos)
-      known.push_back(name.substr(0, dash));
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  std::vector<std::string> found;
-  for (const std::size_t i : choices(map, "providers", known)) found.push_back(known[i]);
-  return found;
-}
-
-PlanConstraints read_constraints(YamlMap map) {
-  PlanConstraints constraints;
-  if (map.find("deadline")) constraints.deadline_s = map.quantity("deadline", Dimension::time, true);
-  if (map.find("budget")) constraints.budget_usd = read_budget(map);
-  if (map.find("max_devices")) constraints.max_devices = map.integer("max_devices", 1);
-  if (map.find("max_global_batch")) constraints.max_global_batch = map.integer("max_global_batch", 1);
-  constraints.memory = map.quantity_or("memory", Dimension::fraction, 1, true);
-  if (constraints.memory > 1) map.fail("memory", "a device has no more than 100% of its memory");
-  if (map.find("providers")) {
-    constraints.providers = providers_of(map);
-    constraints.providers_pos = map.pos("providers");
-  }
-  map.finish();
-  return constraints;
-}
-
-std::vector<std::string> matching_servers(YamlMap& map) {
+void read_servers(YamlMap& map, PlanSpec& spec) {
   const std::vector<std::string> names = server_names();
+  spec.all_servers = !map.find("servers");
+  if (spec.all_servers) {
+    spec.servers = names;
+    return;
+  }
   std::vector<std::string> found;
-  for (const YamlNode* item : items_of(map, "servers")) {
+  for (const YamlNode* item : list_items(map, "servers")) {
     const std::string pattern = read_text(*item, map.path_of("servers"));
     const std::size_t before = found.size();
     for (const std::string& name : names)
@@ -129,15 +63,19 @@ std::vector<std::string> matching_servers(YamlMap& map) {
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
+  spec.servers = std::move(found);
 }
 
-std::vector<YamlNode> read_strategies(YamlMap& map) {
+void read_strategies(YamlMap& map, PlanSpec& spec) {
+  if (!map.find("strategies")) {
+    spec.strategies = {
+        parse_yaml("{kind: data_parallel, sync: all_reduce, algorithm: auto}", "plan.strategies")};
+    return;
+  }
   const YamlNode& node = map.node("strategies");
-  if (node.kind == YamlNode::Kind::scalar && node.scalar == "auto") return {};
-  if (!is_list(node) || node.items.empty())
+  if (node.kind == YamlNode::Kind::scalar && node.scalar == "auto") return;
+  if (node.kind != YamlNode::Kind::sequence || node.items.empty())
     map.fail("strategies", "expected auto, or a list such as [{kind: data_parallel, sync: all_reduce}]");
-  std::vector<YamlNode> strategies;
   for (const YamlNode& item : node.items) {
     if (is_search(item))
       throw InputError(item.pos,
@@ -145,28 +83,31 @@ std::vector<YamlNode> read_strategies(YamlMap& map) {
     YamlMap(item, "plan.strategies");
     for (YamlNode& each : multiplied_out(item)) {
       read_strategy(each);
-      strategies.push_back(std::move(each));
+      spec.strategies.push_back(std::move(each));
     }
   }
-  return strategies;
 }
 
 /// Regions that the price table knows; others would leave every candidate without a price.
-std::vector<std::string> read_regions(YamlMap& map, const PriceTable& prices) {
+void read_regions(YamlMap& map, PlanSpec& spec) {
+  if (!map.find("region")) return;
   std::set<std::string> known;
-  for (const Price& price : prices.prices()) known.insert(price.region);
-  std::vector<std::string> regions;
-  for (const YamlNode* item : items_of(map, "region")) {
+  for (const Price& price : spec.prices().prices()) known.insert(price.region);
+  for (const YamlNode* item : list_items(map, "region")) {
     std::string region = read_text(*item, map.path_of("region"));
     const std::vector<std::string> names(known.begin(), known.end());
     if (!known.contains(region))
       throw InputError(item->pos,
                        fmt::format("plan.region: no price in a region '{}'{}; the price table has {}", region,
                                    suggestion(region, names), list_of(names)));
-    if (std::find(regions.begin(), regions.end(), region) == regions.end())
-      regions.push_back(std::move(region));
+    if (std::find(spec.regions.begin(), spec.regions.end(), region) == spec.regions.end())
+      spec.regions.push_back(std::move(region));
   }
-  return regions;
+}
+
+Keys<PlanSpec> failure_keys_of_plan() {
+  return {optional_quantity_key<PlanSpec>("repair", "0s", Dimension::time, false, "until a host is replaced",
+                                          &PlanSpec::repair_s)};
 }
 
 /// `failures: {repair: 10min}`, or `failures: true`.
@@ -176,10 +117,79 @@ void read_failures_of_hosts(YamlMap& map, PlanSpec& spec) {
     spec.failures = map.flag_or("failures", false);
     return;
   }
-  YamlMap inner = map.map("failures");
   spec.failures = true;
-  spec.repair_s = inner.quantity_or("repair", Dimension::time, 0, false);
-  inner.finish();
+  read_part(failure_keys_of_plan(), map.map("failures"), spec);
+}
+
+/// Values of an enumeration, each once; the default stays where the key is absent.
+/// @param names in the enumeration's order
+template <class Enum>
+Key<PlanSpec> set_key(std::string name, std::string otherwise, std::vector<std::string> names,
+                      std::string meaning, std::vector<Enum> PlanSpec::*field) {
+  return {{name, fmt::format("{} | a list of {}", otherwise, list_of(names)), std::move(meaning), names},
+          [name, names, field](YamlMap& map, PlanSpec& spec) {
+            if (!map.find(name)) return;
+            (spec.*field).clear();
+            for (const std::size_t i : read_choices(map, name, names))
+              (spec.*field).push_back(static_cast<Enum>(i));
+          }};
+}
+
+Keys<PlanSpec> rental_keys() {
+  using Spec = PlanSpec;
+  return {
+      choice_key<Spec>(
+          "objective", objectives,
+          "what is made as small as possible; front: time x cost, for those who want to see both",
+          &Spec::objective)
+          .at(&Spec::objective_pos),
+      mapping_key<Spec>("constraints", "none", "what the answer has to keep", constraint_keys(),
+                        &Spec::constraints),
+      custom_key<Spec>("servers", "all with a price | a list of names or patterns", "of the catalogue",
+                       &read_servers),
+      custom_key<Spec>("nodes", "1 | a list of counts | {max}", "of one kind of server", &read_nodes)
+          .with_parts(texts_of(most_nodes_keys())),
+      flag_key<Spec>("mixtures", "two kinds of servers of a provider side by side too, each in all counts",
+                     &Spec::mixtures),
+      custom_key<Spec>("batch_per_device", "powers of two that fit | a list", "images a device and step",
+                       [](YamlMap& map, Spec& spec) {
+                         if (map.find("batch_per_device"))
+                           spec.batches = read_numbers(map, "batch_per_device", most_batch);
+                       }),
+      set_key<Precision>("precision", "that of training, else fp32", texts_of_names(precision_names),
+                         "of the computation", &Spec::precisions),
+      custom_key<Spec>(
+          "strategies", "[{kind: data_parallel, sync: all_reduce, algorithm: auto}] | a list | auto",
+          "lists of values stand for all combinations; auto: what `kind: auto` tries", &read_strategies)};
+}
+
+Keys<PlanSpec> risk_keys() {
+  using Spec = PlanSpec;
+  return {set_key<Market>("market", "on_demand", market_names, "how machines are rented", &Spec::markets)
+              .at(&Spec::markets_pos),
+          choice_key<Spec>("interruptions", interruption_names,
+                           "of spot machines: the provider's rates of the last month, or those of recorded "
+                           "traces",
+                           &Spec::interruptions),
+          custom_key<Spec>("failures", "false | true | {repair}",
+                           "hosts on demand fail too, at recorded rates (topologies/catalog/failures.csv)",
+                           &read_failures_of_hosts)
+              .with_parts(texts_of(failure_keys_of_plan())),
+          set_key<OnInterruption>("on_interruption", "wait", reaction_names,
+                                  "when machines are taken away or fail: wait for others, or continue with "
+                                  "those that are left",
+                                  &Spec::reactions),
+          custom_key<Spec>("region", "the price table's first | a list", "where machines are rented",
+                           &read_regions)};
+}
+
+const Keys<PlanSpec>& all_plan_keys() {
+  static const Keys<PlanSpec> keys = [] {
+    Keys<PlanSpec> table = rental_keys();
+    for (Key<PlanSpec>& key : risk_keys()) table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
 }
 
 /// `training:` without what the plan varies; what it is may be said there or in the plan, not in both.
@@ -197,7 +207,7 @@ YamlNode fixed_training(const YamlNode& training, const YamlMap& plan, std::vect
   }
   if (map.has("precision")) {
     if (plan.has("precision")) map.fail("precision", "plan.precision is given too");
-    precisions = {read_choice<Precision>(map, "precision", precision_names)};
+    precisions = {read_choice<Precision>(map, "precision", texts_of_names(precision_names))};
   }
   YamlNode rest = training;
   std::erase_if(rest.entries, [](const auto& entry) {
@@ -213,6 +223,34 @@ std::optional<double> samples_of(const YamlNode& training) {
   return static_cast<double>(map.integer("samples", 1));
 }
 
+/// `training:` and `plan:` are read together, since each may say the batch and the precision.
+void read_training_and_plan(YamlMap& tree, PlanSpec& spec) {
+  YamlMap plan = tree.map("plan");
+  spec.training = fixed_training(tree.node("training"), plan, spec.batches, spec.precisions);
+  spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training));
+  read_part(all_plan_keys(), std::move(plan), spec);
+}
+
+const Keys<PlanSpec>& plan_file_keys() {
+  using Spec = PlanSpec;
+  static const Keys<Spec> keys{
+      custom_key<Spec>("experiment", "a name", "of the plan and of its folder of results",
+                       [](YamlMap& map, Spec&) { map.find("experiment"); })
+          .required(),
+      node_key<Spec>("model", "as in an experiment", "what is trained (docs/models.md)", &Spec::model)
+          .required(),
+      node_key<Spec>("training", "as in an experiment",
+                     "how it is trained, without global_batch (`convoy show keys training`)", &Spec::training)
+          .required(),
+      custom_key<Spec>("goal", "a mapping", "how long it is trained (`convoy show keys goal`)",
+                       [](YamlMap& map, Spec&) { map.find("goal"); })
+          .required(),
+      custom_key<Spec>("plan", "a mapping", "what to choose among (`convoy show keys plan`)",
+                       &read_training_and_plan)
+          .required()};
+  return keys;
+}
+
 }  // namespace
 
 std::string_view to_string(OnInterruption reaction) {
@@ -225,7 +263,6 @@ std::string_view to_string(PlanObjective objective) {
 
 PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");
-  tree.find("experiment");
   if (experiment.swept())
     throw InputError(tree.pos(), "sweep: a plan tries what its lists of values say; it has no sweep");
   for (const char* key : {"cluster", "strategy"})
@@ -235,50 +272,16 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   PlanSpec spec;
   if (!prices.empty()) spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices));
   spec.name = experiment.name();
-  spec.model = tree.node("model");
-  YamlMap map = tree.map("plan");
-  spec.precisions = {Precision::fp32};
-  spec.training = fixed_training(tree.node("training"), map, spec.batches, spec.precisions);
-  spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training));
-  tree.finish();
+  read_part(plan_file_keys(), std::move(tree), spec);
   const YamlNode* network =
       spec.model.kind == YamlNode::Kind::mapping ? spec.model.find("name") : &spec.model;
   spec.doubts = spec.goal.doubts(network ? network->scalar : "");
-  spec.objective = read_choice(map, "objective", objectives, PlanObjective{});
-  spec.objective_pos = map.pos("objective");
-  if (map.find("constraints")) spec.constraints = read_constraints(map.map("constraints"));
-  spec.all_servers = !map.find("servers");
-  spec.servers = spec.all_servers ? server_names() : matching_servers(map);
-  spec.nodes = read_nodes(map);
-  spec.mixtures = map.flag_or("mixtures", false);
-  if (map.find("batch_per_device")) spec.batches = numbers(map, "batch_per_device", most_batch);
-  if (map.find("precision")) {
-    spec.precisions.clear();
-    for (const std::size_t p : choices(map, "precision", precision_names))
-      spec.precisions.push_back(static_cast<Precision>(p));
-  }
-  spec.markets = {Market::on_demand};
-  spec.markets_pos = map.pos("market");
-  if (map.find("market")) {
-    spec.markets.clear();
-    for (const std::size_t m : choices(map, "market", {"on_demand", "spot"}))  // the enumeration's order
-      spec.markets.push_back(static_cast<Market>(m));
-  }
-  spec.interruptions = read_choice(map, "interruptions", {"advisor", "trace"}, RiskKind{});
-  read_failures_of_hosts(map, spec);
-  if (map.find("on_interruption")) {
-    spec.reactions.clear();
-    for (const std::size_t r : choices(map, "on_interruption", reaction_names))
-      spec.reactions.push_back(static_cast<OnInterruption>(r));
-  }
-  if (map.find("region")) spec.regions = read_regions(map, spec.prices());
-  if (map.find("strategies"))
-    spec.strategies = read_strategies(map);
-  else
-    spec.strategies = {
-        parse_yaml("{kind: data_parallel, sync: all_reduce, algorithm: auto}", "plan.strategies")};
-  map.finish();
   return spec;
+}
+
+std::vector<KeySection> plan_keys() {
+  return {{"plan-file", "the file that `convoy plan` takes", texts_of(plan_file_keys())},
+          {"plan", "what a plan chooses among", texts_of(all_plan_keys())}};
 }
 
 }  // namespace convoy

@@ -9,6 +9,7 @@
 
 #include "sim/base/precision.h"
 #include "sim/planning/goal.h"
+#include "sim/planning/plan_constraints.h"
 #include "sim/run/experiment.h"
 #include "topologies/prices.h"
 #include "topologies/risks.h"
@@ -24,15 +25,6 @@ std::string_view to_string(PlanObjective objective);
 enum class OnInterruption : std::uint8_t { wait, go_on };
 std::string_view to_string(OnInterruption reaction);
 
-/// `constraints:` of a plan.
-struct PlanConstraints {
-  std::optional<double> deadline_s, budget_usd;
-  std::optional<std::int64_t> max_devices, max_global_batch;
-  double memory = 1;                   ///< share of a device's memory that may be used
-  std::vector<std::string> providers;  ///< "aws": what the server's name begins with; empty: any
-  SourcePos providers_pos;
-};
-
 /// `convoy plan FILE` as it was read (docs/planning.md).
 struct PlanSpec {
   static constexpr std::size_t max_candidates = 200'000;
@@ -44,13 +36,13 @@ struct PlanSpec {
   PlanObjective objective = PlanObjective::cost;
   SourcePos objective_pos;
   PlanConstraints constraints;
-  std::vector<std::string> servers;   ///< names of the catalogue, sorted
-  bool all_servers = false;           ///< none were named: those without a price are left out
-  std::vector<std::int64_t> nodes;    ///< of one kind of server
-  bool mixtures = false;              ///< two kinds of servers side by side too
-  std::vector<std::int64_t> batches;  ///< images a device and step; empty: powers of two that fit
-  std::vector<Precision> precisions;
-  std::vector<Market> markets;
+  std::vector<std::string> servers;    ///< names of the catalogue, sorted
+  bool all_servers = false;            ///< none were named: those without a price are left out
+  std::vector<std::int64_t> nodes{1};  ///< of one kind of server
+  bool mixtures = false;               ///< two kinds of servers side by side too
+  std::vector<std::int64_t> batches;   ///< images a device and step; empty: powers of two that fit
+  std::vector<Precision> precisions{Precision::fp32};
+  std::vector<Market> markets{Market::on_demand};
   SourcePos markets_pos;
   RiskKind interruptions = RiskKind::advisor;  ///< which rates count for spot machines
   bool failures = false;  ///< hosts on demand fail too, at the rates of topologies/catalog/failures.csv
@@ -66,5 +58,8 @@ struct PlanSpec {
 
 /// @param prices a price table of the user's (topologies/prices.h); "": the program's own. @throws InputError
 PlanSpec read_plan(const Experiment& experiment, const std::string& prices = "");
+
+/// The keys of a plan's file, of its `plan:`, and of the constraints in it, for whoever reads about them.
+std::vector<KeySection> plan_keys();
 
 }  // namespace convoy

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
-#include "sim/base/keys.h"
-#include "sim/base/named_file.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
@@ -85,72 +83,43 @@ std::string read_name(YamlMap& map) {
   return name;
 }
 
-Anchor read_anchor(YamlMap map) {
-  Anchor anchor;
-  anchor.pos = map.pos();
-  anchor.images_per_s = map.number("images_per_s", 1e-6, 1e12);
-  anchor.batch = map.integer("batch", 1, 1'000'000'000);
-  if (map.find("device")) anchor.device = map.text("device");
-  map.finish();
-  return anchor;
+/// Taken when the experiment is loaded, or by what reads jobs.
+void take_elsewhere(YamlMap& map, Point&) {
+  for (const char* key : {"experiment", "sweep", "jobs"}) map.find(key);
 }
 
-/// A file's name, or {file, device}.
-ProfileSpec read_profile(YamlMap& training) {
-  ProfileSpec profile;
-  profile.pos = training.pos("profile");
-  if (training.node("profile").kind != YamlNode::Kind::mapping) {
-    profile.file = named_file(training, "profile");
-    return profile;
-  }
-  YamlMap map = training.map("profile");
-  profile.file = named_file(map, "file");
-  if (map.find("device")) profile.device = map.text("device");
-  map.finish();
-  return profile;
-}
-
-template <class Enum, std::size_t n>
-Enum choice_of(YamlMap& map, std::string_view key, const std::array<std::string_view, n>& names,
-               Enum fallback = Enum{}) {
-  return read_choice(map, key, std::vector<std::string>(names.begin(), names.end()), fallback);
-}
-
-Training read_training(YamlMap map) {
-  constexpr std::int64_t largest_batch = 1'000'000'000;
-  Training training;
-  const bool per_device = map.find("batch_per_device"), global = map.find("global_batch");
-  if (per_device && global)
-    map.fail("global_batch",
-             "batch_per_device is given too; give one of the two (a sweep over one of them needs a "
-             "file without the other)");
-  if (!per_device && !global) map.fail("the batch is missing: give batch_per_device or global_batch");
-  const char* const key = per_device ? "batch_per_device" : "global_batch";
-  (per_device ? training.batch.per_device : training.batch.global) = map.integer(key, 1, largest_batch);
-  training.batch.pos = map.pos(key);
-  training.options.precision =
-      read_choice(map, "precision", {"fp32", "tf32", "fp16", "bf16"}, Precision::fp32);
-  training.precision_given = map.find("precision");
-  training.precision_pos = map.pos("precision");
-  training.options.optimizer = read_choice(map, "optimizer", {"sgd", "momentum", "adam"}, Optimizer::sgd);
-  training.options.recompute = read_choice(map, "recompute", {"none", "blocks", "sqrt"}, Recomputation::none);
-  training.recompute_pos = map.pos("recompute");
-  training.options.framework = choice_of<Framework>(map, "framework", framework_names);
-  training.options.execution =
-      choice_of(map, "execution", execution_names, default_execution(training.options.framework));
-  training.options.one_process_a_host = map.choice_or("processes", {"per_device", "per_host"}, 0) == 1;
-  training.layout_given = map.find("layout");
-  training.options.layout = choice_of<Layout>(map, "layout", layout_names);
-  if (map.find("dataset")) {
-    YamlMap dataset = map.map("dataset");
-    training.samples = dataset.integer("samples", 1);
-    dataset.finish();
-  }
-  if (map.find("anchor")) training.anchor = read_anchor(map.map("anchor"));
-  if (map.find("profile")) training.profile = read_profile(map);
-  if (const YamlNode* input = map.find("input")) training.input = read_input(*input, map.path_of("input"));
-  map.finish();
-  return training;
+const Keys<Point>& point_keys() {
+  static const Keys<Point> keys{
+      // Required of files by Experiment::load; the candidates of plans have none.
+      custom_key<Point>("experiment", "a name", "of the experiment and of its folder of results; required",
+                        &take_elsewhere),
+      node_key<Point>("model", "a model of the zoo | {layers: ...} | {file} | {onnx} | {profile}",
+                      "what is trained (docs/models.md)", &Point::model)
+          .required(),
+      custom_key<Point>(
+          "training", "a mapping", "how it is trained (`convoy show keys training`)",
+          [](YamlMap& map, Point& point) { point.training = read_training(map.map("training")); })
+          .required(),
+      node_key<Point>("cluster", "{server, nodes} | a cluster of the catalogue | {nodes: [...], fabric}",
+                      "on what (docs/clusters.md)", &Point::cluster)
+          .required(),
+      node_key<Point>("strategy", "{kind, ...}", "how the work is divided (`convoy show strategies`)",
+                      &Point::strategy)
+          .required(),
+      custom_key<Point>("sweep", "none | {path: [value, ...], ...}",
+                        "lists of values to try, by dotted paths; all combinations are points",
+                        &take_elsewhere),
+      custom_key<Point>("variability", "none | a mapping",
+                        "what differs from step to step, and what interrupts training (`convoy show keys "
+                        "variability`)",
+                        [](YamlMap& map, Point& point) {
+                          if (const YamlNode* varies = map.find("variability"))
+                            point.variability = read_variability(*varies);
+                        }),
+      custom_key<Point>("jobs", "none | a mapping",
+                        "a queue of jobs for which the runs are throughput (docs/strategies.md)",
+                        &take_elsewhere)};
+  return keys;
 }
 
 void append_counted(const std::string& part, std::string& text) {
@@ -266,18 +235,13 @@ YamlNode Experiment::resolved(std::size_t index) const {
 Point Experiment::point(std::size_t index) const { return read_point(resolved(index)); }
 
 Point read_point(const YamlNode& tree) {
-  YamlMap map(tree, "");
-  map.find("experiment");
-  map.find("sweep");
-  map.find("jobs");
   Point point;
-  point.model = map.node("model");
-  point.training = read_training(map.map("training"));
-  point.cluster = map.node("cluster");
-  point.strategy = map.node("strategy");
-  if (const YamlNode* varies = map.find("variability")) point.variability = read_variability(*varies);
-  map.finish();
+  read_part(point_keys(), YamlMap(tree, ""), point);
   return point;
+}
+
+KeySection experiment_keys() {
+  return {"experiment", "the file that `convoy run` and `convoy check` take", texts_of(point_keys())};
 }
 
 }  // namespace convoy

@@ -8,42 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
-#include "sim/costs/input_pipeline.h"
 #include "sim/replay/engine.h"
+#include "sim/run/training.h"
 #include "sim/run/variability.h"
-#include "strategies/strategy.h"
 
 namespace convoy {
-
-/// Measured training throughput of one device, to which its compute times are scaled.
-struct Anchor {
-  double images_per_s = 0;
-  std::int64_t batch = 0;             ///< images a step of that measurement
-  std::optional<std::string> device;  ///< kind of device; needed where the cluster has several
-  SourcePos pos;
-};
-
-/// `training.profile`: measured times of layers on one kind of device.
-struct ProfileSpec {
-  std::string file;
-  std::optional<std::string> device;  ///< needed where the cluster has several
-  SourcePos pos;
-};
-
-/// `training:` of an experiment.
-struct Training {
-  BatchSpec batch;
-  /// As the file says. What it leaves out is decided with the devices (resolve_software).
-  TrainingOptions options;
-  bool precision_given = false, layout_given = false;
-  SourcePos precision_pos, recompute_pos;
-  std::optional<std::int64_t> samples;  ///< `dataset: {samples}`
-  std::optional<Anchor> anchor;
-  std::optional<ProfileSpec> profile;
-  InputSpec input;
-};
 
 /// One point of an experiment's sweep: the parts still to be read by their folders, and the training.
 struct Point {
@@ -95,8 +65,12 @@ class Experiment {
   NetworkModel network_model_ = NetworkModel::convoy;
 };
 
-/// Reads a file's tree without `sweep` as a point: its training, and where its other parts are. @throws InputError
+/// Reads a file's tree without `sweep` as a point: its training, and where its other parts are. @throws
+/// InputError
 Point read_point(const YamlNode& tree);
+
+/// The keys of an experiment's file, for whoever reads about them.
+KeySection experiment_keys();
 
 /// "1", "2", ...: what results call a point.
 std::string point_id(std::size_t index);

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
-#include "sim/base/yaml_map.h"
 #include "sim/replay/replay.h"
 #include "sim/run/dice.h"
 #include "sim/run/evaluate.h"
@@ -20,67 +20,91 @@ namespace {
 constexpr double level = 0.8, deviations_at_level = 1.2815515655446004;  // of a normal distribution
 constexpr double seconds_a_day = 86400, seconds_an_hour = 3600;
 
-double share_of(YamlMap& map, std::string_view key, double otherwise) {
-  const double share = map.quantity_or(key, Dimension::fraction, otherwise, false);
-  if (share > 1) map.fail(key, "is a share; at most 100% is allowed");
-  return share;
+using Links = VariabilitySpec::DegradedLinks;
+using Stop = VariabilitySpec::Stop;
+using Failures = VariabilitySpec::Failures;
+
+Keys<Links> degraded_link_keys() {
+  return {
+      optional_text_key<Links>("link", "", "a name or a pattern",
+                               "links, by the names that `convoy run --full --json` has", &Links::pattern)
+          .required()
+          .at(&Links::pos),
+      share_key<Links>("bandwidth", "", true, "of theirs that they have left", &Links::bandwidth).required(),
+      share_key<Links>("chance", "100%", false, "of each of them in every repetition", &Links::chance),
+      optional_quantity_key<Links>("at", "the whole step", Dimension::time, false,
+                                   "from this time of the step on", &Links::at_s)
+          .at(&Links::at_pos)};
 }
 
-VariabilitySpec::DegradedLinks read_links(const YamlNode& node) {
-  YamlMap map(node, "variability.links");
-  VariabilitySpec::DegradedLinks links;
-  links.pos = map.pos("link");
-  links.pattern = read_text(map.node("link"), map.path_of("link"));
-  links.bandwidth = map.quantity("bandwidth", Dimension::fraction, true);
-  if (links.bandwidth > 1) map.fail("bandwidth", "is what a degraded link has left; at most 100% is allowed");
-  links.chance = share_of(map, "chance", 1);
-  if (map.find("at")) links.at_s = map.quantity("at", Dimension::time, false);
-  links.at_pos = map.pos("at");
-  map.finish();
-  return links;
+Keys<Stop> stop_keys() {
+  return {optional_text_key<Stop>("host", "", "a host", "that stands still, with its devices", &Stop::host)
+              .required()
+              .at(&Stop::pos),
+          optional_quantity_key<Stop>("at", "", Dimension::time, false, "from this time of the step on",
+                                      &Stop::at_s)
+              .required(),
+          optional_quantity_key<Stop>("for", "", Dimension::time, true, "so long", &Stop::for_s).required(),
+          share_key<Stop>("chance", "100%", false, "in every repetition", &Stop::chance)};
 }
 
-VariabilitySpec::Stop read_stop(const YamlNode& node) {
-  YamlMap map(node, "variability.stops");
-  VariabilitySpec::Stop stop;
-  stop.pos = map.pos("host");
-  stop.host = read_text(map.node("host"), map.path_of("host"));
-  stop.at_s = map.quantity("at", Dimension::time, false);
-  stop.for_s = map.quantity("for", Dimension::time, true);
-  stop.chance = share_of(map, "chance", 1);
-  map.finish();
-  return stop;
+Keys<Failures::Given> given_failure_keys() {
+  using Given = Failures::Given;
+  return {
+      optional_text_key<Given>("host", "", "a host", "that fails", &Given::host).required().at(&Given::pos),
+      optional_quantity_key<Given>("at", "", Dimension::time, false, "time of the epoch's training",
+                                   &Given::at_s)
+          .required()};
 }
 
-VariabilitySpec::Failures::Given read_failure(const YamlNode& node) {
-  YamlMap map(node, "variability.failures.at");
-  VariabilitySpec::Failures::Given given;
-  given.pos = map.pos("host");
-  given.host = read_text(map.node("host"), map.path_of("host"));
-  given.at_s = map.quantity("at", Dimension::time, false);
-  map.finish();
-  return given;
+Keys<Recovery> checkpoint_time_keys() {
+  return {optional_quantity_key<Recovery>("time", "", Dimension::time, false, "that a checkpoint takes",
+                                          &Recovery::checkpoint_s)
+              .required(),
+          optional_quantity_key<Recovery>("every", "", Dimension::time, true,
+                                          "so much training there is a checkpoint", &Recovery::every_s)
+              .required()};
 }
 
-VariabilitySpec::Failures read_failures(YamlMap map, const SourcePos& pos) {
-  VariabilitySpec::Failures failures;
-  failures.pos = pos;
-  if (map.find("per_host_day")) failures.per_host_s = map.number("per_host_day", 0) / seconds_a_day;
-  if (const YamlNode* list = map.find("at")) {
-    if (list->kind != YamlNode::Kind::sequence || list->items.empty())
-      map.fail("at", "expected a list such as [{host: n0, at: 2h}]");
-    for (const YamlNode& item : list->items) failures.given.push_back(read_failure(item));
-  }
-  if (failures.per_host_s == 0 && failures.given.empty())
-    throw InputError(pos, "variability.failures: give per_host_day, at, or both");
-  failures.recovery.wait_s = map.quantity_or("wait", Dimension::time, 0, false);
-  failures.recovery.restart_s = map.quantity_or("restart", Dimension::time, 0, false);
-  YamlMap checkpoint = map.map("checkpoint");
-  failures.recovery.checkpoint_s = checkpoint.quantity("time", Dimension::time, false);
-  failures.recovery.every_s = checkpoint.quantity("every", Dimension::time, true);
-  checkpoint.finish();
-  map.finish();
-  return failures;
+Keys<Failures> failure_keys() {
+  const auto recovery = [](Failures& failures) -> Recovery& { return failures.recovery; };
+  return {
+      custom_key<Failures>("per_host_day", "0 | a number from 0", "failures of a host in a day, by chance",
+                           [](YamlMap& map, Failures& failures) {
+                             failures.per_host_s = map.number_or("per_host_day", 0, 0) / seconds_a_day;
+                             if (failures.per_host_s == 0 && !map.has("at"))
+                               map.fail("give per_host_day, at, or both");
+                           }),
+      mappings_key<Failures>("at", "[{host: n0, at: 2h}]", "failures at given times", given_failure_keys(),
+                             &Failures::given),
+      optional_quantity_key<Failures>("wait", "0s", Dimension::time, false, "until there is another host",
+                                      [](Failures& f) -> double& { return f.recovery.wait_s; }),
+      optional_quantity_key<Failures>("restart", "0s", Dimension::time, false, "what a restart takes",
+                                      [](Failures& f) -> double& { return f.recovery.restart_s; }),
+      mapping_key<Failures>("checkpoint", "", "to the last of which everybody goes back",
+                            checkpoint_time_keys(), recovery)
+          .required()};
+}
+
+const Keys<VariabilitySpec>& all_variability_keys() {
+  using Spec = VariabilitySpec;
+  static const Keys<Spec> keys{
+      integer_key<Spec>("runs", 1, 1'000'000, "repetitions", &Spec::runs),
+      integer_key<Spec>("seed", 0, 1'000'000'000, "of the random numbers; repetition i has seed + i",
+                        &Spec::seed),
+      share_key<Spec>(
+          "jitter", "0", false,
+          "deviation of a device's computing in a step: its times are multiplied by a factor of a "
+          "log-normal distribution of mean 1",
+          &Spec::jitter),
+      mappings_key<Spec>("links", "[{link: 'n0.nic*', bandwidth: 50%}]",
+                         "links that have only a part of their bandwidth left", degraded_link_keys(),
+                         &Spec::links),
+      mappings_key<Spec>("stops", "[{host: n0, at: 100ms, for: 2s}]",
+                         "hosts that stand still in the middle of a step", stop_keys(), &Spec::stops),
+      mapping_key<Spec>("failures", "none", "hosts that fail in an epoch: per_host_day, at, or both",
+                        failure_keys(), [](Spec& spec) -> Failures& { return spec.failures.emplace(); })};
+  return keys;
 }
 
 bool matches(const VariabilitySpec::DegradedLinks& degraded, const Link& link) {
@@ -177,24 +201,14 @@ void add_failures(const VariabilitySpec& spec, double hosts, double work_s, Vari
 }  // namespace
 
 VariabilitySpec read_variability(const YamlNode& node) {
-  YamlMap map(node, "variability");
   VariabilitySpec spec;
-  spec.runs = map.integer_or("runs", 20, 1, 1'000'000);
-  spec.seed = static_cast<std::uint64_t>(map.integer_or("seed", 1, 0, 1'000'000'000));
-  spec.jitter = share_of(map, "jitter", 0);
-  if (const YamlNode* list = map.find("links")) {
-    if (list->kind != YamlNode::Kind::sequence || list->items.empty())
-      map.fail("links", "expected a list such as [{link: 'n0.nic*', bandwidth: 50%}]");
-    for (const YamlNode& item : list->items) spec.links.push_back(read_links(item));
-  }
-  if (const YamlNode* list = map.find("stops")) {
-    if (list->kind != YamlNode::Kind::sequence || list->items.empty())
-      map.fail("stops", "expected a list such as [{host: n0, at: 100ms, for: 2s}]");
-    for (const YamlNode& item : list->items) spec.stops.push_back(read_stop(item));
-  }
-  if (map.find("failures")) spec.failures = read_failures(map.map("failures"), map.pos("failures"));
-  map.finish();
+  read_part(all_variability_keys(), YamlMap(node, "variability"), spec);
   return spec;
+}
+
+KeySection variability_keys() {
+  return {"variability", "what differs from step to step, and what interrupts training",
+          texts_of(all_variability_keys())};
 }
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/yaml_node.h"
+#include "sim/base/keys.h"
 #include "sim/results/result.h"
 #include "sim/run/faults.h"
 
@@ -58,6 +58,9 @@ struct VariabilitySpec {
 
 /// @throws InputError
 VariabilitySpec read_variability(const YamlNode& node);
+
+/// The keys of `variability:`, for whoever reads about them.
+KeySection variability_keys();
 
 /// Makes sure that the run has what the specification names, and steps in which a time means something.
 /// @throws InputError

@@ -151,7 +151,10 @@ StrategyEntry hybrid_entry() {
       "hybrid",
       "each layer split by images, channels, rows or not at all; tensors exchanged where the split changes",
       texts_of(hybrid_keys()), &read_hybrid,
-      "[{conv: batch, fc: [filter, pairs]}, {conv: [height, pairs], fc: [replicated, pairs]}]"};
+      "[{conv: batch, fc: [filter, pairs]}, {conv: [height, pairs], fc: [replicated, pairs]}, "
+      "{conv: {height: $rows, width: $columns}, fc: [replicated, pairs]}, {conv: batch, fc: pairs, zero: [1, "
+      "2, "
+      "3]}]"};
 }
 
 std::unique_ptr<Strategy> read_hybrid(YamlMap& map) {

@@ -42,11 +42,7 @@ LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
     grid.finish();
     rule.text = grid_text(rule.grid);
   } else {
-    if (node.kind == YamlNode::Kind::scalar &&
-        std::find(words.begin(), words.end(), node.scalar) == words.end())
-      map.fail(key, fmt::format("unknown value '{}'{}; allowed: {}, {}", node.scalar,
-                                suggestion(node.scalar, words), list_of(words), grid_words));
-    const std::size_t word = map.choice(key, words);
+    const std::size_t word = map.choice(key, words, grid_words);
     rule.turns = turns_of(word);
     rule.text = words[word];
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 namespace convoy {
 namespace {
@@ -14,6 +15,14 @@ constexpr std::int64_t max_automatic_blocks = 256;
 struct Range {
   std::int64_t begin, end;
 };
+
+/// The kinds whose channels are made of the inputs' channels of the same number, where there are as many. A
+/// kind that is neither among them nor told by a rule of its own does not compile.
+template <class Kind>
+concept SameChannels = std::is_same_v<Kind, Pool> || std::is_same_v<Kind, AdaptiveAvgPool> ||
+    std::is_same_v<Kind, Dropout> || std::is_same_v<Kind, Add> || std::is_same_v<Kind, Multiply> ||
+    std::is_same_v<Kind, Scale> || std::is_same_v<Kind, Upsample> || std::is_same_v<Kind, Pad> ||
+    std::is_same_v<Kind, Reshape> || std::is_same_v<Kind, Elementwise>;
 
 /// Which channels of input `k` channels begin ... end - 1 of a layer's output read.
 class ReadRule {
@@ -36,6 +45,7 @@ class ReadRule {
  private:
   static constexpr Range nothing{0, 0};
   Range all() const { return {0, in_}; }
+  Range same(Range r) const { return in_ == out_ ? r : all(); }
   Range clip(Range r) const { return {std::max<std::int64_t>(r.begin, 0), std::min(r.end, in_)}; }
   /// Output channels in equal groups, of which each reads one group of the input.
   Range of_groups(std::int64_t groups, Range r) const {
@@ -57,34 +67,46 @@ class ReadRule {
   Range reads(const Activation& activation, Range r) const {
     return activation.function == Activation::Function::softmax ? all() : r;
   }
-  Range reads(const Concat&, Range r) const {
+  Range reads(const Concat& concat, Range r) const {
+    if (concat.axis != 0) return same(r);
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < k_; ++i) offset += inputs_[i];
     if (r.end <= offset || r.begin >= offset + in_) return nothing;
     return {r.begin - offset, r.end - offset};
   }
-  Range reads(const Slice& slice, Range r) const { return {r.begin + slice.first, r.end + slice.first}; }
-  Range reads(const Flatten&, Range r) const { return of_groups(in_, r); }
-  template <class Channelwise>
-  Range reads(const Channelwise&, Range r) const {
-    return in_ == out_ ? r : all();
+  Range reads(const Slice& slice, Range r) const {
+    if (slice.axis != 0) return same(r);
+    return {slice.first + r.begin * slice.step, slice.first + (r.end - 1) * slice.step + 1};
   }
+  Range reads(const Flatten&, Range r) const { return of_groups(in_, r); }
+  Range reads(const Transpose& transpose, Range r) const { return keeps_channels(transpose) ? r : all(); }
+  Range reads(const MatMul&, Range r) const { return multiplies_by_channel() ? r : all(); }
+  template <SameChannels Kind>
+  Range reads(const Kind&, Range r) const {
+    return same(r);
+  }
+
+  bool keeps_channels(const Transpose& transpose) const { return transpose.axes.front() == 0 && in_ == out_; }
+  /// A matrix a channel; of two single matrices a row of the product reads the same row of the first.
+  bool multiplies_by_channel() const { return in_ == out_ && (layer_.output.size() > 2 || k_ == 0); }
 
   bool follows(const Conv2d& conv) const { return conv.groups > 1 && conv.groups == in_; }
   bool follows(const ConvTranspose2d& conv) const { return conv.groups > 1 && conv.groups == in_; }
   bool follows(const Linear&) const { return false; }
   bool follows(const Custom&) const { return false; }
   bool follows(const ChannelShuffle&) const { return false; }
-  bool follows(const Concat&) const { return false; }
-  bool follows(const Slice&) const { return false; }
+  bool follows(const Concat& concat) const { return concat.axis != 0 && in_ == out_; }
+  bool follows(const Slice& slice) const { return slice.axis != 0 && in_ == out_; }
   bool follows(const LocalResponseNorm&) const { return false; }
   bool follows(const Flatten&) const { return true; }
   bool follows(const Normalization& norm) const { return norm.over == Normalization::Over::batch; }
   bool follows(const Activation& activation) const {
     return activation.function != Activation::Function::softmax;
   }
-  template <class Channelwise>
-  bool follows(const Channelwise&) const {
+  bool follows(const Transpose& transpose) const { return keeps_channels(transpose); }
+  bool follows(const MatMul&) const { return multiplies_by_channel(); }
+  template <SameChannels Kind>
+  bool follows(const Kind&) const {
     return in_ == out_;
   }
 
@@ -96,7 +118,8 @@ class ReadRule {
 
 class HypergraphBuilder {
  public:
-  HypergraphBuilder(const TrainingGraph& graph, const Granularity& granularity, std::uint32_t parts, double epsilon)
+  HypergraphBuilder(const TrainingGraph& graph, const Granularity& granularity, std::uint32_t parts,
+                    double epsilon)
       : graph_(graph), granularity_(granularity), parts_(parts) {
     const std::size_t n = graph.model.layers.size();
     result_.layers.resize(n);
@@ -228,8 +251,10 @@ class HypergraphBuilder {
     for (const LayerIndex input : inputs)
       if (input != image_input) node.inputs.push_back({static_cast<std::uint32_t>(input), {}});
     if (node.inputs.size() < inputs.size()) return cut_evenly(i);
-    if (std::holds_alternative<Concat>(layer(i).kind)) return concatenate(i);
-    if (const auto* slice = std::get_if<Slice>(&layer(i).kind)) return take(i, *slice);
+    if (const auto* concat = std::get_if<Concat>(&layer(i).kind); concat && concat->axis == 0)
+      return concatenate(i);
+    if (const auto* slice = std::get_if<Slice>(&layer(i).kind); slice && slice->axis == 0 && slice->step == 1)
+      return take(i, *slice);
     // A layer with several inputs (the sum at the end of a residual block) follows the one made last.
     const std::size_t last =
         static_cast<std::size_t>(std::max_element(inputs.begin(), inputs.end()) - inputs.begin());

@@ -337,7 +337,9 @@ StrategyEntry pipeline_entry() {
           "{stages: [2, 4], micro_batches: [4, 16], inner: {kind: data_parallel, sync: all_reduce, zero: [0, "
           "1]}}, "
           "{stages: auto, micro_batches: 8, inner: {kind: data_parallel, sync: all_reduce}}, "
-          "{stages: 2, micro_batches: [4, 16], inner: {kind: hybrid, conv: batch, fc: pairs}}]"};
+          "{stages: 2, micro_batches: [4, 16], recompute: [never, always], inner: {kind: hybrid, conv: "
+          "batch, fc: "
+          "pairs}}]"};
 }
 
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {

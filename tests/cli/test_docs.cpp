@@ -71,16 +71,16 @@ TEST_CASE("docs: the README shows what the quickstart prints") {
   CHECK(shown[0] == run.out);
 }
 
-TEST_CASE("docs: the page of keys is what the program tells of every kind of strategy") {
+TEST_CASE("docs: the page of keys is what the program tells of every strategy and section") {
   const Workplace place;
-  std::istringstream kinds(place.convoy({"show", "strategies"}).out);
   const std::vector<std::string> shown = blocks(page("docs/keys.md"), "text");
-  std::string line;
   std::size_t count = 0;
-  while (std::getline(kinds, line)) {
-    REQUIRE(count < shown.size());
-    CHECK(shown[count] == place.convoy({"show", "strategies", line.substr(0, line.find(' '))}).out);
-    ++count;
+  for (const std::string subject : {"strategies", "keys"}) {
+    std::istringstream names(place.convoy({"show", subject}).out);
+    for (std::string line; std::getline(names, line); ++count) {
+      REQUIRE(count < shown.size());
+      CHECK(shown[count] == place.convoy({"show", subject, line.substr(0, line.find(' '))}).out);
+    }
   }
   CHECK(count == shown.size());
 }
@@ -129,14 +129,31 @@ TEST_CASE("docs: a model, a device and a server of one's own, as extending.md wr
   CHECK(result["device_type"] == "my-gpu");
 }
 
-TEST_CASE("docs: every key of an experiment is described") {
-  const std::string text = page("docs/experiment.md");
-  for (const char* key :
-       {"experiment", "model", "training", "batch_per_device", "global_batch", "precision", "optimizer",
-        "dataset", "samples", "anchor", "images_per_s", "batch", "device", "cluster", "strategy", "sweep"}) {
-    CAPTURE(key);
-    CHECK(text.find(fmt::format("`{}`", key)) != std::string::npos);
+namespace {
+
+/// Every key of a section, and of the mappings in it, stands in code on the page.
+void check_described(const nlohmann::json& keys, const std::string& text) {
+  for (const nlohmann::json& key : keys) {
+    const std::string name = key["name"];
+    CAPTURE(name);
+    CHECK(std::regex_search(text, std::regex("[`{, ]" + name + "[`:}, ]")));
+    if (key.contains("keys")) check_described(key["keys"], text);
   }
+}
+
+}  // namespace
+
+TEST_CASE("docs: every key of an experiment and of a plan is described") {
+  const Workplace place;
+  for (const auto& [section, file] : {std::pair{"experiment", "experiment"},
+                                      {"training", "experiment"},
+                                      {"input", "experiment"},
+                                      {"variability", "experiment"},
+                                      {"plan-file", "planning"},
+                                      {"plan", "planning"},
+                                      {"goal", "planning"}})
+    check_described(nlohmann::json::parse(place.convoy({"show", "keys", section, "--json"}).out)["keys"],
+                    page(fmt::format("docs/{}.md", file)));
 }
 
 TEST_CASE("docs: every name of results.json and every column of results.csv is described") {

@@ -9,7 +9,8 @@ using nlohmann::json;
 
 TEST_CASE("show: every subject lists what there is, and each thing of it in detail, as text and as JSON") {
   const Workplace place;
-  for (const char* subject : {"models", "devices", "servers", "clusters", "transports", "strategies"}) {
+  for (const char* subject :
+       {"models", "devices", "servers", "clusters", "transports", "strategies", "keys"}) {
     CAPTURE(subject);
     const Finished text = place.convoy({"show", subject});
     CHECK(text.exit_code == 0);

@@ -3,23 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
-#include "sim/replay/fidelity.h"
-#include "sim/replay/flows.h"
 #include "sim/replay/replay.h"
-#include "tests/support/hand.h"
+#include "tests/replay/replayed.h"
 
 using namespace convoy;
+using namespace convoy::replayed;
 using Kind = Task::Kind;
 
 namespace {
-
-constexpr double ms = 1e-3, us = 1e-6, MB = 1e6;
-
-ReplayResult run(const Plan& plan, const Machine& machine, bool fold = true) {
-  return replay(plan, machine, CostModel(Precision::fp32), {fold});
-}
 
 bool same_time(double a_s, double b_s) {
   return std::abs(a_s - b_s) <= 1e-9 * std::max(std::abs(a_s), std::abs(b_s)) + 1e-12;
@@ -40,32 +32,6 @@ void check_usage(const ReplayResult& result, EndpointId endpoint, double compute
   CAPTURE(result.endpoints[endpoint].exposed_comm_s);
   CHECK(same_time(result.endpoints[endpoint].compute_s, compute_s));
   CHECK(same_time(result.endpoints[endpoint].exposed_comm_s, exposed_comm_s));
-}
-
-std::string error_of(const Plan& plan, const Machine& machine) {
-  try {
-    run(plan, machine);
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-/// `pairs` of one group as a send/receive pattern; every message the whole communication.
-Pattern messages(std::vector<EndpointId> group, std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs) {
-  return {{std::move(group)}, {{std::move(pairs), {1.0}, 1}}};
-}
-
-/// Two workers, the second `late_ms` later, and an all-reduce of 1 MB in a ring of two.
-Plan two_rank_ring(double late_ms, Fidelity fidelity, double overhead_s) {
-  Plan plan;
-  plan.patterns = {{{{0, 1}}, {hand::ring_round(2, 0.5, 2)}}};
-  plan.communications = {{"sum", 0, MB, fidelity, overhead_s}};
-  plan.roles = {
-      hand::role("early", {0}, {hand::message(Kind::collective, "sum", 0, {}, 1)}),
-      hand::role("late", {1},
-                 {hand::compute("work", late_ms), hand::message(Kind::collective, "sum", 0, {0}, 1)})};
-  return plan;
 }
 
 }  // namespace
@@ -167,8 +133,8 @@ TEST_CASE("groups of one pattern go by themselves") {
 
 TEST_CASE("in chunks an early rank waits for its receiver, as fluid all start together") {
   const Machine machine = hand::star(2, 1e9, 0);
-  // Chunks of 0.5 MB: the early rank's first begins when the late one is there, at 3 ms, as the other way; then
-  // both send again: 4 ms.
+  // Chunks of 0.5 MB: the early rank's first begins when the late one is there, at 3 ms, as the other way;
+  // then both send again: 4 ms.
   const ReplayResult chunk = run(two_rank_ring(3, Fidelity::chunk, 0), machine);
   check_task(chunk, 0, 0, 0, 4 * ms);
   check_task(chunk, 1, 1, 3 * ms, 4 * ms);
@@ -304,101 +270,4 @@ TEST_CASE("both directions of a port count as one busy stretch where they overla
   CHECK(same_time(result.links[1].busy_s, 2 * ms));
   CHECK(same_time(result.port_busy_s[0], 3 * ms));
   CHECK(same_time(result.port_busy_s[1], 3 * ms));
-}
-
-TEST_CASE("a receive without a send blocks, and the error names it and what waits for it") {
-  Plan plan;
-  plan.patterns = {messages({0, 1}, {{0, 1}})};
-  plan.communications = {{"data", 0, MB, Fidelity::automatic, 0}};
-  plan.roles = {
-      hand::role("from", {0}, {hand::compute("work", 1)}),
-      hand::role("to", {1}, {hand::message(Kind::receive, "take", 0), hand::compute("work", 1, {0})})};
-  CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
-        "the plan cannot finish: 2 tasks are blocked: d1 'take' waits for its messages or its stream; d1 "
-        "'work' "
-        "waits for 'take'");
-}
-
-TEST_CASE("a collective that a member never joins blocks the others") {
-  for (const Fidelity fidelity : {Fidelity::chunk, Fidelity::fluid}) {
-    CAPTURE(static_cast<int>(fidelity));
-    Plan plan = two_rank_ring(1, fidelity, 0);
-    plan.roles[1].program.pop_back();
-    CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
-          "the plan cannot finish: 1 task is blocked: d0 'sum' waits for its messages or its stream");
-  }
-}
-
-TEST_CASE("of many blocked tasks five are named") {
-  Plan plan;
-  plan.patterns = {messages({0, 1}, {{0, 1}})};
-  plan.communications = {{"data", 0, MB, Fidelity::automatic, 0}};
-  Role to = hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)});
-  for (TaskId t = 1; t < 8; ++t) to.program.push_back(hand::compute("work", 1, {t - 1}));
-  plan.roles = {hand::role("from", {0}, {}), to};
-  CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
-        "the plan cannot finish: 8 tasks are blocked: d1 'take' waits for its messages or its stream; d1 "
-        "'work' "
-        "waits for 'take'; d1 'work' waits for 'work'; d1 'work' waits for 'work'; d1 'work' waits for "
-        "'work'; ...");
-}
-
-TEST_CASE("an endpoint outside a communication's groups cannot use it") {
-  Plan plan = two_rank_ring(1, Fidelity::fluid, 0);
-  plan.roles.push_back(hand::role("outsider", {2}, {hand::message(Kind::collective, "sum", 0, {}, 1)}));
-  CHECK(error_of(plan, hand::star(3, 1e9, 0)) == "'sum' is used by an endpoint outside its groups");
-}
-
-TEST_CASE("a plan that breaks its rules or leaks memory is refused") {
-  Plan plan = two_rank_ring(1, Fidelity::fluid, 0);
-  plan.roles[1].members = {0};
-  CHECK(error_of(plan, hand::star(2, 1e9, 0)) == "plan: d0 has two roles");
-  plan = two_rank_ring(1, Fidelity::fluid, 0);
-  plan.roles[1].program[0].ops[0].allocates = {{MemoryClass::workspace, 7}};
-  CHECK(error_of(plan, hand::star(2, 1e9, 0)) ==
-        "role 'late' ends the step with 7 bytes more of workspace than it began with");
-}
-
-TEST_CASE("chunk or fluid: as asked, and by itself chunk on unequal ways, up to a million messages") {
-  const auto one_by_one = [](std::uint32_t ranks, Fidelity fidelity, double odd_latency_s, double odd_Bps) {
-    Machine machine = hand::star(ranks, 1e9, 10 * us);
-    const auto router = std::make_shared<hand::TableRouter>();
-    for (std::uint32_t i = 0; i < ranks; ++i)
-      router->table[{i, (i + 1) % ranks}] = {{2 * i, 2 * ((i + 1) % ranks) + 1},
-                                             i == 0 ? odd_latency_s : 10 * us};
-    machine.router = router;
-    machine.links[0].bandwidth_Bps = odd_Bps;
-    Plan plan;
-    plan.patterns = {{{{}}, {hand::ring_round(ranks, 1.0 / ranks, 2 * (ranks - 1))}}};
-    for (EndpointId e = 0; e < ranks; ++e) plan.patterns[0].groups[0].push_back(e);
-    plan.communications = {{"sum", 0, MB, fidelity, 0}};
-    plan.roles = {
-        hand::role("worker", plan.patterns[0].groups[0], {hand::message(Kind::collective, "sum", 0, {}, 1)})};
-    return bool{ranks_go_one_by_one(plan, machine, expand_flows(plan, machine, Listing::always))[0]};
-  };
-  CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 1e9));
-  CHECK(one_by_one(4, Fidelity::automatic, 11 * us, 1e9));
-  CHECK(one_by_one(4, Fidelity::automatic, 10 * us, 5e8));
-  CHECK_FALSE(one_by_one(4, Fidelity::automatic, 10 * us, 2e9));    // its down link is the narrow one
-  CHECK(one_by_one(700, Fidelity::automatic, 11 * us, 1e9));        // 978,600 messages
-  CHECK_FALSE(one_by_one(710, Fidelity::automatic, 11 * us, 1e9));  // 1,006,780
-  CHECK(one_by_one(4, Fidelity::chunk, 10 * us, 1e9));
-  CHECK(one_by_one(64, Fidelity::chunk, 11 * us, 1e9));
-  CHECK_FALSE(one_by_one(4, Fidelity::fluid, 11 * us, 1e9));
-}
-
-TEST_CASE("sends and receives always go one by one, and a pattern has one fidelity") {
-  Plan plan;
-  plan.patterns = {messages({0, 1}, {{0, 1}})};
-  plan.communications = {{"data", 0, MB, Fidelity::fluid, 0}};
-  plan.roles = {hand::role("from", {0}, {hand::message(Kind::send, "give", 0)}),
-                hand::role("to", {1}, {hand::message(Kind::receive, "take", 0)})};
-  const Machine machine = hand::star(2, 1e9, 0);
-  CHECK(ranks_go_one_by_one(plan, machine, expand_flows(plan, machine, Listing::always))[0]);
-
-  Plan mixed = two_rank_ring(1, Fidelity::fluid, 0);
-  mixed.communications.push_back({"again", 0, MB, Fidelity::chunk, 0});
-  for (Role& role : mixed.roles) role.program.push_back(hand::message(Kind::collective, "again", 1, {}, 1));
-  CHECK(error_of(mixed, machine) ==
-        "communications of one pattern are to be replayed in different fidelities");
 }

@@ -184,10 +184,11 @@ TEST_CASE("variability: what is wrong is said with its place") {
             .find("variability.links: the cluster has no link 'n9.nic'") != std::string::npos);
   CHECK(error_of("{stops: []}").find("expected a list such as [{host: n0, at: 100ms, for: 2s}]") !=
         std::string::npos);
-  CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops: key 'for' is missing") !=
+  CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops[0]: key 'for' is missing") !=
         std::string::npos);
-  CHECK(error_of("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops.at: '1' lacks its unit") !=
-        std::string::npos);
+  CHECK(
+      error_of("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops[0].at: '1' lacks its unit") !=
+      std::string::npos);
   CHECK(
       error_of("{stops: [{host: n11, at: 1ms, for: 1s}]}")
           .find("variability.stops: the cluster has no host 'n11' (did you mean 'n1'?); its first is 'n0'") !=

@@ -78,6 +78,38 @@ TEST_CASE("grouped convolutions read their group, concatenations and slices what
   CHECK(readers.count(6) == 0);
 }
 
+TEST_CASE("cuts and joins along rows and columns keep channels, and transposing channels reads all of them") {
+  const auto vertices = [](const std::string& layer) {
+    return hypergraph_of(
+               "{name: toy, input: [2, 4, 4], layers: [{name: a, kind: conv2d, out_channels: 4, kernel: "
+               "1}, " +
+                   layer + ", {name: d, kind: conv2d, out_channels: 1, kernel: 1}]}",
+               by_channel)
+        .graph;
+  };
+  // They belong to a's channels, of which d's one channel reads every one.
+  for (const char* layer :
+       {"{name: x, kind: slice, axis: 1, first: 1, last: 3}",
+        "{name: x, kind: concat, axis: 2, inputs: [a, a]}", "{name: x, kind: transpose, axes: [0, 2, 1]}"}) {
+    CAPTURE(layer);
+    const LayeredHypergraph graph = vertices(layer);
+    REQUIRE(graph.weight.size() == 4 + 1);
+    REQUIRE(graph.nets.size() == 4);
+    for (std::uint32_t c = 0; c < 4; ++c) CHECK(graph.nets[c].pins == std::vector<std::uint32_t>{c, 4});
+  }
+  // Every second channel of a, as vertices of its own: 4 reads channel 0, 5 channel 2.
+  const LayeredHypergraph strided = vertices("{name: x, kind: slice, first: 0, last: 4, step: 2}");
+  REQUIRE(strided.weight.size() == 4 + 2 + 1);
+  REQUIRE(strided.nets.size() == 2 + 2);
+  CHECK(strided.nets[0].pins == std::vector<std::uint32_t>{0, 4});
+  CHECK(strided.nets[1].pins == std::vector<std::uint32_t>{2, 5});
+  // Channels become rows: each of x's four reads all of a's.
+  const LayeredHypergraph mixed = vertices("{name: x, kind: transpose, axes: [1, 0, 2]}");
+  REQUIRE(mixed.weight.size() == 4 + 4 + 1);
+  for (std::uint32_t c = 0; c < 4; ++c)
+    CHECK(mixed.nets[c].pins == std::vector<std::uint32_t>{c, 4, 5, 6, 7});
+}
+
 TEST_CASE("collapsing channels into blocks changes no weight and no volume") {
   const NodeHypergraph fine = hypergraph_of("vgg16_cifar10", by_channel);
   for (const Granularity granularity : {Granularity{}, Granularity{Granularity::Kind::channels, 16},

@@ -78,34 +78,38 @@ std::int64_t images_of(const BatchSpec& batch, const CostTable& table) {
   return batch.global ? *batch.global : *batch.per_device * device_count(table);
 }
 
-/// Whether a hybrid splits some layer by rows and columns.
-bool has_grid(const YamlNode& hybrid) {
-  const auto is_grid = [](const YamlNode* layout) {
-    return layout && layout->kind == YamlNode::Kind::mapping;
-  };
-  if (is_grid(hybrid.find("conv"))) return true;
+/// Whether a hybrid splits layers that it names one by one by rows and columns.
+bool has_grid_in_groups(const YamlNode& hybrid) {
   const YamlNode* groups = hybrid.find("groups");
-  return groups && std::any_of(groups->items.begin(), groups->items.end(),
-                               [&](const YamlNode& group) { return is_grid(group.find("layout")); });
+  return groups && std::any_of(groups->items.begin(), groups->items.end(), [](const YamlNode& group) {
+           const YamlNode* layout = group.find("layout");
+           return layout && layout->kind == YamlNode::Kind::mapping;
+         });
 }
 
-/// Into how many devices each layer is split by a hybrid on so many; nothing where a key may change what they
-/// compute.
-std::optional<std::int64_t> split_of(const YamlNode& hybrid, std::int64_t devices) {
+/// How each layer is split by a hybrid on so many devices; nothing where a key may change what they compute.
+std::optional<CostTable::Split> split_of(const YamlNode& hybrid, std::int64_t devices) {
   const std::string& scheme = text_of(hybrid, "scheme");
-  if ((!scheme.empty() && scheme != "a") || has_grid(hybrid)) return std::nullopt;
+  if ((!scheme.empty() && scheme != "a") || has_grid_in_groups(hybrid)) return std::nullopt;
   const std::int64_t groups = number_of(hybrid, "replicas").value_or(1);
   if (groups < 1 || devices % groups != 0) return std::nullopt;
-  return devices / groups;
+  CostTable::Split split{devices / groups};
+  if (const YamlNode* conv = hybrid.find("conv"); conv && conv->kind == YamlNode::Kind::mapping) {
+    split.grid = {number_of(*conv, "height").value_or(0), number_of(*conv, "width").value_or(0)};
+    if (split.grid->h < 1 || split.grid->w < 1 || split.devices % split.grid->h != 0 ||
+        split.devices / split.grid->h != split.grid->w)
+      return std::nullopt;  // cannot run
+  }
+  return split;
 }
 
 std::optional<Floor> floor_of_hybrid(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
   const std::int64_t devices = device_count(table), images = images_of(batch, table);
-  const std::optional<std::int64_t> split = split_of(candidate, devices);
+  const std::optional<CostTable::Split> split = split_of(candidate, devices);
   const std::int64_t parts = number_of(candidate, "micro_batches").value_or(1);
-  if (!split || images % (devices / *split * parts) != 0) return std::nullopt;
+  if (!split || images % (devices / split->devices * parts) != 0) return std::nullopt;
   const CostTable::Passes passes =
-      table.quickest(static_cast<double>(images / (devices / *split * parts)), *split);
+      table.quickest(static_cast<double>(images / (devices / split->devices * parts)), *split);
   const double step_s =
       parts == 1 ? passes.issued_s : static_cast<double>(parts) * std::max(passes.both_s(), passes.host_s);
   return Floor{
@@ -132,9 +136,10 @@ std::optional<Stretched> on_stages(const YamlNode& candidate, std::int64_t image
   if (stages > slots || (inner && stages != slots) || (stages < slots && stages * parts < devices))
     return std::nullopt;  // cannot run
   if (hybrid) {
-    const std::optional<std::int64_t> split = split_of(*inner, pipelines);
-    if (images % parts != 0) return std::nullopt;                                  // cannot run
-    const std::int64_t share = split ? images / parts / (pipelines / *split) : 0;  // of a group, at least
+    const std::optional<CostTable::Split> split = split_of(*inner, pipelines);
+    if (images % parts != 0) return std::nullopt;  // cannot run
+    const std::int64_t share =
+        split ? images / parts / (pipelines / split->devices) : 0;  // of a group, at least
     if (share == 0) return Stretched{{}, slots};
     return Stretched{table.quickest(static_cast<double>(share), *split), slots};
   }
@@ -208,7 +213,7 @@ std::optional<Floor> floor_of(const YamlNode& candidate, const BatchSpec& batch,
 
 /// Of one device, or of each of several that split all layers among them.
 CostTable::Passes passes_of(const PreparedRun& run, double images, const Device& device,
-                            std::int64_t devices) {
+                            const CostTable::Split& split) {
   const DeviceType& type = run.machine.device_types[device.type];
   const std::vector<Operation>& operations = run.graph->operations;
   CostTable::Passes passes;
@@ -218,11 +223,11 @@ CostTable::Passes passes_of(const PreparedRun& run, double images, const Device&
     const Operation& operation = operations[o];
     if (operation.again) continue;  // what recomputation adds only makes steps longer
     const bool update = operation.phase == Phase::update;
-    if (update && devices > 1) continue;
-    const double time_s =
-        (devices > 1 ? least_split_time_s(*run.graph, operation, images, devices, run.cost, type)
-                     : run.cost.time_s(operation.work, update ? 1 : images, type)) /
-        device.speed;
+    if (update && split.devices > 1) continue;
+    const double time_s = (split.devices > 1 ? least_split_time_s(*run.graph, operation, images,
+                                                                  split.devices, split.grid, run.cost, type)
+                                             : run.cost.time_s(operation.work, update ? 1 : images, type)) /
+                          device.speed;
     if (update) {
       passes.update_s += time_s;
       continue;
@@ -240,18 +245,18 @@ CostTable::Passes passes_of(const PreparedRun& run, double images, const Device&
 
 }  // namespace
 
-const std::vector<CostTable::Passes>& CostTable::of_kinds(double images, std::int64_t devices) {
-  const auto [row, fresh] = rows_.try_emplace({images, devices});
+const std::vector<CostTable::Passes>& CostTable::of_kinds(double images, const Split& split) {
+  const auto [row, fresh] = rows_.try_emplace({images, split.devices, split.grid ? split.grid->h : 0});
   if (!fresh) return row->second;
   std::set<std::pair<std::uint32_t, double>> seen;  // types and speeds of devices
   for (const Device& device : run_.machine.devices)
     if (seen.emplace(device.type, device.speed).second)
-      row->second.push_back(passes_of(run_, images, device, devices));
+      row->second.push_back(passes_of(run_, images, device, split));
   return row->second;
 }
 
-CostTable::Passes CostTable::quickest(double images, std::int64_t devices) {
-  const std::vector<Passes>& kinds = of_kinds(images, devices);
+CostTable::Passes CostTable::quickest(double images, const Split& split) {
+  const std::vector<Passes>& kinds = of_kinds(images, split);
   Passes least = kinds.front();
   for (const Passes& kind : kinds)
     for (double Passes::*number : {&Passes::forward_s, &Passes::backward_s, &Passes::update_s,

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "sim/run/search/assess.h"
@@ -31,16 +31,22 @@ class CostTable {
 
   const PreparedRun& run() const { return run_; }
   /// Of each kind of device in the cluster, at its speed.
-  const std::vector<Passes>& of_kinds(double images) { return of_kinds(images, 1); }
-  /// Each number's least over the kinds. @param devices that split every layer of these images among them,
-  /// as hybrids may (least_split_time_s); its updates are then left out
-  Passes quickest(double images, std::int64_t devices = 1);
+  const std::vector<Passes>& of_kinds(double images) { return of_kinds(images, {}); }
+  /// Devices that split every layer of the images among them, as hybrids may (least_split_time_s).
+  struct Split {
+    std::int64_t devices = 1;
+    std::optional<Size2> grid = {};  ///< of rows and columns, where they may be split by both
+  };
+  /// Each number's least over the kinds; of several devices without the updates.
+  Passes quickest(double images) { return quickest(images, {}); }
+  Passes quickest(double images, const Split& split);
 
  private:
-  const std::vector<Passes>& of_kinds(double images, std::int64_t devices);
+  const std::vector<Passes>& of_kinds(double images, const Split& split);
 
   const PreparedRun& run_;
-  std::map<std::pair<double, std::int64_t>, std::vector<Passes>> rows_;
+  /// By images, devices, and the rows of their grid (0: none).
+  std::map<std::tuple<double, std::int64_t, std::int64_t>, std::vector<Passes>> rows_;
 };
 
 /// A bound of a candidate's step before anything of it is planned, from the cost table alone; nothing where

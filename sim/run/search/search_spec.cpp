@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "sim/base/yaml_map.h"
@@ -88,15 +89,34 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), with);
 }
 
+/// The number of rows of the most even grid of so many devices: the largest divisor up to the root.
+std::int64_t rows_of_grid(std::int64_t devices) {
+  auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(devices)));
+  while (rows > 1 && devices % rows != 0) --rows;
+  return std::max<std::int64_t>(1, rows);
+}
+
+/// A grid of one row cuts columns only, as strips do.
+bool has_one_row(const YamlNode& mapping) {
+  const YamlNode* conv = mapping.find("conv");
+  const YamlNode* height = conv ? conv->find("height") : nullptr;
+  return height && height->scalar == "1";
+}
+
 /// The registry's candidates of all kinds; lists of values not yet multiplied out.
 std::vector<YamlNode> usual_mappings(const ClusterSpec& cluster) {
   std::vector<YamlNode> mappings;
+  const auto devices = static_cast<std::int64_t>(cluster.device_count());
+  const std::int64_t rows = rows_of_grid(devices);
   for (const StrategyEntry& entry : strategy_registry()) {
     if (entry.candidates.empty()) continue;
     std::string text(entry.candidates);
     replace_all(text, "$nodes", std::to_string(cluster.node_count()));
-    replace_all(text, "$devices", std::to_string(cluster.device_count()));
+    replace_all(text, "$devices", std::to_string(devices));
+    replace_all(text, "$rows", std::to_string(rows));
+    replace_all(text, "$columns", std::to_string(devices / rows));
     for (YamlNode& mapping : parse_yaml(text, fmt::format("auto's {}", entry.kind)).items) {
+      if (has_one_row(mapping)) continue;
       mapping.entries.insert(mapping.entries.begin(), {"kind", parse_yaml(std::string(entry.kind), "kind")});
       mappings.push_back(std::move(mapping));
     }

@@ -13,11 +13,14 @@ double smallest_share(std::int64_t size, std::int64_t devices) {
   return size < devices ? 1 : static_cast<double>(size / devices) / static_cast<double>(size);
 }
 
-/// Over all axes of what the layer reads and writes.
-double smallest_share(const Model& model, const Layer& layer, std::int64_t images, std::int64_t devices) {
+/// Over all axes of what the layer reads and writes, and over its rows and columns at once.
+double smallest_share(const Model& model, const Layer& layer, std::int64_t images, std::int64_t devices,
+                      const std::optional<Size2>& grid) {
   double share = smallest_share(images, devices);
   const auto take_in = [&](const Shape& shape) {
     for (const std::int64_t size : shape) share = std::min(share, smallest_share(size, devices));
+    if (grid && shape.size() == 3)
+      share = std::min(share, smallest_share(shape[1], grid->h) * smallest_share(shape[2], grid->w));
   };
   take_in(layer.output);
   for (const LayerIndex input : layer.inputs) take_in(model.shape_of(input));
@@ -32,13 +35,14 @@ std::array<std::int64_t, 2> parts_of(std::int64_t size, std::int64_t devices) {
 }  // namespace
 
 double least_split_time_s(const TrainingGraph& graph, const Operation& operation, double images,
-                          std::int64_t devices, const CostModel& cost, const DeviceType& type) {
+                          std::int64_t devices, const std::optional<Size2>& grid, const CostModel& cost,
+                          const DeviceType& type) {
   const auto whole_images = static_cast<std::int64_t>(std::floor(images));
   double least_s = cost.time_s(operation.work,
                                static_cast<double>(std::max<std::int64_t>(1, whole_images / devices)), type);
   if (devices == 1) return std::min(least_s, cost.time_s(operation.work, images, type));
   const double share =
-      smallest_share(graph.model, graph.model.layers[operation.layer], whole_images, devices);
+      smallest_share(graph.model, graph.model.layers[operation.layer], whole_images, devices, grid);
   Work part = operation.work;
   for (double Work::*amount :
        {&Work::flops_per_image, &Work::bytes_per_image, &Work::flops_fixed, &Work::bytes_fixed})
@@ -63,6 +67,14 @@ double least_split_time_s(const TrainingGraph& graph, const Operation& operation
       }
     }
   }
+  if (grid && part.out_h >= grid->h && part.out_w >= grid->w)
+    for (const std::int64_t rows : parts_of(part.out_h, grid->h))
+      for (const std::int64_t columns : parts_of(part.out_w, grid->w)) {
+        Work split = part;
+        split.out_h = rows;
+        split.out_w = columns;
+        consider(split);
+      }
   return least_s;
 }
 

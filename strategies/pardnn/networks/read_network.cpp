@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 
+#include "sim/base/keys.h"
+#include "sim/base/names.h"
 #include "strategies/pardnn/networks/networks.h"
 
 namespace convoy {
@@ -95,8 +96,7 @@ OperationNetworkFile read_operation_network(const YamlNode& root) {
   software.execution = default_execution(software.framework);
   file.software = Software(software);
   file.batch = static_cast<double>(map.integer("batch", 1, most_words));
-  const auto optimizer = std::array{Optimizer::sgd, Optimizer::momentum,
-                                    Optimizer::adam}[map.choice("optimizer", {"sgd", "momentum", "adam"})];
+  const auto optimizer = read_choice<Optimizer>(map, "optimizer", texts_of_names(optimizer_names));
   const bool clip = map.flag_or("clip", false);
   YamlMap network = map.map("network");
   constexpr std::array readers{&read_recurrent, &read_transformer, &read_residual};

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/keys.h"
+
+namespace convoy {
+
+// Keys whose values are mappings: with tables of their own, or as they stand.
+
+/// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets
+/// the mapping's. @throws InputError; an unknown key is one
+template <class Part>
+void read_part(const Keys<Part>& keys, YamlMap map, Part& part) {
+  if constexpr (requires { part.pos; }) part.pos = map.pos();
+  read_keys(keys, map, part);
+  map.finish();
+}
+
+/// A mapping with a table of its own, read where the key is there.
+/// @param part_of its part of the options, which it may have to make first: Part& (Options&)
+template <class Options, class Part, class PartOf>
+Key<Options> mapping_key(std::string name, std::string otherwise, std::string meaning, Keys<Part> keys,
+                         PartOf part_of) {
+  std::vector<KeyText> parts = texts_of(keys);
+  std::string values = keys_detail::with_default(std::move(otherwise), keys_detail::mapping_text(parts));
+  return {{name, std::move(values), std::move(meaning), {}, false, std::move(parts)},
+          [name, keys = std::move(keys), part_of](YamlMap& map, Options& options) {
+            if (map.find(name)) read_part(keys, map.map(name), std::invoke(part_of, options));
+          }};
+}
+
+/// A list of such mappings, none where the key is absent. @param example "[{host: n0, at: 2h}]"
+template <class Options, class Part, class Field>
+Key<Options> mappings_key(std::string name, std::string example, std::string meaning, Keys<Part> keys,
+                          Field field) {
+  std::vector<KeyText> parts = texts_of(keys);
+  std::string values = "none | a list of " + keys_detail::mapping_text(parts);
+  return {
+      {name, std::move(values), std::move(meaning), {}, true, std::move(parts)},
+      [name, example = std::move(example), keys = std::move(keys), field](YamlMap& map, Options& options) {
+        if (!map.find(name)) return;
+        for (YamlMap& item : keys_detail::read_list(map, name, example))
+          read_part(keys, std::move(item), std::invoke(field, options).emplace_back());
+      }};
+}
+
+/// What another reader takes as it stands. @param values what may be written
+template <class Options>
+Key<Options> node_key(std::string name, std::string values, std::string meaning, YamlNode Options::*field) {
+  return {{name, std::move(values), std::move(meaning)}, [name, field](YamlMap& map, Options& options) {
+            if (const YamlNode* node = map.find(name)) options.*field = *node;
+          }};
+}
+
+}  // namespace convoy

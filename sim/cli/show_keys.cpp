@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "sim/cli/show_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "sim/base/names.h"
+#include "sim/costs/input_pipeline.h"
+#include "sim/planning/plan_spec.h"
+#include "sim/results/json_writer.h"
+#include "sim/run/experiment.h"
+#include "strategies/strategy.h"
+
+namespace convoy {
+namespace {
+
+const std::vector<KeySection>& key_sections() {
+  static const std::vector<KeySection> sections = [] {
+    std::vector<KeySection> table{experiment_keys(), training_keys(), input_keys(), variability_keys()};
+    for (KeySection& section : plan_keys()) table.push_back(std::move(section));
+    table.push_back(goal_keys());
+    return table;
+  }();
+  return sections;
+}
+
+/// Keys with those of the mappings in them, by their paths: "anchor.batch", "links[].at".
+std::vector<KeyText> by_path(const std::vector<KeyText>& keys, const std::string& path = "") {
+  std::vector<KeyText> flat;
+  for (const KeyText& key : keys) {
+    flat.push_back(key);
+    flat.back().name = path + key.name;
+    for (KeyText& part : by_path(key.parts, path + key.name + (key.takes_list ? "[]." : ".")))
+      flat.push_back(std::move(part));
+  }
+  return flat;
+}
+
+void print_keys(std::ostream& out, const std::vector<KeyText>& keys) {
+  constexpr std::size_t usual_width = 18;
+  const std::vector<KeyText> flat = by_path(keys);
+  std::size_t width = usual_width;
+  for (const KeyText& key : flat) width = std::max(width, key.name.size());
+  for (const KeyText& key : flat)
+    out << fmt::format("  {:<{}} {}\n  {:<{}}   {}\n", key.name, width, key.values, "", width, key.meaning);
+}
+
+void write_keys(JsonWriter& json, const std::vector<KeyText>& keys) {
+  json.key("keys");
+  json.begin_array();
+  for (const KeyText& key : keys) {
+    json.begin_object();
+    json.field("name", key.name);
+    json.field("values", key.values);
+    json.field("meaning", key.meaning);
+    if (!key.parts.empty()) write_keys(json, key.parts);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// @param label what JSON calls the name: "kind"
+void show_table(std::ostream& out, bool as_json, std::string_view label, const KeySection& section) {
+  if (!as_json) {
+    out << fmt::format("{}: {}\n", section.name, section.summary);
+    print_keys(out, section.keys);
+    return;
+  }
+  JsonWriter json(out);
+  json.begin_object();
+  json.field(label, section.name);
+  json.field("summary", section.summary);
+  write_keys(json, section.keys);
+  json.end_object();
+  json.raw("\n");
+}
+
+/// @throws InputError: there is no such name
+void check_name(const std::string& subject, const std::string& what, const std::string& name,
+                const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw InputError({"show " + subject, 1, 1}, fmt::format("unknown {} '{}'{}; there are {}", what, name,
+                                                            suggestion(name, names), list_of(names)));
+}
+
+const StrategyEntry& strategy_named(const std::string& name) {
+  check_name("strategies", "strategy", name, strategy_names());
+  return strategy_entry(name);
+}
+
+const KeySection& section_named(const std::string& name) {
+  check_name("keys", "section", name, key_section_names());
+  return *std::find_if(key_sections().begin(), key_sections().end(),
+                       [&](const KeySection& section) { return section.name == name; });
+}
+
+}  // namespace
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const StrategyEntry& entry : strategy_registry()) names.emplace_back(entry.kind);
+  return names;
+}
+
+std::string strategy_line(const std::string& name) { return std::string(strategy_named(name).summary); }
+
+void show_strategy(std::ostream& out, const ShowArguments& arguments) {
+  const StrategyEntry& entry = strategy_named(arguments.name);
+  show_table(out, arguments.json, "kind", {std::string(entry.kind), std::string(entry.summary), entry.keys});
+}
+
+std::vector<std::string> key_section_names() {
+  std::vector<std::string> names;
+  for (const KeySection& section : key_sections()) names.push_back(section.name);
+  return names;
+}
+
+std::string key_section_line(const std::string& name) { return section_named(name).summary; }
+
+void show_key_section(std::ostream& out, const ShowArguments& arguments) {
+  show_table(out, arguments.json, "section", section_named(arguments.name));
+}
+
+}  // namespace convoy

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+#include "tests/laws/strategy_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace convoy::lab {
+namespace {
+
+OperationCounts once(const Trial&) { return {}; }
+OperationCounts by_servers(const Trial&) { return {.updates = 0}; }
+OperationCounts with_sums(const Trial&) { return {.sums = " sum"}; }
+OperationCounts with_partial_sums(const Trial&) { return {.sums = ".partial_gradient_sum"}; }
+OperationCounts on_every_device(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.machine.devices.size())};
+}
+OperationCounts with_compression(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.machine.devices.size()), .sums = "compressed"};
+}
+OperationCounts by_servers_with_compression(const Trial&) { return {.updates = 0, .sums = "compressed"}; }
+OperationCounts on_every_replica(const Trial& trial) {
+  return {.updates = static_cast<double>(trial.plan.stages.front().devices.size())};
+}
+
+double parameter_bytes(const TrainingGraph& graph) {
+  double bytes = 0;
+  for (const Layer& layer : graph.model.layers)
+    bytes += element_bytes(graph.options.precision) * static_cast<double>(layer.parameter_elements());
+  return bytes;
+}
+
+/// Whether no message between two devices stays in one place, where it costs nothing and does not count.
+bool apart(const Machine& machine) {
+  Route route;
+  for (EndpointId from = 0; from < machine.devices.size(); ++from)
+    for (EndpointId to = 0; to < machine.devices.size(); ++to)
+      if (machine.router->route(from, to, route); from != to && route.links.empty()) return false;
+  return true;
+}
+
+/// Rings and trees: 2 (N - 1) S.
+std::optional<double> all_reduced(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  return 2 * (n - 1) * parameter_bytes(trial.graph);
+}
+
+/// Rings of half precision: (N - 1) S.
+std::optional<double> half_reduced(const Trial& trial) {
+  const std::optional<double> bytes = all_reduced(trial);
+  return bytes ? std::optional(*bytes / 2) : std::nullopt;
+}
+
+/// One bucket: all devices' hundredth of it, as values and indices, to all others.
+std::optional<double> hundredth_gathered(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  const double element = element_bytes(trial.graph.options.precision), index = 4;
+  const auto gradients = static_cast<std::int64_t>(parameter_bytes(trial.graph) / element);
+  return n * (n - 1) * (element + index) * static_cast<double>((gradients + 99) / 100);
+}
+
+/// ZeRO: so many times (N - 1) S. What recomputation needs of stage 3 depends on its segments.
+template <int times>
+std::optional<double> sharded(const Trial& trial) {
+  if (!apart(trial.machine) || trial.graph.options.recompute != Recomputation::none) return std::nullopt;
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  return times * (n - 1) * parameter_bytes(trial.graph);
+}
+
+bool dedicated(const Machine& machine) { return machine.hosts.back().device_count == 0; }
+
+/// Every worker pushes and pulls everything; what a server has in its worker's host does not travel. Without
+/// a common step workers near a server may do more of them: where all are equally far there is a formula.
+/// Where hosts have several devices, ways within them depend on their interconnects.
+std::optional<double> pushed_and_pulled(const Trial& trial) {
+  const auto n = static_cast<double>(trial.machine.devices.size());
+  if (dedicated(trial.machine)) return 2 * n * parameter_bytes(trial.graph);
+  if (trial.plan.service || trial.machine.devices.size() > trial.machine.hosts.size()) return std::nullopt;
+  return 2 * (n - 1) * parameter_bytes(trial.graph);
+}
+
+/// What the partition of the graph says that it cuts.
+std::optional<double> connectivity_of_partition(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
+  return trial.plan.partition ? trial.plan.partition->connectivity_bytes : 0;
+}
+
+/// Marques: of each shared convolution every worker gets the input, its filters and its gradients and returns
+/// its outputs, filter gradients and, where there is one, a whole partial data gradient. Shares from the work
+/// done.
+std::optional<double> filters_and_slices(const Trial& trial) {
+  const double element = element_bytes(trial.graph.options.precision);
+  double bytes = 0;
+  for (const Operation& op : trial.graph.operations) {
+    const Layer& layer = trial.graph.model.layers[op.layer];
+    if (op.phase != Phase::forward || op.work.kind != KernelKind::convolution) continue;
+    const bool has_data_gradient =
+        std::any_of(trial.graph.operations.begin(), trial.graph.operations.end(), [&](const Operation& o) {
+          return o.layer == op.layer && o.phase == Phase::data_gradient && o.work.kind == op.work.kind;
+        });
+    double inputs = 0, filters = 0;
+    for (const LayerIndex input : layer.inputs)
+      inputs += element *
+                static_cast<double>(elements(
+                    input == image_input ? trial.graph.model.input
+                                         : trial.graph.model.layers[static_cast<std::size_t>(input)].output));
+    for (const ParameterTensor& tensor : layer.parameters)
+      if (tensor.name == "weight") filters += element * static_cast<double>(tensor.elements);
+    const double outputs = element * static_cast<double>(elements(layer.output)), images = trial.plan.images;
+    for (const Role& role : trial.plan.roles)
+      for (const Task& task : role.program)
+        for (const PlanOp& done : task.ops) {
+          if (done.name != op.name || role.name == "master" || done.work.flops_per_image == 0) continue;
+          const double share = done.work.flops_per_image / op.work.flops_per_image;
+          bytes += static_cast<double>(role.members.size()) *
+                   (images * inputs * (has_data_gradient ? 2 : 1) + 2 * share * (filters + images * outputs));
+        }
+  }
+  return bytes;
+}
+
+/// Compressed pushes: half the bytes.
+std::optional<double> half_pushed_and_pulled(const Trial& trial) {
+  const std::optional<double> bytes = pushed_and_pulled(trial);
+  return bytes ? std::optional(*bytes * 3 / 4) : std::nullopt;
+}
+
+std::string sharded_options(Dice& dice, const StrategySetting& setting, int stage, int micro_batches) {
+  return fmt::format(
+      "{{kind: data_parallel, sync: all_reduce, zero: {}, algorithm: {}, bucket: {}kB, overlap: {}, "
+      "fidelity: "
+      "{}, micro_batches: {}}}",
+      stage, dice.coin() ? "ring" : "auto", dice.one_of<int>({10, 300, 2000, 100000}), dice.coin(),
+      dice.one_of<std::string>({"auto", "chunk", "fluid"}), setting.devices > 1 ? micro_batches : 1);
+}
+
+std::string server_options(Dice& dice, const StrategySetting& setting, const std::string& more) {
+  const bool dedicated = dice.coin();
+  return fmt::format(
+      "{{kind: data_parallel, sync: parameter_server, servers: {}, placement: {}, sharding: {}, overlap: "
+      "{}{}}}",
+      dice.between(1, dedicated ? 3 : setting.hosts), dedicated ? "dedicated" : "colocated",
+      dice.coin() ? "tensor" : "even", dice.coin(), more);
+}
+
+/// A pipeline of one or two stages, each data-parallel.
+std::string nested_options(Dice& dice, const StrategySetting& setting, int zero) {
+  return fmt::format(
+      "{{kind: pipeline, stages: {}, micro_batches: {}, schedule: {}, inner: {{kind: "
+      "data_parallel, sync: all_reduce, bucket: {}kB, overlap: {}, zero: {}}}}}",
+      setting.devices % 2 == 0 && setting.layers >= 5 ? 2 : 1,
+      setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1,
+      dice.one_of<std::string>({"naive", "gpipe", "1f1b"}), dice.one_of<int>({10, 300, 100000}), dice.coin(),
+      zero);
+}
+
+}  // namespace
+
+const std::vector<StrategyRow>& strategy_rows() {
+  static const std::vector<StrategyRow> table{
+      {"single",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format("{{kind: single, micro_batches: {}}}",
+                            setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+       },
+       once, Alone::single, false, [](const Trial&) { return std::optional(0.0); }},
+      {"rings and trees",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, fidelity: "
+             "{}}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 2000, 100000}), dice.coin(),
+             dice.one_of<std::string>({"auto", "chunk", "fluid"}));
+       },
+       on_every_device, Alone::single, false, all_reduced},
+      {"other all-reduces",
+       [](Dice& dice, const StrategySetting&) {
+         return random_all_reduce(dice, dice.one_of<std::string>({"auto", "chunk", "fluid"}));
+       },
+       on_every_device, Alone::single},
+      {"half-precision gradients",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB, overlap: {}, "
+             "compression: "
+             "fp16}}",
+             dice.coin() ? "ring" : "tree", dice.one_of<int>({10, 300, 2000}), dice.coin());
+       },
+       with_compression, Alone::single, false, half_reduced},
+      {"the largest gradients",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format(
+             "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: 1GB, overlap: {}, compression: "
+             "{{kind: top_k, ratio: 0.01}}}}",
+             dice.coin() ? "ring" : "auto", dice.coin());
+       },
+       with_compression, Alone::single, false, hundredth_gathered},
+      {"ZeRO-1",
+       [](Dice& dice, const StrategySetting& setting) {
+         return sharded_options(dice, setting, 1, dice.one_of<int>({1, 4}));
+       },
+       once, Alone::single, false, sharded<2>},
+      {"ZeRO-2",
+       [](Dice& dice, const StrategySetting& setting) { return sharded_options(dice, setting, 2, 1); }, once,
+       Alone::single, false, sharded<2>},
+      {"ZeRO-3",
+       [](Dice& dice, const StrategySetting& setting) { return sharded_options(dice, setting, 3, 1); }, once,
+       Alone::single, false, sharded<3>},
+      {"ZeRO-3 with micro-batches",
+       [](Dice& dice, const StrategySetting& setting) { return sharded_options(dice, setting, 3, 2); }, once,
+       Alone::single, false, sharded<6>},
+      {"sync servers",
+       [](Dice& dice, const StrategySetting& setting) {
+         return server_options(dice, setting, dice.coin() ? "" : ", pull: after_all");
+       },
+       by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"sync servers with local aggregation",
+       [](Dice& dice, const StrategySetting& setting) {
+         return server_options(dice, setting, ", local_aggregation: true");
+       },
+       by_servers, Alone::without_update},
+      {"async servers",
+       [](Dice& dice, const StrategySetting& setting) {
+         return server_options(dice, setting, ", mode: async");
+       },
+       by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"stale-synchronous servers",
+       [](Dice& dice, const StrategySetting& setting) {
+         return server_options(dice, setting, fmt::format(", mode: ssp, staleness: {}", dice.between(1, 5)));
+       },
+       by_servers, Alone::without_update, false, pushed_and_pulled},
+      {"servers that get half-precision gradients",
+       [](Dice& dice, const StrategySetting& setting) {
+         return server_options(dice, setting,
+                               fmt::format(", mode: {}{}", dice.coin() ? "sync" : "async",
+                                           setting.devices > 1 ? ", compression: fp16" : ""));
+       },
+       by_servers_with_compression, Alone::without_update, false,
+       [](const Trial& trial) {
+         return trial.machine.devices.size() > 1 ? half_pushed_and_pulled(trial) : pushed_and_pulled(trial);
+       }},
+      {"servers with backup workers",
+       [](Dice& dice, const StrategySetting& setting) {
+         return server_options(
+             dice, setting, fmt::format(", backup_workers: {}", dice.between(0, (setting.devices - 1) / 2)));
+       },
+       by_servers, Alone::without_update},
+      {"filter_parallel",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format("{{kind: filter_parallel, shares: {}, master: {}, overlap: {}}}",
+                            dice.coin() ? "equal" : "probed", dice.between(0, setting.devices - 1),
+                            dice.coin());
+       },
+       with_sums, Alone::single, false, filters_and_slices},
+      {"hypergraph",
+       [](Dice& dice, const StrategySetting& setting) {
+         const auto method =
+             dice.one_of<std::string>({"hypergraph", "hypergraph", "layerwise", "even", "random"});
+         // One vertex a layer leaves method even nothing to share out, and is refused.
+         const auto granularity =
+             dice.one_of<std::string>({"auto", method == "even" ? "channel" : "layer", "3"});
+         return fmt::format("{{kind: hypergraph, method: {}, granularity: {}, micro_batches: {}}}", method,
+                            granularity, setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1);
+       },
+       with_partial_sums, Alone::single, false, connectivity_of_partition},
+      {"pardnn",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format("{{kind: pardnn, refine: {}}}", dice.coin());
+       },
+       once, Alone::single, false, connectivity_of_partition},
+      {"pipeline",
+       [](Dice& dice, const StrategySetting& setting) {
+         const int stages = setting.devices % 2 == 0 && setting.layers >= 5 ? 2 : 1;
+         return fmt::format(
+             "{{kind: pipeline, stages: {}, replicas: {}, micro_batches: {}, schedule: {}, partition: {}}}",
+             stages, setting.devices / stages, setting.devices > 1 ? dice.one_of<int>({1, 2, 4}) : 1,
+             dice.one_of<std::string>({"naive", "gpipe", "1f1b"}),
+             dice.one_of<std::string>({"even", "balanced", "optimal"}));
+       },
+       on_every_replica, Alone::single},
+      {"pipeline of data-parallel stages",
+       [](Dice& dice, const StrategySetting& setting) { return nested_options(dice, setting, 0); },
+       on_every_replica, Alone::single},
+      {"pipeline of stages with ZeRO",
+       [](Dice& dice, const StrategySetting& setting) {
+         return nested_options(dice, setting, dice.between(1, 3));
+       },
+       once, Alone::single},
+      {"pipeline of hybrid stages",
+       [](Dice& dice, const StrategySetting& setting) {
+         const bool cut = setting.devices % 2 == 0 && setting.layers >= 5;
+         return fmt::format(
+             "{{kind: pipeline, stages: {}, micro_batches: {}, schedule: {}, inner: {{kind: hybrid, conv: "
+             "batch, fc: "
+             "batch, bucket: {}kB, overlap: {}}}}}",
+             cut ? 2 : 1, cut ? dice.one_of<int>({1, 2}) : 1,
+             dice.one_of<std::string>({"naive", "gpipe", "1f1b"}), dice.one_of<int>({10, 300, 100000}),
+             dice.coin());
+       },
+       on_every_replica, Alone::single},
+      {"hybrid with micro-batches",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format(
+             "{{kind: hybrid, conv: batch, fc: batch, micro_batches: {}, bucket: {}kB, overlap: {}}}",
+             setting.devices > 1 ? dice.one_of<int>({2, 4}) : 1, dice.one_of<int>({10, 300, 100000}),
+             dice.coin());
+       },
+       on_every_device, Alone::single},
+      {"hybrid with ZeRO",
+       [](Dice& dice, const StrategySetting&) {
+         return fmt::format("{{kind: hybrid, conv: batch, fc: batch, zero: {}, bucket: {}kB, overlap: {}}}",
+                            dice.between(1, 2), dice.one_of<int>({10, 300, 100000}), dice.coin());
+       },
+       once, Alone::single, false, sharded<2>},
+      {"hybrid",
+       [](Dice& dice, const StrategySetting& setting) {
+         // The smallest feature maps have four rows.
+         const int group = setting.devices % 4 == 0 ? 4 : setting.devices % 3 == 0 ? 3 : 1;
+         return fmt::format(
+             "{{kind: hybrid, conv: {}, fc: batch, replicas: {}, bucket: {}kB, overlap: {}, algorithm: {}}}",
+             dice.one_of<std::string>({"batch", "height", "width"}), setting.devices / group,
+             dice.one_of<int>({10, 300, 100000}), dice.coin(), dice.coin() ? "ring" : "auto");
+       },
+       on_every_device, Alone::single},
+      {"elastic",
+       [](Dice& dice, const StrategySetting& setting) {
+         return fmt::format(
+             "{{kind: elastic, inner: {{kind: data_parallel, sync: all_reduce, algorithm: ring}}, schedule: "
+             "[{{at_step: 0, devices: {}}}, {{at_step: 3, devices: {}}}], balance: {}, micro_batch: "
+             "1000000}}",
+             dice.between(1, setting.devices), setting.devices, dice.coin() ? "uniform" : "coarse");
+       },
+       on_every_device, Alone::single, true, all_reduced},
+  };
+  return table;
+}
+
+}  // namespace convoy::lab

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/base/keys.h"
+
+namespace convoy::told {
+
+/// What reading a mapping, written as YAML between braces, says: its error, or all that was read as one text.
+using Reading = std::function<std::string(const std::string& entries)>;
+
+/// The keys that a reader's error about an unknown one lists.
+inline std::set<std::string> known_keys(const std::string& message) {
+  const std::string begin = "known here: ";
+  std::set<std::string> known;
+  std::size_t at = message.find(begin);
+  if (at == std::string::npos) return known;
+  for (at += begin.size(); at < message.size();) {
+    const std::size_t end = std::min(message.find(", ", at), message.size());
+    known.insert(message.substr(at, end - at));
+    at = end + 2;
+  }
+  return known;
+}
+
+inline std::set<std::string> told_names(const std::vector<KeyText>& keys) {
+  std::set<std::string> names;
+  for (const KeyText& key : keys) names.insert(key.name);
+  return names;
+}
+
+/// The default that a key tells, where it is one word that YAML can say; "" where there is none.
+inline std::string told_default(const KeyText& key) {
+  const std::size_t end = key.values.find(" | ");
+  if (end == std::string::npos || key.meaning.ends_with("required")) return "";
+  const std::string usual = key.values.substr(0, end);
+  if (usual.find_first_of(" {['") != std::string::npos) return "";
+  return usual == "none" && key.choices.empty() ? "" : usual;
+}
+
+/// A reader takes exactly the keys that the table tells of, every name that a key tells, and its default
+/// written out changes nothing. @param least what the mapping cannot be read without
+/// @return how many defaults were written out
+inline int check(const std::vector<KeyText>& keys, const std::string& least, const Reading& read) {
+  const std::string comma = least.empty() ? "" : ", ";
+  CAPTURE(least);
+  CHECK(known_keys(read(least + comma + "zzzzzzzz: 1")) == told_names(keys));
+  const std::string usual = read(least);
+  int defaults = 0;
+  for (const KeyText& key : keys) {
+    CAPTURE(key.name);
+    CHECK_FALSE(key.meaning.empty());
+    CHECK_FALSE(key.values.empty());
+    if (("{" + least).find(" " + key.name + ":") != std::string::npos ||
+        ("{" + least).find("{" + key.name + ":") != std::string::npos)
+      continue;
+    CHECK(read(fmt::format("{}{}{}: [[]]", least, comma, key.name)).find(key.name) != std::string::npos);
+    for (const std::string& name : key.choices) {
+      const std::string said = read(fmt::format("{}{}{}: {}", least, comma, key.name, name));
+      CAPTURE(said);
+      CHECK(said.find("unknown value") == std::string::npos);
+      CHECK(said.find("expected") == std::string::npos);
+    }
+    if (const std::string written = told_default(key); !written.empty()) {
+      CAPTURE(written);
+      CHECK(read(fmt::format("{}{}{}: {}", least, comma, key.name, written)) == usual);
+      ++defaults;
+    }
+  }
+  return defaults;
+}
+
+/// The keys of the mapping that a key's value is.
+inline const std::vector<KeyText>& parts_of(const std::vector<KeyText>& keys, const std::string& name) {
+  for (const KeyText& key : keys)
+    if (key.name == name) return key.parts;
+  static const std::vector<KeyText> none;
+  return none;
+}
+
+}  // namespace convoy::told
