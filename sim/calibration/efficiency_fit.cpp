@@ -86,7 +86,7 @@ const std::array<Parameter, 25> parameters{
     {"half_reduction", 30, 100, 0.5,
      [](Efficiency& e, double v) { e.half_reduction = e.half_weight_reduction = v; },
      [](const Efficiency& e) { return e.half_reduction; }, 24},
-    {"half_rows", 400, 600, 0.7,
+    {"half_rows", 4000, 5000, 0.7,
      [](Efficiency& e, double v) { e.half_rows = e.half_weight_rows = e.half_matmul_rows = v; },
      [](const Efficiency& e) { return e.half_rows; }, 300},
     {"half_weight_outputs", 40, 100, 0.5, [](Efficiency& e, double v) { e.half_weight_outputs = v; },

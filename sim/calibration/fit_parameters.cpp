@@ -87,7 +87,7 @@ constexpr std::array<FitParameter, 30> parameters{
     member_of<&Efficiency::weight_gradient>("weight_gradient", 0.85, 0.85, 0.1, true),
     member_of<&Efficiency::half_outputs>("half_outputs", 20, 40, 0.5),
     member_of<&Efficiency::half_reduction>("half_reduction", 30, 100, 0.5),
-    member_of<&Efficiency::half_rows>("half_rows", 5, 8, 0.7, false, true),
+    member_of<&Efficiency::half_rows>("half_rows", 125, 90, 0.7, false, true),
     member_of<&Efficiency::half_weight_outputs>("half_weight_outputs", 40, 80, 0.5),
     member_of<&Efficiency::half_weight_reduction>("half_weight_reduction", 60, 200, 0.5),
     member_of<&Efficiency::half_weight_rows>("half_weight_rows", 6, 4, 0.7, false, true),

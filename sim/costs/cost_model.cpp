@@ -18,6 +18,13 @@ bool fits_tensor_cores(const Work& work, Precision precision) {
   return work.in_channels % multiple == 0 && work.out_channels % multiple == 0;
 }
 
+/// Multiprocessors compute a convolution's result in tiles of some pixels and about 64 channels: a layer with more channels has more
+/// tiles of the same pixels and fills the device with fewer images. A tile that channels fill only in part is one all the same,
+/// which `half_outputs` says of the share of peak. 1 where channels are not told.
+double tiles_across(double channels, const Efficiency& efficiency) {
+  return channels > 0 ? (channels + efficiency.half_outputs) / 64 : 1;
+}
+
 double phase_share(Phase phase, const Efficiency& efficiency) {
   if (phase == Phase::data_gradient) return efficiency.data_gradient;
   return phase == Phase::weight_gradient ? efficiency.weight_gradient : 1.0;
@@ -155,10 +162,11 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   // time.
   const double of_images = work.flops_per_image * images;
   if (of_images > 0) {
-    const double half = kernel == KernelClass::matmul ? efficiency.half_matmul_rows
-                        : weights                     ? efficiency.half_weight_rows
-                                                      : efficiency.half_rows;
-    const double stretched = of_images / saturation(images * pixels, half);
+    const double rows = images * pixels, channels = static_cast<double>(work.out_channels);
+    const double filled = kernel == KernelClass::matmul ? saturation(rows, efficiency.half_matmul_rows)
+                          : weights                     ? saturation(rows, efficiency.half_weight_rows)
+                                                        : saturation(rows * tiles_across(channels, efficiency), efficiency.half_rows);
+    const double stretched = of_images / filled;
     share *= (of_images + work.flops_fixed) / (stretched + work.flops_fixed);
   }
   return std::min(share, largest_share(kernel, precision));

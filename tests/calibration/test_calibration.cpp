@@ -38,9 +38,10 @@ struct Truth {
 
   double seconds(double images, double in, double out, double kernel, double side) const {
     const double rows = images * side * side, length = in * kernel * kernel;
+    const double tiles = rows * (out + half_outputs) / 64;
     const double limit = kernel == 1 ? one : kernel == 3 ? three : five;
     const double rate = 10e12 * limit * (out / (out + half_outputs)) * (length / (length + half_reduction)) *
-                        (rows / (rows + half_rows));
+                        (tiles / (tiles + half_rows));
     const double bytes = 4 * (rows * (in + out) + length * out);
     return launch_s + std::max(2 * rows * length * out / rate, bytes / (100e9 * bandwidth));
   }
