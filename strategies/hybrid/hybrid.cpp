@@ -205,8 +205,9 @@ Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& optio
   std::optional<TailParts> tail;
   if (options.scheme != HybridScheme::all_at_once && devices > 1)
     tail = tail_parts(options, model, shardings, images);
-  const HybridSchedule schedule = schedule_hybrid(
-      input.graph, shardings, images, tail, alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer);
+  const HybridSchedule schedule =
+      schedule_hybrid(input.graph, shardings, images, tail,
+                      alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer, pipeline.recomputes);
   HybridStages stages{pipeline.stage_of_layer, {}, pipeline.passes, pipeline.micro_batches};
   for (const std::vector<EndpointId>& of_stage : pipeline.devices) {
     stages.groups.emplace_back();

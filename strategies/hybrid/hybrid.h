@@ -56,7 +56,8 @@ struct HybridPipeline {
   std::vector<std::vector<EndpointId>> devices;  ///< of each stage, equally many
   std::vector<std::vector<Pass>> passes;         ///< of each stage, in order
   std::int64_t micro_batches;
-  std::int64_t images;  ///< of a micro-batch, over all devices of a stage
+  std::int64_t images;      ///< of a micro-batch, over all devices of a stage
+  bool recomputes = false;  ///< stages keep what they get from each other, and run forward again
 };
 /// @throws InputError where devices or images do not divide, or a group is too large for its exchanges
 Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,

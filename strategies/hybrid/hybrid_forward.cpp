@@ -104,11 +104,10 @@ std::uint32_t HybridScheduler::add_halo(Kind kind, const std::string& tensor, st
   return id;
 }
 
-void HybridScheduler::forward(std::size_t i, bool again) {
+void HybridScheduler::forward(std::size_t i, std::optional<OpId> op, bool again) {
   const Layer& layer = model().layers[i];
   enter(i, again);
   read_inputs(i);
-  const std::optional<OpId> op = again ? index_.forward_again(i) : index_.forward(i);
   storage_[i] = storage_of(layer.inputs.front());
   if (!op) {  // a view
     made_[i] = read_[i].front().held;
@@ -132,10 +131,20 @@ void HybridScheduler::recompute(const GraphIndex::Segment& segment) {
   for (std::size_t i = 0; i < segment.end; ++i) converted_[stage_][i].clear();
   for (std::size_t i = segment.begin; i < segment.end; ++i) {
     if (index_.forward_again(i) || !index_.forward(i))
-      forward(i, true);
+      forward(i, index_.forward_again(i), true);
     else  // backward reads what has been made anew, and is all that does
       read_inputs(i);
   }
+}
+
+void HybridScheduler::recompute_stages() {
+  std::vector<bool> goes_back(stages_, false);
+  for (std::size_t i = 0; i < stage_of_.size(); ++i)
+    if (index_.needs_gradient(i)) goes_back[stage_of_[i]] = true;
+  for (std::uint32_t s = 0; s < stages_; ++s)
+    if (goes_back[s]) std::fill(converted_[s].begin(), converted_[s].end(), std::vector<PlacedTensor>{});
+  for (std::size_t i = 0; i < stage_of_.size(); ++i)
+    if (goes_back[stage_of_[i]]) forward(i, index_.forward(i), true);
 }
 
 void HybridScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own) {
@@ -169,16 +178,14 @@ Sharding HybridScheduler::loss_sharding(const Sharding& output) const {
   }
 }
 
-void HybridScheduler::losses(const std::vector<std::size_t>& layers) {
-  std::vector<std::size_t> outputs;
-  for (const std::size_t i : layers)
-    if (index_.is_output(i)) outputs.push_back(i);
+std::vector<HybridScheduler::PlacedTensor> HybridScheduler::losses(const std::vector<std::size_t>& layers) {
   std::vector<PlacedTensor> read(shardings_.size());
-  for (const std::size_t i : outputs) {
+  for (const std::size_t i : layers) {
+    if (!index_.is_output(i) || (again_ && !index_.needs_gradient(i))) continue;
     const Sharding sharding = loss_sharding(shardings_[i].output);
     const std::optional<OpId> op = index_.loss_forward(i);
     if (!op && shardings_[i].output.over != Over::partial) continue;
-    enter(i, false);
+    enter(i, again_);
     read[i] = request(static_cast<LayerIndex>(i), sharding, i);
     if (!op) continue;
     const std::uint32_t step = add_step(*op, sharding);
@@ -189,7 +196,12 @@ void HybridScheduler::losses(const std::vector<std::size_t>& layers) {
         live(own_copy_[buffer], 2 * step);
       }
   }
-  for (auto i = outputs.rbegin(); i != outputs.rend(); ++i) seed(*i, read[*i]);
+  return read;
+}
+
+void HybridScheduler::seed(const std::vector<std::size_t>& layers, const std::vector<PlacedTensor>& read) {
+  for (auto i = layers.rbegin(); i != layers.rend(); ++i)
+    if (index_.is_output(*i)) seed(*i, read[*i]);
 }
 
 void HybridScheduler::seed(std::size_t i, const PlacedTensor& output) {

@@ -110,14 +110,14 @@ class MessagePlanner {
     for (std::size_t i = 0; i < devices_; ++i)
       for (std::size_t j = 0; j < devices_; ++j)
         (exchange.kind == Kind::halo ? traffic[i][j] : traffic[j][i]) =
-            exchange.halo->rows[i][j] / exchange.halo_size;
+            exchange.halo->positions[i][j] / exchange.halo_size;
     return at_once(traffic);
   }
 
   /// Whether its messages are a Round::all_to_all that nobody has to list.
   bool is_all_to_all(const Exchange& exchange) const {
     std::vector<LinkId> out, in;
-    return exchange.kind == Kind::all_to_all && exchange.from.over != exchange.to.over &&
+    return exchange.kind == Kind::all_to_all && crosses(exchange.from, exchange.to) &&
            input_.machine.router->halves(groups_.front().front().front(), out, in);
   }
 
@@ -157,8 +157,7 @@ class MessagePlanner {
 
   bool is_summed_by_all(std::size_t layer) const {
     const LayerLayout layout = shardings_[layer].layout;
-    return devices_ == 1 || layout == LayerLayout::batch || layout == LayerLayout::height ||
-           layout == LayerLayout::width;
+    return devices_ == 1 || layout == LayerLayout::batch || is_by_space(layout);
   }
 
   double elements_on(std::size_t parameter, std::size_t device) const {
@@ -256,9 +255,9 @@ class MessagePlanner {
               summed[graph_.parameters[p].layer] += sent_bytes(comm) * elements_on(p, 0) / elements;
       }
     for (std::size_t i = 0; i < shardings_.size(); ++i) {
-      const std::string_view layout = to_string(shardings_[i].layout);
+      const std::string layout = layout_text(shardings_[i]);
       if (plan_.layouts.empty() || plan_.layouts.back().layout != layout)
-        plan_.layouts.push_back({std::string(layout), {}});
+        plan_.layouts.push_back({layout, {}});
       LayerGroup& group = plan_.layouts.back();
       group.layers.push_back(graph_.model.layers[i].name);
       double most = 0;

@@ -72,6 +72,7 @@ class HybridPlanner {
     };
     const auto add_sharding = [&](const Sharding& sharding) {
       if (sharding.shards) add(sharding.shards->counts);
+      if (sharding.grid) add(sharding.grid->heights), add(sharding.grid->widths);
     };
     for (const LayerSharding& sharding : shardings_) {
       add_sharding(sharding.output);

@@ -70,6 +70,7 @@ PlanOp HybridProgram::operation(const HybridSchedule::Step& step, const std::str
   if (step.op == HybridSchedule::no_op) return memory_op("received" + suffix, {}, {});
   ShareOfWork share = share_of(graph_, shardings_, schedule_, step, device_);
   std::string name = graph_.operations[step.op].name;
+  if (step.again) name += " again";
   if (step.part > 0) name += fmt::format(" #{}", step.part - 1);
   return {name + suffix, share.work, share.images, {}, {}};
 }

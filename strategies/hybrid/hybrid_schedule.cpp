@@ -37,12 +37,19 @@ std::string HybridScheduler::in_part(std::string name) const {
   return part_ == 0 ? std::move(name) : fmt::format("{} #{}", name, part_ - 1);
 }
 
-HybridSchedule HybridScheduler::run(const std::optional<TailParts>& tail) {
+HybridSchedule HybridScheduler::run(const std::optional<TailParts>& tail, bool recomputes) {
   std::vector<std::size_t> head, behind;
   for (std::size_t i = 0; i < shardings_.size(); ++i) (tail && tail->is_tail[i] ? behind : head).push_back(i);
   for (const std::size_t i : head) forward(i);
   if (tail) run_parts(*tail, head, behind);
-  losses(head);
+  std::vector<PlacedTensor> read = losses(head);
+  if (recomputes) {
+    again_ = true;
+    recompute_stages();
+    read = losses(head);
+    again_ = false;
+  }
+  seed(head, read);
   std::size_t kept = index_.segments().size();  // segments that have not been recomputed
   for (auto i = head.rbegin(); i != head.rend(); ++i) {
     if (kept > 0 && index_.segments()[kept - 1].end == *i + 1) recompute(index_.segments()[--kept]);
@@ -73,7 +80,7 @@ void HybridScheduler::run_parts(const TailParts& tail, const std::vector<std::si
     std::fill(sums_done_.begin(), sums_done_.end(), 0);
     image_[0].clear();
     for (const std::size_t i : behind) forward(i);
-    losses(behind);
+    seed(behind, losses(behind));
     for (auto i = behind.rbegin(); i != behind.rend(); ++i) backward(*i);
     for (const std::size_t i : head)
       if (std::optional<Gradient> gradient = std::exchange(gradient_[0][i], std::nullopt))
@@ -100,13 +107,14 @@ void HybridScheduler::append(std::optional<Gradient>& all, Gradient more) {
 
 std::uint32_t HybridScheduler::add_step(OpId op, std::optional<Sharding> sharding) {
   const auto step = static_cast<std::uint32_t>(schedule_.steps.size());
-  schedule_.steps.push_back({op, stage_, backward_, part_, std::move(sharding)});
+  schedule_.steps.push_back({op, stage_, backward_, part_, std::move(sharding), {}, again_});
   ends_[backward_][stage_] = step;
   if (op == HybridSchedule::no_op) return step;
   schedule_.last_step[op] = step;
   const LayerSharding& of_layer = shardings_[graph_.operations[op].layer];
   for (const std::uint32_t scratch : index_.scratch_of(op))
-    live(add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output), 2 * step);
+    live(add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output),
+         2 * step);
   return step;
 }
 
@@ -181,8 +189,8 @@ double HybridSchedule::bytes(const Copy& copy, std::size_t device) const {
 
 HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                                const Shards& images, const std::optional<TailParts>& tail,
-                               const std::vector<std::uint32_t>& stages) {
-  return HybridScheduler(graph, shardings, images, stages).run(tail);
+                               const std::vector<std::uint32_t>& stages, bool recomputes) {
+  return HybridScheduler(graph, shardings, images, stages).run(tail, recomputes);
 }
 
 }  // namespace convoy

@@ -35,6 +35,7 @@ struct HybridSchedule {
     std::uint32_t part;
     std::optional<Sharding> sharding;       ///< of a loss or a sum of gradients; else the layer's
     std::vector<std::uint32_t> waits = {};  ///< exchanges that must be over before it
+    bool again = false;                     ///< of a forward pass that its stage recomputes
   };
 
   /// A change of a tensor's sharding, or halos of it.
@@ -46,7 +47,7 @@ struct HybridSchedule {
     double bytes;         ///< of the whole tensor
     Sharding from, to;    ///< not of halos
     const Halo* halo;     ///< of halos
-    double halo_size;     ///< of the axis
+    double halo_size;     ///< positions of an image
     std::uint32_t after;  ///< the step that makes the tensor
     std::vector<std::uint32_t> after_exchanges;
     std::vector<std::uint32_t> sources;  ///< copies that stay until it is over
@@ -103,10 +104,12 @@ struct TailParts {
 /// What the graph recomputes is run again before the backward pass of its segment, with the exchanges of the
 /// segment's inputs and of the tensors in it.
 /// @param stages of each layer, not for `tail`; empty: all layers are on one
-/// @pre without `tail` and `stages` where the graph recomputes
+/// @param recomputes stages keep only what they get from each other, and run their forward pass again before
+/// the backward pass, with its exchanges
+/// @pre without `tail`, `stages` and `recomputes` where the graph recomputes
 /// @param shardings and graph must outlive the schedule
 HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                                const Shards& images, const std::optional<TailParts>& tail,
-                               const std::vector<std::uint32_t>& stages = {});
+                               const std::vector<std::uint32_t>& stages = {}, bool recomputes = false);
 
 }  // namespace convoy

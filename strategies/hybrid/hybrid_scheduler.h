@@ -19,7 +19,7 @@ class HybridScheduler {
   HybridScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                   const Shards& images, const std::vector<std::uint32_t>& stages);
 
-  HybridSchedule run(const std::optional<TailParts>& tail);
+  HybridSchedule run(const std::optional<TailParts>& tail, bool recomputes);
 
  private:
   using Over = Sharding::Over;
@@ -100,9 +100,13 @@ class HybridScheduler {
   void read_inputs(std::size_t layer);
   std::uint32_t add_halo(Kind kind, const std::string& tensor, std::size_t layer, std::size_t k,
                          const PlacedTensor& source);
-  void forward(std::size_t i, bool again = false);
+  void forward(std::size_t i) { forward(i, index_.forward(i), false); }
+  /// @param op nothing for views  @param again in the backward pass of its stage
+  void forward(std::size_t i, std::optional<OpId> op, bool again);
   /// The forward pass of a segment a second time: its exchanges too, since what they brought has gone.
   void recompute(const GraphIndex::Segment& segment);
+  /// The forward pass of every stage a second time, but of those that have no backward pass.
+  void recompute_stages();
   /// The forward buffer that a layer's input lies in, as it was made last; nothing where nobody reads the
   /// image.
   std::optional<std::uint32_t> storage_of(LayerIndex input) const {
@@ -115,8 +119,10 @@ class HybridScheduler {
   // Losses: on the images of each device where the outputs are split by images or channels.
 
   Sharding loss_sharding(const Sharding& output) const;
-  void losses(const std::vector<std::size_t>& layers);
-  /// @param output as the loss reads it
+  /// @return by layer: outputs as their losses read them
+  std::vector<PlacedTensor> losses(const std::vector<std::size_t>& layers);
+  /// The gradients of outputs.
+  void seed(const std::vector<std::size_t>& layers, const std::vector<PlacedTensor>& read);
   void seed(std::size_t i, const PlacedTensor& output);
 
   // Backward.
@@ -149,6 +155,7 @@ class HybridScheduler {
     bool backward;
   };
   std::vector<AtEnd> at_ends_;      ///< copies that stay until the end of a stage's pass
+  bool again_ = false;              ///< stages run their forward pass a second time
   std::uint32_t not_before_ = 0;    ///< exchanges of the part under way begin after this step
   std::vector<PlacedTensor> made_;  ///< by layer: its output as it is made
   std::vector<std::optional<std::uint32_t>>

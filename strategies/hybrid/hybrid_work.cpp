@@ -31,8 +31,10 @@ Work scaled(const Work& whole, double share) {
 void set_geometry(Work& work, const LayerSharding& sharding, std::size_t device) {
   if (sharding.output.over == Over::channel)
     work.out_channels = scaled(work.out_channels, sharding.output.share(device));
-  if (sharding.output.over == Over::height) work.out_h = sharding.output.shards->counts[device];
-  if (sharding.output.over == Over::width) work.out_w = sharding.output.shards->counts[device];
+  if (const SpatialGrid* grid = sharding.output.grid.get()) {
+    work.out_h = grid->heights[device];
+    work.out_w = grid->widths[device];
+  }
   if (sharding.inputs.empty() || sharding.inputs.front().needed.over != Over::channel) return;
   const double share = sharding.inputs.front().needed.share(device);
   work.in_channels = scaled(work.in_channels, share);

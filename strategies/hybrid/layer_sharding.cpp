@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/locality.h"
 
@@ -76,53 +77,55 @@ class LayerSharder {
   }
 
   LayerSharding sharding() const {
-    if (layouts_[index_].layout) return with(*layouts_[index_].layout);
+    if (layouts_[index_].layout) return with(layouts_[index_]);
     const Sharding* input = first_made();
     if (!input) return with(before_the_first());
     switch (input->over) {
       case Over::batch:
-        return with(LayerLayout::batch);
+        return everywhere(LayerLayout::batch, images_);
       case Over::channel:
         if (const std::optional<Owner> owner = channels_after(*input)) return along_channels(*input, *owner);
         break;
-      case Over::height:
-      case Over::width: {
-        const ImageAxis axis = input->over == Over::height ? ImageAxis::height : ImageAxis::width;
-        if (is_spatial(layer())) return along(axis);
+      case Over::space:
+        if (is_spatial(layer()))
+          return on_grid(layout_followed(), input->grid->rows.counts.size(),
+                         input->grid->columns.counts.size());
         if (is_global_pool(layer())) return pooled(*input);
         break;
-      }
       case Over::replicate:
       case Over::partial:
         break;
     }
-    return with(LayerLayout::replicated);
+    return everywhere(LayerLayout::replicated, {});
   }
 
   /// Of a layer that reads the image and follows: as the first layer with a layout of its own, if it can.
-  LayerLayout before_the_first() const {
+  DecidedLayout before_the_first() const {
     for (std::size_t i = index_; i < layouts_.size(); ++i) {
       if (!layouts_[i].layout) continue;
       const LayerLayout layout = *layouts_[i].layout;
-      if (layout == LayerLayout::batch) return layout;
-      const bool spatial = layout == LayerLayout::height || layout == LayerLayout::width;
-      return spatial && is_spatial(layer()) ? layout : LayerLayout::replicated;
+      if (layout == LayerLayout::batch || (is_by_space(layout) && is_spatial(layer()))) return layouts_[i];
+      return {LayerLayout::replicated, {}, {}};
     }
-    return LayerLayout::batch;
+    return {LayerLayout::batch, {}, {}};
   }
 
-  LayerSharding with(LayerLayout layout) const {
-    switch (layout) {
+  LayerSharding with(const DecidedLayout& decided) const {
+    switch (*decided.layout) {
       case LayerLayout::batch:
-        return everywhere(layout, images_);
+        return everywhere(LayerLayout::batch, images_);
       case LayerLayout::filter:
         return groups_of(layer()) > 1 ? by_groups() : by_filters();
       case LayerLayout::channel:
         return by_channels();
       case LayerLayout::height:
-        return along(ImageAxis::height);
+        return on_grid(LayerLayout::height, devices_, 1);
       case LayerLayout::width:
-        return along(ImageAxis::width);
+        return on_grid(LayerLayout::width, 1, devices_);
+      case LayerLayout::grid:
+        check_grid(decided);
+        return on_grid(LayerLayout::grid, static_cast<std::size_t>(decided.grid.h),
+                       static_cast<std::size_t>(decided.grid.w));
       case LayerLayout::replicated:
         break;
     }
@@ -135,11 +138,15 @@ class LayerSharder {
     return result;
   }
 
-  Sharding even(Over over, std::int64_t size, std::string_view what) const {
-    if (size < static_cast<std::int64_t>(devices_))
+  /// @param what the layer has `size` of, for errors
+  void check_enough(std::int64_t size, std::string_view what, std::size_t devices) const {
+    if (size < static_cast<std::int64_t>(devices))
       throw InputError(pos_->pos, fmt::format("{}: layer '{}' has {} {}, too few for {} devices", pos_->path,
-                                              layer().name, size, what, devices_));
-    return {over, std::make_shared<Shards>(even_shards(size, devices_))};
+                                              layer().name, size, what, devices));
+  }
+  Sharding even_channels(std::int64_t size, std::string_view what) const {
+    check_enough(size, what, devices_);
+    return {Over::channel, std::make_shared<Shards>(even_shards(size, devices_))};
   }
   Sharding owned(Owner owner) const {
     return {Over::channel, std::make_shared<Shards>(shards_of(std::move(owner), devices_))};
@@ -148,7 +155,7 @@ class LayerSharder {
   // Channels.
 
   LayerSharding by_filters() const {
-    const Sharding out = even(Over::channel, layer().output.front(), "outputs");
+    const Sharding out = even_channels(layer().output.front(), "outputs");
     LayerSharding result{LayerLayout::filter, {}, out, out};
     result.inputs.assign(layer().inputs.size(), {{}, {Over::partial}, std::nullopt});
     result.splits_weights = true;
@@ -187,7 +194,7 @@ class LayerSharder {
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const Sharding in = made(k) && made(k)->over == Over::channel
                               ? *made(k)
-                              : even(Over::channel, input_shape(k).front(), "inputs");
+                              : even_channels(input_shape(k).front(), "inputs");
       result.inputs.push_back({in, in, std::nullopt});
     }
     result.sums_inputs = result.splits_weights = true;
@@ -226,37 +233,55 @@ class LayerSharder {
 
   // Rows and columns.
 
-  LayerSharding along(ImageAxis axis) const {
-    const bool rows = axis == ImageAxis::height;
-    const Over over = rows ? Over::height : Over::width;
-    const auto a = static_cast<std::size_t>(axis);
-    const std::string_view what = rows ? "rows" : "columns";
-    const std::int64_t size = layer().output[a];
-    const bool window = reads_windows(layer(), axis);
-    const Sharding out = even(over, size, what);
-    LayerSharding result{rows ? LayerLayout::height : LayerLayout::width, {}, out, out};
+  /// The layout of the input that the layer follows.
+  LayerLayout layout_followed() const {
+    for (const LayerIndex input : layer().inputs)
+      if (input != image_input) return shardings_[static_cast<std::size_t>(input)].layout;
+    return LayerLayout::replicated;
+  }
+
+  void check_grid(const DecidedLayout& decided) const {
+    const Size2& grid = decided.grid;
+    const auto devices = static_cast<std::int64_t>(devices_);
+    if (devices % grid.h == 0 && grid.w == devices / grid.h) return;
+    auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(devices)));
+    while (devices % rows != 0) --rows;
+    throw InputError(decided.pos,
+                     fmt::format("{}: a grid of {} x {} parts is not one of the {} devices of a group; their "
+                                 "product must be {}, such as {{height: {}, width: {}}}",
+                                 decided.path, grid.h, grid.w, devices, devices, rows, devices / rows));
+  }
+
+  /// On `rows` times `columns` devices.
+  LayerSharding on_grid(LayerLayout layout, std::size_t rows, std::size_t columns) const {
+    const std::int64_t height = layer().output[1], width = layer().output[2];
+    check_enough(height, "rows", rows);
+    check_enough(width, "columns", columns);
+    const bool windows =
+        reads_windows(layer(), ImageAxis::height) || reads_windows(layer(), ImageAxis::width);
+    const Sharding out = split_on_grid(height, width, rows, columns);
+    LayerSharding result{layout, {}, out, out};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
-      const std::int64_t in_size = input_shape(k)[a];
-      if (!window && in_size != size) {  // one row for all
+      const Shape& shape = input_shape(k);
+      const bool is_factor_for_all = !windows && ((rows > 1 && shape[1] != height) ||  // one row for all
+                                                  (columns > 1 && shape[2] != width));
+      if (is_factor_for_all) {
         result.inputs.push_back({{}, {Over::partial}, std::nullopt});
         continue;
       }
       const Sharding in =
-          in_size == size ? out : Sharding{over, std::make_shared<Shards>(even_shards(in_size, devices_))};
+          shape[1] == height && shape[2] == width ? out : split_on_grid(shape[1], shape[2], rows, columns);
       result.inputs.push_back({in, in, std::nullopt});
-      if (!window) continue;
-      Halo rows_of_others = halo(layer(), axis, *in.shards, *out.shards);
-      if (!rows_of_others.empty()) result.inputs.back().halo = std::move(rows_of_others);
+      if (!windows) continue;
+      Halo of_others = halo(layer(), *in.grid, *out.grid);
+      if (!of_others.empty()) result.inputs.back().halo = std::move(of_others);
     }
     return result;
   }
 
-  /// Every device adds up its rows.
+  /// Every device adds up its positions.
   LayerSharding pooled(const Sharding& input) const {
-    LayerSharding result{input.over == Over::height ? LayerLayout::height : LayerLayout::width,
-                         {{input, input, std::nullopt}},
-                         {Over::partial},
-                         {}};
+    LayerSharding result{layout_followed(), {{input, input, std::nullopt}}, {Over::partial}, {}};
     result.sums_inputs = true;
     return result;
   }
@@ -272,6 +297,13 @@ class LayerSharder {
 };
 
 }  // namespace
+
+std::string layout_text(const LayerSharding& sharding) {
+  if (sharding.layout != LayerLayout::grid) return std::string(to_string(sharding.layout));
+  const SpatialGrid& grid = *sharding.inputs.front().needed.grid;
+  return grid_text({static_cast<std::int64_t>(grid.rows.counts.size()),
+                    static_cast<std::int64_t>(grid.columns.counts.size())});
+}
 
 std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
                                         const Shards& images) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/model.h"
@@ -32,9 +33,13 @@ struct LayerSharding {
   }
 };
 
+/// The layer's layout in words: "filter", "height 2 x width 4".
+std::string layout_text(const LayerSharding& sharding);
+
 /// The sharding of all layers on groups of `devices` devices that have `images` among them; in the order of
 /// the model, each from what its inputs' producers make.
-/// @throws InputError (at the rule) where there are fewer channels, rows or columns than devices.
+/// @throws InputError (at the rule) where there are fewer channels, rows or columns than devices, or a grid
+/// has not as many parts as a group devices.
 std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
                                         const Shards& images);
 

@@ -15,8 +15,9 @@
 namespace convoy {
 namespace {
 
-constexpr std::array<std::string_view, 6> names{"batch",  "filter", "channel",
-                                                "height", "width",  "replicated"};
+constexpr std::string_view grid_words = "{height: ROWS, width: COLUMNS}";
+constexpr std::array<std::string_view, 7> names{"batch", "filter",   "channel",   "height",
+                                                "width", grid_words, "replicated"};
 const std::vector<std::string> words{"batch", "filter", "channel", "pairs", "height", "width", "replicated"};
 
 std::vector<LayerLayout> turns_of(std::size_t word) {
@@ -29,9 +30,18 @@ std::vector<LayerLayout> turns_of(std::size_t word) {
 }
 
 LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
-  const std::size_t word = map.choice(key, words);
-  LayoutRule rule{map.path_of(key), map.pos(key), turns_of(word), std::move(kind)};
-  rule.text = words[word];
+  LayoutRule rule{map.path_of(key), map.pos(key), {LayerLayout::grid}, {}, std::move(kind)};
+  if (map.node(key).kind == YamlNode::Kind::mapping) {
+    constexpr std::int64_t most_parts = 1'000'000;
+    YamlMap grid = map.map(key);
+    rule.grid = {grid.integer("height", 1, most_parts), grid.integer("width", 1, most_parts)};
+    grid.finish();
+    rule.text = grid_text(rule.grid);
+  } else {
+    const std::size_t word = map.choice(key, words);
+    rule.turns = turns_of(word);
+    rule.text = words[word];
+  }
   return rule;
 }
 
@@ -97,6 +107,7 @@ bool can_have(const Layer& layer, LayerLayout layout) {
       return can_have(layer, LayerLayout::filter) && !has_groups(layer);
     case LayerLayout::height:
     case LayerLayout::width:
+    case LayerLayout::grid:
       break;
   }
   return is_spatial(layer);
@@ -176,7 +187,7 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
       ++turn;
     }
     if (!able) continue;
-    layouts[i] = {layout, rule.path, rule.pos};
+    layouts[i] = {layout, rule.path, rule.pos, rule.grid};
     any = true;
   }
   if (!any) fail_unable(rule, model.layers[layers.front()], rule.turns.front());
@@ -186,12 +197,14 @@ void apply(const Model& model, const LayoutRule& rule, std::vector<DecidedLayout
 
 std::string_view to_string(LayerLayout layout) { return names[static_cast<std::size_t>(layout)]; }
 
+std::string grid_text(const Size2& grid) { return fmt::format("height {} x width {}", grid.h, grid.w); }
+
 const Keys<std::vector<LayoutRule>>& layout_keys() {
   using Rules = std::vector<LayoutRule>;
   static const Keys<Rules> keys{
-      custom_key<Rules>("conv", "batch | filter | channel | pairs | height | width | replicated",
-                        "layout of convolutions",
-                        [](YamlMap& map, Rules& rules) { read_kind(map, "conv", rules); }),
+      custom_key<Rules>(
+          "conv", "batch | filter | channel | pairs | height | width | {height, width} | replicated",
+          "layout of convolutions", [](YamlMap& map, Rules& rules) { read_kind(map, "conv", rules); }),
       custom_key<Rules>("fc", "batch | filter | channel | pairs | replicated", "layout of linear layers",
                         [](YamlMap& map, Rules& rules) { read_kind(map, "fc", rules); }),
       list_key<Rules>("groups", "a list of {layers, kind, layout}",

@@ -34,12 +34,37 @@ std::vector<Round> around(const std::vector<std::vector<std::uint32_t>>& rings, 
   return rounds;
 }
 
+using Counts = std::vector<std::vector<std::int64_t>>;
+
+/// Indices that part i of one split and part j of another have in common, as [i][j].
+Counts common(const Shards& from, const Shards& to) {
+  Counts both(from.counts.size(), std::vector<std::int64_t>(to.counts.size(), 0));
+  for (std::size_t index = 0; index < from.owner.size(); ++index) ++both[from.owner[index]][to.owner[index]];
+  return both;
+}
+
+/// Positions that device i of one grid has and device j of another is to have.
+Traffic moved(const SpatialGrid& from, const SpatialGrid& to, std::size_t devices, double positions) {
+  const Counts rows = common(from.rows, to.rows), columns = common(from.columns, to.columns);
+  Traffic traffic(devices, std::vector<double>(devices, 0.0));
+  for (std::size_t i = 0; i < devices; ++i)
+    for (std::size_t j = 0; j < devices; ++j)
+      if (i != j)
+        traffic[i][j] = static_cast<double>(rows[from.row_of(i)][to.row_of(j)] *
+                                            columns[from.column_of(i)][to.column_of(j)]) /
+                        positions;
+  return traffic;
+}
+
+bool same(const Shards& a, const Shards& b) { return a.counts == b.counts && a.owner == b.owner; }
+
 }  // namespace
 
 bool same(const Sharding& a, const Sharding& b) {
   if (a.over != b.over) return false;
   if (a.shards == b.shards) return true;
-  return a.shards->counts == b.shards->counts && a.shards->owner == b.shards->owner;
+  if (a.grid) return same(a.grid->rows, b.grid->rows) && same(a.grid->columns, b.grid->columns);
+  return same(*a.shards, *b.shards);
 }
 
 Shards even_images(std::int64_t images, std::size_t devices) {
@@ -66,6 +91,27 @@ Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices) {
   return shards;
 }
 
+Sharding split_on_grid(std::int64_t height, std::int64_t width, std::size_t rows, std::size_t columns) {
+  SpatialGrid grid{even_shards(height, rows), even_shards(width, columns), {}, {}};
+  Shards positions;
+  positions.size = height * width;
+  for (const std::int64_t h : grid.rows.counts)
+    for (const std::int64_t w : grid.columns.counts) {
+      grid.heights.push_back(h);
+      grid.widths.push_back(w);
+      positions.counts.push_back(h * w);
+    }
+  return {Sharding::Over::space, std::make_shared<Shards>(std::move(positions)),
+          std::make_shared<SpatialGrid>(std::move(grid))};
+}
+
+bool crosses(const Sharding& from, const Sharding& to) {
+  if (from.over != to.over) return true;
+  const auto by_rows = [](const Sharding& s) { return s.grid->columns.counts.size() == 1; };
+  const auto by_columns = [](const Sharding& s) { return s.grid->rows.counts.size() == 1; };
+  return from.grid && ((by_rows(from) && by_columns(to)) || (by_columns(from) && by_rows(to)));
+}
+
 std::vector<Round> at_once(const Traffic& traffic) {
   Round round{{}, {}, 1};
   for (std::uint32_t i = 0; i < traffic.size(); ++i)
@@ -79,7 +125,9 @@ std::vector<Round> at_once(const Traffic& traffic) {
 }
 
 std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::size_t devices) {
-  if (from.over == to.over) {
+  if (!crosses(from, to)) {
+    if (from.grid)
+      return at_once(moved(*from.grid, *to.grid, devices, static_cast<double>(from.shards->size)));
     Traffic traffic(devices, std::vector<double>(devices, 0.0));
     const double index = 1 / static_cast<double>(from.shards->size);
     for (std::size_t i = 0; i < from.shards->owner.size(); ++i)

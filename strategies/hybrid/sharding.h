@@ -21,12 +21,24 @@ struct Shards {
   }
 };
 
-/// A tensor on the devices of a group: each has all of it, or a share of its images, channels, rows or
-/// columns. `partial`: each has a tensor of full size, and the values are the sum over the devices.
+/// Rows and columns of images on a grid of devices, which is filled row by row: device d of a grid with C
+/// columns is in row d / C and column d % C of it.
+struct SpatialGrid {
+  Shards rows, columns;                       ///< of the image: by row, and by column, of the grid
+  std::vector<std::int64_t> heights, widths;  ///< rows and columns of the image that each device has
+
+  std::size_t row_of(std::size_t device) const { return device / columns.counts.size(); }
+  std::size_t column_of(std::size_t device) const { return device % columns.counts.size(); }
+};
+
+/// A tensor on the devices of a group: each has all of it, or a share of its images, of its channels, or of
+/// the positions (row and column) of its images. `partial`: each has a tensor of full size, and the values
+/// are the sum over the devices.
 struct Sharding {
-  enum class Over : std::uint8_t { replicate, partial, batch, channel, height, width };
+  enum class Over : std::uint8_t { replicate, partial, batch, channel, space };
   Over over = Over::replicate;
-  std::shared_ptr<const Shards> shards = nullptr;  ///< not of whole and partial
+  std::shared_ptr<const Shards> shards = nullptr;     ///< not of `replicate` and `partial`
+  std::shared_ptr<const SpatialGrid> grid = nullptr;  ///< of `space`
 
   bool is_split() const { return shards != nullptr; }
   double share(std::size_t device) const { return shards ? shards->share(device) : 1; }
@@ -39,6 +51,9 @@ Shards even_shards(std::int64_t size, std::size_t devices);
 /// The same of images, without owners.
 Shards even_images(std::int64_t images, std::size_t devices);
 Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices);
+/// Images of `height` rows and `width` columns on a grid of `rows` times `columns` devices, each with
+/// consecutive rows and columns as evenly as they go (even_shards).
+Sharding split_on_grid(std::int64_t height, std::int64_t width, std::size_t rows, std::size_t columns);
 
 /// What devices send each other, all at once: [from][to] in some unit.
 using Traffic = std::vector<std::vector<double>>;
@@ -47,8 +62,10 @@ using Traffic = std::vector<std::vector<double>>;
 
 /// One message for each pair that has something to send.
 std::vector<Round> at_once(const Traffic& traffic);
-/// What goes from device to device when a tensor changes from one split to another: of two splits of one axis
-/// the indices whose owner changes; of two axes the share a_i b_j from i to j.
+/// Whether every device has the same share of what each has under the other: of two splits of different axes.
+bool crosses(const Sharding& from, const Sharding& to);
+/// What goes from device to device when a tensor changes from one split to another: of splits that cross the
+/// share a_i b_j from i to j, else the indices (channels, positions) whose owner changes.
 std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::size_t devices);
 /// Ring all-gather: every device sends what it got last to the next one, (n - 1) bytes in all. With R rings
 /// side by side each carries 1/R.

@@ -5,24 +5,46 @@
 #include <set>
 
 namespace convoy {
+namespace {
+
+/// Rows (or columns) of owner i that reader j holds, its own and those that its output is made of: [i][j].
+std::vector<std::vector<std::int64_t>> held_along(const Layer& layer, ImageAxis axis, const Shards& input,
+                                                  const Shards& output) {
+  const std::size_t parts = input.counts.size();
+  std::vector<std::set<std::int64_t>> of_others(parts);
+  for (std::int64_t out = 0; out < output.size; ++out) {
+    const std::uint32_t reader = output.owner[static_cast<std::size_t>(out)];
+    for (const std::int64_t row : rows_read(layer, axis, input.size, out))
+      if (input.owner[static_cast<std::size_t>(row)] != reader) of_others[reader].insert(row);
+  }
+  std::vector<std::vector<std::int64_t>> held(parts, std::vector<std::int64_t>(parts, 0));
+  for (std::size_t reader = 0; reader < parts; ++reader) {
+    held[reader][reader] = input.counts[reader];
+    for (const std::int64_t row : of_others[reader])
+      ++held[input.owner[static_cast<std::size_t>(row)]][reader];
+  }
+  return held;
+}
+
+}  // namespace
+
 bool Halo::empty() const {
   return std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });
 }
 
-Halo halo(const Layer& layer, ImageAxis axis, const Shards& input, const Shards& output) {
-  const std::size_t n = input.counts.size();
-  std::vector<std::set<std::int64_t>> needed(n);
-  for (std::int64_t out = 0; out < output.size; ++out) {
-    const std::uint32_t reader = output.owner[static_cast<std::size_t>(out)];
-    for (const std::int64_t row : rows_read(layer, axis, input.size, out))
-      if (input.owner[static_cast<std::size_t>(row)] != reader) needed[reader].insert(row);
-  }
+Halo halo(const Layer& layer, const SpatialGrid& input, const SpatialGrid& output) {
+  const std::size_t n = input.heights.size();
+  const auto rows = held_along(layer, ImageAxis::height, input.rows, output.rows);
+  const auto columns = held_along(layer, ImageAxis::width, input.columns, output.columns);
   Halo result{Traffic(n, std::vector<double>(n, 0.0)), std::vector<std::int64_t>(n, 0)};
-  for (std::size_t reader = 0; reader < n; ++reader) {
-    for (const std::int64_t row : needed[reader])
-      ++result.rows[input.owner[static_cast<std::size_t>(row)]][reader];
-    result.counts[reader] = static_cast<std::int64_t>(needed[reader].size());
-  }
+  for (std::size_t owner = 0; owner < n; ++owner)
+    for (std::size_t reader = 0; reader < n; ++reader) {
+      if (owner == reader) continue;
+      const std::int64_t got = rows[input.row_of(owner)][input.row_of(reader)] *
+                               columns[input.column_of(owner)][input.column_of(reader)];
+      result.positions[owner][reader] = static_cast<double>(got);
+      result.counts[reader] += got;
+    }
   return result;
 }
 

@@ -9,14 +9,16 @@
 
 namespace convoy {
 
-/// Rows of the input that devices need for their rows of the output and that others have.
+/// Positions of the input that devices need for their rows and columns of the output and that others have.
+/// With what they get devices hold whole rows of whole columns: all of their own rows and of those that their
+/// output is made of, in all columns of which the same holds. Corners come from diagonal neighbours.
 struct Halo {
-  Traffic rows;                      ///< [owner][reader]: rows that the reader gets from the owner
-  std::vector<std::int64_t> counts;  ///< rows that each device gets
+  Traffic positions;                 ///< [owner][reader]: what the reader gets from the owner
+  std::vector<std::int64_t> counts;  ///< what each device gets
   bool empty() const;
 };
-/// @param input who has which row of the input
-/// @param output who makes which row of the output
-Halo halo(const Layer& layer, ImageAxis axis, const Shards& input, const Shards& output);
+/// @param input who has which rows and columns of the input
+/// @param output who makes which rows and columns of the output, on the same grid of devices
+Halo halo(const Layer& layer, const SpatialGrid& input, const SpatialGrid& output);
 
 }  // namespace convoy

@@ -183,6 +183,7 @@ class Pipeline : public Strategy {
     pipeline.micro_batches = options_.micro_batches;
     pipeline.images = input.batch.over(device_count(input)) / options_.micro_batches;
     pipeline.devices = best.shape.slots;
+    pipeline.recomputes = options_.recompute == Recompute::always;
     for (std::uint32_t s = 0; s < best.choices.size(); ++s)
       pipeline.passes.push_back(
           passes_of_slot(best.shape, best.choices[s], s, 0, options_.micro_batches, false));

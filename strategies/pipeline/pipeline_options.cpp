@@ -73,8 +73,8 @@ void read_hybrid_stages(const YamlMap& map, YamlMap& inner, PipelineOptions& opt
     map.fail("replicas", "belongs into inner: groups of a stage's devices that share each micro-batch");
   if (options.weights != Weights::flush)
     map.fail("weights", "goes without flush over inner data_parallel only; leave it out");
-  if (options.recompute != Recompute::never)
-    map.fail("recompute", "goes over inner data_parallel only; leave it out");
+  if (options.recompute == Recompute::except_last)
+    map.fail("recompute", "except_last goes over inner data_parallel only; use always or never");
   options.hybrid = read_hybrid_options(inner);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "tests/laws/laws.h"
@@ -33,9 +34,10 @@ struct RandomHybrid {
     devices = hosts * cluster.devices;
     replicas = devices == 5 ? 5 : devices == 8 ? 4 : devices == 2 || devices > 3 ? 2 : 1;
     if (devices == 2 && dice.coin()) replicas = 1;
-    conv = dice.one_of<std::string>({"batch", "filter", "pairs", "height", "width", "replicated"});
+    conv = dice.one_of<std::string>({"batch", "filter", "pairs", "height", "width", "grid", "replicated"});
     fc = dice.one_of<std::string>({"batch", "filter", "channel", "replicated"});
     custom = dice.one_of<std::string>({"batch", "filter", "replicated"});
+    if (conv == "grid") take_grid();
     const bool parts = conv == "batch" && fc != "batch" && !is_custom();
     strategy = fmt::format(
         "{{kind: hybrid, {}, replicas: {}, algorithm: {}, bucket: {}kB, overlap: {}{}}}",
@@ -44,6 +46,16 @@ struct RandomHybrid {
         replicas, dice.one_of<std::string>({"ring", "tree", "halving_doubling", "hierarchical", "auto"}),
         dice.one_of<int>({10, 300, 100000}), dice.coin(),
         parts ? dice.one_of<std::string>({"", ", scheme: b", ", scheme: c"}) : "");
+  }
+
+  /// Rows and columns of groups, which have four devices where that divides the cluster.
+  void take_grid() {
+    if (devices % 4 == 0) {
+      replicas = devices / 4;
+      fc = "replicated";
+    }
+    const int group = devices / replicas, rows = group % 2 == 0 ? 2 : 1;
+    conv = fmt::format("{{height: {}, width: {}}}", rows, group / rows);
   }
 
   bool is_custom() const { return model.find("custom") != std::string::npos; }
@@ -159,8 +171,9 @@ TEST_CASE("hybrid: one device does exactly what it does alone, whatever the layo
     hybrid.cluster.nodes = "[{name: n, count: 1, server: box}]";
     hybrid.cluster.devices = 1;
     hybrid.cluster.interconnect = "{kind: none}";
-    const auto at = hybrid.strategy.find("replicas: ");
-    hybrid.strategy.replace(at, 11, "replicas: 1");
+    for (const char* key : {"replicas: ", "height: ", "width: "})
+      if (const auto at = hybrid.strategy.find(key); at != std::string::npos)
+        hybrid.strategy.replace(at + std::strlen(key), 1, "1");
     CAPTURE_CASE(hybrid);
     const ReplayResult alone = Experiment(hybrid.model, hybrid.cluster.text(), "{kind: single}", batch).run();
     const ReplayResult one = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch).run();

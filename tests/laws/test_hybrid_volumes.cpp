@@ -47,6 +47,8 @@ double common(const Box& a, const Box& b) {
   return size(both);
 }
 
+bool is_grid(const std::string& layout) { return layout.size() == 3 && layout[1] == 'x'; }
+
 /// A network without branches in which each layer lies on n devices as the rules say, and the bytes that they
 /// send.
 class Chain {
@@ -67,12 +69,12 @@ class Chain {
       bool partial_gradient = false;
       if (layout == "batch") {
         own = needed = split(in, images);
-      } else if (layout == "height" || layout == "width") {
-        const Axis axis = layout == "height" ? rows : columns;
-        own = needed = split(in, axis);
-        const Lies results = split(out, axis);
+      } else if (const std::int64_t across = columns_of(layout); across > 0) {
+        own = needed = split_by_space(in, across);
+        const Lies results = split_by_space(out, across);
         for (std::int64_t d = 0; d < n_; ++d)
-          add_windows(layer, axis, in, results.boxes[at(d)], needed.boxes[at(d)]);
+          for (const Axis axis : {rows, columns})
+            add_windows(layer, axis, in, results.boxes[at(d)], needed.boxes[at(d)]);
       } else if (layout == "channel" || layout == "features") {
         own = needed = split(in, channels);
         if (layout == "features") own = needed = made;
@@ -102,17 +104,37 @@ class Chain {
   Lies split(const Shape& shape, Axis axis) const {
     const std::array<std::int64_t, 4> sizes{batch_, shape[0], shape[1], shape[2]};
     Lies lies;
-    std::int64_t next = 0;
     for (std::int64_t d = 0; d < n_; ++d) {
       Box box;
       for (std::size_t a = 0; a < 4; ++a)
-        if (a != static_cast<std::size_t>(axis)) box[a] = all_of(sizes[a]);
-      // The first devices have one more.
-      const std::int64_t count = sizes[axis] / n_ + (d < sizes[axis] % n_ ? 1 : 0);
-      for (std::int64_t i = 0; i < count; ++i) box[axis].insert(next++);
+        box[a] = a == static_cast<std::size_t>(axis) ? part_of(sizes[a], n_, d) : all_of(sizes[a]);
       lies.boxes.push_back(box);
     }
     return lies;
+  }
+
+  /// Devices side by side where rows and columns are split, "2x3" for two rows of three; 0 where neither is.
+  std::int64_t columns_of(const std::string& layout) const {
+    if (layout == "height" || layout == "width") return layout == "height" ? 1 : n_;
+    return is_grid(layout) ? layout[2] - '0' : 0;
+  }
+
+  /// By rows and columns of a grid with `across` devices in each row.
+  Lies split_by_space(const Shape& shape, std::int64_t across) const {
+    Lies lies;
+    for (std::int64_t d = 0; d < n_; ++d)
+      lies.boxes.push_back({all_of(batch_), all_of(shape[0]), part_of(shape[1], n_ / across, d / across),
+                            part_of(shape[2], across, d % across)});
+    return lies;
+  }
+
+  /// Part `part` of consecutive indices; what does not divide gives the first parts one more.
+  static std::set<std::int64_t> part_of(std::int64_t size, std::int64_t parts, std::int64_t part) {
+    std::set<std::int64_t> indices;
+    const std::int64_t before = part * (size / parts) + std::min(part, size % parts);
+    for (std::int64_t i = 0; i < size / parts + (part < size % parts ? 1 : 0); ++i)
+      indices.insert(before + i);
+    return indices;
   }
 
   Lies made_by(const Layer& layer, const std::string& layout, const Shape& out) const {
@@ -120,8 +142,7 @@ class Chain {
     if (layout == "filter" || layout == "features") return split(out, channels);
     if (std::holds_alternative<AdaptiveAvgPool>(layer.kind) && layout != "replicated")
       return {{}, false, true};
-    if (layout == "height") return split(out, rows);
-    if (layout == "width") return split(out, columns);
+    if (const std::int64_t across = columns_of(layout); across > 0) return split_by_space(out, across);
     return {{}, layout == "replicated", layout == "channel"};
   }
 
@@ -130,7 +151,9 @@ class Chain {
     const Box &first = made.boxes.front(), &last = made.boxes.back();
     if (first[images] != last[images]) return "batch";
     if (first[channels] != last[channels]) return "features";
-    return first[rows] != last[rows] ? "height" : "width";
+    std::set<std::set<std::int64_t>> across;
+    for (const Box& box : made.boxes) across.insert(box[columns]);
+    return fmt::format("{}x{}", made.boxes.size() / across.size(), across.size());
   }
 
   static void add_windows(const Layer& layer, Axis axis, const Shape& in, const Box& out, Box& box) {
@@ -231,16 +254,21 @@ TEST_CASE("hybrid: a chain of layers sends every value that a device needs and h
   for (unsigned seed = 1; seed <= 400; ++seed) {
     Dice dice(seed);
     const RandomChain chain = random_chain(dice);
-    const int devices = dice.between(2, 5), replicas = dice.between(1, 2);
+    const int devices = dice.between(2, 6), replicas = dice.between(1, 2);
+    const int across = devices % 2 == 0 && dice.coin() ? devices / 2 : dice.coin() ? devices : 1;
+    const std::string grid = fmt::format("{}x{}", devices / across, across);
     const std::int64_t batch = replicas * dice.between(devices, 3 * devices);
     std::string groups;
     std::map<std::string, std::string> layout_of;
     for (const std::string& name : chain.names) {
       const bool conv = name.starts_with("conv");
       layout_of[name] = dice.one_of<std::string>(
-          conv ? std::vector<std::string>{"batch", "filter", "channel", "height", "width", "replicated"}
+          conv ? std::vector<std::string>{"batch", "filter", "channel", "height", "width", grid, "replicated"}
                : std::vector<std::string>{"batch", "filter", "channel", "replicated"});
-      groups += fmt::format("{{layers: {}, layout: {}}}, ", name, layout_of[name]);
+      groups += fmt::format("{{layers: {}, layout: {}}}, ", name,
+                            is_grid(layout_of[name])
+                                ? fmt::format("{{height: {}, width: {}}}", grid.front(), grid.back())
+                                : layout_of[name]);
     }
     const std::string strategy =
         fmt::format("{{kind: hybrid, replicas: {}, groups: [{}]}}", replicas, groups);
@@ -264,7 +292,7 @@ TEST_CASE("hybrid: a chain of layers sends every value that a device needs and h
         const std::string of = norm ? layout_of["conv" + layer.name.substr(2)] : layout;
         const double bias =
             of == "channel" && !norm ? 4.0 * static_cast<double>(layer.parameters[1].elements) : 0.0;
-        if (of == "batch" || of == "height" || of == "width")
+        if (of == "batch" || of == "height" || of == "width" || is_grid(of))
           expected += 2.0 * (devices * replicas - 1) * all;
         else if (of == "replicated" || (of == "channel" && norm))
           expected += 2.0 * (replicas - 1) * devices * all;

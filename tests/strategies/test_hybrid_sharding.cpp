@@ -99,8 +99,8 @@ TEST_CASE("sharding: changes of split move what changes its owner") {
   CHECK(same_axis[{1, 0}] == doctest::Approx(1.0 / 3));  // channel 2
   // Nobody has anything for anybody else: one device has all of it before and after.
   const Sharding first{Sharding::Over::channel, std::make_shared<Shards>(shards_of({0, 0}, 2))},
-      rows{Sharding::Over::height, std::make_shared<Shards>(shards_of({0, 0, 0}, 2))};
-  CHECK(split_anew(first, rows, 2).empty());
+      images_of_first{Sharding::Over::batch, std::make_shared<Shards>(shards_of({0, 0, 0}, 2))};
+  CHECK(split_anew(first, images_of_first, 2).empty());
 }
 
 TEST_CASE("windows: rows that a row of the output is made of, by hand") {
@@ -165,16 +165,16 @@ TEST_CASE(
             layer_of(fmt::format("kind: conv2d, out_channels: 1, kernel: {}, padding: {}, dilation: {}",
                                  kernel, reach, dilation),
                      "[1, 48, 48]");
-        const Shards shards = even_shards(48, static_cast<std::size_t>(devices));
-        const Halo rows = halo(layer, ImageAxis::height, shards, shards);
+        const Sharding by_rows = split_on_grid(48, 48, static_cast<std::size_t>(devices), 1);
+        const Halo rows = halo(layer, *by_rows.grid, *by_rows.grid);
         std::int64_t all = 0;
         for (const std::int64_t count : rows.counts) all += count;
-        CHECK(all == 2 * (devices - 1) * reach);
-        CHECK(rows.counts.front() == reach);
-        CHECK(rows.counts.back() == reach);
+        CHECK(all == 48 * 2 * (devices - 1) * reach);
+        CHECK(rows.counts.front() == 48 * reach);
+        CHECK(rows.counts.back() == 48 * reach);
         for (std::size_t d = 0; d + 1 < static_cast<std::size_t>(devices); ++d) {
-          CHECK(rows.rows[d][d + 1] == reach);
-          CHECK(rows.rows[d + 1][d] == reach);
+          CHECK(rows.positions[d][d + 1] == 48 * reach);
+          CHECK(rows.positions[d + 1][d] == 48 * reach);
         }
         CHECK(rows.empty() == (kernel == 1));
       }
@@ -183,11 +183,13 @@ TEST_CASE(
 TEST_CASE("windows: halos may come from further than the next device, and from one side only") {
   // 4 rows on 4 devices, kernel 5: device 0 needs rows 1 and 2, device 1 rows 0, 2, 3, and so on.
   const Layer wide = layer_of("kind: conv2d, out_channels: 1, kernel: 5, padding: 2", "[1, 4, 4]");
-  CHECK(halo(wide, ImageAxis::height, even_shards(4, 4), even_shards(4, 4)).counts == Rows{2, 3, 3, 2});
+  const Sharding four = split_on_grid(4, 4, 4, 1);
+  CHECK(halo(wide, *four.grid, *four.grid).counts == Rows{4 * 2, 4 * 3, 4 * 3, 4 * 2});
   // Kernel 2, stride 2 from 8 rows to 4 on 2 devices: nothing. Kernel 3: row 2 of the output reads rows 3
   // to 5.
   const Layer pool = layer_of("kind: max_pool, kernel: 2, stride: 2", "[1, 8, 8]");
-  CHECK(halo(pool, ImageAxis::height, even_shards(8, 2), even_shards(4, 2)).empty());
+  const Sharding input = split_on_grid(8, 8, 2, 1), output = split_on_grid(4, 4, 2, 1);
+  CHECK(halo(pool, *input.grid, *output.grid).empty());
   const Layer conv = layer_of("kind: conv2d, out_channels: 1, kernel: 3, stride: 2, padding: 1", "[1, 8, 8]");
-  CHECK(halo(conv, ImageAxis::height, even_shards(8, 2), even_shards(4, 2)).counts == Rows{0, 1});
+  CHECK(halo(conv, *input.grid, *output.grid).counts == Rows{0, 8});
 }

@@ -153,16 +153,18 @@ TEST_CASE("hybrid stages whose layers are split by images are data-parallel stag
         "{{name: flat, kind: flatten}}, {{name: fc, kind: linear, out_features: 10}}]}}",
         branch ? "{name: sum, kind: add, inputs: [ra, b]}, " : "");
   };
-  for (const bool branch : {false, true})
+  for (const auto& [branch, recompute] : {std::pair(false, ""), {true, ""}, {false, ", recompute: always"}})
     for (const int stages : {1, 2, 3, 6})
       for (const char* schedule : {"gpipe", "1f1b"})
         for (const std::string sums : {"bucket: 1kB", "overlap: false"}) {
           CAPTURE(branch);
+          CAPTURE(recompute);
           CAPTURE(stages);
           CAPTURE(schedule);
           CAPTURE(sums);
-          const std::string keys = fmt::format(
-              "stages: {}, partition: balanced, micro_batches: 4, schedule: {}", stages, schedule);
+          const std::string keys =
+              fmt::format("stages: {}, partition: balanced, micro_batches: 4, schedule: {}{}", stages,
+                          schedule, recompute);
           const ReplayResult replicas = run(model(branch), 6, pipeline(keys, sums), 16);
           const ReplayResult hybrid =
               run(model(branch), 6,
@@ -179,35 +181,39 @@ TEST_CASE("hybrid stages whose layers are split by images are data-parallel stag
 
 TEST_CASE(
     "pipeline x tensor x data: what Megatron's pairs, the stages' messages and the replicas send, counted") {
-  // Four linear layers of 64 features on 2 stages of 2 replicas of 2 devices. Each pair (filter, channel)
+  // Eight linear layers of 64 features on 2 stages of 2 replicas of 2 devices. Each pair (filter, channel)
   // ends with an all-reduce of its output over 2 devices: 2 (n - 1) S a group, forward and, for its input's
   // gradient, backward; weights are in halves that two replicas sum.
   std::string model = "{name: mlp, input: [64, 1, 1], layers: [{name: flat, kind: flatten}";
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 8; ++i)
     model += fmt::format(", {{name: fc{}, kind: linear, out_features: 64, bias: false}}", i);
   model += "]}";
   const double images = 64, tensor = 64 * 4 * images;  // of a step, all replicas
-  const double pairs = 2;
+  const double pairs = 4;
   const double exchanged = pairs * 2 * tensor          // forward
                            + (pairs - 1) * 2 * tensor  // backward: the image needs no gradient
                            + 0;
   // Both devices of a group have all of what goes from stage to stage, and send it to their like.
   const double sent = 2 * 2 * tensor;
-  const double weights = 4 * 64 * 64 * 4.0;
+  const double weights = 8 * 64 * 64 * 4.0;
   const double summed = 2 * (2 - 1) * weights;
   for (const int micro_batches : {1, 4}) {
     CAPTURE(micro_batches);
-    const lab::Experiment lab(
-        model, lab::star(8, "1GB/s", "0us"),
-        fmt::format(
-            "{{kind: pipeline, stages: 2, partition: even, micro_batches: {}, inner: {{kind: hybrid, groups: "
-            "[{{kind: linear, layout: pairs}}], replicas: 2}}}}",
-            micro_batches),
-        8);
+    const std::string strategy = fmt::format(
+        "{{kind: pipeline, stages: 2, partition: even, micro_batches: {}, inner: {{kind: hybrid, groups: "
+        "[{{kind: linear, layout: pairs}}], replicas: 2}}",
+        micro_batches);
+    const lab::Experiment lab(model, lab::star(8, "1GB/s", "0us"), strategy + "}", 8);
     CHECK(lab.run().comm_bytes == doctest::Approx(exchanged + sent + summed).epsilon(1e-9));
+    // Recomputation sums the outputs of pairs once more, but of each stage's last, which backward does not
+    // read.
+    const ReplayResult again =
+        lab::Experiment(model, lab::star(8, "1GB/s", "0us"), strategy + ", recompute: always}", 8).run();
+    CHECK(again.comm_bytes ==
+          doctest::Approx(exchanged + (pairs - 2) * 2 * tensor + sent + summed).epsilon(1e-9));
     REQUIRE(lab.plan().stages.size() == 2);
-    CHECK(lab.plan().stages[0].layers == std::vector<std::string>{"flat", "fc0", "fc1"});
-    // Half of two layers' weights, and of their gradients.
+    CHECK(lab.plan().stages[0].layers == std::vector<std::string>{"flat", "fc0", "fc1", "fc2", "fc3"});
+    // Half of four layers' weights, and of their gradients.
     const StateBytes states = lab.plan().roles[0].resident_bytes;
     CHECK(states[static_cast<std::size_t>(MemoryClass::weights)] == weights / 4);
   }
@@ -248,8 +254,9 @@ TEST_CASE("keys that an inner hybrid strategy cannot have are errors") {
                        "micro-batch"));
   CHECK(hybrid(", weights: stash", "")
             .ends_with("strategy.weights: goes without flush over inner data_parallel only; leave it out"));
-  CHECK(hybrid(", recompute: always", "")
-            .ends_with("strategy.recompute: goes over inner data_parallel only; leave it out"));
+  CHECK(hybrid(", recompute: except_last, schedule: gpipe", "")
+            .ends_with("strategy.recompute: except_last goes over inner data_parallel only; use always or "
+                       "never"));
 }
 
 TEST_CASE("a stage has all devices that its share of the pipeline leaves it") {

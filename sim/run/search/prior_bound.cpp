@@ -78,11 +78,22 @@ std::int64_t images_of(const BatchSpec& batch, const CostTable& table) {
   return batch.global ? *batch.global : *batch.per_device * device_count(table);
 }
 
+/// Whether a hybrid splits some layer by rows and columns.
+bool has_grid(const YamlNode& hybrid) {
+  const auto is_grid = [](const YamlNode* layout) {
+    return layout && layout->kind == YamlNode::Kind::mapping;
+  };
+  if (is_grid(hybrid.find("conv"))) return true;
+  const YamlNode* groups = hybrid.find("groups");
+  return groups && std::any_of(groups->items.begin(), groups->items.end(),
+                               [&](const YamlNode& group) { return is_grid(group.find("layout")); });
+}
+
 /// Into how many devices each layer is split by a hybrid on so many; nothing where a key may change what they
 /// compute.
 std::optional<std::int64_t> split_of(const YamlNode& hybrid, std::int64_t devices) {
   const std::string& scheme = text_of(hybrid, "scheme");
-  if (!scheme.empty() && scheme != "a") return std::nullopt;
+  if ((!scheme.empty() && scheme != "a") || has_grid(hybrid)) return std::nullopt;
   const std::int64_t groups = number_of(hybrid, "replicas").value_or(1);
   if (groups < 1 || devices % groups != 0) return std::nullopt;
   return devices / groups;
