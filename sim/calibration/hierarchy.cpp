@@ -242,7 +242,8 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     Link& link = links.emplace_back();
     link.put = cost.put;
     link.terms = {unknown(family + " family " + what, std::log(cost.typical), cost.spread),
-                     unknown(fmt::format("{} {}", to_string(framework), what), 0, of_version * cost.spread)};
+                  unknown(fmt::format("{} {}", to_string(framework), what), 0, of_version * cost.spread)};
+    if (cost.name.starts_with("issue")) issue_times_.insert(link.terms.front().unknown);
   }
   if (execution != ExecutionMode::compiled) return;
   Link& fused = links.emplace_back();
@@ -311,7 +312,8 @@ DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {
   }
   for (Efficiency& e :
        result.efficiency)  // the clock is no fact of a data sheet: it lowers what kernels reach
-    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c) e.compute[c] *= clock;
+    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c)
+      e.compute[c] = std::min(e.compute[c] * clock, Efficiency::max_share);
   if (!result.has_tensor_cores()) result.efficiency.fill(result.efficiency.front());
   result.efficiency[static_cast<std::size_t>(Precision::bf16)] =
       result.efficiency[static_cast<std::size_t>(Precision::fp16)];
