@@ -148,12 +148,13 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
   std::sort(ranks.begin(), ranks.end());
   const Stage stage = whole_network(input.graph);
   Plan plan;
-  GroupSync group(sync, input.graph, stage, input.machine, std::move(ranks), "", plan);
+  GroupSync group(sync, input.graph, input.machine, replicated(input.graph, stage, std::move(ranks)), "",
+                  plan);
   for (const ReplicaClass& replica : replicas) {
     plan.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
     Role role = replica_role(input, replica, group.resident_bytes());
     const std::vector<Pass> passes = passes_of(input, replica, micro_batches);
-    ReplicaProgram program(input.graph, stage, group, role, communication_stream, passes);
+    ReplicaProgram program(input.graph, stage, {&group}, role, communication_stream, passes);
     for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
     program.update("");
     hold_normalizations(role, group, input.graph, input.machine, input.cost,

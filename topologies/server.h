@@ -14,14 +14,14 @@
 
 namespace convoy {
 
-/// Eight GeForce cards that pass messages round a ring through host memory get 2.0 to 2.7 GB/s each on PCIe 3
-/// (RTX 2080 Ti) and 1.5 to 1.7 on PCIe 4 (RTX 3090): 16 to 21 and 12 to 14 GB/s of a host (lambdal/
-/// lambda-tensorflow-benchmark, logs). Between them, where a server does not say its own.
+/// Where a server does not say its own, between what is known of hosts with EPYC of the second generation (6 to 9
+/// GB/s, workstation-8-rtx-3090) and with Xeon, where PCIe switches limit before it (eight RTX 2080 Ti behind four
+/// switches pass 4.8 to 5.7 GB/s each, together 40 at least: lambdal/lambda-tensorflow-benchmark, logs).
 constexpr double default_staging_Bps = 16e9;
 /// Two RTX 2080 Ti on PCIe 3 x16 (12 GB/s): NCCL through shared memory 11.09 GB/s one way, 4.00 GB/s where
 /// both send (results/published/transports.csv), four cards on PCIe 3 4.88 (NVIDIA/nccl, issue 445): 8.0
 /// to 9.8 GB/s of both directions, of 12.
-constexpr double default_staging_lane_share = 0.75;
+constexpr double default_staging_lane_share = 0.8;
 
 /// A kind of server, from topologies/catalog/servers/NAME.yaml or inline.
 struct ServerSpec {

@@ -123,8 +123,8 @@ void ServerLayout::add_media(const InteriorGraph& graph, const std::vector<std::
   media_.push_back({"staging", staging_.bandwidth_Bps});
   for (std::uint32_t d = 0; d < devices_; ++d) {
     double lanes_Bps = staging_.bandwidth_Bps / staging_.lane_share;
-    for (const Direction way : paths[d * places() + memory()])
-      lanes_Bps = std::min(lanes_Bps, graph.cables[way / 2].bandwidth_Bps);
+    if (const std::vector<Direction>& way = paths[d * places() + memory()]; !way.empty())
+      lanes_Bps = std::min(lanes_Bps, graph.cables[way.front() / 2].bandwidth_Bps);
     media_.push_back({"gpu" + std::to_string(d) + ".staging", staging_.lane_share * lanes_Bps});
   }
 }

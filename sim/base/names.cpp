@@ -41,6 +41,13 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> know
       best_distance = d;
     }
   }
+  // "v100" is meant to be v100-pcie-16gb, however few letters make it another name.
+  if (wrong.size() >= 3 && best_distance > 1)
+    for (const std::string& name : known)
+      if (name.starts_with(wrong)) {
+        best = &name;
+        break;
+      }
   return best ? fmt::format(" (did you mean '{}'?)", *best) : std::string{};
 }
 

@@ -62,7 +62,7 @@ constexpr Parameter bandwidth_share(double typical, double spread) {
 }
 
 using enum KernelClass;
-const std::array<Parameter, 25> parameters{
+const std::array<Parameter, 25> device_parameters{
     compute_share<convolution_1x1>(0.7, 0.4, 0.3),
     compute_share<convolution_3x3>(1.0, 0.5, 0.4),
     compute_share<convolution_5x5>(1.0, 0.5, 0.4),
@@ -104,7 +104,7 @@ const std::array<Parameter, 25> parameters{
     {"unaligned", 0, 0.65, 0.5, [](Efficiency& e, double v) { e.unaligned = v; },
      [](const Efficiency& e) { return e.unaligned; }, 0},
 };
-constexpr double typical_launch_s = 10e-6;
+constexpr double launch_alone_s = 10e-6;
 constexpr double launch_spread = 1.0;
 
 double prior(const Parameter& p, Precision precision, bool cpu) {
@@ -116,7 +116,7 @@ bool applies(const Parameter& p, Precision precision, bool cpu) { return prior(p
 
 Efficiency prior_efficiency(Precision precision, bool cpu) {
   Efficiency e;
-  for (const Parameter& p : parameters)
+  for (const Parameter& p : device_parameters)
     if (applies(p, precision, cpu)) p.set(e, prior(p, precision, cpu));
   return e;
 }
@@ -130,8 +130,8 @@ struct Unknown {
   Precision precision;
 };
 
-// The fit's unknowns as one vector of logarithms: the launch overhead, then the `parameters` of each fitted
-// precision that mean something on it.
+// The fit's unknowns as one vector of logarithms: the launch overhead, then the `device_parameters` of each
+// fitted precision that mean something on it.
 class Problem {
  public:
   Problem(const DeviceType& device, const std::vector<Observation>& observations, const Belief& believed)
@@ -141,10 +141,10 @@ class Problem {
                       [p](const Observation& o) { return o.software.precision == p; }))
         fitted_.push_back(p);
     for (const Precision precision : fitted_)
-      for (const Parameter& p : parameters)
+      for (const Parameter& p : device_parameters)
         if (applies(p, precision, device.cpu)) unknowns_.push_back({&p, precision});
     start_.resize(1 + static_cast<Eigen::Index>(unknowns_.size()));
-    start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s : typical_launch_s);
+    start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s : launch_alone_s);
     Eigen::Index i = 1;
     for (const Unknown& u : unknowns_) {
       const bool known = std::find(believed.precisions.begin(), believed.precisions.end(), u.precision) !=

@@ -50,9 +50,9 @@ std::optional<std::int64_t> whole(const Json& object, std::initializer_list<cons
   return std::nullopt;
 }
 
-class Reader {
+class KinetoReader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  explicit KinetoReader(const std::string& file) : file_(file) {}
 
   void event(const Json& e) {
     ++number_;
@@ -225,7 +225,7 @@ KinetoTrace read_kineto_trace(const std::string& file, const std::string& device
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError({file, 0, 0}, "cannot be read");
   if (stream.peek() == 0x1f) throw InputError({file, 0, 0}, "is compressed: unpack it with gunzip first");
-  Reader reader(file);
+  KinetoReader reader(file);
   // Events are handed over and dropped one by one: traces of a few steps have hundreds of megabytes.
   const auto each = [&](int depth, Json::parse_event_t event, Json& parsed) {
     const bool is_event =

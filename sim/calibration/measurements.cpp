@@ -15,8 +15,8 @@
 namespace convoy {
 namespace {
 
-constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, Precision::fp16,
-                                              Precision::bf16};
+constexpr std::array<Precision, 4> measured_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
+                                                       Precision::bf16};
 template <class Names>
 std::size_t choice(const CsvTable& table, const CsvRow& row, std::string_view column, const Names& allowed,
                    std::string_view fallback) {
@@ -34,7 +34,8 @@ std::size_t choice(const CsvTable& table, const CsvRow& row, std::string_view co
 
 Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   std::array<std::string_view, 4> precision_names;
-  for (std::size_t i = 0; i < precisions.size(); ++i) precision_names[i] = to_string(precisions[i]);
+  for (std::size_t i = 0; i < measured_precisions.size(); ++i)
+    precision_names[i] = to_string(measured_precisions[i]);
   Measurement m;
   m.pos = row.front().pos;
   m.device = columns.text(row, "device");
@@ -45,7 +46,7 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   if (m.model.empty() == m.kernel.empty())
     throw InputError(m.pos, "give either a model or a kernel, and not both");
   m.batch = columns.number(row, "batch", true);
-  m.precision = precisions[choice(columns, row, "precision", precision_names, "fp32")];
+  m.precision = measured_precisions[choice(columns, row, "precision", precision_names, "fp32")];
   m.step = static_cast<MeasuredStep>(choice(columns, row, "step", measured_step_names, ""));
   m.software = static_cast<Framework>(choice(columns, row, "software", framework_names, "pytorch"));
   m.execution = static_cast<ExecutionMode>(

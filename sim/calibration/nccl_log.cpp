@@ -56,9 +56,9 @@ bool is_row(const std::vector<Word>& words) {
          !words[2].text.empty() && std::isalpha(static_cast<unsigned char>(words[2].text[0]));
 }
 
-class Reader {
+class NcclLogReader {
  public:
-  explicit Reader(const std::string& file) : file_(file) {}
+  explicit NcclLogReader(const std::string& file) : file_(file) {}
 
   void line(const std::string& text, int number) {
     const std::size_t begin = after_prefix(text);
@@ -157,7 +157,7 @@ AllReduceLog read_all_reduce_log(const std::string& file) {
   if (static_cast<std::uintmax_t>(stream.tellg()) > max_file_bytes)
     throw InputError(whole, "is larger than 64 MiB");
   stream.seekg(0);
-  Reader reader(file);
+  NcclLogReader reader(file);
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) reader.line(line, number);
   return reader.finish();

@@ -12,6 +12,7 @@
 #include "sim/run/experiment.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/simulate.h"
+#include "strategies/pardnn/networks/networks.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/paging.h"
 #include "strategies/partition/read_dag.h"
@@ -102,10 +103,23 @@ void write_table(const PartitionReport& report, const std::optional<PagedRun>& p
   row("time", format_time(report.partition_s));
 }
 
-/// The graph of a JSON file; for an experiment (YAML) the training graph of its first point, with the times
-/// of its cluster's devices.
+std::vector<NodeId> in_order(std::size_t count) {
+  std::vector<NodeId> nodes(count);
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+/// The graph of a JSON file; of an operation network (YAML) for its batch on its device; for an experiment (YAML)
+/// the training graph of its first point, with the times of its cluster's devices.
 DagFile load_graph(const std::string& file) {
   if (!file.ends_with(".yaml") && !file.ends_with(".yml")) return read_dag(file);
+  if (const YamlNode root = load_yaml(file); root.find("network")) {
+    OperationNetworkFile network = read_operation_network(root);
+    std::vector<std::string> names;
+    for (OperationNetwork::Node& node : network.network.nodes) names.push_back(node.name);
+    const std::size_t count = names.size();
+    return {network.name, network.dag(network.batch), std::move(names), in_order(count)};
+  }
   const Experiment experiment = Experiment::load(file, {});
   const PreparedRun run = Preparer(experiment).prepare(0);
   const StrategyInput input{*run.graph, run.machine, run.cost, {}};
@@ -113,9 +127,8 @@ DagFile load_graph(const std::string& file) {
       operation_dag(input, run.plan.images, static_cast<std::uint32_t>(run.machine.devices.size()));
   std::vector<std::string> names;
   for (OperationDag::Node& node : graph.nodes) names.push_back(std::move(node.name));
-  std::vector<NodeId> listed(names.size());
-  std::iota(listed.begin(), listed.end(), 0);
-  return {run.graph->model.name, std::move(graph.dag), std::move(names), std::move(listed)};
+  const std::size_t count = names.size();
+  return {run.graph->model.name, std::move(graph.dag), std::move(names), in_order(count)};
 }
 
 }  // namespace

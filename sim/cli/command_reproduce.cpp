@@ -30,6 +30,7 @@ constexpr const char* layers = "layers";
 constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
                              Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
                              Entry{"transports", [] { return reproduce_transports(all_cores()); }},
+                             Entry{"real-images", [] { return reproduce_real_images(all_cores()); }},
                              Entry{"pipelines", &reproduce_pipelines},
                              Entry{"memory", [] { return reproduce_memory(all_cores()); }},
                              Entry{"energy", [] { return reproduce_energy(all_cores()); }},

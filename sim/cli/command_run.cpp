@@ -17,6 +17,7 @@
 #include "sim/run/sweep.h"
 #include "sim/run/workers.h"
 #include "sim/studies/job_study.h"
+#include "strategies/pardnn/networks/networks.h"
 
 namespace convoy {
 namespace {
@@ -157,6 +158,14 @@ Exit run_command(const RunArguments& arguments) {
 }
 
 Exit check_command(const CheckArguments& arguments) {
+  if (const YamlNode root = load_yaml(arguments.file); root.find("network")) {
+    const OperationNetworkFile file = read_operation_network(root);
+    write_stdout([&](std::ostream& out) {
+      out << fmt::format("{}: {} operations and variables for convoy partition\n", file.name,
+                         file.network.nodes.size());
+    });
+    return Exit::done;
+  }
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   if (experiment.plan()) {
     const std::string text = check_plan(read_plan(experiment), arguments.jobs);

@@ -48,7 +48,10 @@ InputSpec read_mapping(const YamlNode& node, const std::string& path) {
       storage.finish();
     }
     spec.cached = map.flag_or("cached", false);
-    spec.image_bytes = map.quantity_or("image_bytes", Dimension::bytes, imagenet_image_bytes, true);
+    if (map.find("image_pixels")) spec.image_pixels = map.number("image_pixels", 1);
+    spec.image_bytes =
+        map.quantity_or("image_bytes", Dimension::bytes,
+                        imagenet_image_bytes * spec.image_pixels / imagenet_image_pixels, true);
     spec.prefetch = map.integer_or("prefetch", spec.prefetch, 0, 1'000'000);
   }
   map.finish();
@@ -99,7 +102,7 @@ InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t 
   rate.workers = each > 0 ? each * devices : std::int64_t{host.vcpus};
   const double workers = std::min(static_cast<double>(rate.workers), rate.cores);
   rate.limit = workers < rate.cores ? InputRate::Limit::workers : InputRate::Limit::cores;
-  rate.images_per_s = workers * spec.library.core_images_per_s;
+  rate.images_per_s = workers * spec.library.core_images_per_s * imagenet_image_pixels / spec.image_pixels;
   const double storage_per_s =
       spec.cached ? std::numeric_limits<double>::infinity() : spec.storage_Bps / spec.image_bytes;
   if (storage_per_s < rate.images_per_s) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <numeric>
 
 #include "sim/lowering/plan_ops.h"
 
@@ -22,14 +23,28 @@ std::string_view name_of(GroupSync::Kind kind) {
   return "all-reduce";
 }
 
-std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph, const Stage& stage) {
-  std::vector<double> elements(graph.parameters.size(), 0.0);
-  for (const std::size_t p : stage.parameters)
-    elements[p] = static_cast<double>(graph.parameters[p].elements);
-  return fill_buckets_of(graph, sync.bucket_bytes, elements, sync.zero >= 2);
+std::vector<Bucket> buckets_of(const GradientSync& sync, const TrainingGraph& graph,
+                               const Replicated& parameters) {
+  if (parameters.groups.front().size() == 1) return {};
+  const std::vector<double>& filling = parameters.filling.empty() ? parameters.elements : parameters.filling;
+  std::vector<Bucket> buckets = fill_buckets_of(graph, sync.bucket_bytes, filling, sync.zero >= 2);
+  for (Bucket& bucket : buckets) {
+    bucket.bytes = 0;
+    for (const std::size_t p : bucket.parameters)
+      bucket.bytes += parameters.elements[p] * element_bytes(graph.options.precision);
+  }
+  std::erase_if(buckets, [](const Bucket& bucket) { return bucket.bytes == 0; });
+  return buckets;
 }
 
 }  // namespace
+
+Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices) {
+  Replicated parameters{{std::move(devices)}, std::vector<double>(graph.parameters.size(), 0.0)};
+  for (const std::size_t p : stage.parameters)
+    parameters.elements[p] = static_cast<double>(graph.parameters[p].elements);
+  return parameters;
+}
 
 double usual_bucket_bytes(bool overlap) {
   return overlap ? default_bucket_bytes : std::numeric_limits<double>::infinity();
@@ -78,10 +93,14 @@ GradientSync read_gradient_sync(YamlMap& map) {
   sync.path = map.path();
   sync.copies = true;
   read_keys(gradient_sync_keys(), map, sync);
+  check_gradient_sync(map, sync);
+  return sync;
+}
+
+void check_gradient_sync(const YamlMap& map, const GradientSync& sync) {
   if (sync.zero > 0 && sync.compression.kind != Compression::Kind::none)
     map.fail("compression",
              "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");
-  return sync;
 }
 
 std::string label_of(const GradientSync& sync) {
@@ -90,21 +109,21 @@ std::string label_of(const GradientSync& sync) {
                      sync.overlap ? "" : ", no overlap");
 }
 
-GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Stage& stage,
-                     const Machine& machine, std::vector<EndpointId> ranks, std::string of, Plan& plan)
+GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Machine& machine,
+                     Replicated parameters, std::string of, Plan& plan)
     : sync_(sync),
       graph_(graph),
       machine_(machine),
-      ranks_(std::move(ranks)),
+      parameters_(std::move(parameters)),
       of_(std::move(of)),
       plan_(plan),
-      parameter_elements_(stage.parameter_elements),
-      buckets_(ranks_.size() > 1 ? buckets_of(sync, graph, stage) : std::vector<Bucket>{}),
-      compressor_(sync.compression, graph, ranks_.size()) {
+      buckets_(buckets_of(sync, graph, parameters_)),
+      compressor_(sync.compression, graph, parameters_.groups.front().size()) {
   // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
   const bool gathers = sync.compression.kind == Compression::Kind::top_k;
   if (buckets_.empty() || (sync.zero == 0 && !gathers)) return;
-  if (const std::string reason = why_no_scatter(sync.algorithm, ranks_, machine); !reason.empty())
+  if (const std::string reason = why_no_scatter(sync.algorithm, parameters_.groups.front(), machine);
+      !reason.empty())
     throw InputError(
         sync.algorithm_pos,
         fmt::format("{}.algorithm: with {}, {}", sync.path,
@@ -116,18 +135,19 @@ bool GroupSync::is_copied(const Bucket& bucket) const {
 }
 
 StateBytes GroupSync::resident_bytes() const {
-  return sharded_resident_bytes(parameter_elements_, graph_.options, zero(), members());
+  const double elements = std::accumulate(parameters_.elements.begin(), parameters_.elements.end(), 0.0);
+  return sharded_resident_bytes(elements, graph_.options, zero(), members());
 }
 
-TaskId GroupSync::add(Role& role, int stream, Kind kind, const std::string& what, double bytes,
-                      std::vector<TaskId> after) {
-  if (next_ == communications_.size()) {
+TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, const std::string& what,
+                      double bytes, std::vector<TaskId> after) {
+  if (next_ == sent_.size()) {
     const std::uint32_t of_pattern = pattern(kind, bytes);
-    communications_.push_back(static_cast<CommId>(plan_.communications.size()));
-    plan_.communications.push_back({fmt::format("{} {}{}", name_of(kind), what, of_), of_pattern, bytes,
-                                    sync_.fidelity, machine_.collective_overhead_s});
+    sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket});
+    plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
+                                    of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s});
   }
-  const CommId comm = communications_[next_++];
+  const CommId comm = sent_[next_++].comm;
   const TaskId task =
       add_message(role, Task::Kind::collective, plan_.communications[comm].name, comm, std::move(after));
   role.program[task].stream = stream;
@@ -143,7 +163,8 @@ std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
     const auto make = kind == Kind::all_reduce       ? &all_reduce_pattern
                       : kind == Kind::reduce_scatter ? &reduce_scatter_pattern
                                                      : &all_gather_pattern;
-    plan_.patterns.push_back(make(sync_.algorithm, ranks_, machine_, bytes, sync_.rings));
+    plan_.patterns.push_back(make(sync_.algorithm, parameters_.groups.front(), machine_, bytes, sync_.rings));
+    plan_.patterns.back().groups = parameters_.groups;
   }
   return it->second;
 }

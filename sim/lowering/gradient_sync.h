@@ -42,6 +42,8 @@ struct GradientSync {
 const Keys<GradientSync>& gradient_sync_keys();
 /// Reads gradient_sync_keys() of a mapping. @throws InputError, also where they do not go together
 GradientSync read_gradient_sync(YamlMap& map);
+/// @throws InputError where what was read does not go together
+void check_gradient_sync(const YamlMap& map, const GradientSync& sync);
 /// Bytes of a bucket unless `bucket` is given: default_bucket_bytes, or where nothing overlaps all gradients.
 double usual_bucket_bytes(bool overlap);
 /// One all-reduce of all gradients, when backward is done.
@@ -50,23 +52,35 @@ GradientSync summed_after_backward();
 /// "ring all-reduce, ZeRO-1, no overlap"
 std::string label_of(const GradientSync& sync);
 
-/// The sums of a group of replicas' gradients, in a plan: which buckets there are, and the communications
-/// that the programs of all members take part in, in the same order.
+/// Parameters that several devices have replicas of.
+struct Replicated {
+  std::vector<std::vector<EndpointId>>
+      groups;                    ///< each keeps its own replicas the same; equally many devices
+  std::vector<double> elements;  ///< by parameter of the graph, on each device; 0: not these
+  /// By which buckets are filled, so that devices with smaller shares of the parameters fill theirs with the
+  /// same ones; empty: `elements`
+  std::vector<double> filling = {};
+};
+/// The parameters of a stage.
+Replicated replicated(const TrainingGraph& graph, const Stage& stage, std::vector<EndpointId> devices);
+
+/// The sums of replicas' gradients, in a plan: which buckets there are, and the communications that the
+/// programs of all members take part in, in the same order.
 class GroupSync {
  public:
-  /// @param ranks the group, of which each has `stage`
   /// @param of what a communication's name adds: "", " of stage 2"
-  /// @throws InputError (at sync.algorithm_pos) where the algorithm cannot scatter over the group as ZeRO and
+  /// @throws InputError (at sync.algorithm_pos) where the algorithm cannot scatter over a group as ZeRO and
   /// top_k need it, or (at compression.pos) where gradients are small already
-  GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Stage& stage, const Machine& machine,
-            std::vector<EndpointId> ranks, std::string of, Plan& plan);
+  GroupSync(const GradientSync& sync, const TrainingGraph& graph, const Machine& machine,
+            Replicated parameters, std::string of, Plan& plan);
 
   /// None of a group of one, or without parameters.
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const GradientSync& how() const { return sync_; }
   /// ZeRO's stage: 0 where there is nothing to sum.
   int zero() const { return buckets_.empty() ? 0 : sync_.zero; }
-  double members() const { return static_cast<double>(ranks_.size()); }
+  /// Of a group.
+  double members() const { return static_cast<double>(parameters_.groups.front().size()); }
   const Compressor& compressor() const { return compressor_; }
   /// Whether a bucket's gradients are copied into it and back; one alone is sent from where it is.
   bool is_copied(const Bucket& bucket) const;
@@ -79,12 +93,19 @@ class GroupSync {
   /// Another member's program begins: the next communication is the group's first again.
   void begin_role() { next_ = 0; }
   /// Appends the task of the group's next communication to a member's program, on `stream`.
-  /// @param what names it: "bucket 3"
+  /// @param what adds to its name, "bucket 3": " for conv1.forward"
   /// @param bytes of the whole message, as all members have it
-  TaskId add(Role& role, int stream, Kind kind, const std::string& what, double bytes,
+  TaskId add(Role& role, int stream, Kind kind, std::size_t bucket, const std::string& what, double bytes,
              std::vector<TaskId> after);
   /// Patterns of the group's communications in the plan.
   std::vector<std::uint32_t> patterns() const;
+  const Replicated& parameters() const { return parameters_; }
+
+  struct Sent {
+    CommId comm;
+    std::size_t bucket;
+  };
+  const std::vector<Sent>& sent() const { return sent_; }  ///< in the order of the programs
 
  private:
   std::uint32_t pattern(Kind kind, double bytes);
@@ -92,14 +113,13 @@ class GroupSync {
   const GradientSync& sync_;
   const TrainingGraph& graph_;
   const Machine& machine_;
-  std::vector<EndpointId> ranks_;
+  Replicated parameters_;
   std::string of_;
   Plan& plan_;
-  double parameter_elements_;
   std::vector<Bucket> buckets_;
   Compressor compressor_;
   std::map<std::pair<Kind, double>, std::uint32_t> patterns_;
-  std::vector<CommId> communications_;  ///< in the order of the programs
+  std::vector<Sent> sent_;
   std::size_t next_ = 0;
 };
 

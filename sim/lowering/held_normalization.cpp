@@ -10,9 +10,10 @@
 namespace convoy {
 namespace {
 
-/// W over the time of backward between two normalizations, fitted to InceptionV3 and ResNet-50 in half
-/// precision on 2, 4 and 8 A100 of one host (tf_cnn_benchmarks, TensorFlow 2.3).
-constexpr double spread_of_arrivals = 1.7;
+/// W over the time of backward between two normalizations, fitted by release to InceptionV3 and ResNet-50 in half
+/// precision on 2, 4 and 8 devices of one host (tf_cnn_benchmarks): TensorFlow 2.3 on A100 and 2.2 on RTX 2080 Ti,
+/// TensorFlow 1.15 on RTX 2080 Ti.
+double spread_of_arrivals(Framework framework) { return framework == Framework::tensorflow1 ? 1.75 : 1.9; }
 
 bool are_held(const GroupSync& group, const TrainingGraph& graph, const Machine& machine) {
   const TrainingOptions& options = graph.options;
@@ -42,7 +43,7 @@ void hold_normalizations(Role& role, const GroupSync& group, const TrainingGraph
                          const Machine& machine, const CostModel& cost, const DeviceType& type) {
   if (!are_held(group, graph, machine)) return;
   const double devices = group.members();
-  const double wait = spread_of_arrivals * (devices - 1) / (devices + 1);
+  const double wait = spread_of_arrivals(graph.options.framework) * (devices - 1) / (devices + 1);
   std::vector<char> is_sent(role.program.size(), 0);
   for (const Task& task : role.program)
     if (task.kind == Task::Kind::collective)

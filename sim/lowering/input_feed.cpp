@@ -41,7 +41,8 @@ void add_device_part(Role& role, const std::string& first, const InputSpec& spec
       if (!reads_images(task.ops[i], first)) continue;
       PlanOp decode{"decode" + task.ops[i].name.substr(first.size()), {}, task.ops[i].images, {}, {}};
       decode.work.kind = KernelKind::elementwise;
-      decode.work.bytes_per_image = spec.library.device_bytes_per_image;
+      decode.work.bytes_per_image =
+          spec.library.device_bytes_per_image * spec.image_pixels / imagenet_image_pixels;
       task.ops.insert(task.ops.begin() + static_cast<std::ptrdiff_t>(i++), std::move(decode));
     }
 }

@@ -23,6 +23,15 @@ struct Pass {
   bool recomputes = false;  ///< the stage keeps only its inputs, and runs forward again before backward
 };
 
+/// Messages that operations of a pass wait for, or that wait for operations.
+class PassMessages {
+ public:
+  virtual ~PassMessages() = default;
+  /// Before (after) the operation at a position of the pass is added to the role's tasks.
+  virtual void before(const Pass& pass, std::size_t position, ComputeTasks& tasks) = 0;
+  virtual void after(const Pass& pass, std::size_t position, ComputeTasks& tasks) = 0;
+};
+
 /// The program of a device that computes a stage's layers, of which others may have replicas: micro-batches
 /// forward and backward in any order, the sums of gradients with the replicas, and updates.
 ///
@@ -46,12 +55,14 @@ struct Pass {
 /// again is gathered again, but for a bucket that is there.
 class ReplicaProgram {
  public:
+  /// @param groups that the device is a member of; each of the stage's parameters is in one of them at most
   /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
   /// compression's residual
   /// @param stream of the role on which gradients are summed
   /// @param passes all that will be run, in order
-  ReplicaProgram(const TrainingGraph& graph, const Stage& stage, GroupSync& group, Role& role, int stream,
-                 std::vector<Pass> passes);
+  /// @param messages of the passes beside the groups', if any
+  ReplicaProgram(const TrainingGraph& graph, const Stage& stage, std::vector<GroupSync*> groups, Role& role,
+                 int stream, std::vector<Pass> passes, PassMessages* messages = nullptr);
 
   /// Appends the next pass, which runs after `after`.
   /// @param task what its last task is called; "": the pass after it may go into the same task
@@ -62,16 +73,29 @@ class ReplicaProgram {
   void update(const std::string& suffix);
 
  private:
+  /// A bucket of one of the groups.
+  struct GroupBucket {
+    GroupSync* group;
+    std::size_t index;  ///< in the group
+    std::size_t after;  ///< operations of a backward pass that come after its last gradient
+
+    const Bucket& bucket() const { return group->buckets()[index]; }
+    double bytes() const { return bucket().bytes; }
+  };
   /// Consecutive operations of a pass, first to last, in which no other bucket's parameters are read.
   struct Use {
-    std::size_t bucket, first, last;  ///< positions in the pass' operations
+    std::size_t bucket;       ///< position in buckets_
+    std::size_t first, last;  ///< positions in the pass' operations
     std::size_t pass;
   };
 
+  const GradientSync& how() const { return groups_.front()->how(); }
+  int zero() const;
   const std::vector<StageOp>& operations(const Pass& pass) const;
+  void find_buckets();
   void find_uses();
   void find_first_gradients();
-  std::size_t depth() const { return group_.how().overlap ? 2 : 1; }
+  std::size_t depth() const { return how().overlap ? 2 : 1; }
 
   void begin();
   void before(std::size_t position, const StageOp& op, PlanOp& made);
@@ -83,13 +107,16 @@ class ReplicaProgram {
   PlanOp freed_gradients();
 
   void sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix);
+  std::vector<double> updated_shares() const;
 
   const TrainingGraph& graph_;
   const Stage& stage_;
-  GroupSync& group_;
+  std::vector<GroupSync*> groups_;
+  std::vector<GroupBucket> buckets_;  ///< of all groups, in the order in which backward completes them
   Role& role_;
   int stream_;
   std::vector<Pass> passes_;
+  PassMessages* messages_;
   ComputeTasks tasks_;
   std::size_t pass_ = 0;  ///< under way, then the next one
   // Where gradients are whole on every replica: what completed them.

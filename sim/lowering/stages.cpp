@@ -99,7 +99,7 @@ class Cutter {
                                    : is_forward(op)          ? stage.forward
                                                              : stage.backward;
       index_[id] = list.size();
-      list.push_back({id, op.name, op.work, {}, {}});
+      list.push_back({id, op.name, op.work, {}, {}, {}});
     }
     for (std::uint32_t s = 0; s < result_.stages.size(); ++s) {
       Stage& stage = result_.stages[s];
@@ -119,7 +119,7 @@ class Cutter {
       if (edge.from == s) bytes += edge.backward_bytes;
     if (bytes == 0) return;
     const StageMemory memory{MemoryClass::activations, bytes, 0};
-    result_.stages[s].backward.push_back({StageOp::none, "gradients handed on", {}, {memory}, {memory}});
+    result_.stages[s].backward.push_back({StageOp::none, "gradients handed on", {}, {memory}, {memory}, {}});
   }
 
   /// Positions count a stage's forward operations, then its backward ones; full_backward has the same.
@@ -210,7 +210,8 @@ Stage whole_network(const TrainingGraph& graph) {
 }
 
 PlanOp plan_op(const StageOp& op, double images, const std::string& suffix) {
-  return {op.name + suffix, op.work, images, deltas(op.allocates, images), deltas(op.frees, images)};
+  return {op.name + suffix, op.work, op.images.value_or(images), deltas(op.allocates, images),
+          deltas(op.frees, images)};
 }
 
 }  // namespace convoy

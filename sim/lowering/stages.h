@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct StageOp {
   std::string name;
   Work work;
   std::vector<StageMemory> allocates, frees;
+  std::optional<double> images = std::nullopt;  ///< that it works on, where these are not the pass' own
 };
 
 /// What a stage does with one micro-batch, and with its parameters.

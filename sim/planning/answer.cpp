@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/base/quantity.h"
@@ -66,7 +67,7 @@ std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
       break;
   }
   if (!loser.bottleneck.empty()) text += "; " + loser.bottleneck;
-  if (loser.tie) text += "; within the interval of the choice: a tie";
+  if (loser.tie) text += "; a tie: the difference is within its 80 % interval";
   return text;
 }
 
@@ -83,8 +84,14 @@ std::string instead(const CandidateResultOfPlan& other, const CandidateResultOfP
   return fmt::format("{}{}{}", time, time.empty() || cost.empty() ? "" : ", ", cost);
 }
 
-bool overlap(const std::pair<double, double>& a, const std::pair<double, double>& b) {
-  return a.first <= b.second && b.first <= a.second;
+/// Whether what the loser needs more than the choice lies within the 80 % interval of that difference.
+/// Machines of other kinds err for themselves; cost, energy and carbon err as the time does.
+bool is_tie(PlanObjective objective, const CandidateResultOfPlan& loser,
+            const CandidateResultOfPlan& choice) {
+  const double more = value_of(objective, loser.figures), least = value_of(objective, choice.figures);
+  const double less_by = 1 - loser.time_interval.first / loser.figures.time_s;
+  const double more_by = choice.time_interval.second / choice.figures.time_s - 1;
+  return more - least <= std::hypot(more * less_by, least * more_by);
 }
 
 /// Without one of the constraints: how far the best candidate then is from keeping it, as a ratio above 1.
@@ -164,9 +171,10 @@ NearestConstraint several_constraints(Planner& planner, const Scenario& scenario
     return {"deadline and budget", "no candidate keeps either of the two with the other",
             result_of(planner, *found, free)};
   const std::map<std::string, std::int64_t> pruned = planner.pruned(scenario);
-  std::string text = "no candidate can be rented at all:";
-  for (const auto& [reason, count] : pruned) text += fmt::format(" {} out for {},", count, reason);
-  text.pop_back();
+  std::string text;
+  for (const auto& [reason, count] : pruned)
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "of the candidates " : ", ", count, meaning_of(reason, count));
   for (std::size_t s = 0; s < planner.trials().space().setups.size(); ++s)
     if (const Trial& trial = planner.trials().trial(s); !trial.message.empty()) {
       text += fmt::format("; the first: {}", trial.message);
@@ -197,6 +205,28 @@ void check_range(const Planner& planner) {
 
 }  // namespace
 
+const char* meaning_of(const std::string& reason, std::int64_t count) {
+  struct Meaning {
+    const char *reason, *of_one, *of_several;
+  };
+  static constexpr std::array meanings{
+      Meaning{"bound", "cannot be better even at its bound", "cannot be better even at their bounds"},
+      Meaning{"memory", "does not fit in memory", "do not fit in memory"},
+      Meaning{"goal", "has a global batch outside the goal's table",
+              "have a global batch outside the goal's table"},
+      Meaning{"price", "has no price", "have no price"},
+      Meaning{"carbon", "is in a region whose electricity is not known",
+              "are in a region whose electricity is not known"},
+      Meaning{"deadline", "misses the deadline even at its bound", "miss the deadline even at their bounds"},
+      Meaning{"budget", "exceeds the budget even at its bound", "exceed the budget even at their bounds"},
+      Meaning{"max_devices", "has too many devices", "have too many devices"},
+      Meaning{"max_global_batch", "has too large a global batch", "have too large a global batch"},
+      Meaning{"cannot_run", "cannot run", "cannot run"}};
+  for (const Meaning& meaning : meanings)
+    if (reason == meaning.reason) return count == 1 ? meaning.of_one : meaning.of_several;
+  return "failed";
+}
+
 Scenario scenario_of(const PlanSpec& spec) {
   Scenario scenario;
   scenario.objective = scenario.value_of = spec.objective;
@@ -209,6 +239,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   const Setup& setup = planner.trials().setup(candidate.setup);
   const Trial& trial = planner.trials().trial(candidate.setup);
   CandidateResultOfPlan result;
+  result.doubts = planner.trials().spec().doubts;
   result.order = setup.order;
   result.devices = setup.devices;
   result.market = candidate.market;
@@ -264,9 +295,7 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
     }
     for (const std::size_t c : others) {
       CandidateResultOfPlan runner = result_of(planner, c, scenario);
-      runner.tie = spec.objective == PlanObjective::time
-                       ? overlap(runner.time_interval, answer.choice->time_interval)
-                       : overlap(runner.cost_interval, answer.choice->cost_interval);
+      runner.tie = is_tie(spec.objective, runner, *answer.choice);
       runner.reason = why_not(spec.objective, runner, *answer.choice);
       answer.runners_up.push_back(std::move(runner));
     }

@@ -77,6 +77,10 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options);
 /// What `convoy check` says of a plan, without simulating: "3456 candidates". @throws InputError
 std::string check_plan(const PlanSpec& spec, std::size_t jobs);
 
+/// What became of so many candidates that were left out for a reason of PlanAnswer::pruned: "do not fit in
+/// memory".
+const char* meaning_of(const std::string& reason, std::int64_t count);
+
 /// The plan's own question.
 Scenario scenario_of(const PlanSpec& spec);
 

@@ -20,8 +20,8 @@ const std::vector<std::string> own_columns{"batch", "epochs", "least", "most", "
 
 const CsvTable& shipped_table() {
   static const CsvTable table(data_path("results/published") + "/convergence.csv",
-                              {"goal", "model", "dataset", "target", "samples", "batch", "epochs", "least",
-                               "most", "runs", "optimizer", "source"},
+                              {"goal", "model", "network", "dataset", "target", "samples", "batch", "epochs",
+                               "least", "most", "runs", "optimizer", "source"},
                               {"goal", "batch", "epochs"});
   return table;
 }
@@ -103,6 +103,7 @@ ConvergenceTable load_goal(const std::string& name, const SourcePos& pos) {
   for (const CsvRow& row : csv.rows()) {
     if (csv.text(row, "goal") != name) continue;
     rows.push_back(read_row(csv, row));
+    table.network = csv.text(row, "network");
     if (csv.find(row, "samples")) table.samples = csv.number(row, "samples", true);
     table.text = fmt::format("{} on {} to {}", csv.text(row, "model"), csv.text(row, "dataset"),
                              csv.text(row, "target"));

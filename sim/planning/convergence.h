@@ -36,6 +36,7 @@ struct NoiseScale {
 struct ConvergenceTable {
   std::string name;               ///< "resnet50-imagenet-75.9"
   std::string text;               ///< "ResNet-50 v1.5 on ImageNet to 75.9 % top-1"
+  std::string network;            ///< that was trained, as the zoo calls it, where that is known
   std::optional<double> samples;  ///< of an epoch, where the table knows them
   std::vector<ConvergencePoint> points;
 

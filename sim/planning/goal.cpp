@@ -13,17 +13,20 @@ namespace {
 
 constexpr double most_epochs = 1e9, most_samples = 1e15;
 
-std::string kind_of_goal(const YamlMap& map) {
+std::string kind_of_goal(YamlMap& map) {
   std::string found;
   for (const char* key : {"target", "table", "noise_scale", "samples", "epochs"}) {
-    if (!map.has(key)) continue;
+    if (!map.find(key)) continue;
     if (found == "noise_scale" && std::string_view(key) == "epochs") continue;
     if (!found.empty()) map.fail(key, fmt::format("'{}' is given too; give one of the two", found));
     found = key;
   }
-  if (found.empty())
+  if (found.empty()) {
+    for (const char* key : {"extrapolate", "start_up", "evaluation", "checkpoint"}) map.find(key);
+    map.finish();
     map.fail(
         "says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale with epochs");
+  }
   return found;
 }
 
@@ -39,8 +42,13 @@ Goal Goal::read(const YamlNode& node, std::optional<double> samples) {
                                               : read_convergence(named_file(map, "table"));
     if (!samples) samples = table.samples;
     goal.text_ = table.text;
+    goal.network_ = table.network;
+    goal.table_samples_ = table.samples;
     goal.length_ = std::move(table);
     goal.extrapolate_ = map.flag_or("extrapolate", false);
+  } else if (map.has("extrapolate")) {
+    map.fail("extrapolate",
+             fmt::format("goes with target or table only; '{}' has no end to go beyond", kind));
   }
   if (!samples) map.fail("an epoch's number of images is not known: give training.dataset: {samples: N}");
   goal.samples_ = *samples;
@@ -77,6 +85,16 @@ std::optional<EpochsNeeded> Goal::epochs(double global_batch) const {
     return EpochsNeeded{epochs, epochs, epochs};
   }
   return std::get<ConvergenceTable>(length_).at(global_batch, extrapolate_);
+}
+
+std::vector<std::string> Goal::doubts(const std::string& network) const {
+  std::vector<std::string> doubts;
+  if (!network_.empty() && !network.empty() && network != network_)
+    doubts.push_back(fmt::format("the epochs are those of {}, trained is {}", network_, network));
+  if (table_samples_ && *table_samples_ != samples_)
+    doubts.push_back(fmt::format("the epochs are of {:.0f} images each, the data set has {:.0f}",
+                                 *table_samples_, samples_));
+  return doubts;
 }
 
 double Goal::Pause::all_s(double epochs) const { return time_s * std::ceil(epochs / every_epochs - 1e-9); }

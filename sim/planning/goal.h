@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "sim/base/yaml_node.h"
 #include "sim/planning/convergence.h"
@@ -37,6 +38,8 @@ class Goal {
   const Pause& checkpoint() const { return checkpoint_; }
   double samples() const { return samples_; }  ///< of an epoch
   const std::string& text() const { return text_; }
+  /// Why the goal's table may not hold for this network of the zoo ("": none of it) and this data set.
+  std::vector<std::string> doubts(const std::string& network) const;
   const SourcePos& pos() const { return pos_; }
   /// The batches that the goal's table spans; nothing where any will do.
   std::optional<std::pair<double, double>> range() const;
@@ -46,7 +49,8 @@ class Goal {
   bool extrapolate_ = false;
   double samples_ = 0, start_up_s_ = 0;
   Pause evaluation_, checkpoint_;
-  std::string text_;
+  std::string text_, network_;  ///< network_: that the table is of
+  std::optional<double> table_samples_;
   SourcePos pos_;
 };
 

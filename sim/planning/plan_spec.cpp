@@ -80,7 +80,7 @@ double read_budget(YamlMap& map) {
     while (digits.ends_with(' ')) digits.remove_suffix(1);
     value = parse_number(digits);
   }
-  if (!value || *value <= 0) map.fail("budget", fmt::format("'{}' is no sum such as 500USD", text));
+  if (!value || *value <= 0) map.fail("budget", fmt::format("'{}' is no sum above 0 such as 500USD", text));
   return *value;
 }
 
@@ -105,7 +105,10 @@ PlanConstraints read_constraints(YamlMap map) {
   if (map.find("max_global_batch")) constraints.max_global_batch = map.integer("max_global_batch", 1);
   constraints.memory = map.quantity_or("memory", Dimension::fraction, 1, true);
   if (constraints.memory > 1) map.fail("memory", "a device has no more than 100% of its memory");
-  if (map.find("providers")) constraints.providers = providers_of(map);
+  if (map.find("providers")) {
+    constraints.providers = providers_of(map);
+    constraints.providers_pos = map.pos("providers");
+  }
   map.finish();
   return constraints;
 }
@@ -238,6 +241,9 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   spec.training = fixed_training(tree.node("training"), map, spec.batches, spec.precisions);
   spec.goal = Goal::read(tree.node("goal"), samples_of(spec.training));
   tree.finish();
+  const YamlNode* network =
+      spec.model.kind == YamlNode::Kind::mapping ? spec.model.find("name") : &spec.model;
+  spec.doubts = spec.goal.doubts(network ? network->scalar : "");
   spec.objective = read_choice(map, "objective", objectives, PlanObjective{});
   spec.objective_pos = map.pos("objective");
   if (map.find("constraints")) spec.constraints = read_constraints(map.map("constraints"));
@@ -252,6 +258,7 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
       spec.precisions.push_back(static_cast<Precision>(p));
   }
   spec.markets = {Market::on_demand};
+  spec.markets_pos = map.pos("market");
   if (map.find("market")) {
     spec.markets.clear();
     for (const std::size_t m : choices(map, "market", {"on_demand", "spot"}))  // the enumeration's order

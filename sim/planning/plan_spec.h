@@ -30,6 +30,7 @@ struct PlanConstraints {
   std::optional<std::int64_t> max_devices, max_global_batch;
   double memory = 1;                   ///< share of a device's memory that may be used
   std::vector<std::string> providers;  ///< "aws": what the server's name begins with; empty: any
+  SourcePos providers_pos;
 };
 
 /// `convoy plan FILE` as it was read (docs/planning.md).
@@ -39,6 +40,7 @@ struct PlanSpec {
   std::string name;
   YamlNode model, training;  ///< training without batch and precision
   Goal goal;
+  std::vector<std::string> doubts;  ///< why the goal may not hold for what is trained
   PlanObjective objective = PlanObjective::cost;
   SourcePos objective_pos;
   PlanConstraints constraints;
@@ -49,6 +51,7 @@ struct PlanSpec {
   std::vector<std::int64_t> batches;  ///< images a device and step; empty: powers of two that fit
   std::vector<Precision> precisions;
   std::vector<Market> markets;
+  SourcePos markets_pos;
   RiskKind interruptions = RiskKind::advisor;  ///< which rates count for spot machines
   bool failures = false;  ///< hosts on demand fail too, at the rates of topologies/catalog/failures.csv
   double repair_s = 0;    ///< until a host that failed is replaced

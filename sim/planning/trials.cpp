@@ -128,7 +128,7 @@ void Trials::read_servers() {
   }
   if (servers_.empty())
     throw InputError(
-        spec_.goal.pos(),
+        providers.empty() ? spec_.markets_pos : spec_.constraints.providers_pos,
         providers.empty()
             ? "plan.market: no server has a price there; add on_demand, or give --prices that have one"
             : fmt::format(

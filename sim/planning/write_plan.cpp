@@ -153,20 +153,6 @@ void write_manifest(JsonWriter& json, const Manifest& manifest) {
   json.end_object();
 }
 
-const char* meaning_of(const std::string& reason) {
-  if (reason == "bound") return "cannot be better even at their bounds";
-  if (reason == "memory") return "do not fit in memory";
-  if (reason == "goal") return "have a global batch outside the goal's table";
-  if (reason == "price") return "have no price";
-  if (reason == "carbon") return "are in a region whose electricity is not known";
-  if (reason == "deadline") return "miss the deadline even at their bounds";
-  if (reason == "budget") return "exceed the budget even at their bounds";
-  if (reason == "max_devices") return "have too many devices";
-  if (reason == "max_global_batch") return "have too large a global batch";
-  if (reason == "cannot_run") return "cannot run";
-  return "failed";
-}
-
 /// Columns as wide as they need; numbers are text here.
 std::string aligned(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
@@ -290,7 +276,8 @@ std::string question_text(const PlanAnswer& answer) {
 std::string effort_text(const PlanAnswer& answer) {
   std::string text = fmt::format("{} candidates, {} planned, {} simulated", answer.candidates, answer.planned,
                                  answer.simulated);
-  for (const auto& [reason, count] : answer.pruned) text += fmt::format("; {} {}", count, meaning_of(reason));
+  for (const auto& [reason, count] : answer.pruned)
+    text += fmt::format("; {} {}", count, meaning_of(reason, count));
   return text;
 }
 

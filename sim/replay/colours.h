@@ -8,11 +8,6 @@
 #include <limits>
 #include <vector>
 
-#include "sim/plan/plan.h"
-#include "sim/replay/disturbances.h"
-#include "sim/replay/flows.h"
-#include "topologies/machine.h"
-
 namespace convoy {
 
 /// What tells classes of a folding apart: a 64-bit hash of a thing and its neighbourhood.
@@ -36,10 +31,6 @@ inline Colour bits(double value) { return std::bit_cast<Colour>(value); }
 class ColourTable {
  public:
   std::size_t size() const { return size_; }
-  void clear() {
-    std::fill(slots_.begin(), slots_.end(), Slot{});
-    size_ = 0;
-  }
   std::uint32_t number(Colour colour) {
     if (2 * size_ >= slots_.size()) widen();
     Slot& slot = find(colour);
@@ -68,29 +59,5 @@ class ColourTable {
   std::vector<Slot> slots_;  ///< a power of two
   std::size_t size_ = 0;
 };
-
-/// By endpoint, FlowTable::flows, FlowTable::groups, and link.
-struct Colours {
-  std::vector<Colour> endpoints, flows, groups, links;
-};
-
-/// Ends of an all-to-all that have equal shares and equal halves of the way, and equal endpoints where ranks
-/// go one by one.
-struct EndClasses {
-  std::vector<std::uint32_t> class_of;  ///< by end, numbered by first appearance
-  std::vector<Colour> colour;           ///< by class
-  std::vector<std::uint32_t> first;     ///< by class: an end
-};
-EndClasses classes_of(const std::vector<AllToAllFlows::End>& ends, const FlowTable& table,
-                      const Colours& colours, bool one_by_one);
-
-/// Of the messages between two classes of ends.
-Colour colour_of(const AllToAllFlows& flows, const FlowTable& table, const Colours& colours, Colour sender,
-                 Colour receiver);
-
-/// The coarsest equitable partition (Folding): things have one colour if and only if they are in one class.
-/// @param one_by_one by pattern
-Colours refined_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
-                        const std::vector<bool>& one_by_one, const Disturbances& disturbances);
 
 }  // namespace convoy

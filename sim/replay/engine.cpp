@@ -80,8 +80,7 @@ class FlowModelInEngine final : public kernel::resource::Model {
   void update_actions_state(double /*now*/, double /*delta*/) override {
     told_s_ = next_s_;
     try {
-      for (int moment = 0; moment < moments_a_round && flows_.next_event_s() < never; ++moment)
-        flows_.advance();
+      for (int moment = 0; moment < moments_a_round && flows_.advance(); ++moment) continue;
     } catch (...) {  // not through SimGrid
       failure = std::current_exception();
     }
@@ -112,7 +111,7 @@ std::unique_ptr<sg4::Engine> make_simgrid_engine() {
 
 struct Engine::Impl {
   virtual ~Impl() = default;
-  virtual double now_s() const = 0;
+  virtual double now_s() const { return *clock_s; }
   virtual void after(double delay_s, Callback done) = 0;
   virtual std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) = 0;
   virtual void start_message(double latency_s, double bytes, std::uint32_t route, Callback done) = 0;
@@ -120,14 +119,17 @@ struct Engine::Impl {
     throw std::logic_error("links keep their bandwidth in this engine");
   }
   virtual void run() = 0;
+
+  const double* clock_s = nullptr;  ///< of a flow model
 };
 
 struct Engine::OwnLinks final : Engine::Impl {
   FlowModel flows;
 
-  explicit OwnLinks(const std::vector<double>& link_bandwidth_Bps) : flows(link_bandwidth_Bps) {}
+  explicit OwnLinks(const std::vector<double>& link_bandwidth_Bps) : flows(link_bandwidth_Bps) {
+    clock_s = &flows.clock_s();
+  }
 
-  double now_s() const override { return flows.now_s(); }
   void after(double delay_s, Callback done) override { flows.after(delay_s, done); }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     return flows.add_route(uses, flow_limit_Bps);
@@ -245,9 +247,10 @@ struct Engine::FreeLinks final : Engine::Impl {
   std::vector<double> route_Bps;
   FlowModel delays{{}};
 
-  explicit FreeLinks(const std::vector<double>& link_bandwidth_Bps) : bandwidth_Bps(link_bandwidth_Bps) {}
+  explicit FreeLinks(const std::vector<double>& link_bandwidth_Bps) : bandwidth_Bps(link_bandwidth_Bps) {
+    clock_s = &delays.clock_s();
+  }
 
-  double now_s() const override { return delays.now_s(); }
   void after(double delay_s, Callback done) override { delays.after(delay_s, done); }
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps) override {
     double rate_Bps = flow_limit_Bps;
@@ -259,7 +262,7 @@ struct Engine::FreeLinks final : Engine::Impl {
     delays.after(latency_s + bytes / route_Bps[route], done);
   }
   void run() override {
-    while (delays.next_event_s() < std::numeric_limits<double>::infinity()) delays.advance();
+    while (delays.advance()) continue;
   }
 };
 
@@ -271,11 +274,12 @@ Engine::Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flo
     impl_ = std::make_unique<OwnLinks>(link_bandwidth_Bps);
   else
     impl_ = std::make_unique<SimgridLinks>(link_bandwidth_Bps, largest_flow_bytes);
+  clock_s_ = impl_->clock_s;
 }
 
 Engine::~Engine() = default;
 
-double Engine::now_s() const { return impl_->now_s(); }
+double Engine::simgrid_now_s() const { return impl_->now_s(); }
 
 void Engine::after(double delay_s, Callback done) { impl_->after(delay_s, done); }
 

@@ -42,7 +42,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  double now_s() const;
+  double now_s() const { return clock_s_ != nullptr ? *clock_s_ : simgrid_now_s(); }
   void after(double delay_s, Callback done);
 
   /// @param uses at least one link, each at most once
@@ -66,7 +66,10 @@ class Engine {
   struct OwnLinks;
   struct SimgridLinks;
   struct FreeLinks;
+  double simgrid_now_s() const;
+
   std::unique_ptr<Impl> impl_;
+  const double* clock_s_;  ///< of a flow model; none: SimGrid's clock
 };
 
 }  // namespace convoy

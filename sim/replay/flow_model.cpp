@@ -20,8 +20,24 @@ std::uint32_t FlowModel::keep(Event event) {
 
 void FlowModel::after(double delay_s, Callback done) {
   const std::uint32_t event = keep({done});
-  delays_.push_back({now_s_ + delay_s, events_[event].number, event});
+  wait({now_s_ + delay_s, events_[event].number, event});
+}
+
+void FlowModel::wait(const Delay& delay) {
+  delays_.push_back(delay);
   std::push_heap(delays_.begin(), delays_.end());
+}
+
+void FlowModel::wait_in_line(double delay_s, const Delay& delay) {
+  for (Line& line : lines_)
+    if (line.delay_s == delay_s) {
+      line.waiting.push_back(delay);
+      return;
+    }
+  if (lines_.size() == most_lines)
+    wait(delay);
+  else
+    lines_.push_back({delay_s, {delay}});
 }
 
 void FlowModel::start_flow(double bytes, std::uint32_t route, Callback done) {
@@ -34,27 +50,42 @@ void FlowModel::start_message(double latency_s, double bytes, std::uint32_t rout
     return;
   }
   const std::uint32_t event = keep({done, 0, bytes, route});
-  delays_.push_back({now_s_ + latency_s, events_[event].number, event});
-  std::push_heap(delays_.begin(), delays_.end());
+  wait_in_line(latency_s, {now_s_ + latency_s, events_[event].number, event});
 }
 
 double FlowModel::next_event_s() {
-  const double flow_ends_s = rates_.next_end_s(now_s_);
-  return delays_.empty() ? flow_ends_s : std::min(flow_ends_s, delays_.front().at_s);
+  double next_s = rates_.next_end_s(now_s_);
+  if (!delays_.empty()) next_s = std::min(next_s, delays_.front().at_s);
+  for (const Line& line : lines_)
+    if (!line.waiting.empty()) next_s = std::min(next_s, line.waiting.front().at_s);
+  return next_s;
 }
 
-void FlowModel::advance() {
-  now_s_ = std::max(now_s_, next_event_s());
-  moment_.clear();
-  while (!delays_.empty() && delays_.front().at_s <= now_s_ + one_moment_s) {
+/// Adds their events to the moment.
+void FlowModel::take_delays(double until_s) {
+  while (!delays_.empty() && delays_.front().at_s <= until_s) {
     moment_.push_back(delays_.front().event);
     std::pop_heap(delays_.begin(), delays_.end());
     delays_.pop_back();
   }
+  for (Line& line : lines_)
+    while (!line.waiting.empty() && line.waiting.front().at_s <= until_s) {
+      moment_.push_back(line.waiting.front().event);
+      line.waiting.pop_front();
+    }
+}
+
+bool FlowModel::advance() {
+  const double next_s = next_event_s();
+  if (next_s == std::numeric_limits<double>::infinity()) return false;
+  now_s_ = std::max(now_s_, next_s);
+  moment_.clear();
+  take_delays(now_s_ + one_moment_s);
   rates_.take_ended(now_s_, one_moment_s, moment_);
   if (!delays_.empty()) __builtin_prefetch(&events_[delays_.front().event]);  // of the next moment, maybe
-  std::sort(moment_.begin(), moment_.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return events_[a].number < events_[b].number; });
+  if (moment_.size() > 1)
+    std::sort(moment_.begin(), moment_.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return events_[a].number < events_[b].number; });
   for (std::size_t i = 0; i < moment_.size(); ++i) {  // nothing that happens now is added to this moment
     const std::uint32_t slot = moment_[i];
     Event& event = events_[slot];
@@ -66,6 +97,7 @@ void FlowModel::advance() {
     free_events_.push_back(slot);
     done();
   }
+  return true;
 }
 
 }  // namespace convoy

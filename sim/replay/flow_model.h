@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <span>
 #include <unordered_map>
@@ -34,8 +35,10 @@ class FlowModel {
 
   /// When something happens next; infinite: never.
   double next_event_s();
-  /// Goes to that time and carries out all that happens then.
-  void advance();
+  /// Goes to that time and carries out all that happens then. @return false: nothing happens any more
+  bool advance();
+  /// Of now_s(), for as long as the model lives.
+  const double& clock_s() const { return now_s_; }
 
  private:
   static constexpr double one_moment_s = 1e-12;
@@ -56,12 +59,24 @@ class FlowModel {
     }
   };
 
+  /// Delays of one length: they end in the order in which they began.
+  struct Line {
+    double delay_s;
+    std::deque<Delay> waiting;
+  };
+  /// Messages of so many different latencies are kept in lines, all others in the heap.
+  static constexpr std::size_t most_lines = 4;
+
   std::uint32_t keep(Event event);
+  void wait_in_line(double delay_s, const Delay& delay);
+  void wait(const Delay& delay);
+  void take_delays(double until_s);
 
   MaxMin rates_;
   double now_s_ = 0;
   std::uint64_t asked_ = 0;
   std::vector<Delay> delays_;  ///< a heap, the next in front
+  std::vector<Line> lines_;
   std::vector<Event> events_;
   std::vector<std::uint32_t> free_events_, moment_;
 };

@@ -2,38 +2,52 @@
 #include "sim/replay/fold.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <stdexcept>
-#include <utility>
 
 #include "sim/replay/colours.h"
+#include "sim/replay/refine.h"
 
 namespace convoy {
 namespace {
 
-/// Numbers colours by first appearance among the members that `in_use` says take part.
+/// Numbers classes by first appearance among the members that `in_use` says take part.
 template <class InUse>
-void number(const std::vector<Colour>& colours, InUse in_use, std::vector<std::uint32_t>& class_of,
+void number(std::span<const std::uint32_t> classes, InUse in_use, std::vector<std::uint32_t>& class_of,
             std::vector<std::uint32_t>& representatives) {
   ColourTable known;
-  class_of.assign(colours.size(), Folding::none);
-  for (std::uint32_t i = 0; i < colours.size(); ++i) {
+  class_of.assign(classes.size(), Folding::none);
+  for (std::uint32_t i = 0; i < classes.size(); ++i) {
     if (!in_use(i)) continue;
-    class_of[i] = known.number(colours[i]);
+    class_of[i] = known.number(mix(classes[i]));
     if (class_of[i] == representatives.size()) representatives.push_back(i);
   }
+}
+
+/// Classes of one side of an all-to-all.
+struct EndClasses {
+  std::vector<std::uint32_t> class_of;  ///< by end
+  std::vector<std::uint32_t> first;     ///< by class: an end
+};
+
+EndClasses end_classes(std::span<const std::uint32_t> classes) {
+  EndClasses result;
+  number(
+      classes, [](auto) { return true; }, result.class_of, result.first);
+  return result;
 }
 
 /// Classes of flows, with their routes over link classes.
 class FlowClasses {
  public:
-  FlowClasses(const FlowTable& table, const Colours& colours, const std::vector<bool>& one_by_one,
-              const Machine& machine, Folding& folding)
-      : table_(table), colours_(colours), one_by_one_(one_by_one), machine_(machine), folding_(folding) {}
+  FlowClasses(const FlowTable& table, const ThingClasses& classes, const Machine& machine, Folding& folding)
+      : table_(table), classes_(classes), machine_(machine), folding_(folding) {}
 
   void find() {
     std::vector<std::uint32_t> representatives;
     number(
-        colours_.flows, [](auto) { return true; }, folding_.flow_class, representatives);
+        classes_.flows(), [](auto) { return true; }, folding_.flow_class, representatives);
     for (const std::uint32_t f : representatives) {
       folding_.flows.push_back(table_.flows[f]);
       add_route(table_.route(table_.flows[f]), {});
@@ -43,7 +57,11 @@ class FlowClasses {
         if (represents(link)) add_crossings(folding_.flow_class[f], link, 1);
     list_of_groups();
     listed_ = static_cast<std::uint32_t>(representatives.size());
-    for (const AllToAllFlows& flows : table_.all_to_all) find(flows);
+    std::size_t first_end = 0;
+    for (const AllToAllFlows& flows : table_.all_to_all) {
+      find(flows, classes_.ends().subspan(first_end));
+      first_end += flows.senders.size() + flows.receivers.size();
+    }
   }
 
  private:
@@ -84,35 +102,33 @@ class FlowClasses {
     }
   }
 
-  void find(const AllToAllFlows& flows) {
-    const bool ranks = one_by_one_[table_.groups[flows.group].pattern];
-    const EndClasses from = classes_of(flows.senders, table_, colours_, ranks),
-                     to = classes_of(flows.receivers, table_, colours_, ranks);
+  /// @param ends classes of its ends, and those of others
+  void find(const AllToAllFlows& flows, std::span<const std::uint32_t> ends) {
+    const EndClasses from = end_classes(ends.first(flows.senders.size())),
+                     to = end_classes(ends.subspan(flows.senders.size(), flows.receivers.size()));
     const std::uint32_t group_class = folding_.group_class[flows.group];
-    class_of_pair_.assign(from.colour.size() * to.colour.size(), Folding::none);
+    class_of_pair_.assign(from.first.size() * to.first.size(), Folding::none);
     ClassPairs(flows, from.class_of, to.class_of).all_of([&](const ClassPairs::Pair& pair) {
-      const std::uint32_t c = class_of(flows, from, pair.sender_class, to, pair.receiver_class);
-      class_of_pair_[pair.sender_class * to.colour.size() + pair.receiver_class] = c;
+      const std::uint32_t sender = from.first[pair.sender_class], receiver = to.first[pair.receiver_class];
+      const Colour colour = mix(ends[sender], ends[flows.senders.size() + receiver]);
+      const std::uint32_t c = class_of(colour, flows, flows.senders[sender], flows.receivers[receiver]);
+      class_of_pair_[pair.sender_class * to.first.size() + pair.receiver_class] = c;
       if (folding_.groups[group_class] == flows.group) folding_.group_flows[group_class].push_back(c);
       return true;
     });
     count_crossings(flows.senders, from, to, flows.apart,
-                    [&](auto sender, auto receiver) { return sender * to.colour.size() + receiver; });
+                    [&](auto sender, auto receiver) { return sender * to.first.size() + receiver; });
     Pairs turned;
     for (const auto& [sender, receiver] : flows.apart) turned.emplace_back(receiver, sender);
     count_crossings(flows.receivers, to, from, turned,
-                    [&](auto receiver, auto sender) { return sender * to.colour.size() + receiver; });
+                    [&](auto receiver, auto sender) { return sender * to.first.size() + receiver; });
   }
 
   /// Of the flows from one class of senders to one of receivers: any two ends stand for them.
-  std::uint32_t class_of(const AllToAllFlows& flows, const EndClasses& from, std::uint32_t sender_class,
-                         const EndClasses& to, std::uint32_t receiver_class) {
-    const std::uint32_t c =
-        listed_ + known_.number(colour_of(flows, table_, colours_, from.colour[sender_class],
-                                          to.colour[receiver_class]));
+  std::uint32_t class_of(Colour colour, const AllToAllFlows& flows, const AllToAllFlows::End& sender,
+                         const AllToAllFlows::End& receiver) {
+    const std::uint32_t c = listed_ + known_.number(colour);
     if (c < folding_.flows.size()) return c;
-    const AllToAllFlows::End &sender = flows.senders[from.first[sender_class]],
-                             &receiver = flows.receivers[to.first[receiver_class]];
     double latency_s = sender.latency_s;
     for (const LinkId link : table_.half(receiver)) latency_s += machine_.links[link].latency_s;
     folding_.flows.push_back({flows.group, flows.round, sender.endpoint, receiver.endpoint,
@@ -126,7 +142,7 @@ class FlowClasses {
   template <class PlaceOfPair>
   void count_crossings(const std::vector<AllToAllFlows::End>& ends, const EndClasses& classes,
                        const EndClasses& others, const Pairs& apart, PlaceOfPair place_of_pair) {
-    std::vector<std::uint64_t> all(others.colour.size(), 0);
+    std::vector<std::uint64_t> all(others.first.size(), 0);
     for (const std::uint32_t c : others.class_of) ++all[c];
     std::vector<std::vector<std::uint32_t>> without(ends.size());  // classes that an end is apart from
     for (const auto& [end, other] : apart) without[end].push_back(others.class_of[other]);
@@ -142,14 +158,20 @@ class FlowClasses {
   }
 
   const FlowTable& table_;
-  const Colours& colours_;
-  const std::vector<bool>& one_by_one_;
+  const ThingClasses& classes_;
   const Machine& machine_;
   Folding& folding_;
   std::uint32_t listed_ = 0;                  ///< classes of listed flows
   ColourTable known_;                         ///< of the others
   std::vector<std::uint32_t> class_of_pair_;  ///< of the all-to-all that is looked at
 };
+
+ThingClasses all_apart(const Machine& machine, const FlowTable& table) {
+  ThingClasses classes{ThingNumbers(machine, table), {}};
+  classes.class_of.resize(classes.numbers.count);
+  std::iota(classes.class_of.begin(), classes.class_of.end(), 0u);
+  return classes;
+}
 
 }  // namespace
 
@@ -172,37 +194,25 @@ std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table) {
 
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances) {
-  Colours colours;
-  if (fold) {
-    colours = refined_colours(plan, machine, table, one_by_one, disturbances);
-  } else {
-    if (!table.all_to_all.empty()) throw std::logic_error("what is not listed cannot be told apart");
-    const auto own_colours = [](std::size_t n) {
-      std::vector<Colour> result(n);
-      for (std::size_t i = 0; i < n; ++i) result[i] = mix(i);
-      return result;
-    };
-    colours = {own_colours(machine.endpoint_count()), own_colours(table.flows.size()),
-               own_colours(table.groups.size()),
-               own_colours(machine.links.size() + table.connections_Bps.size())};
-  }
-
+  if (!fold && !table.all_to_all.empty()) throw std::logic_error("what is not listed cannot be told apart");
+  const ThingClasses classes =
+      fold ? refined_classes(plan, machine, table, one_by_one, disturbances) : all_apart(machine, table);
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), Folding::none);
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
     for (const EndpointId e : plan.roles[r].members) role_of[e] = r;
-  std::vector<bool> crossed(colours.links.size(), false);
+  std::vector<bool> crossed(classes.links().size(), false);
   for (const LinkId link : table.links) crossed[link] = true;
 
   Folding folding;
   number(
-      colours.endpoints, [&](auto e) { return role_of[e] != Folding::none; }, folding.endpoint_class,
+      classes.endpoints(), [&](auto e) { return role_of[e] != Folding::none; }, folding.endpoint_class,
       folding.endpoints);
   for (const EndpointId e : folding.endpoints) folding.endpoint_role.push_back(role_of[e]);
   number(
-      colours.groups, [](auto) { return true; }, folding.group_class, folding.groups);
+      classes.groups(), [](auto) { return true; }, folding.group_class, folding.groups);
   number(
-      colours.links, [&](auto l) { return bool{crossed[l]}; }, folding.link_class, folding.links);
-  FlowClasses(table, colours, one_by_one, machine, folding).find();
+      classes.links(), [&](auto l) { return bool{crossed[l]}; }, folding.link_class, folding.links);
+  FlowClasses(table, classes, machine, folding).find();
   return folding;
 }
 

@@ -100,7 +100,7 @@ std::vector<double> LoneGroups::shared_times_s_per_byte(const std::vector<std::u
     model.start_flow(bytes, model.add_route(uses, std::numeric_limits<double>::infinity()),
                      [&model, &result, i] { result[i] = model.now_s() / measured_bytes; });
   }
-  while (model.next_event_s() < std::numeric_limits<double>::infinity()) model.advance();
+  while (model.advance()) continue;
   for (const std::uint32_t f : flows)
     for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
   return result;

@@ -2,40 +2,33 @@
 #include "sim/replay/max_min.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace convoy {
-namespace {
-
-/// Fair shares that differ by rounding only.
-constexpr double rounding = 1e-12;
-
-}  // namespace
 
 MaxMin::MaxMin(const std::vector<double>& link_bandwidth_Bps) : links_(link_bandwidth_Bps.size()) {
   for (std::size_t l = 0; l < links_.size(); ++l) links_[l].bandwidth_Bps = link_bandwidth_Bps[l];
 }
 
 std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit_Bps) {
-  std::uint64_t hash = std::bit_cast<std::uint64_t>(flow_limit_Bps);
-  for (const LinkUse& use : uses)
-    hash = (hash ^ (std::uint64_t{use.link} << 32 | use.multiplicity)) * 0x9e3779b97f4a7c15u,
-    hash ^= hash >> 29;
+  Colour hash = bits(flow_limit_Bps);
+  for (const LinkUse& use : uses) hash = mix(hash, std::uint64_t{use.link} << 32 | use.multiplicity);
   const bool limited = flow_limit_Bps < infinite;
-  const auto [first, last] = known_routes_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const std::span<Use> known = uses_of(bundles_[it->second]);
+  const std::uint32_t hash_number = route_hashes_.number(hash);
+  if (hash_number == latest_of_hash_.size()) latest_of_hash_.push_back(none);
+  for (std::uint32_t id = latest_of_hash_[hash_number]; id != none; id = bundles_[id].same_hash) {
+    const std::span<Use> known = uses_of(bundles_[id]);
     if (known.size() != uses.size() + limited) continue;
     const bool same = std::equal(uses.begin(), uses.end(), known.begin(), [](const LinkUse& a, const Use& b) {
       return a.link == b.link && a.multiplicity == b.multiplicity;
     });
     if (same && (!limited || (links_[known.back().link].of_each_flow &&
                               links_[known.back().link].bandwidth_Bps == flow_limit_Bps)))
-      return it->second;
+      return id;
   }
   const auto id = static_cast<std::uint32_t>(bundles_.size());
   Bundle bundle;
+  bundle.same_hash = latest_of_hash_[hash_number];
   bundle.first_use = static_cast<std::uint32_t>(uses_.size());
   for (const LinkUse& use : uses) uses_.push_back({use.link, use.multiplicity, 0});
   if (limited) {
@@ -45,7 +38,7 @@ std::uint32_t MaxMin::add_route(std::span<const LinkUse> uses, double flow_limit
   }
   bundle.use_count = static_cast<std::uint32_t>(uses_.size()) - bundle.first_use;
   bundles_.push_back(std::move(bundle));
-  known_routes_.emplace(hash, id);
+  latest_of_hash_[hash_number] = id;
   return id;
 }
 
@@ -60,6 +53,7 @@ void MaxMin::start(std::uint32_t route, double bytes, std::uint32_t flow, double
   std::push_heap(bundle.ends.begin(), bundle.ends.end());
   ++bundle.flow_count;
   for (const Use& use : uses_of(bundle)) links_[use.link].weight += use.multiplicity;
+  if (bundle.clock_place != none && bundle.ends.front().flow == flow) reschedule(route);
   change(bundle, route);
 }
 
@@ -216,10 +210,7 @@ void MaxMin::settle(double now_s) {
     Bundle& bundle = bundles_[b];
     bundle.changed = false;
     if (bundle.flow_count == 0) continue;
-    if (bundle.bottleneck == none)
-      attach_to_least_share(b, now_s);
-    else
-      reschedule(b);
+    if (bundle.bottleneck == none) attach_to_least_share(b, now_s);
   }
   changed_bundles_.clear();
   failed_.clear();
@@ -290,7 +281,7 @@ void MaxMin::promise(std::uint32_t l, double limit_Bps) {
 /// A bottleneck is to go faster than it promised: whether all links allow it.
 bool MaxMin::raise_limit(std::uint32_t l) {
   const double share_Bps = links_[l].share_Bps(), least_Bps = least_other_share_Bps(l);
-  if (share_Bps > least_Bps * (1 + rounding)) return false;
+  if (share_Bps > least_Bps * (1 + equal_rates)) return false;
   // In the middle, so that neither side has to ask again soon.
   promise(l, least_Bps < infinite ? std::max(share_Bps, std::sqrt(share_Bps * least_Bps)) : infinite);
   return true;
@@ -306,7 +297,7 @@ bool MaxMin::lower_floor(std::uint32_t l) {
     Link& bottleneck = links_[b];
     const bool simple = bottleneck.alone && bottleneck.clock.size() == bottleneck.crossings.size();
     const double rate_Bps = simple ? bottleneck.share_Bps() : bottleneck.rate_Bps;
-    if (rate_Bps > share_Bps * (1 + rounding)) return false;
+    if (rate_Bps > share_Bps * (1 + equal_rates)) return false;
     const double middle_Bps = std::max(rate_Bps, std::sqrt(rate_Bps * share_Bps));
     bottleneck.limit_Bps = std::min(bottleneck.limit_Bps, middle_Bps);
     floor_Bps = std::max(floor_Bps, bottleneck.limit_Bps);

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "sim/replay/colours.h"
 #include "sim/replay/heap.h"
 
 namespace convoy {
+
+/// Fair shares and rates of flows that differ by no more than this part of them are equal.
+inline constexpr double equal_rates = 1e-12;
 
 /// A flow's claim on one link: it takes `multiplicity` times its rate of the link's capacity, because the
 /// flow stands for equal ones of which so many cross each link that this link stands for (1 where nothing is
@@ -70,6 +73,7 @@ class MaxMin {
   /// Flows of one route that are under way.
   struct Bundle {
     std::uint32_t first_use = 0, use_count = 0;
+    std::uint32_t same_hash = none;  ///< the one before with the same hash of the route
     std::uint32_t flow_count = 0;
     std::uint32_t bottleneck = none;
     std::uint32_t clock_place = none;
@@ -162,8 +166,9 @@ class MaxMin {
   std::vector<Link> links_;
   std::vector<Bundle> bundles_;
   std::vector<Use> uses_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> known_routes_;  ///< by hash
-  IndexedHeap<EndPlace> ends_;  ///< links by the time of their next end
+  ColourTable route_hashes_;
+  std::vector<std::uint32_t> latest_of_hash_;  ///< bundle by number of its hash
+  IndexedHeap<EndPlace> ends_;                 ///< links by the time of their next end
   std::vector<std::uint32_t> changed_bundles_, changed_links_, failed_;
   std::vector<SolvedBundle> solved_bundles_;
   std::vector<SolvedLink> solved_links_;

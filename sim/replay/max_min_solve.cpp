@@ -7,8 +7,6 @@
 namespace convoy {
 namespace {
 
-/// Rates that differ by rounding only.
-constexpr double rounding = 1e-12;
 /// After so many rounds of adding only who disagrees, all neighbours are added in each.
 constexpr int careful_rounds = 4;
 
@@ -113,11 +111,11 @@ void MaxMin::fix(SolvedLink& link, double share_Bps) {
 /// have it here.
 bool MaxMin::disagrees(const SolvedLink& solved, const Bundle& other) const {
   const double rate_Bps = links_[other.bottleneck].rate_Bps;
-  if (solved.share_Bps > 0 && rate_Bps > solved.share_Bps * (1 + rounding)) return true;
+  if (solved.share_Bps > 0 && rate_Bps > solved.share_Bps * (1 + equal_rates)) return true;
   if (other.bottleneck != solved.link)
-    return solved.left_Bps < -rounding * links_[solved.link].capacity_Bps();
-  return solved.left_Bps > rounding * links_[solved.link].capacity_Bps() ||
-         solved.fastest_Bps > rate_Bps * (1 + rounding);
+    return solved.left_Bps < -equal_rates * links_[solved.link].capacity_Bps();
+  return solved.left_Bps > equal_rates * links_[solved.link].capacity_Bps() ||
+         solved.fastest_Bps > rate_Bps * (1 + equal_rates);
 }
 
 bool MaxMin::add_who_disagrees() {
@@ -174,7 +172,7 @@ void MaxMin::find_alone(std::uint32_t l) {
 void MaxMin::promise_rate_unless_alone(std::uint32_t l) {
   Link& link = links_[l];
   if (link.clock.empty()) return;
-  link.alone = link.alone && link.share_Bps() <= least_other_share_Bps(l) * (1 + rounding);
+  link.alone = link.alone && link.share_Bps() <= least_other_share_Bps(l) * (1 + equal_rates);
   if (!link.alone) promise(l, link.rate_Bps);
 }
 

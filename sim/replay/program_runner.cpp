@@ -138,11 +138,12 @@ void ProgramRunner::start(std::uint32_t c, TaskId t) {
 }
 
 void ProgramRunner::drain() {
-  while (!finished_.empty()) {
-    const auto [c, t] = finished_.front();
-    finished_.pop_front();
+  while (next_finished_ < finished_.size()) {
+    const auto [c, t] = finished_[next_finished_++];
     finish(c, t);
   }
+  finished_.clear();
+  next_finished_ = 0;
 }
 
 void ProgramRunner::task_done(std::uint32_t c, TaskId t) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <utility>
 #include <vector>
 
@@ -108,7 +108,8 @@ class ProgramRunner : protected MessageListener {
   PacedCompute compute_;
   Stops stops_;
   std::vector<Program> programs_;  ///< by role
-  std::deque<std::pair<std::uint32_t, TaskId>> finished_;
+  std::vector<std::pair<std::uint32_t, TaskId>> finished_;
+  std::size_t next_finished_ = 0;  ///< those before it have been gone on from
 };
 
 }  // namespace convoy

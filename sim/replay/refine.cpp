@@ -1,216 +1,312 @@
 // SPDX-License-Identifier: MIT
-#include <utility>
+#include "sim/replay/refine.h"
 
-#include "sim/replay/colours.h"
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "sim/replay/first_colours.h"
 #include "sim/replay/fold.h"
+#include "sim/replay/splitting_classes.h"
 
 namespace convoy {
 namespace {
+
+/// For each thing of one kind, the things that see it: all lists in one vector.
+class Viewers {
+ public:
+  /// @param for_each calls what it is given with every thing (from 0) and viewer
+  template <class ForEach>
+  Viewers(std::size_t things, ForEach for_each) : first_(things + 1, 0) {
+    for_each([&](std::uint32_t thing, std::uint32_t) { ++first_[thing + 1]; });
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    viewers_.resize(first_.back());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for_each([&](std::uint32_t thing, std::uint32_t viewer) { viewers_[next[thing]++] = viewer; });
+  }
+  std::span<const std::uint32_t> of(std::uint32_t thing) const {
+    return {viewers_.data() + first_[thing], first_[thing + 1] - first_[thing]};
+  }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<std::uint32_t> viewers_;
+};
 
 class Refiner {
  public:
   Refiner(const Plan& plan, const Machine& machine, const FlowTable& table,
           const std::vector<bool>& one_by_one, const Disturbances& disturbances)
-      : plan_(plan), table_(table), one_by_one_(one_by_one) {
-    colour_.endpoints.assign(machine.endpoint_count(), 0);
-    for (std::size_t r = 0; r < plan.roles.size(); ++r)
-      for (const EndpointId e : plan.roles[r].members) {
-        const bool device = e < machine.devices.size();
-        const Colour place = device ? mix(machine.devices[e].type, bits(machine.devices[e].speed)) : 1;
-        colour_.endpoints[e] = mix(r + 1, place);
-        if (device && plan.input)
-          colour_.endpoints[e] =
-              mix(colour_.endpoints[e], bits(plan.input->interval_s[machine.devices[e].host]));
-      }
-    if (plan.service) {
-      for (const Service::Client& client : plan.service->clients)
-        colour_.endpoints[client.device] =
-            mix(colour_.endpoints[client.device],
-                mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
-      way_back_ = answers(plan, table);
-    }
-    colour_.flows.reserve(table.flows.size());
-    for (const Flow& flow : table.flows)
-      colour_.flows.push_back(mix(mix(table.groups[flow.group].pattern, flow.round),
-                                  mix(mix(bits(flow.fraction), bits(flow.latency_s)), flow.link_count)));
-    for (const FlowGroup& group : table.groups)
-      colour_.groups.push_back(mix(group.pattern, plan.patterns[group.pattern].groups[group.index].size()));
-    colour_.links.reserve(machine.links.size());
-    for (const Link& link : machine.links) colour_.links.push_back(bits(link.bandwidth_Bps));
-    for (const double connection_Bps : table.connections_Bps) colour_.links.push_back(bits(connection_Bps));
-    disturb(machine, disturbances);
+      : plan_(plan),
+        table_(table),
+        one_by_one_(one_by_one),
+        numbers_(machine, table),
+        classes_(first_colours(plan, machine, table, numbers_, disturbances)),
+        messages_changed_(table.all_to_all.size(), false) {
+    if (!plan.service) return;
+    const std::vector<std::uint32_t> way_back = answers(plan, table);
+    of_answers_.emplace(way_back.size(), [&](auto see) {
+      for (std::uint32_t f = 0; f < way_back.size(); ++f) see(way_back[f], numbers_.flows + f);
+    });
   }
 
-  Colours refine() {
-    for (std::size_t count = 0, next = distinct(); next != count && next < things();) {
-      count = next;
-      step();
-      next = distinct();
+  /// At first every thing shows its class to those that see it, then those whose class has changed.
+  ThingClasses refine() {
+    show_all();
+    for (auto changed = classes_.split(); !changed.empty(); changed = classes_.split()) {
+      if (!of_links_) list_viewers();
+      for (const std::uint32_t thing : changed) show(thing);
+      show_messages();
     }
-    return std::move(colour_);
+    return {numbers_, classes_.take()};
   }
 
  private:
-  /// Those that something happens to are equal where the same happens to them; links of a transfer are each
-  /// of a kind of their own.
-  void disturb(const Machine& machine, const Disturbances& disturbances) {
-    for (const Disturbances::LinkChange& change : disturbances.link_changes) {
-      Colour& link = colour_.links[change.link];
-      link = mix(link, mix(bits(change.at_s), bits(change.bandwidth_Bps)));
-    }
-    for (const Disturbances::Stop& stop : disturbances.stops) {
-      Colour& endpoint = colour_.endpoints[stop.endpoint];
-      endpoint = mix(endpoint, mix(bits(stop.at_s), bits(stop.until_s)));
-    }
-    Route route;
-    Colour number = 1;
-    for (const Disturbances::Transfer& transfer : disturbances.transfers) {
-      machine.router->route(transfer.from, transfer.to, route);
-      for (const LinkId link : route.links) colour_.links[link] = mix(colour_.links[link], ++number);
-    }
+  /// What a thing is to one that sees it.
+  enum class As : Colour {
+    member = 1,
+    sender,
+    receiver,
+    sent,
+    received,
+    crossing,
+    group,
+    link,
+    answer,
+    pair
+  };
+  Colour look(std::uint32_t thing, As as) const {
+    return mix(static_cast<Colour>(as) << 32 | classes_.of(thing));
   }
 
-  std::size_t things() const {
-    return colour_.endpoints.size() + colour_.flows.size() + colour_.groups.size() + colour_.links.size();
-  }
-  std::size_t distinct() {
-    std::size_t count = 0;
-    for (const auto* colours : {&colour_.endpoints, &colour_.flows, &colour_.groups, &colour_.links}) {
-      known_.clear();
-      for (const Colour colour : *colours) known_.number(colour);
-      count += known_.size();
-    }
-    return count;
-  }
-
-  /// One round: every colour becomes a hash of itself and its neighbours' colours.
-  void step() {
-    old_ = colour_;
-    for (Colour& link : old_.links) link = mix(link);
-    for (std::size_t g = 0; g < table_.groups.size(); ++g) step_flows(g);
-    for (const AllToAllFlows& flows : table_.all_to_all) step_all_to_all(flows);
-    if (!way_back_.empty())
-      for (std::size_t f = 0; f < table_.flows.size(); ++f)
-        colour_.flows[f] = mix(colour_.flows[f], old_.flows[way_back_[f]]);
-    for (std::size_t g = 0; g < table_.groups.size(); ++g) {
+  template <class See>
+  void see_endpoints(See see) const {
+    for (std::uint32_t g = 0; g < table_.groups.size(); ++g) {
       const FlowGroup& group = table_.groups[g];
-      const Colour to_members = mix(old_.groups[g], 4);
-      for (const EndpointId e : plan_.patterns[group.pattern].groups[group.index]) {
-        colour_.groups[g] += mix(old_.endpoints[e], 3);
-        colour_.endpoints[e] += to_members;
+      for (const EndpointId e : members(group)) see(e, numbers_.groups + g);
+      if (!one_by_one_[group.pattern]) continue;
+      for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
+        see(table_.flows[f].from, numbers_.flows + f);
+        if (table_.flows[f].to != table_.flows[f].from) see(table_.flows[f].to, numbers_.flows + f);
       }
     }
-    // A sum of neighbours must not be mistaken for the old colour plus other neighbours.
-    for (std::vector<Colour>* colours : {&colour_.endpoints, &colour_.groups, &colour_.links})
-      for (Colour& c : *colours) c = mix(c);
+    for_each_end([&](const AllToAllFlows& flows, const AllToAllFlows::End& end, std::uint32_t number) {
+      if (one_by_one_[table_.groups[flows.group].pattern]) see(end.endpoint, number);
+    });
+  }
+  template <class See>
+  void see_links(See see) const {
+    for (std::uint32_t f = 0; f < table_.flows.size(); ++f)
+      for (const LinkId link : table_.route(table_.flows[f])) see(link, numbers_.flows + f);
+    for_each_end([&](const AllToAllFlows&, const AllToAllFlows::End& end, std::uint32_t number) {
+      for (const LinkId link : table_.half(end)) see(link, number);
+    });
+  }
+  template <class Use>
+  void for_each_end(Use use) const {
+    std::uint32_t number = numbers_.ends;
+    for (const AllToAllFlows& flows : table_.all_to_all)
+      for (const auto* ends : {&flows.senders, &flows.receivers})
+        for (const AllToAllFlows::End& end : *ends) use(flows, end, number++);
+  }
+  const std::vector<EndpointId>& members(const FlowGroup& group) const {
+    return plan_.patterns[group.pattern].groups[group.index];
   }
 
-  /// What the messages of an all-to-all are to their links, ends and group: those of one class of senders to
-  /// one class of receivers are alike, so that what a sender has is what its class has to all receivers, less
-  /// what would go to its own host.
-  void step_all_to_all(const AllToAllFlows& flows) {
-    const bool ranks = one_by_one_[table_.groups[flows.group].pattern];
-    const EndClasses from = classes_of(flows.senders, table_, old_, ranks),
-                     to = classes_of(flows.receivers, table_, old_, ranks);
-    std::vector<Colour> count_from(from.colour.size(), 0), count_to(to.colour.size(), 0);
-    for (const std::uint32_t c : from.class_of) ++count_from[c];
-    for (const std::uint32_t c : to.class_of) ++count_to[c];
-    std::vector<Sums> of_sender(from.colour.size()), of_receiver(to.colour.size());
-    for (std::size_t s = 0; s < from.colour.size(); ++s)
-      for (std::size_t r = 0; r < to.colour.size(); ++r) {
-        const Colour own = mix(colour_of(flows, table_, old_, from.colour[s], to.colour[r]));
-        of_sender[s].add(own, mix(own, 1), count_to[r]);
-        of_receiver[r].add(own, mix(own, 2), count_from[s]);
-      }
-    std::vector<Sums> sent, got;
-    for (const std::uint32_t c : from.class_of) sent.push_back(of_sender[c]);
-    for (const std::uint32_t c : to.class_of) got.push_back(of_receiver[c]);
-    for (const auto& [s, r] : flows.apart) {
-      const Colour own =
-          mix(colour_of(flows, table_, old_, from.colour[from.class_of[s]], to.colour[to.class_of[r]]));
-      sent[s].add(own, mix(own, 1), ~Colour{0});  // once less
-      got[r].add(own, mix(own, 2), ~Colour{0});
+  void show_all() {
+    see_endpoints([&](EndpointId e, std::uint32_t viewer) { show_endpoint(e, viewer); });
+    see_links([&](LinkId link, std::uint32_t viewer) {
+      classes_.show(viewer, look(numbers_.links + link, As::link));
+    });
+    for (std::uint32_t thing = numbers_.flows; thing < numbers_.links; ++thing) show(thing);
+    for (std::uint32_t thing = numbers_.ends; thing < numbers_.count; ++thing) show(thing);
+    show_messages();
+  }
+
+  /// What show() needs, and equal machines do not.
+  void list_viewers() {
+    of_endpoints_.emplace(numbers_.flows, [&](auto see) { see_endpoints(see); });
+    of_links_.emplace(numbers_.ends - numbers_.links, [&](auto see) { see_links(see); });
+  }
+
+  /// To all that see it.
+  void show(std::uint32_t thing) {
+    if (thing < numbers_.flows)
+      for (const std::uint32_t viewer : of_endpoints_->of(thing)) show_endpoint(thing, viewer);
+    else if (thing < numbers_.groups)
+      show_flow(thing);
+    else if (thing < numbers_.links)
+      show_group(thing);
+    else if (thing < numbers_.ends)
+      show_link(thing);
+    else
+      show_end(thing);
+  }
+
+  void show_endpoint(EndpointId e, std::uint32_t viewer) {
+    if (viewer >= numbers_.groups) {
+      classes_.show(viewer, look(e, As::member));
+      return;
     }
-    for (const Sums& sums : sent) colour_.groups[flows.group] += sums.messages;
-    take(flows.senders, sent, ranks);
-    take(flows.receivers, got, ranks);
+    const Flow& flow = table_.flows[viewer - numbers_.flows];
+    if (flow.from == e) classes_.show(viewer, look(e, As::sender));
+    if (flow.to == e) classes_.show(viewer, look(e, As::receiver));
+  }
+
+  void show_flow(std::uint32_t thing) {
+    const std::uint32_t f = thing - numbers_.flows;
+    const Flow& flow = table_.flows[f];
+    const Colour crossing = look(thing, As::crossing);
+    for (const LinkId link : table_.route(flow)) classes_.show(numbers_.links + link, crossing);
+    classes_.show(numbers_.groups + flow.group, crossing);
+    if (one_by_one_[table_.groups[flow.group].pattern]) {
+      classes_.show(flow.from, look(thing, As::sent));
+      classes_.show(flow.to, look(thing, As::received));
+    }
+    if (!of_answers_) return;
+    for (const std::uint32_t viewer : of_answers_->of(f)) classes_.show(viewer, look(thing, As::answer));
+  }
+
+  void show_group(std::uint32_t thing) {
+    const std::uint32_t g = thing - numbers_.groups;
+    const FlowGroup& group = table_.groups[g];
+    const Colour own = look(thing, As::group);
+    for (std::uint32_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f)
+      classes_.show(numbers_.flows + f, own);
+    for (const EndpointId e : members(group)) classes_.show(e, own);
+    const auto its = std::ranges::equal_range(table_.all_to_all, g, {}, &AllToAllFlows::group);
+    for (auto it = its.begin(); it != its.end(); ++it) {
+      const std::uint32_t first = first_end(*it);
+      for (std::uint32_t i = 0; i < it->senders.size() + it->receivers.size(); ++i)
+        classes_.show(first + i, own);
+    }
+  }
+
+  void show_link(std::uint32_t thing) {
+    const Colour own = look(thing, As::link);
+    for (const std::uint32_t viewer : of_links_->of(thing - numbers_.links)) classes_.show(viewer, own);
+  }
+
+  /// Its messages change with it.
+  void show_end(std::uint32_t thing) {
+    const auto next = std::upper_bound(numbers_.first_end.begin(), numbers_.first_end.end(), thing);
+    messages_changed_[static_cast<std::size_t>(next - numbers_.first_end.begin()) - 1] = true;
+  }
+
+  std::uint32_t first_end(const AllToAllFlows& flows) const {
+    return numbers_.first_end[static_cast<std::size_t>(&flows - table_.all_to_all.data())];
+  }
+
+  void show_messages() {
+    for (std::size_t i = 0; i < table_.all_to_all.size(); ++i) {
+      if (messages_changed_[i]) show_messages(table_.all_to_all[i]);
+      messages_changed_[i] = false;
+    }
+  }
+
+  /// Ends of one side of an all-to-all, by class.
+  struct Side {
+    std::vector<std::uint32_t> place;  ///< by end: of its class in `ids`
+    std::vector<std::uint32_t> ids;
+    std::vector<Colour> counts;               ///< by place: ends
+    std::vector<std::uint32_t> all, changed;  ///< places
+  };
+  Side side(std::uint32_t first, std::size_t ends) const {
+    Side result;
+    ColourTable known;
+    for (std::uint32_t i = 0; i < ends; ++i) {
+      const std::uint32_t id = classes_.of(first + i), place = known.number(mix(id));
+      if (place == result.ids.size()) {
+        result.ids.push_back(id);
+        result.counts.push_back(0);
+        result.all.push_back(place);
+        if (classes_.is_new(id)) result.changed.push_back(place);
+      }
+      ++result.counts[place];
+      result.place.push_back(place);
+    }
+    return result;
   }
 
   /// Of an end's messages, as they look to links and group, and to endpoints.
   struct Sums {
     Colour messages = 0, of_endpoint = 0;
-    void add(Colour message, Colour to_endpoint, Colour count) {
-      messages += message * count;
-      of_endpoint += to_endpoint * count;
-    }
   };
-  void take(const std::vector<AllToAllFlows::End>& ends, const std::vector<Sums>& sums, bool ranks) {
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-      for (const LinkId link : table_.half(ends[i])) colour_.links[link] += sums[i].messages;
-      if (ranks) colour_.endpoints[ends[i].endpoint] += sums[i].of_endpoint;
+
+  /// What the messages of an all-to-all that have changed are to their links, ends and group: those of one
+  /// class of senders to one class of receivers are alike, so that what a sender has is what its class has to
+  /// all receivers, less what would go to its own host.
+  void show_messages(const AllToAllFlows& flows) {
+    const bool ranks = one_by_one_[table_.groups[flows.group].pattern];
+    const std::uint32_t first = first_end(flows);
+    const Side from = side(first, flows.senders.size()),
+               to = side(first + static_cast<std::uint32_t>(flows.senders.size()), flows.receivers.size());
+    const auto look_of = [&](std::uint32_t s, std::uint32_t r) {
+      return mix(static_cast<Colour>(from.ids[s]) << 32 | to.ids[r], static_cast<Colour>(As::pair));
+    };
+    std::vector<Sums> of_sender(from.ids.size()), of_receiver(to.ids.size());
+    for (std::uint32_t s = 0; s < from.ids.size(); ++s)
+      for (const std::uint32_t r : classes_.is_new(from.ids[s]) ? to.all : to.changed) {
+        const Colour own = look_of(s, r);
+        of_sender[s].messages += own * to.counts[r];
+        of_receiver[r].messages += own * from.counts[s];
+        if (!ranks) continue;
+        of_sender[s].of_endpoint += mix(own, static_cast<Colour>(As::sent)) * to.counts[r];
+        of_receiver[r].of_endpoint += mix(own, static_cast<Colour>(As::received)) * from.counts[s];
+      }
+    std::vector<Sums> sent, got;
+    for (const std::uint32_t place : from.place) sent.push_back(of_sender[place]);
+    for (const std::uint32_t place : to.place) got.push_back(of_receiver[place]);
+    for (const auto& [s, r] : flows.apart) {
+      if (!classes_.is_new(from.ids[from.place[s]]) && !classes_.is_new(to.ids[to.place[r]])) continue;
+      const Colour own = look_of(from.place[s], to.place[r]);
+      sent[s].messages -= own;
+      got[r].messages -= own;
+      sent[s].of_endpoint -= mix(own, static_cast<Colour>(As::sent));
+      got[r].of_endpoint -= mix(own, static_cast<Colour>(As::received));
     }
+    Colour of_group = 0;
+    for (const Sums& sums : sent) of_group += sums.messages;
+    classes_.show(numbers_.groups + flows.group, of_group);
+    show_sums(flows.senders, sent, ranks);
+    show_sums(flows.receivers, got, ranks);
   }
 
-  /// Of a group's flows: their new colours, and what they are to their links, ends and group.
-  void step_flows(std::size_t g) {
-    const FlowGroup& group = table_.groups[g];
-    const bool ranks = one_by_one_[group.pattern];
-    for (std::size_t f = group.first_flow; f < group.first_flow + group.flow_count; ++f) {
-      const Flow& flow = table_.flows[f];
-      const Colour own = mix(old_.flows[f]);
-      Colour crossed = 0;
-      for (const LinkId link : table_.route(flow)) {
-        crossed += old_.links[link];
-        colour_.links[link] += own;
-      }
-      Colour& colour = colour_.flows[f];
-      colour = mix(mix(colour, crossed), old_.groups[g]);
-      colour_.groups[g] += own;
-      if (!ranks) continue;
-      colour = mix(colour, mix(old_.endpoints[flow.from], old_.endpoints[flow.to]));
-      colour_.endpoints[flow.from] += mix(own, 1);
-      colour_.endpoints[flow.to] += mix(own, 2);
+  void show_sums(const std::vector<AllToAllFlows::End>& ends, const std::vector<Sums>& sums, bool ranks) {
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (sums[i].messages == 0) continue;
+      for (const LinkId link : table_.half(ends[i])) classes_.show(numbers_.links + link, sums[i].messages);
+      if (ranks) classes_.show(ends[i].endpoint, sums[i].of_endpoint);
     }
   }
 
   const Plan& plan_;
   const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
-  Colours colour_, old_;
-  ColourTable known_;
-  std::vector<std::uint32_t>
-      way_back_;  ///< plans with a service: by flow, the flow that answers it or is answered
+  const ThingNumbers numbers_;
+  SplittingClasses classes_;
+  std::optional<Viewers> of_endpoints_, of_links_;
+  std::vector<bool> messages_changed_;  ///< by FlowTable::all_to_all
+  std::optional<Viewers>
+      of_answers_;  ///< plans with a service: by flow, those that it answers or that answer it
 };
 
 }  // namespace
 
-EndClasses classes_of(const std::vector<AllToAllFlows::End>& ends, const FlowTable& table,
-                      const Colours& colours, bool one_by_one) {
-  EndClasses classes;
-  ColourTable known;
-  for (std::uint32_t i = 0; i < ends.size(); ++i) {
-    const AllToAllFlows::End& end = ends[i];
-    Colour colour = mix(mix(bits(end.share), bits(end.latency_s)), end.link_count);
-    Colour crossed = 0;
-    for (const LinkId link : table.half(end)) crossed += mix(colours.links[link]);
-    colour = mix(colour, crossed);
-    if (one_by_one) colour = mix(colour, colours.endpoints[end.endpoint]);
-    classes.class_of.push_back(known.number(colour));
-    if (classes.class_of.back() < classes.colour.size()) continue;
-    classes.colour.push_back(colour);
-    classes.first.push_back(i);
+ThingNumbers::ThingNumbers(const Machine& machine, const FlowTable& table)
+    : flows(static_cast<std::uint32_t>(machine.endpoint_count())),
+      groups(flows + static_cast<std::uint32_t>(table.flows.size())),
+      links(groups + static_cast<std::uint32_t>(table.groups.size())),
+      ends(links + static_cast<std::uint32_t>(machine.links.size() + table.connections_Bps.size())),
+      count(ends) {
+  for (const AllToAllFlows& flows_of_one : table.all_to_all) {
+    first_end.push_back(count);
+    count += static_cast<std::uint32_t>(flows_of_one.senders.size() + flows_of_one.receivers.size());
   }
-  return classes;
 }
 
-Colour colour_of(const AllToAllFlows& flows, const FlowTable& table, const Colours& colours, Colour sender,
-                 Colour receiver) {
-  return mix(mix(mix(table.groups[flows.group].pattern, flows.round), colours.groups[flows.group]),
-             mix(sender, receiver));
-}
-
-Colours refined_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
-                        const std::vector<bool>& one_by_one, const Disturbances& disturbances) {
+ThingClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
+                             const std::vector<bool>& one_by_one, const Disturbances& disturbances) {
   return Refiner(plan, machine, table, one_by_one, disturbances).refine();
 }
 

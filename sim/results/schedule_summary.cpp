@@ -13,6 +13,11 @@
 namespace convoy {
 namespace {
 
+/// Without long double: boost fills tables of it before main, which valgrind, whose long double is a double,
+/// does not survive.
+using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+using StudentsT = boost::math::students_t_distribution<double, InDouble>;
+
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -46,7 +51,7 @@ double half_width_of_mean(const std::vector<double>& values) {
   const double middle = mean(values), count = static_cast<double>(values.size());
   double squares = 0;
   for (const double v : values) squares += (v - middle) * (v - middle);
-  const double t = boost::math::quantile(boost::math::students_t(count - 1), 0.975);
+  const double t = boost::math::quantile(StudentsT(count - 1), 0.975);
   return t * std::sqrt(squares / (count - 1) / count);
 }
 

@@ -21,6 +21,14 @@ std::string shortened(std::string text, std::size_t longest) {
   return text.substr(0, cut) + "...";
 }
 
+std::string last_key(const std::string& path) {
+  if (path.ends_with('"') && path.size() > 1) {
+    const std::size_t quote = path.rfind('"', path.size() - 2);
+    if (quote != std::string::npos) return path.substr(quote + 1, path.size() - quote - 2);
+  }
+  return path.substr(path.rfind('.') + 1);  // npos + 1: all of it
+}
+
 std::string number_text(double value) {
   const double size = std::abs(value);
   return fmt::format("{:.{}f}", value, size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);

@@ -18,6 +18,10 @@ std::size_t width_of(std::string_view text);
 /// At most `longest` columns; what is longer ends in "...".
 std::string shortened(std::string text, std::size_t longest = 40);
 
+/// The last key of a dotted path, in which a key with dots of its own is quoted: `fabric.bandwidth` of
+/// `cluster.server."fabric.bandwidth"`.
+std::string last_key(const std::string& path);
+
 /// Three significant digits or all of the whole number: "0.12", "48.8", "1299".
 std::string number_text(double value);
 

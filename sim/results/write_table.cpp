@@ -36,8 +36,7 @@ std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
       return r.point[i].second.scalar == std::to_string(r.devices);
     };
     if (std::all_of(runs.begin(), runs.end(), says_devices)) continue;
-    const std::size_t dot = path.rfind('.');
-    Column column{dot == std::string::npos ? path : path.substr(dot + 1), true, {}};
+    Column column{last_key(path), true, {}};
     for (const RunResult& run : runs) column.cells.push_back(shortened(clean(to_flow(run.point[i].second))));
     columns.push_back(std::move(column));
   }

@@ -71,6 +71,8 @@ void apply_setting(YamlNode& tree, const std::string& setting) {
 }
 
 std::string read_name(YamlMap& map) {
+  if (!map.has("experiment") && map.has("network"))
+    map.fail("is a network for convoy partition, not an experiment");
   const std::string name = map.text("experiment");
   const auto good = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';

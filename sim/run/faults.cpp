@@ -45,10 +45,11 @@ double daly_interval_s(double checkpoint_s, double mean_between_events_s) {
 
 double checkpoint_interval_s(const Faults& faults, const Recovery& recovery, double hosts, double work_s) {
   const double rate = faults.events_per_s(hosts);
-  const double best = recovery.every_s.value_or(rate > 0 ? daly_interval_s(recovery.checkpoint_s, 1 / rate)
-                                                         : std::numeric_limits<double>::infinity());
+  if (recovery.every_s) return std::min(work_s, *recovery.every_s);
   // A checkpoint that costs nothing could be written all the time; a step is not known here.
-  return std::min(work_s, std::max(best, 1.0));
+  const double best = rate > 0 ? std::max(1.0, daly_interval_s(recovery.checkpoint_s, 1 / rate))
+                               : std::numeric_limits<double>::infinity();
+  return std::min(work_s, best);
 }
 
 RunEstimate expected_run(const Faults& faults, const Recovery& recovery, double hosts, double work_s) {

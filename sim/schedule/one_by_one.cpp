@@ -6,6 +6,7 @@
 #include <limits>
 #include <queue>
 
+#include "sim/schedule/afs_order.h"
 #include "sim/schedule/policies.h"
 
 namespace convoy {
@@ -47,32 +48,11 @@ class Afs : public Policy {
     for (const ActiveJob& job : jobs)
       offers.emplace_back(job.job->on(0),
                           lengths_known_ ? job.left_images : std::max(1.0, job.job->images - job.left_images));
-    if (!enough_for_all(offers, pools[0].gpus)) share(offers, pools[0].gpus);
+    if (!enough_for_all(offers, pools[0].gpus)) AfsOrder(offers).share(pools[0].gpus);
     return used(jobs, offers);
   }
 
  private:
-  static void share(std::vector<Offer>& offers, std::uint32_t gpus) {
-    for (; gpus > 0; --gpus) {
-      Offer* best = nullptr;
-      for (Offer& offer : offers)
-        if (!offer.full() && (!best || second_preferred(*best, offer))) best = &offer;
-      if (!best) return;
-      ++best->gpus;
-    }
-  }
-
-  static bool second_preferred(const Offer& first, const Offer& second) {
-    if (first.gpus == 0 && second.gpus == 0) return second.length_s(1) < first.length_s(1);
-    const bool swapped = second.length_s(second.gpus) < first.length_s(first.gpus);
-    const Offer& shorter = swapped ? second : first;
-    const Offer& longer = swapped ? first : second;
-    const std::vector<double>&ps = shorter.reached, &pl = longer.reached;
-    const std::uint32_t s = shorter.gpus, l = longer.gpus;
-    const bool longer_preferred = (pl[l + 1] - pl[l]) / pl[l + 1] > (ps[s + 1] - ps[s]) / ps[s];
-    return longer_preferred != swapped;
-  }
-
   std::string name_;
   bool lengths_known_;
 };

@@ -2,6 +2,7 @@
 #include "sim/schedule/trace_file.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "sim/base/csv.h"
 #include "sim/base/named_file.h"
@@ -13,8 +14,10 @@ namespace {
 constexpr std::size_t most_jobs = 100'000;
 
 YamlNode read_trace_file(const YamlNode& name) {
-  const CsvTable table(beside(name.pos, read_text(name, "jobs.trace")),
-                       {"arrival_s", "gpus", "length_s", "model", "deadline_s"}, {"arrival_s", "gpus", "length_s"});
+  const std::string file = beside(name.pos, read_text(name, "jobs.trace"));
+  if (!std::filesystem::is_regular_file(file))
+    throw InputError(name.pos, "jobs.trace: there is no file " + file);
+  const CsvTable table(file, {"arrival_s", "gpus", "length_s", "model", "deadline_s"}, {"arrival_s", "gpus", "length_s"});
   YamlNode list;
   list.kind = YamlNode::Kind::sequence;
   list.pos = name.pos;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 #include "sim/base/input_error.h"
+#include "sim/costs/input_pipeline.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
@@ -14,49 +16,55 @@ namespace {
 
 constexpr std::int64_t imagenet_images = 1'281'167;
 
-/// A stretch of a run: so many epochs on images of so many pixels a side.
+/// A stretch of a run: so many epochs on images of so many pixels a side, cut out of files whose shorter side
+/// has `file_side` pixels.
 struct TrainingPhase {
   double epochs;
-  std::int64_t pixels, batch_per_device;
+  std::int64_t pixels, batch_per_device, file_side;
 };
 
-/// A row of results/published/dawnbench.csv.
+/// A row of results/published/dawnbench.csv. `training`, `input` and `strategy` are keys of an experiment.
 struct DawnbenchEntry {
-  std::string name, framework, precision, server, source;
+  std::string name, training, input, strategy, server, source;
   std::int64_t nodes = 0;
-  double usd_per_hour = 0, hours = 0;
+  double evaluated_images = 0, usd_per_hour = 0, hours = 0;
   std::vector<TrainingPhase> phases;
 };
 
-/// "6:128:256 7:128:512". @throws InputError
+/// "6:128:256:160 7:128:512:160". @throws InputError
 std::vector<TrainingPhase> read_phases(const CsvCell& cell) {
   std::vector<TrainingPhase> phases;
   std::istringstream words(cell.text);
   for (std::string word; words >> word;) {
     std::istringstream parts(word);
     TrainingPhase phase{};
-    char first = 0, second = 0;
-    parts >> phase.epochs >> first >> phase.pixels >> second >> phase.batch_per_device;
-    if (!parts || !parts.eof() || first != ':' || second != ':')
-      throw InputError(cell.pos, fmt::format("phases: expected epochs:pixels:images, found '{}'", word));
+    char first = 0, second = 0, third = 0;
+    parts >> phase.epochs >> first >> phase.pixels >> second >> phase.batch_per_device >> third >>
+        phase.file_side;
+    if (!parts || !parts.eof() || first != ':' || second != ':' || third != ':')
+      throw InputError(cell.pos,
+                       fmt::format("phases: expected epochs:pixels:images:file side, found '{}'", word));
     phases.push_back(phase);
   }
   return phases;
 }
 
 std::vector<DawnbenchEntry> read_entries() {
-  const std::vector<std::string> columns{"entry",  "framework",    "precision", "server", "nodes",
-                                         "phases", "usd_per_hour", "hours",     "source"};
+  const std::vector<std::string> columns{"entry",  "training", "input",  "strategy",     "evaluated_images",
+                                         "server", "nodes",    "phases", "usd_per_hour", "hours",
+                                         "source"};
   const CsvTable table(data_path("results/published") + "/dawnbench.csv", columns, columns);
   std::vector<DawnbenchEntry> entries;
   for (const CsvRow& row : table.rows()) {
     DawnbenchEntry& entry = entries.emplace_back();
     entry.name = table.text(row, "entry");
-    entry.framework = table.text(row, "framework");
-    entry.precision = table.text(row, "precision");
+    entry.training = table.text(row, "training");
+    entry.input = table.text(row, "input");
+    entry.strategy = table.text(row, "strategy");
     entry.server = table.text(row, "server");
     entry.source = table.text(row, "source");
     entry.nodes = static_cast<std::int64_t>(table.number(row, "nodes", true));
+    entry.evaluated_images = table.number(row, "evaluated_images", false);
     entry.usd_per_hour = table.number(row, "usd_per_hour", true);
     entry.hours = table.number(row, "hours", true);
     entry.phases = read_phases(*table.find(row, "phases"));
@@ -64,21 +72,52 @@ std::vector<DawnbenchEntry> read_entries() {
   return entries;
 }
 
-/// What `convoy run` says an epoch of the phase costs at the entry's price, times its epochs. Training alone,
-/// on images that are there.
-double cost_usd(const DawnbenchEntry& entry, const TrainingPhase& phase) {
+/// The files' pixels: ImageNet's images are 500 x 400 on average, and keep their shape when they are made
+/// smaller.
+double file_pixels(const TrainingPhase& phase) {
+  const double smaller = static_cast<double>(phase.file_side) / 400;
+  return imagenet_image_pixels * smaller * smaller;
+}
+
+/// `training.input` of a phase.
+std::string input_text(const DawnbenchEntry& entry, const TrainingPhase& phase) {
+  if (entry.input.empty()) return "synthetic";
+  return fmt::format("{{{}, image_pixels: {}}}", entry.input, file_pixels(phase));
+}
+
+PreparedRun prepare_phase(const DawnbenchEntry& entry, const TrainingPhase& phase) {
   const std::string text = fmt::format(
       "{{experiment: dawnbench, model: {{name: resnet50, input: [3, {0}, {0}]}}, training: "
-      "{{batch_per_device: "
-      "{1}, precision: {2}, framework: {3}, optimizer: momentum, dataset: {{samples: {4}}}}}, cluster: "
-      "{{server: "
-      "{{base: {5}, price: {6}USD/h}}, nodes: {7}}}, strategy: {{kind: data_parallel, sync: all_reduce, "
-      "algorithm: auto}}}}",
-      phase.pixels, phase.batch_per_device, entry.precision, entry.framework, imagenet_images, entry.server,
-      entry.usd_per_hour / static_cast<double>(entry.nodes), entry.nodes);
-  Preparer preparer;
-  const PreparedRun run = preparer.prepare(read_point(parse_yaml(text, "dawnbench.csv")), nullptr);
-  return phase.epochs * simulate(run, false).result.cost_usd_per_epoch.value();
+      "{{batch_per_device: {1}, {2}, "
+      "input: {3}, optimizer: momentum}}, cluster: {{server: {4}, nodes: {5}}}, strategy: {{kind: "
+      "data_parallel, sync: "
+      "all_reduce, algorithm: auto{6}{7}}}}}",
+      phase.pixels, phase.batch_per_device, entry.training, input_text(entry, phase), entry.server,
+      entry.nodes, entry.strategy.empty() ? "" : ", ", entry.strategy);
+  return Preparer().prepare(read_point(parse_yaml(text, "dawnbench.csv")), nullptr);
+}
+
+/// Seconds that a host's devices need for the evaluation after an epoch: of forward passes alone, which are a
+/// third of the work of a training step, or of its images where these take longer.
+double evaluation_s(const DawnbenchEntry& entry, const TrainingPhase& phase, const PreparedRun& run,
+                    const RunResult& result) {
+  const double host_images = entry.evaluated_images / static_cast<double>(entry.nodes);
+  const std::uint32_t devices = run.machine.hosts.front().device_count;
+  const double forward_s =
+      result.compute_s / 3 / static_cast<double>(phase.batch_per_device) * host_images / devices;
+  const InputSpec input = read_input(parse_yaml(input_text(entry, phase), "dawnbench.csv"), "training.input");
+  if (input.synthetic) return forward_s;
+  const InputRate rate = input_rate(input, run.machine.host_types[run.machine.hosts.front().type], devices);
+  return std::max(forward_s, host_images / rate.images_per_s);
+}
+
+/// USD of a phase at the entry's price.
+double cost_usd(const DawnbenchEntry& entry, const TrainingPhase& phase) {
+  const PreparedRun run = prepare_phase(entry, phase);
+  const RunResult result = simulate(run, false).result;
+  const double epoch_s =
+      imagenet_images / result.throughput_images_per_s + evaluation_s(entry, phase, run, result);
+  return phase.epochs * epoch_s / 3600 * entry.usd_per_hour;
 }
 
 }  // namespace
@@ -87,7 +126,7 @@ Reproduction reproduce_dawnbench(std::size_t jobs) {
   Reproduction result{"dawnbench", "Cost of ResNet-50 to 93 % top-5 on ImageNet, DAWNBench, USD", "usd"};
   const std::vector<DawnbenchEntry> entries = read_entries();
   for (const DawnbenchEntry& entry : entries)
-    result.rows.push_back({entry.framework + " " + entry.precision, entry.name,
+    result.rows.push_back({"ResNet-50", entry.name,
                            fmt::format("{} of {}, {} phases", entry.nodes, entry.server, entry.phases.size()),
                            entry.usd_per_hour * entry.hours, 0, 0, false, entry.source, false});
   predict_rows(result, jobs, [&](std::size_t i) {

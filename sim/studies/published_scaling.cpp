@@ -14,7 +14,7 @@
 namespace convoy {
 namespace {
 
-/// A measured point of results/published/scaling.yaml or scaling_transports.yaml.
+/// A measured point of results/published/scaling.yaml, scaling_transports.yaml or real_images.yaml.
 struct ScalingRow {
   std::string table, experiment, model, source;
   std::vector<std::string> settings;  ///< of the series, on top of the experiment's
@@ -22,6 +22,9 @@ struct ScalingRow {
   std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
   std::optional<std::int64_t> servers;
   double images_per_s = 0;
+  std::optional<double> synthetic_one;  ///< images/s of one device without an input pipeline
+
+  bool anchor() const { return devices() == 1 && !synthetic_one; }
 
   std::int64_t devices() const { return nodes * devices_per_node; }
   std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
@@ -67,6 +70,8 @@ std::vector<ScalingRow> read_scaling(const char* name) {
       row.model = series.text("model");
       row.batch = series.integer("batch", 1);
       row.variant = series.text_or("variant", "");
+      row.synthetic_one.reset();
+      if (series.has("synthetic_one")) row.synthetic_one = series.number("synthetic_one", 1e-6);
       row.settings = of_table;
       read_settings(series, row.settings);
       YamlMap points = series.map("images_per_s");
@@ -128,12 +133,12 @@ std::vector<ErrorSummary> summaries_of(const std::vector<ReproducedRow>& rows) {
 }
 
 /// Rows of a file of results/published, each from the row of one device of its series, or of its table and
-/// model where the series has none.
+/// model where the series has none; or from the series' figure of one device with synthetic images.
 Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
   const std::vector<ScalingRow> rows = read_scaling(file);
   std::map<std::string, double> of_one;
   for (const ScalingRow& row : rows)
-    if (row.devices() == 1) of_one.emplace(row.series(), row.images_per_s);
+    if (row.anchor()) of_one.emplace(row.series(), row.images_per_s);
   for (const ScalingRow& row : rows)
     result.rows.push_back({row.table,
                            row.model,
@@ -141,11 +146,14 @@ Reproduction predict_scaling(Reproduction result, const char* file, std::size_t 
                            row.images_per_s,
                            0,
                            0,
-                           row.devices() == 1,
+                           row.anchor(),
                            row.source,
-                           row.fitted && row.devices() > 1,
+                           row.fitted && !row.anchor(),
                            row.experiment});
-  predict_rows(result, jobs, [&](std::size_t i) { return predict(rows[i], of_one.at(rows[i].series())); });
+  predict_rows(result, jobs, [&](std::size_t i) {
+    const ScalingRow& row = rows[i];
+    return predict(row, row.synthetic_one ? *row.synthetic_one : of_one.at(row.series()));
+  });
   result.summaries = summaries_of(result.rows);
   return result;
 }
@@ -161,6 +169,11 @@ Reproduction reproduce_scaling(std::size_t jobs) {
 Reproduction reproduce_transports(std::size_t jobs) {
   return predict_scaling({"transports", "Several devices over TCP, RDMA, NVLink and PCIe, from one"},
                          "scaling_transports.yaml", jobs);
+}
+
+Reproduction reproduce_real_images(std::size_t jobs) {
+  return predict_scaling({"real-images", "Training on images from files, from one device without an input pipeline"},
+                         "real_images.yaml", jobs);
 }
 
 }  // namespace convoy

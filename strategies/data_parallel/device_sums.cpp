@@ -274,7 +274,7 @@ class DeviceSums {
         duties;  // type, which messages
     for (std::uint32_t s = 0; s < servers_.size(); ++s) {
       const Host& host = machine_.hosts[servers_[s] - machine_.devices.size()];
-      duties[{host.type, options_.sharding == Sharding::even ? 0 : s}].push_back(servers_[s]);
+      duties[{host.type, options_.sharding == ServerSharding::even ? 0 : s}].push_back(servers_[s]);
     }
     for (auto& [duty, members] : duties) {
       Role role;

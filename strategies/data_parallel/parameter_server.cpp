@@ -94,7 +94,7 @@ const Keys<ServerOptions>& exchange_keys() {
                               "gradients sent as one message; without overlap all of them, unless given",
                               &Options::bucket_bytes,
                               [](const Options& options) { return usual_bucket_bytes(options.overlap); })
-            .only("sharding: even", [](const Options& o) { return o.sharding == Sharding::even; }),
+            .only("sharding: even", [](const Options& o) { return o.sharding == ServerSharding::even; }),
         custom_key<Options>(
             "local_aggregation", "false | host | owner | ring",
             "each node sums its devices' gradients first, in the host's memory (true means that too), on the "

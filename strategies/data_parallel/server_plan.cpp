@@ -214,7 +214,7 @@ class ServerPlanner {
       const Host& host = machine_.hosts[h];
       HostDuty duty{std::nullopt, sums_on_hosts() ? host.device_count : 0, host.type};
       if (const auto server = server_of.find(machine_.host_endpoint(h)); server != server_of.end())
-        duty.server = options_.sharding == Sharding::even ? PushMessage::every_server : server->second;
+        duty.server = options_.sharding == ServerSharding::even ? PushMessage::every_server : server->second;
       if (duty.server || duty.device_count > 0) duties[duty].push_back(machine_.host_endpoint(h));
     }
     for (auto& [duty, members] : duties) plan_.roles.push_back(host_role(duty, std::move(members)));

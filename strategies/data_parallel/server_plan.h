@@ -29,7 +29,7 @@ enum class PullMode : std::uint8_t { as_ready, after_all, at_first_use };
 struct ServerOptions {
   std::uint32_t servers = 1;
   bool dedicated = true;
-  Sharding sharding = Sharding::tensor;
+  ServerSharding sharding = ServerSharding::tensor;
   bool overlap = true;
   LocalAggregation local_aggregation = LocalAggregation::none;
   PullMode pull = PullMode::as_ready;

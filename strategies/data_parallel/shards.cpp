@@ -28,10 +28,10 @@ OpId first_use(const TrainingGraph& graph, const Bucket& bucket) {
 
 }  // namespace
 
-std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
+std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding sharding, std::uint32_t servers,
                                bool one_by_one, double bucket_bytes) {
   std::vector<PushMessage> messages;
-  if (sharding == Sharding::even) {
+  if (sharding == ServerSharding::even) {
     for (const Bucket& bucket : fill_buckets(graph, bucket_bytes))
       messages.push_back({bucket.bytes, bucket.ready, first_use(graph, bucket)});
     return messages;

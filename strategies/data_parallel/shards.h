@@ -9,7 +9,7 @@
 
 namespace convoy {
 
-enum class Sharding : std::uint8_t { tensor, even };
+enum class ServerSharding : std::uint8_t { tensor, even };
 
 /// What a client sends to its parameter servers at once, and gets back updated.
 struct PushMessage {
@@ -24,7 +24,7 @@ struct PushMessage {
 /// even: buckets of `bucket_bytes` (infinity: one), each split equally over all servers.
 /// tensor: whole tensors, each on the server that holds the fewest bytes so far (in the model's order, as
 /// TensorFlow's GreedyLoadBalancingStrategy does); with `one_by_one` a message a tensor, else one a server.
-std::vector<PushMessage> shard(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
+std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding sharding, std::uint32_t servers,
                                bool one_by_one, double bucket_bytes);
 
 }  // namespace convoy

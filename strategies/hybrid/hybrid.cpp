@@ -104,22 +104,6 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   return tail;
 }
 
-const Keys<HybridCommunication>& communication_keys() {
-  using How = HybridCommunication;
-  static const Keys<How> keys{
-      choice_key<How>("algorithm", all_reduce_algorithm_names(), "all-reduces", &How::algorithm),
-      choice_key<How>("rings", ring_order_names, "rings along NVLink cables, or one in the devices' order",
-                      &How::rings),
-      flag_key<How>("overlap", "send gradients while backward goes on; false: all of them after it",
-                    &How::overlap),
-      quantity_key<How>("bucket", "25MiB", Dimension::bytes,
-                        "gradients sent as one message; without overlap all of them, unless given",
-                        &How::bucket_bytes, [](const How& how) { return usual_bucket_bytes(how.overlap); }),
-      choice_key<How>("fidelity", fidelity_names, "every message, or one flow an edge; auto chooses",
-                      &How::fidelity)};
-  return keys;
-}
-
 const Keys<HybridOptions>& hybrid_keys() {
   using Options = HybridOptions;
   static const Keys<Options> keys = [] {
@@ -137,7 +121,7 @@ const Keys<HybridOptions>& hybrid_keys() {
                                         "at a time, or a part of each device's at a time",
                                         &Options::scheme)
                         .at(&Options::scheme_pos));
-    for (Key<Options>& key : keys_of_part<Options>(communication_keys(), &Options::communication))
+    for (Key<Options>& key : keys_of_part<Options>(gradient_sync_keys(), &Options::sync))
       table.push_back(std::move(key));
     return table;
   }();
@@ -149,8 +133,15 @@ const Keys<HybridOptions>& hybrid_keys() {
 HybridOptions read_hybrid_options(YamlMap& map) {
   HybridOptions options;
   options.path = map.path();
-  options.communication.pos = map.pos();
+  options.sync.path = options.path;
+  options.pos = map.pos();
   read_keys(hybrid_keys(), map, options);
+  check_gradient_sync(map, options.sync);
+  if (options.sync.zero >= 2 && options.scheme != HybridScheme::all_at_once)
+    map.fail(
+        "zero",
+        "2 and 3 free what a layer needs after each pass, and schemes b and c have many; use zero: 1, or "
+        "scheme: a");
   if (options.rules.empty()) map.fail("says of no layer how it is shared out; give conv, fc or groups");
   return options;
 }
@@ -175,7 +166,9 @@ std::string label_of(const HybridOptions& options) {
     text += fmt::format(", scheme {}", scheme_names[static_cast<std::size_t>(options.scheme)]);
   if (options.replicas > 1) text += fmt::format(", {} replicas", options.replicas);
   if (options.micro_batches > 1) text += fmt::format(", {} micro-batches", options.micro_batches);
-  if (!options.communication.overlap) text += ", no overlap";
+  if (options.sync.zero > 0) text += fmt::format(", ZeRO-{}", options.sync.zero);
+  text += label_of(options.sync.compression);
+  if (!options.sync.overlap) text += ", no overlap";
   return text;
 }
 
@@ -192,7 +185,7 @@ Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& optio
                     "stage",
                     pipeline.images, options.replicas));
   const std::int64_t devices = all / options.replicas;
-  const std::vector<DecidedLayout> layouts = decide_layouts(model, options.rules, options.communication.pos);
+  const std::vector<DecidedLayout> layouts = decide_layouts(model, options.rules, options.pos);
   const Shards images = even_images(pipeline.images / options.replicas, static_cast<std::size_t>(devices));
   const std::vector<LayerSharding> shardings = shard_layers(model, layouts, images);
   const bool by_images = std::any_of(shardings.begin(), shardings.end(),
@@ -214,7 +207,7 @@ Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& optio
     for (std::int64_t r = 0; r < options.replicas; ++r)
       stages.groups.back().emplace_back(of_stage.begin() + r * devices, of_stage.begin() + (r + 1) * devices);
   }
-  return plan_hybrid(input, stages, shardings, schedule, options.communication);
+  return plan_hybrid(input, stages, shardings, schedule, {options.sync, options.pos});
 }
 
 }  // namespace convoy

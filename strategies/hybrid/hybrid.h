@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "sim/lowering/replica_program.h"
-#include "strategies/hybrid/hybrid_messages.h"
 #include "strategies/hybrid/layouts.h"
 #include "strategies/strategy.h"
 
@@ -27,7 +26,9 @@ namespace convoy {
 /// arXiv:1909.08053, section 3 (filter and channel in turn); Hewett & Grady, arXiv:2006.03108 (halo exchange
 /// and its adjoint). docs/hybrid.md has the rules.
 ///
-/// `micro_batches: M` accumulates gradients over M parts of the batch, one after the other.
+/// `micro_batches: M` accumulates gradients over M parts of the batch, one after the other. Gradients are
+/// summed, and states kept (`zero`), as GradientSync says: of weights that all devices of a group have over
+/// all devices, of shares of weights over the replicas.
 StrategyEntry hybrid_entry();
 std::unique_ptr<Strategy> read_hybrid(YamlMap& map);
 
@@ -43,7 +44,8 @@ struct HybridOptions {
   std::int64_t micro_batches = 1;
   HybridScheme scheme = HybridScheme::all_at_once;
   SourcePos scheme_pos;
-  HybridCommunication communication;
+  GradientSync sync;  ///< of what devices have replicas of; activations are summed with its algorithm, too
+  SourcePos pos;      ///< of the mapping
 };
 /// @throws InputError
 HybridOptions read_hybrid_options(YamlMap& map);

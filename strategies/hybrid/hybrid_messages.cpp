@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
-#include <set>
-
-#include "sim/lowering/buckets.h"
 
 namespace convoy {
 namespace {
@@ -23,37 +19,46 @@ std::string_view name_of_exchange(HybridSchedule::Exchange::Kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-class MessagePlanner {
+class ExchangePlanner {
  public:
-  MessagePlanner(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                 const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
-                 const HybridSchedule& schedule, const HybridCommunication& communication,
-                 std::int64_t micro_batches)
+  ExchangePlanner(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
+                  const HybridSchedule& schedule, const HybridCommunication& communication,
+                  std::int64_t micro_batches)
       : plan_(plan),
         input_(input),
-        graph_(input.graph),
         groups_(groups),
-        stages_(stages),
-        shardings_(shardings),
         schedule_(schedule),
         how_(communication),
         micro_batches_(micro_batches),
         devices_(groups.front().front().size()) {}
 
-  HybridMessages build() {
+  ExchangeComms build() {
     rings_.resize(groups_.size());
-    add_exchanges();
-    messages_.sums.resize(groups_.size());
-    for (std::uint32_t s = 0; s < groups_.size(); ++s) add_sums(s);
-    describe();
-    return std::move(messages_);
+    const std::size_t count = schedule_.exchanges.size();
+    ExchangeComms comms(static_cast<std::size_t>(micro_batches_), std::vector<CommId>(count, none));
+    std::vector<std::optional<std::uint32_t>> patterns;
+    for (const Exchange& exchange : schedule_.exchanges) {
+      patterns.emplace_back();
+      if (!exchange.is_needed() || exchange.bytes == 0) continue;
+      if (std::vector<Round> rounds = this->rounds(exchange); !rounds.empty())
+        patterns.back() = add_pattern({groups_[schedule_.steps[exchange.after].stage], std::move(rounds)});
+    }
+    for (std::int64_t m = 0; m < micro_batches_; ++m)
+      for (std::uint32_t e = 0; e < count; ++e) {
+        const Exchange& exchange = schedule_.exchanges[e];
+        if (patterns[e])
+          comms[static_cast<std::size_t>(m)][e] =
+              add_communication(fmt::format("{} of {}{}", name_of_exchange(exchange.kind), exchange.tensor,
+                                            micro_batches_ > 1 ? fmt::format(", micro-batch {}", m) : ""),
+                                *patterns[e], exchange.bytes);
+      }
+    return comms;
   }
 
  private:
   using Exchange = HybridSchedule::Exchange;
   using Kind = Exchange::Kind;
-  using Sum = HybridMessages::Sum;
-  static constexpr CommId none = HybridMessages::none;
+  static constexpr CommId none = HybridSchedule::none;
 
   std::uint32_t add_pattern(Pattern pattern) {
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p)
@@ -64,12 +69,13 @@ class MessagePlanner {
 
   CommId add_communication(std::string name, std::uint32_t pattern, double bytes) {
     plan_.communications.push_back(
-        {std::move(name), pattern, bytes, how_.fidelity, input_.machine.collective_overhead_s});
+        {std::move(name), pattern, bytes, how_.sync.fidelity, input_.machine.collective_overhead_s});
     return static_cast<CommId>(plan_.communications.size() - 1);
   }
 
   const std::vector<std::vector<std::uint32_t>>& rings(std::uint32_t stage) {
-    if (rings_[stage].empty()) rings_[stage] = find_rings(groups_[stage].front(), input_.machine, how_.rings);
+    if (rings_[stage].empty())
+      rings_[stage] = find_rings(groups_[stage].front(), input_.machine, how_.sync.rings);
     return rings_[stage];
   }
 
@@ -97,8 +103,8 @@ class MessagePlanner {
           return at_once(star(*owner, false));
         return ring_reduce_scatter(rings(stage), *shards);
       case Kind::all_reduce:
-        return all_reduce_pattern(how_.algorithm, groups_[stage].front(), input_.machine, exchange.bytes,
-                                  how_.rings)
+        return all_reduce_pattern(how_.sync.algorithm, groups_[stage].front(), input_.machine, exchange.bytes,
+                                  how_.sync.rings)
             .rounds;
       case Kind::all_to_all:
         return split_anew(exchange.from, exchange.to, devices_);
@@ -134,163 +140,22 @@ class MessagePlanner {
     return traffic;
   }
 
-  void add_exchanges() {
-    const std::size_t count = schedule_.exchanges.size();
-    messages_.of_exchange.assign(static_cast<std::size_t>(micro_batches_), std::vector<CommId>(count, none));
-    std::vector<std::optional<std::uint32_t>> patterns;
-    for (const Exchange& exchange : schedule_.exchanges) {
-      patterns.emplace_back();
-      if (!exchange.is_needed() || exchange.bytes == 0) continue;
-      if (std::vector<Round> rounds = this->rounds(exchange); !rounds.empty())
-        patterns.back() = add_pattern({groups_[schedule_.steps[exchange.after].stage], std::move(rounds)});
-    }
-    for (std::int64_t m = 0; m < micro_batches_; ++m)
-      for (std::uint32_t e = 0; e < count; ++e) {
-        const Exchange& exchange = schedule_.exchanges[e];
-        if (patterns[e])
-          messages_.of_exchange[static_cast<std::size_t>(m)][e] =
-              add_communication(fmt::format("{} of {}{}", name_of_exchange(exchange.kind), exchange.tensor,
-                                            micro_batches_ > 1 ? fmt::format(", micro-batch {}", m) : ""),
-                                *patterns[e], exchange.bytes);
-      }
-  }
-
-  bool is_summed_by_all(std::size_t layer) const {
-    const LayerLayout layout = shardings_[layer].layout;
-    return devices_ == 1 || layout == LayerLayout::batch || is_by_space(layout);
-  }
-
-  double elements_on(std::size_t parameter, std::size_t device) const {
-    const Parameter& p = graph_.parameters[parameter];
-    const Layer& layer = graph_.model.layers[p.layer];
-    for (const ParameterTensor& tensor : layer.parameters)
-      if (layer.name + "." + tensor.name == p.name)
-        return parameters_on(layer, shardings_[p.layer], tensor, device);
-    return 0;
-  }
-
-  void add_sums(std::uint32_t stage) {
-    const std::vector<std::vector<EndpointId>>& groups = groups_[stage];
-    std::vector<EndpointId> all;
-    for (const std::vector<EndpointId>& group : groups) all.insert(all.end(), group.begin(), group.end());
-    if (all.size() == 1) return;
-    std::vector<double> everywhere(graph_.parameters.size(), 0.0), of_share = everywhere;
-    for (std::size_t p = 0; p < graph_.parameters.size(); ++p)
-      if (stages_[graph_.parameters[p].layer] == stage)
-        (is_summed_by_all(graph_.parameters[p].layer) ? everywhere : of_share)[p] = elements_on(p, 0);
-    for (const Bucket& bucket : fill_buckets_of(graph_, how_.bucket_bytes, everywhere)) {
-      Sum& sum = add_sum(stage, bucket, "all-reduce bucket");
-      sum.comms.assign(devices_,
-                       add_communication(sum.name, add_pattern(all_reduce(all, bucket.bytes)), bucket.bytes));
-    }
-    if (groups.size() > 1)
-      for (const Bucket& bucket : fill_buckets_of(graph_, how_.bucket_bytes, of_share))
-        sum_over_replicas(stage, bucket);
-    std::vector<Sum>& sums = messages_.sums[stage];
-    std::stable_sort(sums.begin(), sums.end(), [](const Sum& a, const Sum& b) { return a.ready < b.ready; });
-  }
-
-  Pattern all_reduce(const std::vector<EndpointId>& ranks, double bytes) const {
-    return all_reduce_pattern(how_.algorithm, ranks, input_.machine, bytes, how_.rings);
-  }
-
-  Sum& add_sum(std::uint32_t stage, const Bucket& bucket, std::string_view what) {
-    std::vector<Sum>& sums = messages_.sums[stage];
-    Sum& sum = sums.emplace_back();
-    sum.name = fmt::format("{} {}{}", what, sums.size() - 1,
-                           groups_.size() > 1 ? fmt::format(" of stage {}", stage) : "");
-    sum.ready = schedule_.last_step[bucket.ready];
-    sum.parameters = bucket.parameters;
-    return sum;
-  }
-
-  /// One communication for each size of the devices' shares.
-  void sum_over_replicas(std::uint32_t stage, const Bucket& bucket) {
-    std::map<double, std::vector<std::size_t>> by_bytes;
-    for (std::size_t d = 0; d < devices_; ++d) {
-      double elements = 0;
-      for (const std::size_t p : bucket.parameters) elements += elements_on(p, d);
-      by_bytes[elements * element_bytes(graph_.options.precision)].push_back(d);
-    }
-    Sum& sum = add_sum(stage, bucket, "all-reduce over replicas, bucket");
-    sum.comms.assign(devices_, none);
-    for (const auto& [bytes, devices] : by_bytes) {
-      if (bytes == 0) continue;
-      Pattern pattern;
-      for (const std::size_t d : devices) {
-        std::vector<EndpointId> ranks;
-        for (const std::vector<EndpointId>& group : groups_[stage]) ranks.push_back(group[d]);
-        if (pattern.rounds.empty()) pattern.rounds = all_reduce(ranks, bytes).rounds;
-        pattern.groups.push_back(std::move(ranks));
-      }
-      const CommId comm = add_communication(sum.name, add_pattern(std::move(pattern)), bytes);
-      for (const std::size_t d : devices) sum.comms[d] = comm;
-    }
-  }
-
-  // What a reader wants to know of it.
-
-  double sent_bytes(CommId comm) const {
-    const Communication& c = plan_.communications[comm];
-    const Pattern& pattern = plan_.patterns[c.pattern];
-    double fractions = 0;
-    for (const Round& round : pattern.rounds)
-      round.for_each_message([&](auto, auto, double fraction) { fractions += fraction * round.repeat; });
-    return c.bytes * fractions * static_cast<double>(pattern.groups.size());
-  }
-
-  void describe() {
-    std::vector<double> exchanged(shardings_.size(), 0.0), summed = exchanged;
-    for (const std::vector<CommId>& of_micro_batch : messages_.of_exchange)
-      for (std::size_t e = 0; e < of_micro_batch.size(); ++e)
-        if (of_micro_batch[e] != none)
-          exchanged[schedule_.exchanges[e].layer] += sent_bytes(of_micro_batch[e]);
-    for (const std::vector<Sum>& of_stage : messages_.sums)
-      for (const Sum& sum : of_stage) {
-        double elements = 0;
-        for (const std::size_t p : sum.parameters) elements += elements_on(p, 0);
-        for (const CommId comm : std::set<CommId>(sum.comms.begin(), sum.comms.end()))
-          for (const std::size_t p : sum.parameters)
-            if (comm != none)
-              summed[graph_.parameters[p].layer] += sent_bytes(comm) * elements_on(p, 0) / elements;
-      }
-    for (std::size_t i = 0; i < shardings_.size(); ++i) {
-      const std::string layout = layout_text(shardings_[i]);
-      if (plan_.layouts.empty() || plan_.layouts.back().layout != layout)
-        plan_.layouts.push_back({layout, {}});
-      LayerGroup& group = plan_.layouts.back();
-      group.layers.push_back(graph_.model.layers[i].name);
-      double most = 0;
-      for (std::size_t d = 0; d < devices_; ++d)
-        most = std::max(most, parameters_on(graph_.model.layers[i], shardings_[i], d));
-      group.parameter_bytes += most * element_bytes(graph_.options.precision);
-      group.exchange_bytes += exchanged[i];
-      group.gradient_bytes += summed[i];
-    }
-  }
-
   Plan& plan_;
   const StrategyInput& input_;
-  const TrainingGraph& graph_;
   const HybridGroups& groups_;
-  const std::vector<std::uint32_t>& stages_;  ///< by layer
-  const std::vector<LayerSharding>& shardings_;
   const HybridSchedule& schedule_;
   const HybridCommunication& how_;
   std::int64_t micro_batches_;
   std::size_t devices_;                                         ///< of a group
   std::vector<std::vector<std::vector<std::uint32_t>>> rings_;  ///< by stage, of its first group
-  HybridMessages messages_;
 };
 
 }  // namespace
 
-HybridMessages add_messages(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                            const std::vector<std::uint32_t>& stages,
-                            const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                            const HybridCommunication& communication, std::int64_t micro_batches) {
-  return MessagePlanner(plan, input, groups, stages, shardings, schedule, communication, micro_batches)
-      .build();
+ExchangeComms add_exchanges(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
+                            const HybridSchedule& schedule, const HybridCommunication& communication,
+                            std::int64_t micro_batches) {
+  return ExchangePlanner(plan, input, groups, schedule, communication, micro_batches).build();
 }
 
 }  // namespace convoy

@@ -10,6 +10,7 @@
 
 #include "sim/lowering/plan_ops.h"
 #include "strategies/hybrid/hybrid_program.h"
+#include "strategies/hybrid/hybrid_replicas.h"
 #include "strategies/replicas.h"
 
 namespace convoy {
@@ -26,17 +27,18 @@ class HybridPlanner {
         shardings_(shardings),
         schedule_(schedule),
         how_(communication),
-        devices_(stages.groups.front().front().size()) {}
+        devices_(stages.groups.front().front().size()),
+        replicas_(plan_, input, stages.groups, stages.of_layer, shardings, communication.sync) {}
 
   Plan build() {
     plan_.images = schedule_.parts.front().total() * static_cast<double>(stages_.micro_batches) *
                    static_cast<double>(stages_.groups.front().size());
-    messages_ = add_messages(plan_, input_, stages_.groups, stages_.of_layer, shardings_, schedule_, how_,
-                             stages_.micro_batches);
+    exchanges_ = add_exchanges(plan_, input_, stages_.groups, schedule_, how_, stages_.micro_batches);
     for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
       edges_.insert({transfer.from, transfer.to, transfer.backward});
     for (std::uint32_t s = 0; s < stages_.groups.size(); ++s)
       for (const auto& [key, members] : alike(s)) plan_.roles.push_back(role(s, key.first, members));
+    plan_.layouts = replicas_.describe(schedule_, exchanges_);
     return std::move(plan_);
   }
 
@@ -45,15 +47,15 @@ class HybridPlanner {
 
   using Key = std::pair<std::size_t, std::uint32_t>;  ///< first device of a group that is like it, type
 
-  std::map<Key, std::vector<EndpointId>> alike(std::uint32_t stage) const {
-    std::map<std::vector<std::int64_t>, std::size_t> first;
+  std::map<Key, std::vector<EndpointId>> alike(std::uint32_t stage) {
+    std::map<std::pair<std::vector<std::int64_t>, std::vector<GroupSync*>>, std::size_t> first;
     std::vector<std::size_t> like(devices_);
     const std::vector<const std::vector<std::int64_t>*> counts = all_counts();
     for (std::size_t d = 0; d < devices_; ++d) {
       std::vector<std::int64_t> shares;
+      std::vector<GroupSync*> replicas = replicas_.of(stage, d);
       for (const std::vector<std::int64_t>* each : counts) shares.push_back((*each)[d]);
-      for (const HybridMessages::Sum& sum : messages_.sums[stage]) shares.push_back(sum.comms[d]);
-      like[d] = first.emplace(std::move(shares), d).first->second;
+      like[d] = first.emplace(std::pair{std::move(shares), std::move(replicas)}, d).first->second;
     }
     std::map<Key, std::vector<EndpointId>> roles;
     for (std::size_t d = 0; d < devices_; ++d)
@@ -90,17 +92,17 @@ class HybridPlanner {
 
   Role role(std::uint32_t stage, std::size_t device, const std::vector<EndpointId>& members) {
     const Device& first = input_.machine.devices[members.front()];
-    double parameters = 0;
-    for (std::size_t i = 0; i < shardings_.size(); ++i)
-      if (stages_.of_layer[i] == stage)
-        parameters += parameters_on(graph_.model.layers[i], shardings_[i], device);
-    Role role = replica_role(input_, {first.type, 0, members}, resident_bytes(parameters, graph_.options));
+    const std::vector<GroupSync*> replicas = replicas_.of(stage, device);
+    StateBytes states{};
+    for (const GroupSync* group : replicas)
+      for (std::size_t c = 0; c < states.size(); ++c) states[c] += group->resident_bytes()[c];
+    Role role = replica_role(input_, {first.type, 0, members}, states);
     role.name = fmt::format("like {}", first.name);
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     if (stages_.groups.size() > 1)
       role.streams.insert(role.streams.end(), {"receive", "send activations", "send gradients"});
-    HybridProgram program(graph_, shardings_, schedule_, messages_, plan_, how_.overlap, stages_.of_layer,
-                          stage, device, role);
+    HybridProgram program({graph_, shardings_, schedule_, exchanges_, plan_, stages_.of_layer}, stage, device,
+                          replicas, stages_.passes[stage], role);
     for (const Pass& pass : stages_.passes[stage]) add_pass(program, role, stage, device, pass);
     program.update();
     return role;
@@ -114,11 +116,11 @@ class HybridPlanner {
         if (const CommId comm = message(edge, pass.micro_batch, device); comm != none)
           received.push_back(add(role, Task::Kind::receive, comm, HybridProgram::receiving, {}));
     const bool alone = stages_.groups.size() == 1;
-    const TaskId done =
-        program.add_pass(pass, received,
-                         !alone ? fmt::format("{}{}", pass.backward ? "backward" : "forward", pass.suffix)
-                         : pass.backward ? "compute to the end of backward" + pass.suffix
-                                         : std::string{});
+    const TaskId done = program.next_pass(
+        pass, received,
+        !alone ? fmt::format("{}{}", pass.backward ? "backward" : "forward", pass.suffix)
+        : pass.backward && how_.sync.zero < 2 ? "compute to the end of backward" + pass.suffix
+                                              : std::string{});
     for (const Edge& edge : edges_) {
       if (std::get<2>(edge) != pass.backward || std::get<0>(edge) != stage) continue;
       const CommId comm = message(edge, pass.micro_batch, device);
@@ -126,7 +128,7 @@ class HybridPlanner {
       std::vector<TaskId> after{done};
       for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
         if (Edge{transfer.from, transfer.to, transfer.backward} == edge)
-          for (const TaskId task : program.task_of_exchanges(transfer.waits)) after.push_back(task);
+          for (const TaskId task : program.tasks_of(transfer.waits)) after.push_back(task);
       add(role, Task::Kind::send, comm,
           pass.backward ? HybridProgram::sending_gradients : HybridProgram::sending_activations,
           std::move(after));
@@ -170,11 +172,11 @@ class HybridPlanner {
     }
     plan_.communications.push_back(
         {fmt::format("{} #{}, stage {} to {}", backward ? "gradients" : "activations", micro_batch, from, to),
-         pattern->second, bytes, how_.fidelity, 0});
+         pattern->second, bytes, how_.sync.fidelity, 0});
     return it->second = static_cast<CommId>(plan_.communications.size() - 1);
   }
 
-  static constexpr CommId none = HybridMessages::none;
+  static constexpr CommId none = HybridSchedule::none;
   const StrategyInput& input_;
   const TrainingGraph& graph_;
   const HybridStages& stages_;
@@ -183,7 +185,8 @@ class HybridPlanner {
   const HybridCommunication& how_;
   std::size_t devices_;  ///< of a group
   Plan plan_;
-  HybridMessages messages_;
+  HybridReplicas replicas_;
+  ExchangeComms exchanges_;
   std::set<Edge> edges_;
   std::map<std::tuple<Edge, std::int64_t, double>, CommId> stage_messages_;  ///< by micro-batch and bytes
   std::map<std::pair<Edge, double>, std::uint32_t> stage_patterns_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -10,9 +11,10 @@
 
 namespace convoy {
 
-using NodeId = std::uint32_t;         ///< index into a Dag's vectors
-using Part = std::uint32_t;           ///< a device of a placement, from 0
-using Placement = std::vector<Part>;  ///< part of each node
+using NodeId = std::uint32_t;  ///< index into a Dag's vectors
+using Part = std::uint32_t;    ///< a device of a placement, from 0
+inline constexpr Part no_part = std::numeric_limits<Part>::max();  ///< of what is not placed yet
+using Placement = std::vector<Part>;                               ///< part of each node
 
 /// Two devices hold each of them a part: what a message between any two of them costs.
 struct PartLink {

@@ -18,7 +18,6 @@
 namespace convoy {
 namespace {
 
-constexpr Part nowhere = 0xffffffff;
 constexpr NodeId nobody = 0xffffffff;
 
 class EarliestTaskFirst {
@@ -29,8 +28,8 @@ class EarliestTaskFirst {
         dag_(task.dag),
         message_(message_costs(dag_, task.link)),
         way_(bottom_levels(dag_)),
-        placement_(dag_.size(), nowhere),
-        unit_part_(dag_.unit_count(), nowhere),
+        placement_(dag_.size(), no_part),
+        unit_part_(dag_.unit_count(), no_part),
         waiting_(task.parts),
         coming_(task.parts),
         free_(task.parts),
@@ -83,7 +82,7 @@ class EarliestTaskFirst {
     find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
     const Part fixed = unit_part_[dag_.unit(v)];
     for (Part part = 0; part < task_.parts; ++part)
-      if (fixed == nowhere || part == fixed) coming_[part].push({ready_[part], {way_[v], v}});
+      if (fixed == no_part || part == fixed) coming_[part].push({ready_[part], {way_[v], v}});
   }
 
   /// The pair that can start first; of those that can at the same time, that with the longest way to the end.
@@ -109,8 +108,8 @@ class EarliestTaskFirst {
     if (favourite_.empty() || last == nobody || favourite_[last] == nobody) return;
     const NodeId child = favourite_[last];
     const Part fixed = unit_part_[dag_.unit(child)];
-    if (placement_[child] != nowhere || !offered_[child] || (fixed != nowhere && fixed != part)) return;
-    if (fixed == nowhere && !has_room(child, part)) return;
+    if (placement_[child] != no_part || !offered_[child] || (fixed != no_part && fixed != part)) return;
+    if (fixed == no_part && !has_room(child, part)) return;
     find_ready(dag_, child, placement_, schedule_.finish_us, message_, ready_);
     const double then = std::max(free_[part], ready_[part]);
     if (then > schedule_.finish_us[last] + message_[last]) return;
@@ -122,8 +121,8 @@ class EarliestTaskFirst {
   void drop_taken(Part part) {
     const auto gone = [&](NodeId v) {
       const Part fixed = unit_part_[dag_.unit(v)];
-      if (placement_[v] != nowhere || (fixed != nowhere && fixed != part)) return true;
-      if (fixed != nowhere || has_room(v, part)) return false;
+      if (placement_[v] != no_part || (fixed != no_part && fixed != part)) return true;
+      if (fixed != no_part || has_room(v, part)) return false;
       refused_.push_back(v);
       return true;
     };
@@ -138,7 +137,7 @@ class EarliestTaskFirst {
 
   /// Where no part has room for what is left: the node refused first, to the emptiest part.
   std::pair<NodeId, Part> largest_room() {
-    while (placement_[refused_.front()] != nowhere) refused_.pop_front();
+    while (placement_[refused_.front()] != no_part) refused_.pop_front();
     const auto emptiest = std::min_element(used_bytes_.begin(), used_bytes_.end()) - used_bytes_.begin();
     return {refused_.front(), static_cast<Part>(emptiest)};
   }
@@ -147,7 +146,7 @@ class EarliestTaskFirst {
     find_ready(dag_, v, placement_, schedule_.finish_us, message_, ready_);
     placement_[v] = part;
     last_[part] = v;
-    if (unit_part_[dag_.unit(v)] == nowhere && dag_.members(dag_.unit(v)).size() > 1) {
+    if (unit_part_[dag_.unit(v)] == no_part && dag_.members(dag_.unit(v)).size() > 1) {
       unit_part_[dag_.unit(v)] = part;
       for (const NodeId w : dag_.members(dag_.unit(v))) used_bytes_[part] += bytes(w);
     } else if (dag_.members(dag_.unit(v)).size() == 1) {

@@ -9,7 +9,6 @@
 namespace convoy {
 namespace {
 
-constexpr Part unmapped = 0xffffffff;
 /// The first round leaves out clusters whose heads are among the first levels: those are the many small ones
 /// (constants, reads of variables) that should follow what they feed.
 constexpr std::uint32_t first_levels = 5;
@@ -31,7 +30,7 @@ class Mapper {
         dag_(task.dag),
         slices_(slices),
         message_(message_costs(dag_, task.link)),
-        part_of_(slices.clusters.size(), unmapped),
+        part_of_(slices.clusters.size(), no_part),
         free_load_(0) {
     find_levels();
     load_.assign(task_.parts, FenwickTree(levels_));
@@ -62,7 +61,7 @@ class Mapper {
     if (slices_.communication >= std::max(10.0, 2 * slices_.parallelism))
       for (int tenths = 5; tenths <= 10; ++tenths) map_window(secondaries, tenths, &Mapper::saves_messages);
     for (const std::uint32_t c : secondaries)
-      if (part_of_[c] == unmapped) assign(c, cheapest(c));
+      if (part_of_[c] == no_part) assign(c, cheapest(c));
     Placement placement(dag_.size());
     for (NodeId v = 0; v < dag_.size(); ++v) placement[v] = part_of_[slices_.cluster_of[v]];
     return placement;
@@ -111,7 +110,7 @@ class Mapper {
     const std::size_t count = clusters.size() * static_cast<std::size_t>(tenths) / 10;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // width of the window, cluster
     for (std::size_t i = 0; i < count; ++i) {
-      if (part_of_[clusters[i]] != unmapped) continue;
+      if (part_of_[clusters[i]] != no_part) continue;
       const Window& slack = window_[clusters[i]];
       open.emplace_back(slack.to - slack.from, clusters[i]);
     }
@@ -121,8 +120,8 @@ class Mapper {
       const std::size_t before = open.size();
       std::erase_if(open, [&](const auto& entry) {
         const Part part = (this->*rule)(entry.second);
-        if (part != unmapped) assign(entry.second, part);
-        return part != unmapped;
+        if (part != no_part) assign(entry.second, part);
+        return part != no_part;
       });
       again = static_cast<double>(before - open.size()) > worth_repeating * static_cast<double>(before);
     }
@@ -132,11 +131,11 @@ class Mapper {
   struct Messages {
     Part part = 0;                  ///< most are with it
     bool known = false;             ///< since the last neighbour was mapped
-    double with_part = 0, all = 0;  ///< with that part, and with all and the unmapped
-    double largest_free = 0;        ///< of the unmapped cluster that most are with
+    double with_part = 0, all = 0;  ///< with that part, and with all and the no_part
+    double largest_free = 0;        ///< of the no_part cluster that most are with
   };
 
-  /// The messages between a cluster and each part and each unmapped cluster, weighed anew where need be.
+  /// The messages between a cluster and each part and each no_part cluster, weighed anew where need be.
   const Messages& messages(std::uint32_t cluster) {
     Messages& result = messages_[cluster];
     if (result.known) return result;
@@ -150,7 +149,7 @@ class Mapper {
     return result;
   }
 
-  /// Sums up the messages between a cluster and each part (with_part_) and each unmapped cluster
+  /// Sums up the messages between a cluster and each part (with_part_) and each no_part cluster
   /// (largest_free_, all_free_).
   void weigh_messages(std::uint32_t cluster) {
     std::fill(with_part_.begin(), with_part_.end(), 0);
@@ -158,7 +157,7 @@ class Mapper {
     const auto add = [&](NodeId other, double cost) {
       const std::uint32_t c = slices_.cluster_of[other];
       if (c == cluster) return;
-      if (part_of_[c] != unmapped)
+      if (part_of_[c] != no_part)
         with_part_[part_of_[c]] += cost;
       else
         with_free_.emplace_back(c, cost);
@@ -181,7 +180,7 @@ class Mapper {
     const Messages& with = messages(cluster);
     const Part part = with.part;
     const double saved = with.with_part;
-    if (saved <= task_.link.latency_us || saved < with.largest_free) return unmapped;
+    if (saved <= task_.link.latency_us || saved < with.largest_free) return no_part;
     const Window& slack = window_[cluster];
     double most = 0, least = 0, all = 0;
     for (Part k = 0; k < task_.parts; ++k) {
@@ -197,13 +196,13 @@ class Mapper {
         after <= std::max(most, least + work + saved + task_.link.latency_us + open / task_.parts);
     const bool cheaper = after <= work + saved;
     const bool worth_it = saved >= most - least;
-    return balanced || not_later || cheaper || worth_it ? part : unmapped;
+    return balanced || not_later || cheaper || worth_it ? part : no_part;
   }
 
   /// For graphs whose messages dominate: the part that more than half of its messages are with.
   Part saves_messages(std::uint32_t cluster) {
     const Messages& with = messages(cluster);
-    return with.with_part > std::max(with.all / 2, with.all / task_.parts) ? with.part : unmapped;
+    return with.with_part > std::max(with.all / 2, with.all / task_.parts) ? with.part : no_part;
   }
 
   Part cheapest(std::uint32_t cluster) {

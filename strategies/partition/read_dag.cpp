@@ -4,315 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <string_view>
 
 #include "sim/base/input_error.h"
+#include "strategies/partition/dag_events.h"
 
 namespace convoy {
 namespace {
 
-using Json = nlohmann::json;
-
-/// Reads a text character by character and lets others see how far the parser has come.
-class CountedText {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  CountedText(const char* at, std::size_t* read) : at_(at), read_(read) {}
-  reference operator*() const { return *at_; }
-  CountedText& operator++() {
-    ++at_;
-    ++*read_;
-    return *this;
-  }
-  CountedText operator++(int) {
-    CountedText old = *this;
-    ++*this;
-    return old;
-  }
-  bool operator==(const CountedText& other) const { return at_ == other.at_; }
-  bool operator!=(const CountedText& other) const { return at_ != other.at_; }
-
- private:
-  const char* at_;
-  std::size_t* read_;
-};
-
-struct RawNode {
-  std::int64_t id = 0;
-  std::string name;
-  Dag::Node figures;
-  std::optional<std::int64_t> colocate_with;
-  std::size_t offset = 0;
-};
-struct RawEdge {
-  std::int64_t ends[2];
-  std::size_t offset;
-};
-
-/// Takes the parser's events; what stands where is checked here, so the document never is in memory.
-class Handler {
- public:
-  Handler(const std::string& text, const std::string& file) : text_(text), file_(file) {}
-
-  std::vector<RawNode> nodes;
-  std::vector<RawEdge> edges;
-  std::string name;
-  std::size_t read = 0;  ///< characters that the parser has taken
-
-  [[noreturn]] void fail(std::size_t offset, const std::string& message) const {
-    const std::string_view before(text_.data(), std::min(offset, text_.size()));
-    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-    throw InputError({file_, static_cast<int>(line), static_cast<int>(before.size() - line_start) + 1},
-                     message);
-  }
-
-  bool null() { return in_notes() || reject("null"); }
-  bool boolean(bool) { return in_notes() || reject("a truth value"); }
-  bool number_integer(Json::number_integer_t value) { return whole(value); }
-  bool number_unsigned(Json::number_unsigned_t value) {
-    if (value > static_cast<Json::number_unsigned_t>(largest_whole))
-      return number(static_cast<double>(value), std::nullopt);
-    return whole(static_cast<std::int64_t>(value));
-  }
-  bool number_float(Json::number_float_t value, const std::string&) { return number(value, std::nullopt); }
-  bool string(std::string& value) {
-    if (in_notes()) return true;
-    if (state_ == State::file_text) {
-      if (key_ == "name") name = value;
-      state_ = State::file;
-      return true;
-    }
-    if (state_ == State::node_value && key_ == "name") {
-      nodes.back().name = value;
-      state_ = State::node;
-      return true;
-    }
-    return reject("text");
-  }
-  bool binary(Json::binary_t&) { return reject("binary data"); }
-
-  bool start_object(std::size_t) {
-    if (enter_notes()) return true;
-    if (state_ == State::start) {
-      state_ = State::file;
-      return true;
-    }
-    if (state_ != State::nodes) return reject("an object");
-    nodes.emplace_back().offset = token();
-    node_seen_.clear();
-    state_ = State::node;
-    return true;
-  }
-  bool key(std::string& value) {
-    if (state_ == State::notes) return true;
-    const bool in_node = state_ == State::node;
-    std::vector<std::string>& seen = in_node ? node_seen_ : file_seen_;
-    if (has(seen, value)) fail(token(), fmt::format("key '{}' is there twice", value));
-    const auto& allowed = in_node ? node_keys : file_keys;
-    if (!has(allowed, value))
-      fail(token(), fmt::format("unknown key '{}'; known: {}", value, fmt::join(allowed, ", ")));
-    seen.push_back(value);
-    key_ = value;
-    state_ = in_node            ? State::node_value
-             : value == "nodes" ? State::nodes_value
-             : value == "edges" ? State::edges_value
-             : value == "notes" ? State::notes
-                                : State::file_text;
-    return true;
-  }
-  bool end_object() {
-    if (leave_notes()) return true;
-    if (state_ == State::node) {
-      for (const std::string_view required : {"id", "time_us"})
-        if (!has(node_seen_, required)) fail(nodes.back().offset, fmt::format("node without '{}'", required));
-      state_ = State::nodes;
-      return true;
-    }
-    for (const std::string_view required : {"nodes", "edges"})
-      if (!has(file_seen_, required)) fail(0, fmt::format("the graph has no '{}'", required));
-    if (nodes.empty()) fail(0, "the graph has no nodes");
-    return true;
-  }
-  bool start_array(std::size_t) {
-    if (enter_notes()) return true;
-    if (state_ == State::nodes_value) {
-      state_ = State::nodes;
-    } else if (state_ == State::edges_value) {
-      state_ = State::edges;
-    } else if (state_ == State::edges) {
-      edges.push_back({{0, 0}, token()});
-      ends_ = 0;
-      state_ = State::edge;
-    } else {
-      return reject("a list");
-    }
-    return true;
-  }
-  bool end_array() {
-    if (leave_notes()) return true;
-    if (state_ == State::edge) {
-      if (ends_ != 2) fail(edges.back().offset, "an edge is two ids: [from, to]");
-      state_ = State::edges;
-    } else {
-      state_ = State::file;
-    }
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
-    const std::size_t at = read > 0 ? read - 1 : 0;
-    if (read >= text_.size() && error.id == 101)
-      fail(text_.size(), "the file ends too early: it is no whole JSON document");
-    if (error.id == 406) fail(number_token(), "number too large");
-    fail(at, "not JSON");
-  }
-
- private:
-  enum class State {
-    start,
-    file,
-    file_text,
-    notes,
-    nodes_value,
-    nodes,
-    node,
-    node_value,
-    edges_value,
-    edges,
-    edge
-  };
-  static constexpr std::int64_t largest_whole = std::int64_t{1} << 53;
-  static inline const std::vector<std::string> file_keys{"nodes", "edges", "name", "source", "notes"};
-  static inline const std::vector<std::string> node_keys{"id",           "name",         "time_us",
-                                                         "output_bytes", "memory_bytes", "colocate_with"};
-
-  // `notes` may be anything: what is in it is passed over.
-
-  /// Whether a value stands in `notes`; where it is all of it, the file goes on.
-  bool in_notes() {
-    if (state_ != State::notes) return false;
-    if (depth_ == 0) state_ = State::file;
-    return true;
-  }
-  bool enter_notes() {
-    if (state_ == State::notes) ++depth_;
-    return state_ == State::notes;
-  }
-  bool leave_notes() {
-    if (state_ != State::notes) return false;
-    if (--depth_ == 0) state_ = State::file;
-    return true;
-  }
-
-  static bool has(const std::vector<std::string>& keys, std::string_view key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-  }
-
-  /// Where the number that the parser has just read begins; it may have read one character further.
-  std::size_t number_token() const {
-    const auto in_number = [&](std::size_t i) {
-      return std::string_view("0123456789+-.eE").find(text_[i]) != std::string_view::npos;
-    };
-    std::size_t begin = std::min(read, text_.size()) - 1;
-    if (!in_number(begin)) --begin;
-    while (begin > 0 && in_number(begin - 1)) --begin;
-    return begin;
-  }
-  /// Where the text, bracket or word that the parser has just read begins.
-  std::size_t token() const {
-    std::size_t begin = std::min(read, text_.size()) - 1;
-    if (text_[begin] == '"') {
-      const auto escaped = [&](std::size_t quote) {
-        std::size_t slashes = 0;
-        while (slashes < quote && text_[quote - 1 - slashes] == '\\') ++slashes;
-        return slashes % 2 == 1;
-      };
-      do --begin;
-      while (text_[begin] != '"' || escaped(begin));
-    }
-    const auto in_word = [&](std::size_t i) { return text_[i] >= 'a' && text_[i] <= 'z'; };
-    while (in_word(begin) && begin > 0 && in_word(begin - 1)) --begin;
-    return begin;
-  }
-
-  std::string expected() const {
-    switch (state_) {
-      case State::start:
-        return "expected an object with 'nodes' and 'edges'";
-      case State::file_text:
-        return fmt::format("'{}' must be text", key_);
-      case State::nodes_value:
-      case State::edges_value:
-        return fmt::format("'{}' must be a list", key_);
-      case State::nodes:
-        return "a node must be an object";
-      case State::edges:
-        return "an edge is two ids: [from, to]";
-      case State::edge:
-        return "an edge's ends must be ids, which are whole numbers";
-      default:
-        return key_ == "name"                            ? "'name' must be text"
-               : key_ == "id" || key_ == "colocate_with" ? fmt::format("'{}' must be a whole number", key_)
-                                                         : fmt::format("'{}' must be a number", key_);
-    }
-  }
-  bool reject(std::string_view found) const { fail(token(), fmt::format("{}, not {}", expected(), found)); }
-  bool reject_number(std::string_view found) const {
-    fail(number_token(), fmt::format("{}, not {}", expected(), found));
-  }
-
-  bool whole(std::int64_t value) { return number(static_cast<double>(value), value); }
-  bool number(double value, std::optional<std::int64_t> exact) {
-    if (in_notes()) return true;
-    if (state_ == State::edge) {
-      if (!exact) return reject_number("a number such as this");
-      if (ends_ == 2) fail(edges.back().offset, "an edge is two ids: [from, to]");
-      edges.back().ends[ends_++] = *exact;
-      return true;
-    }
-    if (state_ != State::node_value || key_ == "name") return reject_number("a number");
-    RawNode& node = nodes.back();
-    if (key_ == "id" || key_ == "colocate_with") {
-      if (!exact) return reject_number("a number such as this");
-      if (key_ == "id")
-        node.id = *exact;
-      else
-        node.colocate_with = *exact;
-    } else {
-      if (!std::isfinite(value)) fail(number_token(), "number too large");
-      if (value < 0) fail(number_token(), fmt::format("'{}' must not be negative", key_));
-      (key_ == "time_us"        ? node.figures.time_us
-       : key_ == "output_bytes" ? node.figures.output_bytes
-                                : node.figures.memory_bytes) = value;
-    }
-    state_ = State::node;
-    return true;
-  }
-
-  const std::string& text_;
-  const std::string& file_;
-  State state_ = State::start;
-  std::string key_;
-  std::vector<std::string> file_seen_, node_seen_;  ///< keys of the objects being read
-  int ends_ = 0;                                    ///< of the edge being read
-  int depth_ = 0;                                   ///< of lists and objects within `notes`
-};
-
 /// NodeId of each id, by search.
 class Ids {
  public:
-  explicit Ids(const std::vector<RawNode>& nodes) : nodes_(nodes), by_id_(nodes.size()) {
+  explicit Ids(const std::vector<DagFileNode>& nodes) : nodes_(nodes), by_id_(nodes.size()) {
     std::iota(by_id_.begin(), by_id_.end(), 0);
     std::stable_sort(by_id_.begin(), by_id_.end(),
                      [&](NodeId a, NodeId b) { return nodes[a].id < nodes[b].id; });
@@ -327,23 +33,23 @@ class Ids {
   }
 
  private:
-  const std::vector<RawNode>& nodes_;
+  const std::vector<DagFileNode>& nodes_;
   std::vector<NodeId> by_id_;
 };
 
 }  // namespace
 
 DagFile parse_dag(const std::string& text, const std::string& file) {
-  Handler handler(text, file);
-  Json::sax_parse(CountedText(text.data(), &handler.read),
-                  CountedText(text.data() + text.size(), &handler.read), &handler);
+  DagEvents handler(text, file);
+  nlohmann::json::sax_parse(CountedText(text.data(), &handler.read),
+                            CountedText(text.data() + text.size(), &handler.read), &handler);
   const Ids ids(handler.nodes);
   std::vector<Dag::Node> nodes;
   std::vector<std::string> names;
   std::vector<NodeId> listed(handler.nodes.size());
   std::vector<std::pair<NodeId, NodeId>> edges, together;
   for (NodeId v = 0; v < ids.by_id().size(); ++v) {
-    RawNode& node = handler.nodes[ids.by_id()[v]];
+    DagFileNode& node = handler.nodes[ids.by_id()[v]];
     if (v > 0 && handler.nodes[ids.by_id()[v - 1]].id == node.id)
       handler.fail(node.offset, fmt::format("id {} is there twice", node.id));
     nodes.push_back(node.figures);
@@ -356,7 +62,7 @@ DagFile parse_dag(const std::string& text, const std::string& file) {
     together.emplace_back(v, *other);
   }
   std::vector<std::size_t> order(handler.edges.size());
-  for (const RawEdge& edge : handler.edges) {
+  for (const DagFileEdge& edge : handler.edges) {
     NodeId ends[2];
     for (int end = 0; end < 2; ++end) {
       const std::optional<NodeId> node = ids.find(edge.ends[end]);
@@ -370,13 +76,13 @@ DagFile parse_dag(const std::string& text, const std::string& file) {
                    [&](std::size_t a, std::size_t b) { return edges[a] < edges[b]; });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (edges[order[i]] == edges[order[i - 1]]) {
-      const RawEdge& twice = handler.edges[order[i]];
+      const DagFileEdge& twice = handler.edges[order[i]];
       handler.fail(twice.offset, fmt::format("edge [{}, {}] is there twice", twice.ends[0], twice.ends[1]));
     }
   try {
     return {handler.name, Dag(std::move(nodes), edges, together), std::move(names), std::move(listed)};
   } catch (const CycleError& error) {
-    const RawNode& node = handler.nodes[ids.by_id()[error.node]];
+    const DagFileNode& node = handler.nodes[ids.by_id()[error.node]];
     handler.fail(node.offset, fmt::format("the graph has a cycle through node {}", node.id));
   }
 }

@@ -10,7 +10,6 @@
 namespace convoy {
 namespace {
 
-constexpr Part nowhere = 0xffffffff;
 constexpr double none = -std::numeric_limits<double>::infinity();
 
 /// One pass of place_in_ready_order.
@@ -21,8 +20,8 @@ class Sweep {
         dag_(judge.dag()),
         prior_(prior),
         pull_(pull),
-        placement_(dag_.size(), nowhere),
-        unit_part_(dag_.unit_count(), nowhere),
+        placement_(dag_.size(), no_part),
+        unit_part_(dag_.unit_count(), no_part),
         finish_(dag_.size()),
         free_(judge.parts()),
         ready_(judge.parts()),
@@ -65,7 +64,7 @@ class Sweep {
   void find_inputs(NodeId v) { find_ready(dag_, v, placement_, finish_, judge_.message_us(), ready_); }
 
   Part choose(NodeId v) {
-    if (unit_part_[dag_.unit(v)] != nowhere) return unit_part_[dag_.unit(v)];
+    if (unit_part_[dag_.unit(v)] != no_part) return unit_part_[dag_.unit(v)];
     if (pull_ > 0) find_ways(v);
     Part best = 0;
     double best_score = 0;
@@ -89,7 +88,7 @@ class Sweep {
   void find_ways(NodeId v) {
     std::fill(way_.begin(), way_.end(), none);
     longest_ = second_ = none;
-    longest_in_ = nowhere;
+    longest_in_ = no_part;
     for (const NodeId w : dag_.children(v)) {
       const Part part = prior_[w];
       const double way = judge_.way_us(w);
@@ -116,7 +115,7 @@ class Sweep {
   Placement placement_, unit_part_;
   std::vector<double> finish_, free_, ready_, way_;
   double longest_ = 0, second_ = 0;
-  Part longest_in_ = nowhere;
+  Part longest_in_ = no_part;
 };
 
 /// Descent by moves of single units on the longest chain of the schedule, drawn at random.

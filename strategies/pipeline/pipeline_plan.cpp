@@ -38,14 +38,23 @@ std::vector<Pass> order_passes(const std::vector<std::int64_t>& micro_batches, s
 
 /// How much of an endless run is simulated, in micro-batches. A pipeline of S slots is full after S of them;
 /// stages that take turns, and stages that wait for what they may have under way, repeat themselves after as
-/// many as they are or hold; messages that pile up on links need more.
+/// many as they are or hold; messages that pile up on links need more. The numbers are chosen, not derived:
+/// with them the mean of a steady stretch agrees with the closed forms of
+/// tests/laws/test_endless_pipelines.cpp.
 struct Stretch {
   std::int64_t steady;  ///< whole steps of which the first stage has something to do to their end
   std::int64_t all;     ///< and as many as may be under way then
 
+  static constexpr std::int64_t rounds_to_fill = 4;        ///< of all slots, before a stretch is steady
+  static constexpr std::int64_t rounds_of_turns = 4;       ///< of stages that take turns, in the mean
+  static constexpr std::int64_t least_micro_batches = 96;  ///< in the mean, however short the turns are
+  static constexpr std::int64_t longest_turns = 64;  ///< of longer ones the mean is over a part of a round
+  /// Steps in the mean: as many as these micro-batches make, but not fewer or more than the limits.
+  static constexpr std::int64_t micro_batches_of_steps = 256, fewest_steps = 12, most_steps = 48;
+
   Stretch(const PipelineShape& shape, const std::vector<StageChoice>& choices) {
-    constexpr std::int64_t least = 96, longest_turns = 64;
-    const std::int64_t least_steps = std::clamp<std::int64_t>(256 / shape.micro_batches, 12, 48);
+    const std::int64_t steps =
+        std::clamp(micro_batches_of_steps / shape.micro_batches, fewest_steps, most_steps);
     const auto slots = static_cast<std::int64_t>(shape.slots.size());
     std::int64_t turns = 1;
     for (const StageChoice& choice : choices)
@@ -53,7 +62,8 @@ struct Stretch {
     const auto whole = [&](std::int64_t micro_batches) {
       return (micro_batches + shape.micro_batches - 1) / shape.micro_batches * shape.micro_batches;
     };
-    steady = std::max(whole(4 * slots + std::max(least, 4 * turns)), least_steps * shape.micro_batches);
+    steady = std::max(whole(rounds_to_fill * slots + std::max(least_micro_batches, rounds_of_turns * turns)),
+                      steps * shape.micro_batches);
     all = steady + whole(in_flight(shape, 0, choices.front().slots) * choices.front().slots);
   }
 };
@@ -85,7 +95,8 @@ class PipelinePlanner {
       const auto versions =
           static_cast<std::uint32_t>(weight_versions(shape_, first_slot_[s], choices_[s].slots));
       plan_.stages.push_back({devices_of(s), stages_.stages[s].layers, versions, {}});
-      groups_.emplace_back(sync_, input_.graph, stages_.stages[s], input_.machine, devices_of(s),
+      groups_.emplace_back(sync_, input_.graph, input_.machine,
+                           replicated(input_.graph, stages_.stages[s], devices_of(s)),
                            fmt::format(" of stage {}", s), plan_);
       for (std::uint32_t k = 0; k < choices_[s].slots; ++k) add_slot(s, k);
     }
@@ -175,7 +186,7 @@ class PipelinePlanner {
                                                     !stages_.stages[s].backward.empty());
     Role role;
     role.streams = stream_names;
-    ReplicaProgram program(input_.graph, stages_.stages[s], groups_[s], role, summing, passes);
+    ReplicaProgram program(input_.graph, stages_.stages[s], {&groups_[s]}, role, summing, passes);
     if (shape_.endless()) {
       add_endless(s, passes, program, role);
     } else {

@@ -11,6 +11,9 @@ TEST_CASE("suggestion: the nearest known name, if it is near") {
   CHECK(suggestion("RESNET50", known) == " (did you mean 'resnet50'?)");
   CHECK(suggestion("rsenet101", known) == " (did you mean 'resnet101'?)");
   CHECK(suggestion("transformer", known).empty());
+  const std::vector<std::string> devices{"a10", "v100-pcie-16gb", "v100-sxm2-16gb"};
+  CHECK(suggestion("v100", devices) == " (did you mean 'v100-pcie-16gb'?)");
+  CHECK(suggestion("a1", devices) == " (did you mean 'a10'?)");
   CHECK(suggestion("", known).empty());
   CHECK(suggestion(std::string(65, 'r'), known).empty());
   CHECK(suggestion("resnet50", {}).empty());

@@ -51,7 +51,7 @@ std::string ring_rows(int n) {
   return text;
 }
 
-std::string error_of(const std::string& text) {
+std::string log_error(const std::string& text) {
   const WrittenFile file(text, ".log");
   try {
     const AllReduceLog log = read_all_reduce_log(file.path());
@@ -118,36 +118,36 @@ TEST_CASE("without rank lines the ranks follow from busbw over algbw, older logs
 }
 
 TEST_CASE("wrong and cut logs are refused with their place") {
-  CHECK(error_of("") == ": holds no result of nccl-tests' all_reduce_perf");
-  CHECK(error_of(head + ranks(8, 8) + columns) == ": holds no result of nccl-tests' all_reduce_perf");
+  CHECK(log_error("") == ": holds no result of nccl-tests' all_reduce_perf");
+  CHECK(log_error(head + ranks(8, 8) + columns) == ": holds no result of nccl-tests' all_reduce_perf");
   const std::string start = head + ranks(2, 2) + columns;  // 9 lines
-  CHECK(error_of(start + "        1024          256     float     sum      -1    61.2") ==
+  CHECK(log_error(start + "        1024          256     float     sum      -1    61.2") ==
         ":10:60: a row of results ends too early: expected its time, algbw and busbw");
-  CHECK(error_of(start +
+  CHECK(log_error(start +
                  "        1024          256     float     sum      -1    fast    0.02    0.02      0\n") ==
         ":10:56: time: expected a number above zero, found 'fast'");
-  CHECK(error_of(start +
+  CHECK(log_error(start +
                  "        1024          256     float     sum      -1       0    0.02    0.02      0\n") ==
         ":10:59: time: expected a number above zero, found '0'");
   // all_gather_perf: busbw is (n - 1)/n of algbw
   CHECK(
-      error_of(start +
+      log_error(start +
                "     1048576       262144     float    none      -1   100.0   10.49    5.24      0\n") ==
       ":10:72: busbw/algbw is 0.50, where an all-reduce of 2 ranks has 1.00: is this all_reduce_perf's log?");
-  CHECK(error_of(head + ranks(1, 1) + columns + row(1e6, 1e-3, 2)) == ": is of one rank: nothing is sent");
+  CHECK(log_error(head + ranks(1, 1) + columns + row(1e6, 1e-3, 2)) == ": is of one rank: nothing is sent");
   // larger messages that take less time
   CHECK(
-      error_of(start + row(1048576, 2e-3, 2) + row(4194304, 1e-3, 2)).starts_with(": its times do not grow"));
-  CHECK(error_of("     1048576       262144     float    none      -1   100.0   10.49    5.24      0\n") ==
+      log_error(start + row(1048576, 2e-3, 2) + row(4194304, 1e-3, 2)).starts_with(": its times do not grow"));
+  CHECK(log_error("     1048576       262144     float    none      -1   100.0   10.49    5.24      0\n") ==
         ":1:72: busbw/algbw is not that of an all-reduce, and no line '#  Rank' tells the ranks");
 }
 
 TEST_CASE("a log with any byte missing or turned is read or refused, never anything else") {
   const std::string whole = head + ranks(2, 1) + columns + ring_rows(2);
-  for (std::size_t cut = 0; cut < whole.size(); cut += 7) error_of(whole.substr(0, cut));
+  for (std::size_t cut = 0; cut < whole.size(); cut += 7) log_error(whole.substr(0, cut));
   for (std::size_t at = 0; at < whole.size(); at += 11) {
     std::string turned = whole;
     turned[at] = static_cast<char>(turned[at] ^ 0x55);
-    error_of(turned);
+    log_error(turned);
   }
 }

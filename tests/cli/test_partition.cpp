@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -81,6 +82,25 @@ TEST_CASE("partition: an experiment stands for its training graph") {
   const Finished run = place.convoy({"partition", "experiment.yaml", "--parts", "2", "--json"});
   REQUIRE(run.exit_code == 0);
   CHECK(json::parse(run.out)["assignment"].size() > 3);
+}
+
+TEST_CASE("partition: a network by its shape is partitioned as the graph that check counts") {
+  const Workplace place;
+  place.file("lstm.yaml",
+             "network: {kind: recurrent, layers: 2, steps: 3, hidden: 64, vocabulary: 100}\n"
+             "device: v100-sxm2-32gb\nbatch: 8\noptimizer: sgd\n");
+  const Finished counted = place.convoy({"check", "lstm.yaml"});
+  REQUIRE(counted.exit_code == 0);
+  const Finished run = place.convoy({"partition", "lstm.yaml", "--method", "heft", "--parts", "2", "--json"});
+  REQUIRE(run.exit_code == 0);
+  const json report = json::parse(run.out);
+  CHECK(counted.out == fmt::format("lstm: {} operations and variables for convoy partition\n",
+                                   report["assignment"].size()));
+  CHECK(report["makespan_us"].get<double>() >= report["lower_bound_us"].get<double>());
+
+  const Finished simulated = place.convoy({"run", "lstm.yaml"});
+  CHECK(simulated.exit_code == 2);
+  CHECK(simulated.err == "lstm.yaml:1:1: is a network for convoy partition, not an experiment\n");
 }
 
 TEST_CASE("partition: wrong input is one line and exit code 2") {

@@ -24,10 +24,10 @@ TEST_CASE("plan: the order in words, and as JSON of schema convoy.plan/1") {
   REQUIRE(words.exit_code == 0);
   CHECK(words.out.find("rent 1 aws-p3.2xlarge on demand for ") != std::string::npos);
   CHECK(words.out.find("what would change it") != std::string::npos);
-  const Finished json = place.convoy({"plan", "plan.yaml", "--json"});
-  REQUIRE(json.exit_code == 0);
-  CHECK(json.out == place.read("runs/p/plan.json"));
-  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  const Finished printed = place.convoy({"plan", "plan.yaml", "--json"});
+  REQUIRE(printed.exit_code == 0);
+  CHECK(printed.out == place.read("runs/p/plan.json"));
+  const nlohmann::json plan = nlohmann::json::parse(printed.out);
   CHECK(plan["schema"] == "convoy.plan/1");
   CHECK(plan["choice"]["servers"] == nlohmann::json{{"aws-p3.2xlarge", 1}});
   CHECK(plan["choice"]["strategy"]["kind"] == "data_parallel");
@@ -42,12 +42,12 @@ TEST_CASE("plan: the order in words, and as JSON of schema convoy.plan/1") {
 TEST_CASE("plan: nothing meets the constraints: exit 1, no choice, the nearest constraint") {
   const Workplace place;
   place.file("plan.yaml", plan_text("deadline: 1s"));
-  const Finished json = place.convoy({"plan", "plan.yaml", "--json"});
-  CHECK(json.exit_code == 1);
-  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  const Finished printed = place.convoy({"plan", "plan.yaml", "--json"});
+  CHECK(printed.exit_code == 1);
+  const nlohmann::json plan = nlohmann::json::parse(printed.out);
   CHECK(plan["choice"].is_null());
   CHECK(plan["nearest_constraint"]["name"] == "deadline");
-  CHECK(json.err.find("nearest is deadline") != std::string::npos);
+  CHECK(printed.err.find("nearest is deadline") != std::string::npos);
 }
 
 TEST_CASE("plan: check counts its candidates, run says where to go, wrong files end with 2") {
@@ -72,15 +72,14 @@ TEST_CASE("plan: where no server is left the error names the constraint, or the 
   const Workplace place;
   place.file("plan.yaml", plan_text("providers: [gcp]"));
   CHECK(place.convoy({"plan", "plan.yaml"}).err ==
-        "plan.yaml:4:7: plan.constraints.providers: none of plan.servers with a price is of gcp; add others, "
-        "or "
-        "leave out one of the two\n");
+        "plan.yaml:5:33: plan.constraints.providers: none of plan.servers with a price is of gcp; add others, "
+        "or leave out one of the two\n");
   place.file("all.yaml",
              "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\n"
              "plan: {market: spot, batch_per_device: [64]}\n");
   place.file("vms.csv", "InstanceType,Price,Region\np3.2xlarge,3.06,us-east-1\n");
   CHECK(place.convoy({"plan", "all.yaml", "--prices", "vms.csv"}).err ==
-        "all.yaml:4:7: plan.market: no server has a price there; add on_demand, or give --prices that have "
+        "all.yaml:5:16: plan.market: no server has a price there; add on_demand, or give --prices that have "
         "one\n");
 }
 
@@ -92,10 +91,10 @@ TEST_CASE("plan: prices of the user's own, from a table with SkyPilot's header")
              "AvailabilityZone\n"
              "p3.2xlarge,V100,1,8,61,,300.0,90.0,us-east-1,us-east-1a\n"
              "p3.16xlarge,V100,8,64,488,,24.48,7.0,us-east-1,us-east-1a\n");
-  const Finished json = place.convoy({"plan", "plan.yaml", "--json", "--prices", "vms.csv"});
-  CAPTURE(json.err);
-  REQUIRE(json.exit_code == 0);
-  const nlohmann::json plan = nlohmann::json::parse(json.out);
+  const Finished printed = place.convoy({"plan", "plan.yaml", "--json", "--prices", "vms.csv"});
+  CAPTURE(printed.err);
+  REQUIRE(printed.exit_code == 0);
+  const nlohmann::json plan = nlohmann::json::parse(printed.out);
   CHECK(plan["choice"]["servers"] == nlohmann::json{{"aws-p3.16xlarge", 1}});
   CHECK(plan["choice"]["usd_per_h"] == 24.48);
   CHECK(plan["choice"]["region"] == "us-east-1");

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* sweep = R"(sweep:
+constexpr const char* swept_file = R"(sweep:
   training.batch_per_device: [8, 16]
   strategy:
     - {kind: data_parallel, sync: all_reduce, algorithm: ring}
@@ -20,7 +20,7 @@ constexpr const char* sweep = R"(sweep:
 )";
 
 Finished run_small(const Workplace& place, std::vector<std::string> more) {
-  place.file("e.yaml", small_experiment() + sweep);
+  place.file("e.yaml", small_experiment() + swept_file);
   more.insert(more.begin(), {"run", "e.yaml"});
   return place.convoy(more);
 }
@@ -263,7 +263,7 @@ TEST_CASE("run: former results are replaced, with the trace they had") {
 
 TEST_CASE("run: a closed pipe and a full disk are errors, not crashes") {
   const Workplace place;
-  place.file("e.yaml", small_experiment() + sweep);
+  place.file("e.yaml", small_experiment() + swept_file);
   const Finished closed =
       place.shell("$CONVOY run e.yaml --json 2>err | true; echo ${PIPESTATUS[0]}; cat err");
   CHECK((closed.out == "2\nconvoy: standard output: Broken pipe\n" ||

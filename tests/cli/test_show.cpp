@@ -101,6 +101,21 @@ TEST_CASE("show clusters: bandwidth between devices, and the same as a drawing")
   CHECK(svg == place.convoy({"show", "clusters", "lab.yaml", "--svg"}).out);
 }
 
+TEST_CASE("show clusters: a picture of four DGX-1 fits a page, and a cable between two devices is one line") {
+  const Workplace place;
+  const std::string svg = place.convoy({"show", "clusters", "dgx1-v100-x4", "--svg"}).out;
+  const std::size_t at = svg.find(" width=\"");
+  REQUIRE(at != std::string::npos);
+  CHECK(std::stod(svg.substr(at + 8)) <= 16 * 130);
+  // 16 NVLink pairs a DGX-1: each of 8 devices has 4 neighbours (nvidia-smi topo -m).
+  std::size_t bows = 0;
+  for (std::size_t bow = svg.find("<path "); bow != std::string::npos; bow = svg.find("<path ", bow + 1))
+    ++bows;
+  CHECK(bows == 4 * 16);
+  const std::string dot = place.convoy({"show", "clusters", "dgx1-v100-x4", "--dot"}).out;
+  CHECK(dot.find("label=\"n0.gpu0") != std::string::npos);
+}
+
 TEST_CASE("show servers: every price has its date and region") {
   const Workplace place;
   const json server = json::parse(place.convoy({"show", "servers", "aws-p4d.24xlarge", "--json"}).out);

@@ -265,9 +265,9 @@ TEST_CASE("wrong input: --set points at itself") {
       "1000000000 is allowed");
   with_set(
       "training.batch=1",
-      "--set training.batch:1:1: training.batch: unknown key; known here: anchor, batch_per_device, dataset, "
-      "execution, framework, global_batch, input, layout, optimizer, precision, processes, profile, "
-      "recompute");
+      "--set training.batch:1:1: training.batch: unknown key (did you mean 'batch_per_device'?); known here: "
+      "anchor, batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, "
+      "precision, processes, profile, recompute");
   with_set("training.batch_per_device",
            "--set training.batch_per_device:1:1: write --set key.path=value, such as --set "
            "cluster.nodes=4");

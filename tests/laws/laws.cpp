@@ -29,7 +29,7 @@ double task_s(const Trial& trial, const Role& role, EndpointId member, const Tas
 }
 
 /// The graph's operation that a plan's is: without " #3" (micro-batch) and " again" (recomputation).
-std::string base_name(std::string name) {
+std::string name_of_operation(std::string name) {
   if (const std::size_t at = name.find(" #"); at != std::string::npos) name.resize(at);
   if (name.ends_with(" again")) name.resize(name.size() - 6);
   return name;
@@ -250,7 +250,7 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
     for (const Task& task : role.program)
       for (const PlanOp& op : task.ops) {
         if (op.work == Work{}) continue;
-        Done& of_operation = done[base_name(op.name)];
+        Done& of_operation = done[name_of_operation(op.name)];
         const auto members = static_cast<double>(role.members.size());
         of_operation.images += members * op.images;
         of_operation.flops += members * (op.images * op.work.flops_per_image + op.work.flops_fixed);
@@ -262,7 +262,7 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
   }
   std::set<std::string> again;
   for (const Operation& op : trial.graph.operations)
-    if (op.again) again.insert(base_name(op.name));
+    if (op.again) again.insert(name_of_operation(op.name));
   for (const Operation& op : trial.graph.operations) {
     if (op.again) continue;
     CAPTURE(op.name);

@@ -18,13 +18,13 @@ using lab::base_name;
 namespace {
 
 /// A pipeline without flush on equal one-device hosts.
-struct Case {
+struct EndlessCase {
   unsigned seed;
   std::string model, cluster, weights, recompute;
   std::vector<int> replicas;  ///< of each stage
   int pipelines, micro_batches, images;
 
-  explicit Case(unsigned from_seed) : seed(from_seed) {
+  explicit EndlessCase(unsigned from_seed) : seed(from_seed) {
     lab::Dice dice(seed);
     model = lab::branched_model(dice);
     weights = dice.one_of<std::string>({"stash", "double_buffered"});
@@ -73,7 +73,7 @@ int number_of(const std::string& name) { return std::stoi(name.substr(name.find(
 TEST_CASE(
     "without flush every operation happens once for every micro-batch, on one device of each pipeline") {
   for (unsigned seed = 1; seed <= 80; ++seed) {
-    const Case c(seed);
+    const EndlessCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -105,7 +105,7 @@ TEST_CASE(
 
 TEST_CASE("without flush a stage updates once for every replica's share of micro-batches, on all of them") {
   for (unsigned seed = 1; seed <= 80; ++seed) {
-    const Case c(seed);
+    const EndlessCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -127,7 +127,7 @@ TEST_CASE("without flush a stage updates once for every replica's share of micro
 
 TEST_CASE("without flush: staleness and versions of weights are those that the replay's times show") {
   for (unsigned seed = 1; seed <= 80; ++seed) {
-    const Case c(seed);
+    const EndlessCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -289,7 +289,7 @@ TEST_CASE("without flush: one device is exactly single") {
 
 TEST_CASE("without flush: bytes of a step equal the count from the model, its time covers the work") {
   for (unsigned seed = 1; seed <= 80; ++seed) {
-    const Case c(seed);
+    const EndlessCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -326,7 +326,7 @@ TEST_CASE("without flush: bytes of a step equal the count from the model, its ti
 
 TEST_CASE("without flush a pipeline is no slower than with it, stage by stage the same") {
   for (unsigned seed = 1; seed <= 80; ++seed) {
-    const Case c(seed);
+    const EndlessCase c(seed);
     const int most = *std::max_element(c.replicas.begin(), c.replicas.end());
     if (most > c.micro_batches) continue;  // flushed, replicas would have nothing to do
     CAPTURE(seed);

@@ -20,7 +20,7 @@ using namespace convoy::lab;
 
 namespace {
 
-constexpr std::int64_t batch = 4;  ///< a device
+constexpr std::int64_t batch_a_device = 4;  ///< a device
 
 /// What a row's random options may depend on.
 struct Setting {
@@ -335,6 +335,12 @@ const std::vector<Row>& rows() {
              dice.coin());
        },
        on_every_device, Alone::single},
+      {"hybrid with ZeRO",
+       [](Dice& dice, const Setting&) {
+         return fmt::format("{{kind: hybrid, conv: batch, fc: batch, zero: {}, bucket: {}kB, overlap: {}}}",
+                            dice.between(1, 2), dice.one_of<int>({10, 300, 100000}), dice.coin());
+       },
+       once, Alone::single, false, sharded<2>},
       {"hybrid",
        [](Dice& dice, const Setting& setting) {
          // The smallest feature maps have four rows.
@@ -362,8 +368,8 @@ Experiment experiment(const Row& row, const std::string& model, const RandomClus
                       const std::string& strategy, std::int64_t devices,
                       const TrainingOptions& options = {}) {
   return row.global_batch
-             ? Experiment::with_global_batch(model, cluster.text(), strategy, batch * devices, options)
-             : Experiment(model, cluster.text(), strategy, {batch, std::nullopt, {"test", 1, 1}}, options);
+             ? Experiment::with_global_batch(model, cluster.text(), strategy, batch_a_device * devices, options)
+             : Experiment(model, cluster.text(), strategy, {batch_a_device, std::nullopt, {"test", 1, 1}}, options);
 }
 
 void check_laws(const Row& row, const Trial& trial) {
@@ -386,7 +392,7 @@ TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, o
       Dice dice(seed);
       const std::string model = random_model(dice);
       const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
-      const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch_a_device);
       const auto devices = static_cast<int>(plain.machine().devices.size());
       const std::string strategy = row.strategy(
           dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
@@ -411,7 +417,7 @@ TEST_CASE("laws of every strategy that takes recomputation: the same, with what 
       Dice dice(seed);
       const std::string model = random_model(dice);
       const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
-      const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch_a_device);
       const auto devices = static_cast<int>(plain.machine().devices.size());
       const std::string strategy = row.strategy(
           dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
@@ -438,7 +444,7 @@ TEST_CASE("laws of every strategy: the same under every framework's rules of mem
       Dice dice(static_cast<unsigned>(100 + f));
       const std::string model = random_model(dice);
       const RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
-      const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch_a_device);
       const auto devices = static_cast<int>(plain.machine().devices.size());
       const std::string strategy = row.strategy(
           dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
@@ -463,7 +469,7 @@ TEST_CASE("laws of every strategy: the same in every precision") {
         const std::string model = random_model(dice);
         RandomCluster cluster = random_cluster(dice, dice.one_of(fabrics()));
         cluster.precisions = {"tf32", "fp16", "bf16"};
-        const Experiment plain(model, cluster.text(), "{kind: single}", batch);
+        const Experiment plain(model, cluster.text(), "{kind: single}", batch_a_device);
         const auto devices = static_cast<int>(plain.machine().devices.size());
         const std::string strategy = row.strategy(
             dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
@@ -510,7 +516,7 @@ TEST_CASE("laws of every strategy: one device does what it does without any stra
       cluster.nodes = "[{name: n, count: 1, server: box}]";
       cluster.devices = 1;
       cluster.interconnect = "{kind: none}";
-      const Experiment alone(model, cluster.text(), "{kind: single}", batch);
+      const Experiment alone(model, cluster.text(), "{kind: single}", batch_a_device);
       const std::string strategy =
           row.strategy(dice, {1, 1, static_cast<int>(alone.graph().model.layers.size())});
       CAPTURE(row.name);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double most_apart = 0.01;
 
-double apart(double a, double b) { return std::abs(a / b - 1); }
+double relative_gap(double a, double b) { return std::abs(a / b - 1); }
 
 double step_of(const std::string& model, const RandomCluster& cluster, const std::string& strategy,
                const std::string& fidelity) {
@@ -36,7 +36,7 @@ TEST_CASE("auto is no more than 1 % from chunk: all-reduces") {
     CAPTURE(model);
     CAPTURE(cluster.text());
     CAPTURE(strategy);
-    CHECK(apart(step_of(model, cluster, strategy, "auto"), step_of(model, cluster, strategy, "chunk")) <=
+    CHECK(relative_gap(step_of(model, cluster, strategy, "auto"), step_of(model, cluster, strategy, "chunk")) <=
           most_apart);
   }
 }
@@ -79,7 +79,7 @@ TEST_CASE("auto is no more than 1 % from chunk: sharded states, hybrids and pipe
     } catch (const InputError&) {
       continue;  // more stages than layers
     }
-    CHECK(apart(automatic_s, step_of(model, cluster, strategy, "chunk")) <= most_apart);
+    CHECK(relative_gap(automatic_s, step_of(model, cluster, strategy, "chunk")) <= most_apart);
   }
 }
 
@@ -89,6 +89,6 @@ TEST_CASE("chunk keeps the closed form: late ranks' messages wait for their rece
     const Experiment ring(custom_model(1, 1'000'000), star(8, "1GB/s", "20us"),
                           fmt::format("{{kind: data_parallel, sync: all_reduce, fidelity: {}}}", fidelity),
                           10);
-    CHECK(apart(ring.run().step_time_s, 3e-3 + 14 * (20e-6 + 4e6 / 8 / 1e9)) <= 1e-9);
+    CHECK(relative_gap(ring.run().step_time_s, 3e-3 + 14 * (20e-6 + 4e6 / 8 / 1e9)) <= 1e-9);
   }
 }

@@ -68,7 +68,7 @@ const std::vector<std::string> strategies{
     "local_aggregation: true}",
 };
 
-const std::vector<std::string> fabrics{
+const std::vector<std::string> folding_fabrics{
     "{kind: switch, bandwidth: 1GB/s, latency: 20us}",
     "{kind: shared, bandwidth: 1GB/s, latency: 20us}",
     "{kind: ring, bandwidth: 1GB/s, latency: 20us}",
@@ -91,7 +91,7 @@ std::string cluster(const std::string& fabric, int devices, const std::string& i
 }  // namespace
 
 TEST_CASE("folded equals unfolded on every fabric, for every strategy, on equal one-device hosts") {
-  for (const std::string& fabric : fabrics) {
+  for (const std::string& fabric : folding_fabrics) {
     for (const std::string& strategy : strategies) {
       CAPTURE(fabric);
       CAPTURE(strategy);
@@ -103,7 +103,7 @@ TEST_CASE("folded equals unfolded on every fabric, for every strategy, on equal 
 }
 
 TEST_CASE("folded equals unfolded on hosts of two devices over PCIe") {
-  for (const std::string& fabric : {fabrics[0], fabrics[4]}) {
+  for (const std::string& fabric : {folding_fabrics[0], folding_fabrics[4]}) {
     for (const std::string& strategy : strategies) {
       CAPTURE(fabric);
       CAPTURE(strategy);
@@ -125,7 +125,7 @@ TEST_CASE("folded equals unfolded with stragglers: one slow host, and a differen
       CAPTURE(nodes);
       CAPTURE(strategy);
       check_folded_equals_unfolded(lab::Experiment(
-          lab::custom_model(3, 700'000), cluster(fabrics[0], 1, "{kind: none}", nodes), strategy, 3));
+          lab::custom_model(3, 700'000), cluster(folding_fabrics[0], 1, "{kind: none}", nodes), strategy, 3));
     }
   }
 }
@@ -148,7 +148,7 @@ TEST_CASE(
          {"[{name: n, count: 4, server: box}]", "[{name: n, count: 4, server: box, speed_spread: 0.1}]"}) {
       CAPTURE(nodes);
       CAPTURE(strategy);
-      lab::Experiment experiment(lab::custom_model(4, 700'000), cluster(fabrics[0], 1, "{kind: none}", nodes),
+      lab::Experiment experiment(lab::custom_model(4, 700'000), cluster(folding_fabrics[0], 1, "{kind: none}", nodes),
                                  strategy, 3);
       if (auto& service = experiment.plan().service)
         service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
@@ -167,7 +167,7 @@ TEST_CASE("equal devices on a switch are one simulated device and one flow, howe
 TEST_CASE("a straggler unfolds the devices, not the flows of a fluid ring on equal links") {
   const lab::Experiment experiment(
       lab::custom_model(3, 700'000),
-      cluster(fabrics[0], 1, "{kind: none}",
+      cluster(folding_fabrics[0], 1, "{kind: none}",
               "[{name: n, count: 63, server: box}, {name: slow, count: 1, server: box, speed: 0.5}]"),
       "{kind: data_parallel, sync: all_reduce, fidelity: fluid}", 3);
   const ReplayResult result = experiment.run();
@@ -180,7 +180,7 @@ TEST_CASE("replays of one process give the same bits in any order") {
   for (const std::string& strategy : strategies)
     experiments.emplace_back(
         lab::custom_model(3, 700'000),
-        cluster(fabrics[0], 1, "{kind: none}",
+        cluster(folding_fabrics[0], 1, "{kind: none}",
                 "[{name: n, count: 4, server: box, speed_spread: 0.1, nic_spread: 0.1}]"),
         strategy, 3);
   std::vector<double> step_time_s;

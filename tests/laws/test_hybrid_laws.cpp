@@ -17,7 +17,7 @@ using namespace convoy::lab;
 
 namespace {
 
-constexpr std::int64_t batch = 4;  ///< a device
+constexpr std::int64_t hybrid_batch = 4;  ///< a device
 
 /// A random experiment in groups of at most 3 devices, which is as many as some layers have channels.
 struct RandomHybrid {
@@ -100,9 +100,9 @@ TEST_CASE(
     Dice dice(seed);
     const RandomHybrid hybrid(dice);
     CAPTURE_CASE(hybrid);
-    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
+    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch);
     const std::map<std::string, Done> done = operations_done(experiment.plan());
-    const double images = static_cast<double>(batch * hybrid.devices);
+    const double images = static_cast<double>(hybrid_batch * hybrid.devices);
     CHECK(experiment.plan().images == images);
     const double group = hybrid.devices / hybrid.replicas;
     for (const Operation& op : experiment.graph().operations) {
@@ -127,7 +127,7 @@ TEST_CASE("hybrid: the optimizer updates every parameter once, or once a copy of
     Dice dice(seed + 500);
     const RandomHybrid hybrid(dice);
     CAPTURE_CASE(hybrid);
-    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
+    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch);
     const std::map<std::string, Done> done = operations_done(experiment.plan());
     double weights = 0, updated = 0;
     for (const Role& role : experiment.plan().roles)
@@ -150,7 +150,7 @@ TEST_CASE("hybrid: bytes, memory, time and bounds of random plans hold, folded a
     Dice dice(seed + 1000);
     const RandomHybrid hybrid(dice);
     CAPTURE_CASE(hybrid);
-    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch);
+    const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch);
     const Trial trial{experiment.graph(), experiment.machine(), experiment.cost(), experiment.plan(),
                       experiment.run()};
     check_bytes(trial);
@@ -175,8 +175,8 @@ TEST_CASE("hybrid: one device does exactly what it does alone, whatever the layo
       if (const auto at = hybrid.strategy.find(key); at != std::string::npos)
         hybrid.strategy.replace(at + std::strlen(key), 1, "1");
     CAPTURE_CASE(hybrid);
-    const ReplayResult alone = Experiment(hybrid.model, hybrid.cluster.text(), "{kind: single}", batch).run();
-    const ReplayResult one = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch).run();
+    const ReplayResult alone = Experiment(hybrid.model, hybrid.cluster.text(), "{kind: single}", hybrid_batch).run();
+    const ReplayResult one = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch).run();
     CHECK(same(one.step_time_s, alone.step_time_s));
     CHECK(one.comm_bytes == 0);
     CHECK(one.endpoints[0].peak_memory_bytes == alone.endpoints[0].peak_memory_bytes);
@@ -196,9 +196,9 @@ TEST_CASE("hybrid: with all layers split by images it is data parallelism, in gr
         fmt::format("{{kind: hybrid, conv: batch, fc: batch, replicas: {}, {}}}", hybrid.replicas, how);
     CAPTURE_CASE(hybrid);
     const ReplayResult replicas = Experiment(hybrid.model, hybrid.cluster.text(),
-                                             "{kind: data_parallel, sync: all_reduce, " + how + "}", batch)
+                                             "{kind: data_parallel, sync: all_reduce, " + how + "}", hybrid_batch)
                                       .run();
-    const ReplayResult result = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, batch).run();
+    const ReplayResult result = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch).run();
     CHECK(same(result.step_time_s, replicas.step_time_s));
     CHECK(same(result.comm_bytes, replicas.comm_bytes));
     for (std::size_t d = 0; d < replicas.endpoints.size(); ++d) {

@@ -17,7 +17,7 @@ using namespace convoy::lab;
 
 namespace {
 
-enum Axis { images, channels, rows, columns };
+enum Axis { images, channels, volume_rows, columns };
 
 /// The values of a tensor that a device has: the product of its indices along the axes.
 using Box = std::array<std::set<std::int64_t>, 4>;
@@ -73,7 +73,7 @@ class Chain {
         own = needed = split_by_space(in, across);
         const Lies results = split_by_space(out, across);
         for (std::int64_t d = 0; d < n_; ++d)
-          for (const Axis axis : {rows, columns})
+          for (const Axis axis : {volume_rows, columns})
             add_windows(layer, axis, in, results.boxes[at(d)], needed.boxes[at(d)]);
       } else if (layout == "channel" || layout == "features") {
         own = needed = split(in, channels);
@@ -163,7 +163,7 @@ class Chain {
     if (const auto* pool = std::get_if<Pool>(&layer.kind))
       kernel = pool->kernel, stride = pool->stride, padding = pool->padding;
     if (std::holds_alternative<AdaptiveAvgPool>(layer.kind)) return;
-    const bool h = axis == rows;
+    const bool h = axis == volume_rows;
     for (const std::int64_t o : out[axis])
       for (std::int64_t t = 0; t < (h ? kernel.h : kernel.w); ++t) {
         const std::int64_t i =

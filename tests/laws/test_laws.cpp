@@ -16,10 +16,10 @@ using namespace convoy::lab;
 
 namespace {
 
-constexpr std::int64_t batch = 4;  ///< a device
+constexpr std::int64_t law_batch = 4;  ///< a device
 
 double step_s(const std::string& model, const RandomCluster& cluster, const std::string& strategy) {
-  return Experiment(model, cluster.text(), strategy, batch).run().step_time_s;
+  return Experiment(model, cluster.text(), strategy, law_batch).run().step_time_s;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ TEST_CASE("recomputation costs the time of what runs again, and no memory but th
     const auto run = [&](Recomputation how) {
       options.recompute = how;
       return Experiment(model, cluster.text(), "{kind: single, micro_batches: 2}",
-                        {batch, std::nullopt, {"test", 1, 1}}, options);
+                        {law_batch, std::nullopt, {"test", 1, 1}}, options);
     };
     const ReplayResult plain = run(Recomputation::none).run();
     for (const Recomputation how : {Recomputation::blocks, Recomputation::sqrt}) {
@@ -93,12 +93,12 @@ TEST_CASE("recomputation costs the time of what runs again, and no memory but th
       double again_s = 0;
       for (const Operation& op : experiment.graph().operations)
         if (op.again)
-          again_s += 2 * experiment.cost().time_s(op.work, batch / 2, experiment.machine().device_types[0]);
+          again_s += 2 * experiment.cost().time_s(op.work, law_batch / 2, experiment.machine().device_types[0]);
       const ReplayResult result = experiment.run();
       CHECK(same(result.step_time_s, plain.step_time_s + again_s));
       // A network that begins with pooling would not keep the image.
       CHECK(result.endpoints[0].peak_memory_bytes <=
-            plain.endpoints[0].peak_memory_bytes + 4 * 3 * 16 * 16 * batch / 2);
+            plain.endpoints[0].peak_memory_bytes + 4 * 3 * 16 * 16 * law_batch / 2);
     }
   }
 }
@@ -137,7 +137,7 @@ TEST_CASE("a step is no shorter than its slowest device and its fullest link") {
     CAPTURE(model);
     CAPTURE(cluster.text());
     CAPTURE(strategy);
-    const Experiment experiment(model, cluster.text(), strategy, batch);
+    const Experiment experiment(model, cluster.text(), strategy, law_batch);
     const ReplayResult result = experiment.run();
     const Machine& machine = experiment.machine();
     for (EndpointId d = 0; d < machine.devices.size(); ++d) {
@@ -145,7 +145,7 @@ TEST_CASE("a step is no shorter than its slowest device and its fullest link") {
       const bool updates = strategy.find("all_reduce") != std::string::npos;
       for (const Operation& op : experiment.graph().operations)
         if (op.phase != Phase::update || updates)
-          compute_s += operation_time_s(op.work, op.phase == Phase::update ? 1 : batch, Precision::fp32,
+          compute_s += operation_time_s(op.work, op.phase == Phase::update ? 1 : law_batch, Precision::fp32,
                                         machine.device_types[machine.devices[d].type]) /
                        machine.devices[d].speed;
       CHECK(same(result.endpoints[d].compute_s, compute_s));
@@ -200,7 +200,7 @@ TEST_CASE("the order in which nodes are written changes names only") {
     do {
       cluster.nodes = fmt::format("[{}, {}, {}]", entries[0], entries[1], entries[2]);
       CAPTURE(cluster.text());
-      const Experiment experiment(model, cluster.text(), strategy, batch);
+      const Experiment experiment(model, cluster.text(), strategy, law_batch);
       const ReplayResult result = experiment.run();
       for (EndpointId d = 0; d < experiment.machine().devices.size(); ++d) {
         const std::string& name = experiment.machine().devices[d].name;

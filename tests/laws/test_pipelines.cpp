@@ -21,13 +21,13 @@ namespace {
 const std::vector<std::string> schedules{"naive", "gpipe", "1f1b"};
 
 /// A pipeline on equal one-device hosts.
-struct Case {
+struct PipelineCase {
   unsigned seed;
   std::string model, cluster;
   int devices, stages, replicas, micro_batches, images;  ///< replicas 0: left to partition: optimal
   std::string schedule, partition, recompute;
 
-  explicit Case(unsigned from_seed) : seed(from_seed) {
+  explicit PipelineCase(unsigned from_seed) : seed(from_seed) {
     lab::Dice dice(seed);
     model = branched_model(dice);
     stages = dice.between(1, 4);
@@ -80,7 +80,7 @@ double critical_path_s(const lab::Experiment& experiment, double images) {
 
 TEST_CASE("pipelines: every operation happens once for every image, forward as often as recomputation says") {
   for (unsigned seed = 1; seed <= 150; ++seed) {
-    const Case c(seed);
+    const PipelineCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -113,7 +113,7 @@ TEST_CASE("pipelines: every operation happens once for every image, forward as o
 
 TEST_CASE("pipelines: bytes equal the count from the model, time is bounded by work and critical path") {
   for (unsigned seed = 1; seed <= 150; ++seed) {
-    const Case c(seed);
+    const PipelineCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -133,7 +133,7 @@ TEST_CASE("pipelines: bytes equal the count from the model, time is bounded by w
 
 TEST_CASE("pipelines: the level of memory over time never exceeds what is reported, and reaches it") {
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    const Case c(seed);
+    const PipelineCase c(seed);
     CAPTURE(seed);
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
@@ -154,7 +154,7 @@ TEST_CASE(
   // One micro-batch: at the turn from forward to backward the stages hold what one device does, and copies of
   // what crossed.
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    Case c(seed);
+    PipelineCase c(seed);
     c.replicas = 1;
     c.micro_batches = 1;
     c.devices = c.stages;
@@ -198,7 +198,7 @@ TEST_CASE(
 
 TEST_CASE("1F1B never holds more than GPipe on any device, nor naive more than 1F1B, with the same stages") {
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    Case c(seed);
+    PipelineCase c(seed);
     c.partition = "even";
     if (c.recompute == "except_last") c.recompute = "never";
     c.replicas = std::max(c.replicas, 1);
@@ -301,7 +301,7 @@ TEST_CASE("equal stages: GPipe holds M micro-batches, 1F1B as many as stages fro
 TEST_CASE("optimal is no slower in the replay than even and balanced, but for the estimate's error") {
   constexpr double estimate_error = 0.02;
   for (unsigned seed = 1; seed <= 60; ++seed) {
-    Case c(seed);
+    PipelineCase c(seed);
     c.stages = 2 + static_cast<int>(seed % 3);
     c.replicas = 1;
     c.devices = c.stages;

@@ -43,7 +43,7 @@ constexpr double compute_s = 4 * 3e9 / 10e12;  // batch 4, a layer of 1 + 2 GFLO
 constexpr double bytes = 4e7;                  // 10^7 parameters
 const std::string one_layer = lab::custom_model(1, 10'000'000);
 
-const std::vector<std::string> strategies{
+const std::vector<std::string> transport_strategies{
     "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB",
     "{kind: data_parallel, sync: all_reduce, algorithm: tree, fidelity: chunk",
     "{kind: data_parallel, sync: all_reduce, algorithm: hierarchical, overlap: false",
@@ -78,6 +78,35 @@ TEST_CASE(
             doctest::Approx(compute_s + nccl.start_s + 2 * (nodes - 1) * (20e-6 + nccl.message_s) +
                             2.0 * (nodes - 1) / nodes * bytes / rate_Bps + update_s(experiment)));
     }
+}
+
+TEST_CASE("ring through host memory: a device's lanes both ways, or its part of the uplink of its PCIe switch") {
+  // Four devices on lanes of 10 GB/s, of which those that send and receive have 80 % together, 4 GB/s a way;
+  // all four behind one uplink of 10 GB/s have 2.5 each, two behind each of two have 5.
+  const struct {
+    const char* switches;
+    double rate_Bps;
+  } layouts[] = {{"[[0, 1, 2, 3]]", 2.5e9}, {"[[0, 1], [2, 3]]", 4e9}, {"[[0], [1], [2], [3]]", 4e9}};
+  for (const auto& layout : layouts) {
+    CAPTURE(layout.switches);
+    std::string machine = cluster(1, 4, "bandwidth: 1GB/s, latency: 20us",
+                                  ", peer_to_peer: false, host: {staging_bandwidth: 1000GB/s}");
+    machine.replace(machine.find("latency: 2us"), 12,
+                    fmt::format("latency: 2us, switches: {}", layout.switches));
+    const lab::Experiment experiment(
+        one_layer, machine, "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
+    CHECK(experiment.run().step_time_s == doctest::Approx(compute_s + 6 * (2e-6 + bytes / 4 / layout.rate_Bps) +
+                                                          update_s(experiment)));
+  }
+}
+
+TEST_CASE("a device's lanes are its own, however narrow the uplink of its switch") {
+  const lab::Experiment two(
+      one_layer,
+      "{server: {base: workstation-8-rtx-2080-ti, interconnect.uplink: 6GB/s}, nodes: 1, devices_per_node: 2}",
+      "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
+  for (const Link& link : two.machine().links)
+    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.8 * 0.762 * 15.75e9));
 }
 
 TEST_CASE(
@@ -168,7 +197,7 @@ TEST_CASE("a transport never beats ideal, more streams never slow one down, fold
     const auto pick = [&](std::size_t n) {
       return std::uniform_int_distribution<std::size_t>(0, n - 1)(dice);
     };
-    const std::string strategy = strategies[seed % strategies.size()] +
+    const std::string strategy = transport_strategies[seed % transport_strategies.size()] +
                                  ", transport: " + library_names[pick(library_names.size())] + "}";
     CAPTURE(strategy);
     const int nodes = static_cast<int>(pick(2)) + 2, devices = static_cast<int>(pick(2)) * 2 + 2;

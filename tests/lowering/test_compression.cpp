@@ -9,16 +9,16 @@ using namespace convoy;
 
 namespace {
 
-constexpr int layers = 3;
+constexpr int network_layers = 3;
 constexpr std::int64_t parameters = 300'001;
-constexpr double layer_bytes = 4.0 * parameters, model_bytes = layers * layer_bytes;
+constexpr double layer_bytes = 4.0 * parameters, model_bytes = network_layers * layer_bytes;
 constexpr double memory_Bps = 500e9;  // of lab's ideal device
 const std::string top_1_percent = ", compression: {kind: top_k, ratio: 0.01}";
 constexpr double kept = 3001;  // ceil(0.01 300001)
 
 /// A message a layer, all sent after backward.
 ReplayResult all_reduce(int nodes, const std::string& more) {
-  return lab::Experiment(lab::custom_model(layers, parameters), lab::star(nodes, "1GB/s", "20us"),
+  return lab::Experiment(lab::custom_model(network_layers, parameters), lab::star(nodes, "1GB/s", "20us"),
                          "{kind: data_parallel, sync: all_reduce, overlap: false, bucket: 1kB" + more + "}",
                          4)
       .run();
@@ -30,7 +30,7 @@ ReplayResult servers(int nodes, const std::string& more, const std::string& redu
     cluster.replace(cluster.find("interconnect: {kind: none}"), 26,
                     "interconnect: {kind: none}, host: {reduce_bandwidth: " + reduce_bandwidth + "}");
   return lab::Experiment(
-             lab::custom_model(layers, parameters), cluster,
+             lab::custom_model(network_layers, parameters), cluster,
              "{kind: data_parallel, sync: parameter_server, overlap: false, sharding: even" + more + "}", 4)
       .run();
 }
@@ -99,7 +99,7 @@ TEST_CASE("top-k: every device sends (N-1) k pairs of 8 bytes a message") {
     const ReplayResult result = all_reduce(nodes, top_1_percent);
     for (int d = 0; d < nodes; ++d)
       CHECK(result.endpoints[static_cast<std::size_t>(d)].sent_bytes ==
-            doctest::Approx((nodes - 1) * layers * kept * 8).epsilon(1e-12));
+            doctest::Approx((nodes - 1) * network_layers * kept * 8).epsilon(1e-12));
   }
 }
 
@@ -107,19 +107,19 @@ TEST_CASE("step time with compression is that of its kernels and of its bytes") 
   // 1.2 ms of computation a layer. fp16: 6 bytes a gradient to compress and 6 to decompress, which all but
   // the last do while the next is under way.
   const int nodes = 4;
-  const double compute_s = layers * 1.2e-3, convert_s = 6.0 * parameters / memory_Bps;
+  const double compute_s = network_layers * 1.2e-3, convert_s = 6.0 * parameters / memory_Bps;
   const double half_s = 2 * 3 * (20e-6 + layer_bytes / 2 / nodes / 1e9);
   CHECK(all_reduce(nodes, ", compression: fp16").step_time_s ==
-        doctest::Approx(compute_s + layers * (convert_s + half_s) + convert_s).epsilon(1e-9));
+        doctest::Approx(compute_s + network_layers * (convert_s + half_s) + convert_s).epsilon(1e-9));
   // top-k: 5 passes over the gradients, and 12 bytes a pair; then one pass, and 16 bytes for each of N pairs.
   const double compress_s = (5 * layer_bytes + kept * 12) / memory_Bps;
   const double decompress_s = (layer_bytes + nodes * kept * 16) / memory_Bps;
   const double gather_s = 3 * (20e-6 + kept * 8 / 1e9);
   const ReplayResult sparse = all_reduce(nodes, top_1_percent);
   CHECK(sparse.endpoints[0].compute_s ==
-        doctest::Approx(compute_s + layers * (compress_s + decompress_s)).epsilon(1e-9));
+        doctest::Approx(compute_s + network_layers * (compress_s + decompress_s)).epsilon(1e-9));
   CHECK(sparse.step_time_s ==
-        doctest::Approx(compute_s + layers * (compress_s + gather_s) + decompress_s).epsilon(1e-9));
+        doctest::Approx(compute_s + network_layers * (compress_s + gather_s) + decompress_s).epsilon(1e-9));
 }
 
 TEST_CASE("memory with compression: buffers in workspace, and top-k's residual with the gradients") {
@@ -133,7 +133,7 @@ TEST_CASE("memory with compression: buffers in workspace, and top-k's residual w
   CHECK(most(", compression: fp16", gradients) == model_bytes);
   CHECK(most(", compression: fp16", workspace) == model_bytes / 2);
   CHECK(most(top_1_percent, gradients) == 2 * model_bytes);
-  CHECK(most(top_1_percent, workspace) == nodes * layers * kept * 8);
+  CHECK(most(top_1_percent, workspace) == nodes * network_layers * kept * 8);
 }
 
 TEST_CASE("parameter servers get compressed gradients and give whole parameters") {
@@ -143,7 +143,7 @@ TEST_CASE("parameter servers get compressed gradients and give whole parameters"
     CHECK(way == doctest::Approx(3 * model_bytes).epsilon(1e-12));
     CHECK(servers(3, mode + ", compression: fp16").comm_bytes == doctest::Approx(1.5 * way).epsilon(1e-12));
     // One message: k of all gradients; a message a layer: k of each.
-    const double pairs = mode.ends_with("1kB") ? layers * kept : 9001;  // ceil(0.01 900003)
+    const double pairs = mode.ends_with("1kB") ? network_layers * kept : 9001;  // ceil(0.01 900003)
     CHECK(servers(3, mode + top_1_percent).comm_bytes == doctest::Approx(way + 3 * pairs * 8).epsilon(1e-12));
   }
   CHECK(servers(3, ", compression: fp16").endpoints[0].memory_at_peak[4] == model_bytes / 2);
@@ -158,7 +158,7 @@ TEST_CASE("a server adds up as many bytes from fp16 as from fp32, and of top-k w
     const auto step_s = [&](const std::string& compression) {
       return servers(1, ", mode: " + mode + compression, "2GB/s").step_time_s;
     };
-    const double compute_s = layers * 1.2e-3, pull_s = 20e-6 + model_bytes / 1e9;
+    const double compute_s = network_layers * 1.2e-3, pull_s = 20e-6 + model_bytes / 1e9;
     CHECK(step_s("") ==
           doctest::Approx(compute_s + 20e-6 + model_bytes / 1e9 + model_bytes / 2e9 + pull_s).epsilon(1e-9));
     CHECK(step_s(", compression: fp16") ==

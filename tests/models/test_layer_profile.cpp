@@ -19,7 +19,7 @@ Model model_of(const std::string& rows) {
   return profiled_model(read_layer_profile(file.name), "net");
 }
 
-std::string error_of(const std::string& rows) {
+std::string profile_error(const std::string& rows) {
   try {
     model_of(rows);
   } catch (const InputError& error) {
@@ -58,29 +58,29 @@ TEST_CASE("a profile becomes a network of custom layers: values and times of one
 
 TEST_CASE("what a profile lacks, or says wrongly, is an error at its place") {
   const std::string file = "test_profile.csv";
-  CHECK(error_of("") == file + ": holds no layer");
-  CHECK(error_of("a,,2,3,5,160,\n") ==
+  CHECK(profile_error("") == file + ": holds no layer");
+  CHECK(profile_error("a,,2,3,5,160,\n") ==
         file +
             ": a row 'input' with the batch and activation_bytes of the images is missing; a model needs it");
-  CHECK(error_of(image + "a,,2,3,5,,\n") ==
+  CHECK(profile_error(image + "a,,2,3,5,,\n") ==
         file + ":3:1: activation_bytes of 'a' is missing; a model needs it");
   CHECK(
-      error_of(image + "a,,3,3,5,160,\n") ==
+      profile_error(image + "a,,3,3,5,160,\n") ==
       file +
           ":3:1: activation_bytes: 160 bytes of 'a' are no whole number of fp32 values for each of 3 images");
-  CHECK(error_of(image + "a,,2,3,5,160,3\n") ==
+  CHECK(profile_error(image + "a,,2,3,5,160,3\n") ==
         file + ":3:1: parameter_bytes: 3 bytes of 'a' are no whole number of fp32 values");
-  CHECK(error_of(image + "a,b,2,3,5,160,\n") ==
+  CHECK(profile_error(image + "a,b,2,3,5,160,\n") ==
         file + ":3:1: inputs: 'a' reads 'b', and no row before it has that name");
-  CHECK(error_of(image + "a,input input,2,3,5,160,\n") == file + ":3:1: inputs: 'a' reads 'input' twice");
-  CHECK(error_of(image + "a,,2,3,5,160,\na,,2,3,5,160,\n") == file + ":4:1: layer: 'a' is on line 3 already");
-  CHECK(error_of(image + "a,,0,3,5,160,\n") == file + ":3:4: batch: expected a number above zero, found '0'");
-  CHECK(error_of(image + "a,,2.5,3,5,160,\n") == file + ":3:4: batch: expected a whole number, found '2.5'");
-  CHECK(error_of(image + "a,,2,-3,5,160,\n") ==
+  CHECK(profile_error(image + "a,input input,2,3,5,160,\n") == file + ":3:1: inputs: 'a' reads 'input' twice");
+  CHECK(profile_error(image + "a,,2,3,5,160,\na,,2,3,5,160,\n") == file + ":4:1: layer: 'a' is on line 3 already");
+  CHECK(profile_error(image + "a,,0,3,5,160,\n") == file + ":3:4: batch: expected a number above zero, found '0'");
+  CHECK(profile_error(image + "a,,2.5,3,5,160,\n") == file + ":3:4: batch: expected a whole number, found '2.5'");
+  CHECK(profile_error(image + "a,,2,-3,5,160,\n") ==
         file + ":3:6: forward_ms: expected a number that is not below zero, found '-3'");
-  CHECK(error_of(image + "a b,,2,3,5,160,\n") ==
+  CHECK(profile_error(image + "a b,,2,3,5,160,\n") ==
         file + ":3:1: layer: expected a name without spaces, found 'a b'");
-  CHECK(error_of("input,,2,1,,80,\na,,2,3,5,160,\n") ==
+  CHECK(profile_error("input,,2,1,,80,\na,,2,3,5,160,\n") ==
         file + ":2:10: forward_ms: 'input' stands for the images and has only activation_bytes");
 }
 

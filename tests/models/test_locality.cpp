@@ -13,7 +13,7 @@ using namespace convoy;
 
 namespace {
 
-Model model_of(const std::string& layers) {
+Model small_model(const std::string& layers) {
   return read_model(parse_yaml("{name: m, input: [6, 4, 4], layers: [" + layers + "]}", "model"));
 }
 
@@ -26,7 +26,7 @@ std::string text_of(const std::vector<ChannelSource>& sources) {
 }
 
 std::string sources_of(const std::string& layers) {
-  const Model model = model_of(layers);
+  const Model model = small_model(layers);
   return text_of(channel_sources(model, model.layers.back()));
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("locality: channels that a layer passes on, picks, reorders or works o
 }
 
 TEST_CASE("locality: rows are the same but for windows, which say which they read") {
-  const Model model = model_of(
+  const Model model = small_model(
       "{name: conv, kind: conv2d, out_channels: 2, kernel: 3, padding: 1}, {name: relu, kind: relu}, {name: "
       "cut, "
       "kind: slice, axis: 1, first: 1, last: 3}, {name: pool, kind: adaptive_avg_pool, size: 1}");

@@ -12,7 +12,7 @@ using namespace convoy;
 
 namespace {
 
-std::string names(const TrainingGraph& graph) {
+std::string operation_names(const TrainingGraph& graph) {
   std::string text;
   for (const Operation& op : graph.operations) text += op.name + " ";
   return text;
@@ -41,7 +41,7 @@ const char* const two_convolutions = R"(
 
 TEST_CASE("operations come in execution order: forward, backward mirrored, updates") {
   const TrainingGraph graph = build_training_graph(toy("[3, 8, 8]", two_convolutions), {});
-  CHECK(names(graph) ==
+  CHECK(operation_names(graph) ==
         "conv1.forward relu1.forward conv2.forward conv2.data_gradient conv2.weight_gradient "
         "relu1.data_gradient "
         "conv1.weight_gradient conv1.update conv2.update ");
@@ -91,7 +91,7 @@ TEST_CASE("a network of custom layers costs exactly what it states") {
   - {name: c, kind: custom, forward_flops: 7e9, backward_flops: 9e9, output: [10], inputs: [a, b]}
 )");
   const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::adam});
-  CHECK(names(graph) ==
+  CHECK(operation_names(graph) ==
         "a.forward b.forward c.forward c.data_gradient b.data_gradient a.data_gradient "
         "a.weight_gradient a.update ");
   CHECK(total_flops(graph) == 27e9);
@@ -112,7 +112,7 @@ TEST_CASE("a tensor with several readers has its gradients added up, once a read
   - {name: add, kind: add, inputs: [stem, a, b]}
 )");
   const TrainingGraph graph = build_training_graph(model, {});
-  CHECK(names(graph) ==
+  CHECK(operation_names(graph) ==
         "stem.forward a.forward b.forward add.forward b.data_gradient stem.gradient_sum b.weight_gradient "
         "a.data_gradient stem.gradient_sum2 a.weight_gradient stem.weight_gradient stem.update a.update "
         "b.update ");
@@ -130,7 +130,7 @@ TEST_CASE("views cost nothing and hand their gradient on") {
   - {name: fc, kind: linear, out_features: 3}
 )");
   const TrainingGraph graph = build_training_graph(model, {});
-  CHECK(names(graph) ==
+  CHECK(operation_names(graph) ==
         "conv.forward fc.forward fc.data_gradient fc.weight_gradient conv.weight_gradient conv.update "
         "fc.update ");
   CHECK(operation(graph, "fc.forward").inputs == std::vector<OpId>{0});
@@ -141,7 +141,7 @@ TEST_CASE("the loss is an operation of each output where the model asks for it")
   Model model = toy("[8]", "  - {name: fc, kind: linear, out_features: 3}\n");
   model.cross_entropy_loss = true;
   const TrainingGraph graph = build_training_graph(model, {});
-  CHECK(names(graph) == "fc.forward fc.loss.forward fc.loss.data_gradient fc.weight_gradient fc.update ");
+  CHECK(operation_names(graph) == "fc.forward fc.loss.forward fc.loss.data_gradient fc.weight_gradient fc.update ");
   CHECK(operation(graph, "fc.loss.forward").work.kind == KernelKind::softmax_loss);
   CHECK(saved_activation_bytes(graph) == 4 * 8);  // the image
 }

@@ -41,7 +41,7 @@ LayeredHypergraph random_network(unsigned seed, std::uint32_t layers) {
   return graph;
 }
 
-Parts random_parts(unsigned seed, std::size_t vertices, std::uint32_t count) {
+Parts drawn_parts(unsigned seed, std::size_t vertices, std::uint32_t count) {
   std::mt19937 random(seed);
   Parts parts(vertices);
   for (std::uint32_t& part : parts) part = static_cast<std::uint32_t>(random() % count);
@@ -119,14 +119,14 @@ TEST_CASE("nets in short cost what they cost in full, as they are and in groups"
     CHECK(
         std::any_of(nets.nets.begin(), nets.nets.end(), [](const auto& net) { return !net.layers.empty(); }));
     const std::uint32_t count = 2 + seed % 6;
-    const Parts parts = random_parts(seed, graph.weight.size(), count);
+    const Parts parts = drawn_parts(seed, graph.weight.size(), count);
     CHECK(connectivity(nets, parts, count) == connectivity(graph, parts));
     // Neighbours of one layer in pairs: a placement of the groups costs what that of their vertices does.
     std::vector<std::uint32_t> group(graph.weight.size());
     std::uint32_t groups = 0;
     for (std::size_t v = 0; v < group.size(); ++v)
       group[v] = v % 2 == 1 && graph.layer[v] == graph.layer[v - 1] ? groups - 1 : groups++;
-    const Parts of_groups = random_parts(seed + 1, groups, count);
+    const Parts of_groups = drawn_parts(seed + 1, groups, count);
     Parts of_vertices;
     for (const std::uint32_t g : group) of_vertices.push_back(of_groups[g]);
     const LayeredNets coarse = coarsen(nets, group, groups);
@@ -144,7 +144,7 @@ TEST_CASE("refinement moves what it would move if it looked at every vertex") {
     // Limits of parts that differ, some of them below what the part begins with.
     std::vector<double> limits = shares_of(graph.weight, equal_speeds(count));
     for (std::uint32_t p = 0; p < count; ++p) limits[p] *= 1.05 + 0.2 * (p % 3);
-    Parts fast = random_parts(seed, graph.weight.size(), count), plain = fast;
+    Parts fast = drawn_parts(seed, graph.weight.size(), count), plain = fast;
     FmRefinement(shorten(graph), fast, limits).run();
     PlainRefinement(graph, plain, limits).run();
     CHECK(fast == plain);

@@ -34,9 +34,24 @@ TEST_CASE("goal: errors") {
   CHECK(goal_error("{}") ==
         ":4:7: goal: says nothing to reach: give target: NAME, table: FILE, epochs, samples, or noise_scale "
         "with epochs");
+  CHECK(goal_error("{epoch: 3}").find(":4:8: goal.epoch: unknown key (did you mean 'epochs'?)") !=
+        std::string::npos);
+  CHECK(
+      goal_error("{epochs: 3, extrapolate: true}").find("goal.extrapolate: goes with target or table only") !=
+      std::string::npos);
   CHECK(goal_error("{epochs: 9, samples: 10}").find("'samples' is given too") != std::string::npos);
   CHECK(goal_error("{noise_scale: 10}").find("epochs") != std::string::npos);
   CHECK(goal_error("{epochs: 9, evaluate: 3}").find("evaluate") != std::string::npos);
   CHECK(plans::error_of("{epochs: 9}", "{servers: [aws-p3.2xlarge]}", "{}").find("training.dataset") !=
         std::string::npos);
+}
+
+TEST_CASE("goal: a table of another network or data set is doubted") {
+  const std::string samples = "the epochs are of 1281167 images each, the data set has 100000";
+  const Goal goal = goal_of("{target: resnet50-imagenet-75.9}");  // with plan_text.h's data set
+  CHECK(goal.doubts("resnet50") == std::vector<std::string>{samples});
+  CHECK(goal.doubts("") == std::vector<std::string>{samples});  // a network of the user's own
+  CHECK(goal.doubts("resnet18") ==
+        std::vector<std::string>{"the epochs are those of resnet50, trained is resnet18", samples});
+  CHECK(goal_of("{epochs: 9}").doubts("resnet18").empty());
 }

@@ -40,7 +40,8 @@ TEST_CASE("plan: what is wrong is said with its place") {
   CHECK(error("{servers: [aws-p9*]}")
             .find(":5:18: plan.servers: no server of the catalogue is called 'aws-p9*'") == 0);
   CHECK(error("{objective: price}").find("plan.objective") != std::string::npos);
-  CHECK(error("{constraints: {budget: 500}}").find("'500' is no sum such as 500USD") != std::string::npos);
+  CHECK(error("{constraints: {budget: 500}}").find("'500' is no sum above 0 such as 500USD") !=
+        std::string::npos);
   CHECK(error("{constraints: {dead_line: 5h}}").find("did you mean 'deadline'") != std::string::npos);
   CHECK(error("{constraints: {providers: [gpc]}}").find("'gpc' (did you mean 'gcp'?); allowed are aws, ") !=
         std::string::npos);

@@ -191,6 +191,32 @@ TEST_CASE("planner: an answer does not depend on the number of jobs") {
   CHECK(one.str() == three.str());
 }
 
+TEST_CASE("planner: a tie is a difference of what is asked for, not of the costs beside it") {
+  const std::string servers =
+      "servers: [aws-p3.2xlarge, aws-g4dn.xlarge, aws-p2.xlarge, aws-p4d.24xlarge], batch_per_device: 32";
+  int ties = 0, clear = 0;
+  for (const PlanObjective objective :
+       {PlanObjective::cost, PlanObjective::time, PlanObjective::energy, PlanObjective::carbon}) {
+    const PlanAnswer answer = answer_of(
+        plans::spec_of("{epochs: 30}", fmt::format("{{objective: {}, {}}}", to_string(objective), servers)),
+        false);
+    REQUIRE(answer.choice);
+    const CandidateResultOfPlan& choice = *answer.choice;
+    const double above = choice.time_interval.second / choice.figures.time_s - 1;
+    for (const CandidateResultOfPlan& runner : answer.runners_up) {
+      CAPTURE(runner.reason);
+      const double ratio = value_of(objective, runner.figures) / value_of(objective, choice.figures);
+      const double below = ratio * (1 - runner.time_interval.first / runner.figures.time_s);
+      // Two independent errors reach further than the larger of them and less far than both together.
+      if (ratio - 1 > above + below) CHECK_FALSE(runner.tie);
+      if (ratio - 1 <= std::max(above, below)) CHECK(runner.tie);
+      ++(runner.tie ? ties : clear);
+    }
+  }
+  MESSAGE(ties << " ties, " << clear << " clear");
+  CHECK(clear > 0);
+}
+
 TEST_CASE("planner: where nothing meets the constraints, the nearest one is named") {
   const std::string servers = "servers: ['aws-p3.*'], nodes: [1, 2], batch_per_device: 64";
   const PlanAnswer late = answer_of(

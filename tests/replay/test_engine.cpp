@@ -95,7 +95,7 @@ std::vector<double> expected_ends_s(const std::vector<double>& capacity_Bps,
   }
 }
 
-bool same_time(double a_s, double b_s) {
+bool same_instant(double a_s, double b_s) {
   return std::abs(a_s - b_s) <= 1e-9 * std::max(a_s, b_s) + clock_resolution_s;
 }
 
@@ -106,7 +106,7 @@ void check_same(const std::vector<double>& times_s, const std::vector<double>& e
     CAPTURE(times_s[f]);
     CAPTURE(expected_s[f]);
     CAPTURE(times_s[f] - expected_s[f]);
-    CHECK(same_time(times_s[f], expected_s[f]));
+    CHECK(same_instant(times_s[f], expected_s[f]));
   }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("rates of random static flows are those of water filling") {
         water_filling_Bps(capacity_Bps, flows, std::vector<bool>(flows.size(), true));
     const auto first =
         static_cast<std::size_t>(std::min_element(ends_s.begin(), ends_s.end()) - ends_s.begin());
-    CHECK(same_time(ends_s[first], flows[first].bytes / rates[first]));
+    CHECK(same_instant(ends_s[first], flows[first].bytes / rates[first]));
     check_same(ends_s, expected_ends_s(capacity_Bps, flows));
   }
 }
@@ -205,7 +205,7 @@ TEST_CASE("a flow that stands for m equal ones does what m real ones do, to itse
     const std::vector<double> folded_s = engine_ends_s(capacity_Bps, folded);
     const std::vector<double> whole_s = engine_ends_s(capacity_Bps, whole);
     check_same(folded_s, expected_ends_s(capacity_Bps, folded));
-    for (std::size_t w = 0; w < whole.size(); ++w) CHECK(same_time(whole_s[w], folded_s[stands_for[w]]));
+    for (std::size_t w = 0; w < whole.size(); ++w) CHECK(same_instant(whole_s[w], folded_s[stands_for[w]]));
   }
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("timers go off in time order, at their times, and may set others") {
   const double expected_s[]{0, 1e-3, 2e-3, 6e-3};
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(log[i].first == "abcd"[i]);
-    CHECK(same_time(log[i].second, expected_s[i]));
+    CHECK(same_instant(log[i].second, expected_s[i]));
   }
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("sizes from a byte to petabytes take bytes / bandwidth") {
       CAPTURE(bandwidth_Bps);
       CAPTURE(bytes);
       const double end_s = engine_ends_s({bandwidth_Bps}, {{0, bytes, {0}}})[0];
-      CHECK(same_time(end_s, bytes / bandwidth_Bps));
+      CHECK(same_instant(end_s, bytes / bandwidth_Bps));
     }
   }
 }

@@ -14,9 +14,9 @@ using namespace convoy;
 
 namespace {
 
-constexpr double ms = 1e-3;
+constexpr double millisecond = 1e-3;
 
-bool same_time(double a_s, double b_s) {
+bool same_moment(double a_s, double b_s) {
   return std::abs(a_s - b_s) <= 1e-9 * std::max(std::abs(a_s), std::abs(b_s)) + 1e-12;
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("spans of a stream follow one another, and compute spans add up to the
         CHECK(spans[i].start_s >= spans[i - 1].start_s);
         if (spans[i].stream != Task::no_stream) CHECK(spans[i].start_s >= spans[i - 1].end_s);
       }
-      CHECK(same_time(compute_s, result.endpoints[e].compute_s));
+      CHECK(same_moment(compute_s, result.endpoints[e].compute_s));
       CHECK(spans.empty() == (result.timeline_of[e] == ReplayResult::no_timeline));
     }
   }
@@ -104,10 +104,10 @@ TEST_CASE("memory over time by hand") {
   const Machine machine = hand::star(1, 1e9, 0);
   const ReplayResult result = replay(plan, machine, CostModel(Precision::fp32), {});
   const std::vector<MemoryPoint> points = memory_of(result, plan, machine, CostModel(Precision::fp32), 0);
-  const double expected[][3]{{0, 0, 0}, {0, 100, 0}, {1 * ms, 100, 50}, {3 * ms, 100, 0}, {7 * ms, 0, 0}};
+  const double expected[][3]{{0, 0, 0}, {0, 100, 0}, {1 * millisecond, 100, 50}, {3 * millisecond, 100, 0}, {7 * millisecond, 0, 0}};
   REQUIRE(points.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) {
-    CHECK(same_time(points[i].time_s, expected[i][0]));
+    CHECK(same_moment(points[i].time_s, expected[i][0]));
     CHECK(points[i].bytes ==
           std::array<double, memory_class_count>{1000, 0, 0, expected[i][1], expected[i][2], 0});
   }

@@ -10,7 +10,7 @@ using namespace convoy;
 
 namespace {
 
-std::string written(const std::vector<TraceProcess>& processes) {
+std::string written_trace(const std::vector<TraceProcess>& processes) {
   std::ostringstream out;
   {
     TraceWriter writer(out);
@@ -21,14 +21,14 @@ std::string written(const std::vector<TraceProcess>& processes) {
 
 bool all(const std::string&) { return true; }
 
-std::vector<TraceProcess> read(const std::string& text, bool (*wanted)(const std::string& name) = all) {
+std::vector<TraceProcess> read_back(const std::string& text, bool (*wanted)(const std::string& name) = all) {
   std::istringstream in(text);
   return read_trace(in, "trace.json", wanted);
 }
 
-std::string complaint(const std::string& events) {
+std::string trace_complaint(const std::string& events) {
   try {
-    read(R"({"displayTimeUnit": "ms", "traceEvents": [)" + events + "]}");
+    read_back(R"({"displayTimeUnit": "ms", "traceEvents": [)" + events + "]}");
   } catch (const InputError& error) {
     return error.what();
   }
@@ -47,14 +47,14 @@ std::vector<TraceProcess> two_hosts() {
 }  // namespace
 
 TEST_CASE("read trace: what was written, to the last byte") {
-  const std::string text = written(two_hosts());
-  CHECK(written(read(text)) == text);
-  CHECK(written(read(written({}))) == written({}));
+  const std::string text = written_trace(two_hosts());
+  CHECK(written_trace(read_back(text)) == text);
+  CHECK(written_trace(read_back(written_trace({}))) == written_trace({}));
 }
 
 TEST_CASE("read trace: only the processes that are wanted") {
   const std::vector<TraceProcess> second =
-      read(written(two_hosts()), [](const std::string& name) { return name.starts_with("run 2: "); });
+      read_back(written_trace(two_hosts()), [](const std::string& name) { return name.starts_with("run 2: "); });
   REQUIRE(second.size() == 1);
   CHECK(second[0].threads[0].name == "\"odd\" name");
   CHECK(second[0].threads[0].spans[0].start_s ==
@@ -65,22 +65,22 @@ TEST_CASE("read trace: only the processes that are wanted") {
 TEST_CASE("read trace: what no trace of convoy holds is refused with its place") {
   const std::string process =
       R"({"ph": "M", "pid": 1, "tid": 0, "name": "process_name", "args": {"name": "n0"}}, )";
-  CHECK(complaint("1") == "trace.json: traceEvents[0]: expected an object, not a number");
-  CHECK(complaint(process + R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 0, "dur": 1})") ==
+  CHECK(trace_complaint("1") == "trace.json: traceEvents[0]: expected an object, not a number");
+  CHECK(trace_complaint(process + R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 0, "dur": 1})") ==
         "trace.json: traceEvents[1]: a span of a thread that is not the last one named");
-  CHECK(complaint(R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 0, "dur": 1})") ==
+  CHECK(trace_complaint(R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 0, "dur": 1})") ==
         "trace.json: traceEvents[0]: a span before any process is named");
-  CHECK(complaint(process + R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": -1, "dur": 1})") ==
+  CHECK(trace_complaint(process + R"({"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": -1, "dur": 1})") ==
         "trace.json: traceEvents[1].ts: expected a number that is not below zero");
-  CHECK(complaint(process + R"({"ph": "i", "pid": 1, "tid": 1, "name": "a"})") ==
+  CHECK(trace_complaint(process + R"({"ph": "i", "pid": 1, "tid": 1, "name": "a"})") ==
         "trace.json: traceEvents[1]: an event of kind 'i' is not convoy's");
-  CHECK(complaint(process +
+  CHECK(trace_complaint(process +
                   R"({"ph": "C", "pid": 1, "tid": 0, "name": "m", "ts": 0, "args": {"weights": 1}})") ==
         "trace.json: traceEvents[1].args: 'gradients' is missing");
-  CHECK(complaint(process +
+  CHECK(trace_complaint(process +
                   R"({"ph": "M", "pid": 1, "tid": 0, "name": "sort_index", "args": {"name": "x"}})") ==
         "trace.json: traceEvents[1]: unknown metadata 'sort_index'");
-  const std::string text = written(two_hosts());
+  const std::string text = written_trace(two_hosts());
   for (std::size_t size = 0; size < text.rfind('}'); size += 7)
-    CHECK_THROWS_AS(read(text.substr(0, size)), InputError);
+    CHECK_THROWS_AS(read_back(text.substr(0, size)), InputError);
 }

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string written(const Results& results) {
+std::string written_json(const Results& results) {
   std::ostringstream out;
   write_json(results, out);
   return out.str();
@@ -38,7 +38,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
   Results results{
       "demo", {run_of("1", 1, 10)}, {"0.1.0", "3.32.0", "max-min", "abc", {"a=1"}, {{"e.yaml", "def"}}}};
   results.runs[0].point = coordinates({{"cluster.nodes", "1"}, {"strategy", "{kind: single}"}});
-  CHECK(written(results) == R"({
+  CHECK(written_json(results) == R"({
   "schema": "convoy.results/1",
   "experiment": "demo",
   "points": 1,
@@ -99,7 +99,7 @@ TEST_CASE("json: the interval, only where there is one, and warnings") {
   Results results{"demo", {run_of("1", 2, 10), run_of("2", 2, 10)}, {}};
   results.runs[1].interval = IntervalResult{0.8, {0.9, 1.1}, {9, 11}, {1, 2}, {0, 1}};
   results.runs[1].warnings = {"it may rain"};
-  const json report = json::parse(written(results));
+  const json report = json::parse(written_json(results));
   CHECK_FALSE(report["runs"][0].contains("interval"));
   CHECK(report["runs"][1]["interval"] ==
         json::parse(R"({"level": 0.8, "step_time_s": [0.9, 1.1], "throughput_images_per_s": [9, 11],
@@ -111,7 +111,7 @@ TEST_CASE("json: a pipeline's stages, only where there are any") {
   Results results{"demo", {run_of("1", 2, 10), run_of("2", 2, 10)}, {}};
   results.runs[1].bubble_fraction = 0.25;
   results.runs[1].stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}};
-  const json report = json::parse(written(results));
+  const json report = json::parse(written_json(results));
   CHECK_FALSE(report["runs"][0].contains("bubble_fraction"));
   CHECK_FALSE(report["runs"][0].contains("stages"));
   CHECK(report["runs"][1]["bubble_fraction"] == 0.25);
@@ -152,9 +152,9 @@ TEST_CASE("json: a number that is none never gets into a file") {
 
 TEST_CASE("json: staleness is there where the run has it") {
   RunResult run = run_of("1", 2, 40);
-  CHECK_FALSE(json::parse(written({"e", {run}, {}}))["runs"][0].contains("staleness"));
+  CHECK_FALSE(json::parse(written_json({"e", {run}, {}}))["runs"][0].contains("staleness"));
   run.staleness = Staleness{1.5, 3};
-  CHECK(json::parse(written({"e", {run}, {}}))["runs"][0]["staleness"] == json{{"mean", 1.5}, {"max", 3}});
+  CHECK(json::parse(written_json({"e", {run}, {}}))["runs"][0]["staleness"] == json{{"mean", 1.5}, {"max", 3}});
 }
 
 TEST_CASE("json: any text becomes a valid string") {
@@ -179,7 +179,7 @@ TEST_CASE("json: of 65,536 devices and 300,000 links every one is written") {
       {"n1234.gpu5", 0.12345678901234567, 1e8 / 3, 1e8 / 7, 1e10 / 3, 1.0 / 3, {1e9 / 3, 2, 3, 4, 5, 6}});
   run.per_link.assign(300000, {"n1234.gpu5.nvlink2.up", 1e8 / 3, 1.0 / 3});
   const Results results{"large", {run}, {}};
-  const std::string text = written(results);
+  const std::string text = written_json(results);
   const auto count = [&](std::string_view part) {
     std::size_t found = 0;
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))

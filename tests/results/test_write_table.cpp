@@ -72,3 +72,11 @@ TEST_CASE("table: letters that take several bytes do not push columns apart") {
       std::getline(lines, second);
   CHECK(first.size() == second.size() + 2);  // of the same width, with two letters of two bytes each
 }
+
+TEST_CASE("table: the last key of a path, quoted where it has dots of its own") {
+  CHECK(last_key("model") == "model");
+  CHECK(last_key("cluster.nodes.0.count") == "count");
+  CHECK(last_key("cluster.server.\"fabric.bandwidth\"") == "fabric.bandwidth");
+  CHECK(last_key("cluster.servers.\"aws-p3.16xlarge\".price") == "price");
+  CHECK(last_key("\"a.b\"") == "a.b");
+}

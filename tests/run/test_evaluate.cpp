@@ -15,11 +15,11 @@ namespace {
 
 /// Two devices of 10 W idle and 110 W busy, 1000 bytes of memory, in two hosts of 50 W at 3 USD/h, and a step
 /// of 2 s.
-struct Case {
+struct Evaluated {
   PreparedRun run{"3", {}, nullptr, {}, CostModel(Precision::fp32), {}, "some strategy", std::nullopt};
   ReplayResult replayed;
 
-  Case() {
+  Evaluated() {
     TrainingGraph graph;
     graph.model.name = "toy";
     run.graph = std::make_shared<const TrainingGraph>(graph);
@@ -55,7 +55,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("evaluate: step, throughput, the critical device and what it did") {
-  const Case c;
+  const Evaluated c;
   const RunResult result = evaluate(c.run, c.replayed);
   CHECK(result.id == "3");
   CHECK(result.model == "toy");
@@ -73,7 +73,7 @@ TEST_CASE("evaluate: step, throughput, the critical device and what it did") {
 }
 
 TEST_CASE("evaluate: of devices that end together the busiest is critical, and of those the first") {
-  Case c;
+  Evaluated c;
   c.replayed.endpoints[1].end_s = 2;
   CHECK(evaluate(c.run, c.replayed).compute_s == 1.5);
   c.replayed.endpoints[0].compute_s = 1.5;
@@ -81,7 +81,7 @@ TEST_CASE("evaluate: of devices that end together the busiest is critical, and o
 }
 
 TEST_CASE("evaluate: energy of devices and hosts") {
-  const Case c;
+  const Evaluated c;
   const RunResult result = evaluate(c.run, c.replayed);
   CHECK(result.per_device[0].energy_j == 10 * 2 + 100 * 0.5);
   CHECK(result.per_device[1].energy_j == 10 * 2 + 100 * 1.5);
@@ -89,7 +89,7 @@ TEST_CASE("evaluate: energy of devices and hosts") {
 }
 
 TEST_CASE("evaluate: memory of the fullest device, and whether all fit") {
-  Case c;
+  Evaluated c;
   CHECK(evaluate(c.run, c.replayed).peak_memory_bytes == 700);
   CHECK(evaluate(c.run, c.replayed).fits);
   // A device of its own type with little memory is fuller with less in it.
@@ -101,7 +101,7 @@ TEST_CASE("evaluate: memory of the fullest device, and whether all fit") {
 }
 
 TEST_CASE("evaluate: time and cost of an epoch where data set and prices are known") {
-  Case c;
+  Evaluated c;
   CHECK_FALSE(evaluate(c.run, c.replayed).epoch_time_s);
   c.run.samples = 64'000;
   CHECK(*evaluate(c.run, c.replayed).epoch_time_s == 2000);
@@ -113,7 +113,7 @@ TEST_CASE("evaluate: time and cost of an epoch where data set and prices are kno
 }
 
 TEST_CASE("evaluate: stages of a pipeline with what their devices did, and the share of the step they wait") {
-  Case c;
+  Evaluated c;
   CHECK_FALSE(evaluate(c.run, c.replayed).bubble_fraction.has_value());
   c.run.plan.stages = {{{0}, {"conv"}}, {{1}, {"flat", "fc"}}};
   const RunResult result = evaluate(c.run, c.replayed);
@@ -146,7 +146,7 @@ TEST_CASE(
   for (const double comm_s : {0.3, 0.8, 1.2, 3.0}) {
     CAPTURE(comm_s);
     constexpr int messages = 200;
-    Case c;
+    Evaluated c;
     c.run.machine.transport = load_transport("nccl-tcp", {});
     c.run.machine.device_types.front().evidence_spread = 1e-9;
     c.run.machine.device_types.front().evidence_rows = 1;
@@ -178,7 +178,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an ideal fabric leaves nothing open, and a network-bound step is as open as its network") {
-  Case c;
+  Evaluated c;
   CHECK_FALSE(evaluate(c.run, c.replayed).interval);
   c.run.machine.device_types.front().evidence_spread = 0.1;
   c.run.machine.device_types.front().evidence_rows = 3;
@@ -205,7 +205,7 @@ TEST_CASE("an ideal fabric leaves nothing open, and a network-bound step is as o
 }
 
 TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what it waits for aside") {
-  Case c;
+  Evaluated c;
   c.run.machine.device_types.front().evidence_spread = 0.1;
   c.run.machine.device_types.front().evidence_rows = 3;
   for (EndpointUsage& usage : c.replayed.endpoints) usage = {};
@@ -231,7 +231,7 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
 }
 
 TEST_CASE("a device without published figures is named in a line, an exact one has no interval") {
-  Case c;
+  Evaluated c;
   CHECK_FALSE(evaluate(c.run, c.replayed).interval);
   c.run.machine.device_types.front().evidence_spread = 0.1;
   c.run.machine.device_types.front().generation = "ada";

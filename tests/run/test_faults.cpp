@@ -77,6 +77,14 @@ TEST_CASE("without events a run takes its work and its checkpoints, and everythi
   CHECK(expected_run({}, recovery, 4, 3001).time_s == doctest::Approx(3001 + 6 * 30));
 }
 
+TEST_CASE("checkpoints that are asked for are all written, however short the pieces between them") {
+  // 600 s of work in pieces of 0.5 s: 1,200 checkpoints of 2 s. Rare events may only lengthen it.
+  const Recovery recovery{2.0, 0.5, 0, 60};
+  CHECK(expected_run({0, 1}, recovery, 8, 600).time_s == doctest::Approx(600 + 1200 * 2));
+  for (const double per_host_s : {1e-12, 1e-9, 1e-7, 1e-6})
+    CHECK(expected_run({per_host_s, 1}, recovery, 8, 600).time_s >= 600 + 1200 * 2);
+}
+
 TEST_CASE("Daly's interval is within a thousandth of the best there is, and Young's is its first term") {
   for (const double mean_s : {600.0, hour_s, 24 * hour_s, 720 * hour_s})
     for (const double checkpoint_s : {1.0, 10.0, 60.0}) {

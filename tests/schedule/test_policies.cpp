@@ -96,6 +96,21 @@ TEST_CASE("afs-l: the same as its literal statement on random jobs") {
   }
 }
 
+TEST_CASE("afs-l: the same as its literal statement where many jobs share many GPUs, among them equal ones") {
+  std::mt19937 random(11);
+  const auto below = [&](unsigned bound) { return static_cast<unsigned>(random() % bound); };
+  for (int trial = 0; trial < 60; ++trial) {
+    std::vector<Job> jobs;
+    const unsigned count = 1 + below(150), kinds = 1 + below(6);
+    std::vector<std::vector<double>> throughputs(kinds, {0, 8});
+    for (std::vector<double>& throughput : throughputs)
+      for (unsigned w = below(12); w > 0; --w) throughput.push_back(throughput.back() + 1 + below(8));
+    for (unsigned j = 0; j < count; ++j) jobs.push_back(job(100 * (1 + below(20)), 1, throughputs[below(kinds)]));
+    const auto gpus = static_cast<std::uint32_t>(1 + below(4 * count));
+    REQUIRE(given(afs_l(), active(jobs), gpus, 0) == literal_afs_l(active(jobs), gpus));
+  }
+}
+
 TEST_CASE("afs-l: of two jobs and one GPU the shorter gets it") {
   const std::vector<Job> jobs{job(100, 1, {0, 1, 2}), job(50, 1, {0, 1, 2})};
   CHECK(given(afs_l(), active(jobs), 1, 0) == std::vector<std::uint32_t>{0, 1});

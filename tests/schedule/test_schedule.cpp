@@ -13,7 +13,7 @@ Job linear(double images, std::uint32_t asked, double arrival_s, std::uint32_t m
   return {"model", arrival_s, images, asked, std::make_shared<const std::vector<Throughput>>(std::vector{throughput})};
 }
 
-std::shared_ptr<const std::vector<Throughput>> kinds(std::vector<Throughput> of) {
+std::shared_ptr<const std::vector<Throughput>> kinds_of(std::vector<Throughput> of) {
   return std::make_shared<const std::vector<Throughput>>(std::move(of));
 }
 
@@ -50,7 +50,7 @@ TEST_CASE("schedule: afs-l with less than linear jobs shares, then widens, with 
   // p(1) = 1, p(2) = 1.5: one GPU each; the short one ends at 40, the long one has 60 left: 2 s pause and 40
   // s.
   Job a = linear(100, 1, 0), b = linear(40, 1, 0);
-  a.kinds = b.kinds = kinds({{{0, 1, 1.5}}});
+  a.kinds = b.kinds = kinds_of({{{0, 1, 1.5}}});
   const ScheduleOutcome outcome = run_schedule({a, b}, *afs_l(), {{{2}}, 2});
   CHECK(outcome.completion_s[1] == doctest::Approx(40));
   CHECK(outcome.completion_s[0] == doctest::Approx(40 + 2 + 40));
@@ -89,7 +89,7 @@ TEST_CASE("schedule: jobs that can never run are an error") {
 TEST_CASE("schedule: a job on more hosts than it needs runs at what that costs") {
   // Hosts of 2. Two jobs on one GPU each fill a host; when the first ends, a job of 2 comes onto the free host.
   Throughput slow_apart{{0, 1, 2}, {{0, 1, 2}, {0, 1, 0.5}}};
-  const auto apart = kinds({slow_apart});
+  const auto apart = kinds_of({slow_apart});
   const std::vector<Job> jobs{{"model", 0, 100, 1, apart}, {"model", 0, 100, 1, apart}, {"model", 0, 10, 1, apart},
                               {"model", 20, 10, 2, apart}};
   // At 20 s host 0 is full and host 1 has had one GPU free since 10 s: the job of 2 waits for two GPUs together.
@@ -105,7 +105,7 @@ TEST_CASE("schedule: a job on more hosts than it needs runs at what that costs")
 }
 
 TEST_CASE("schedule: jobs go where they are fastest, and to the other kind when that is taken") {
-  const auto both = kinds({{{0, 1, 2}}, {{0, 4, 8}}});
+  const auto both = kinds_of({{{0, 1, 2}}, {{0, 4, 8}}});
   const std::vector<Job> jobs{{"model", 0, 40, 2, both}, {"model", 0, 80, 2, both}};
   const ScheduleOutcome outcome = run_schedule(jobs, *srtf(), {{{2}, {2}}, 3});
   CHECK(outcome.completion_s[0] == doctest::Approx(5));
@@ -116,7 +116,7 @@ TEST_CASE("schedule: jobs go where they are fastest, and to the other kind when 
 }
 
 TEST_CASE("schedule: a job that cannot run on a kind waits for the other") {
-  const auto second = kinds({{}, {{0, 1}}});
+  const auto second = kinds_of({{}, {{0, 1}}});
   const std::vector<Job> jobs{{"model", 0, 10, 1, second}, {"model", 0, 20, 1, second}};
   for (const char* name : {"srtf", "sia-like"}) {
     CAPTURE(name);

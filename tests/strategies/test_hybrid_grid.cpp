@@ -65,7 +65,7 @@ std::set<Position> receptive_field(const RandomWindow& w, const Shape& out, Size
   return field;
 }
 
-std::string error_of(const std::string& layout, int devices) {
+std::string grid_error(const std::string& layout, int devices) {
   try {
     Experiment::with_global_batch("alexnet", star(devices, "1GB/s", "0us"),
                                   "{kind: hybrid, conv: " + layout + "}", 8);
@@ -216,12 +216,12 @@ TEST_CASE("grids: layers that follow keep it, and tell it") {
 }
 
 TEST_CASE("grids: what does not fit is an error with its place") {
-  CHECK(error_of("{height: 2, width: 3}", 8) ==
+  CHECK(grid_error("{height: 2, width: 3}", 8) ==
         "strategy:1:22: strategy.conv: a grid of 2 x 3 parts is not one of the 8 devices of a group; their "
         "product must be 8, such as {height: 2, width: 4}");
-  CHECK(error_of("{height: 8, width: 1}", 8) ==
+  CHECK(grid_error("{height: 8, width: 1}", 8) ==
         "strategy:1:22: strategy.conv: layer 'pool5' has 6 rows, too few for 8 devices");
-  CHECK(error_of("{height: 2}", 2) == "strategy:1:22: strategy.conv: key 'width' is missing");
-  CHECK(error_of("{height: 2, width: 0}", 2).starts_with("strategy:1:41: strategy.conv.width: "));
-  CHECK(error_of("{height: 2, width: 1, depth: 1}", 2).find("unknown key") != std::string::npos);
+  CHECK(grid_error("{height: 2}", 2) == "strategy:1:22: strategy.conv: key 'width' is missing");
+  CHECK(grid_error("{height: 2, width: 0}", 2).starts_with("strategy:1:41: strategy.conv.width: "));
+  CHECK(grid_error("{height: 2, width: 1, depth: 1}", 2).find("unknown key") != std::string::npos);
 }

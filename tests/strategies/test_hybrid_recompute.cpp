@@ -15,7 +15,7 @@ using namespace convoy::lab;
 
 namespace {
 
-constexpr std::int64_t images = 16;
+constexpr std::int64_t batch_images = 16;
 constexpr double features = 64;
 
 TrainingOptions recomputing(Recomputation how) {
@@ -25,7 +25,7 @@ TrainingOptions recomputing(Recomputation how) {
 }
 
 /// fc0 ... fc(n-1) of equally many features each, without biases.
-std::string perceptron(int layers) {
+std::string wide_perceptron(int layers) {
   std::string text = "{name: mlp, input: [64], layers: [";
   for (int i = 0; i < layers; ++i)
     text += fmt::format("{{name: fc{}, kind: linear, out_features: 64, bias: false}},", i);
@@ -33,7 +33,7 @@ std::string perceptron(int layers) {
 }
 
 Experiment on(const std::string& model, int devices, const std::string& strategy, Recomputation how) {
-  return Experiment::with_global_batch(model, star(devices, "1GB/s", "0us"), strategy, images,
+  return Experiment::with_global_batch(model, star(devices, "1GB/s", "0us"), strategy, batch_images,
                                        recomputing(how));
 }
 
@@ -56,11 +56,11 @@ TEST_CASE("hybrid recomputation: Megatron pairs repeat the all-reduces that lie 
   // again: fc0 and fc1, whose partial sums fc2's weight gradient needs whole; fc3, needed by fc4, whose input
   // is summed again; and fc4. Each all-reduce is 2 (N - 1) S, S = 16 * 64 * 4 bytes.
   const std::string strategy = "{kind: hybrid, fc: pairs}";
-  const Experiment plain = on(perceptron(9), 4, strategy, Recomputation::none);
-  const Experiment again = on(perceptron(9), 4, strategy, Recomputation::sqrt);
+  const Experiment plain = on(wide_perceptron(9), 4, strategy, Recomputation::none);
+  const Experiment again = on(wide_perceptron(9), 4, strategy, Recomputation::sqrt);
   CHECK(run_again(plain.plan()).empty());
   CHECK(run_again(again.plan()) == std::vector<std::string>{"fc3", "fc4", "fc0", "fc1"});
-  const double all_reduce = 2 * 3 * images * features * 4;
+  const double all_reduce = 2 * 3 * batch_images * features * 4;
   CHECK(again.run().comm_bytes - plain.run().comm_bytes == doctest::Approx(2 * all_reduce).epsilon(1e-12));
   std::multiset<std::string> names;
   for (const Communication& comm : again.plan().communications) names.insert(comm.name);

@@ -31,7 +31,7 @@ ReplayResult run(const std::string& model, int devices, const std::string& strat
   return lab::Experiment(model, lab::star(devices, "1GB/s", "0us"), strategy, batch).run();
 }
 
-std::string error_of(const std::string& strategy, int devices = 4) {
+std::string nested_error(const std::string& strategy, int devices = 4) {
   try {
     run(lab::custom_model(4, 1000), devices, strategy, 12);
   } catch (const InputError& error) {
@@ -221,7 +221,7 @@ TEST_CASE(
 
 TEST_CASE("micro-batches of hybrids that cannot be are errors") {
   const auto hybrid = [](const std::string& keys) {
-    return error_of("{kind: hybrid, groups: [{layers: 'body*', layout: batch}], " + keys + "}");
+    return nested_error("{kind: hybrid, groups: [{layers: 'body*', layout: batch}], " + keys + "}");
   };
   CHECK(hybrid("micro_batches: 5") ==
         "test:1:1: training.batch_per_device: 12 on each of 4 devices, 48 images in all, cannot be divided "
@@ -229,13 +229,13 @@ TEST_CASE("micro-batches of hybrids that cannot be are errors") {
   CHECK(hybrid("replicas: 2, micro_batches: 7") ==
         "test:1:1: training.batch_per_device: 12 on each of 4 devices, 48 images in all, cannot be divided "
         "into 2 replicas of 7 micro-batches; 7 or 14 can");
-  CHECK(error_of("{kind: pipeline, stages: two}") ==
+  CHECK(nested_error("{kind: pipeline, stages: two}") ==
         "strategy:1:26: strategy.stages: expected a whole number or auto, found 'two'");
 }
 
 TEST_CASE("keys that an inner hybrid strategy cannot have are errors") {
   const auto hybrid = [](const std::string& outer, const std::string& keys) {
-    return error_of(
+    return nested_error(
         fmt::format("{{kind: pipeline, stages: 2{}, inner: {{kind: hybrid, groups: [{{layers: 'body*', "
                     "layout: batch}}]{}}}}}",
                     outer, keys));
@@ -300,21 +300,21 @@ TEST_CASE("stages: auto finds the number of stages whose simulated step is the s
 }
 
 TEST_CASE("inner strategies that cannot be are errors") {
-  CHECK(error_of("{kind: pipeline, stages: 2, inner: {kind: data_parallel, sync: parameter_server}}") ==
+  CHECK(nested_error("{kind: pipeline, stages: 2, inner: {kind: data_parallel, sync: parameter_server}}") ==
         "strategy:1:64: strategy.inner.sync: unknown value 'parameter_server'; allowed: all_reduce");
-  CHECK(error_of(pipeline("stages: 2", "micro_batches: 2")) ==
+  CHECK(nested_error(pipeline("stages: 2", "micro_batches: 2")) ==
         "strategy:1:91: strategy.inner.micro_batches: the pipeline has them: write strategy.micro_batches");
-  CHECK(error_of(pipeline("stages: 2, algorithm: tree", "zero: 1")) ==
+  CHECK(nested_error(pipeline("stages: 2, algorithm: tree", "zero: 1")) ==
         "strategy:1:40: strategy.algorithm: belongs into inner, which says how a stage's replicas sum their "
         "gradients");
-  CHECK(error_of(pipeline("stages: 3", "zero: 1")) ==
+  CHECK(nested_error(pipeline("stages: 3", "zero: 1")) ==
         "strategy:1:26: strategy.stages: 3 stages cannot have equally many of 4 devices; use one of 1, 2, 4, "
         "or auto");
-  CHECK(error_of(pipeline("stages: 2, weights: stash", "zero: 2")) ==
+  CHECK(nested_error(pipeline("stages: 2, weights: stash", "zero: 2")) ==
         "strategy:1:52: strategy.inner: zero: 2 frees gradients and parameters after each use, and weights: "
         "stash "
         "keeps versions of them; use zero: 0 or 1, or weights: flush");
-  CHECK(error_of(pipeline("stages: 2", "zero: 1, algorithm: halving_doubling"), 6) ==
+  CHECK(nested_error(pipeline("stages: 2", "zero: 1, algorithm: halving_doubling"), 6) ==
         "strategy:1:96: strategy.inner.algorithm: with zero: 1, halving_doubling scatters over a power of "
         "two of "
         "devices, found 3; use ring, hierarchical, nccl or auto");

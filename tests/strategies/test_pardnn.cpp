@@ -14,7 +14,7 @@ using namespace convoy;
 namespace {
 
 /// Two branches of convolutions that are added up, and a classifier.
-const std::string branched =
+const std::string branched_model =
     "{name: branched, input: [3, 32, 32], loss: cross_entropy, layers: ["
     "{name: stem, kind: conv2d, out_channels: 32, kernel: 3, padding: 1},"
     "{name: stem_relu, kind: relu},"
@@ -46,7 +46,7 @@ std::map<std::string, int> operations_of(const Plan& plan) {
 
 TEST_CASE("pardnn runs every operation of the training graph exactly once, on the whole batch") {
   for (const int devices : {1, 2, 4}) {
-    const lab::Experiment run = experiment(branched, devices);
+    const lab::Experiment run = experiment(branched_model, devices);
     validate(run.plan(), run.machine());
     const std::map<std::string, int> count = operations_of(run.plan());
     CHECK(count.size() == run.graph().operations.size());
@@ -56,7 +56,7 @@ TEST_CASE("pardnn runs every operation of the training graph exactly once, on th
 }
 
 TEST_CASE("pardnn on one device is single") {
-  for (const std::string& model : {branched, lab::custom_model(4, 500'000)}) {
+  for (const std::string& model : {branched_model, lab::custom_model(4, 500'000)}) {
     const ReplayResult ours = experiment(model, 1).run();
     const ReplayResult single =
         lab::Experiment(model, lab::star(1, "10GB/s", "5us"), "{kind: single}", 16).run();
@@ -68,7 +68,7 @@ TEST_CASE("pardnn on one device is single") {
 
 TEST_CASE("pardnn sends what crosses: the volume is the partition's connectivity") {
   for (const int devices : {2, 3, 4}) {
-    const lab::Experiment run = experiment(branched, devices);
+    const lab::Experiment run = experiment(branched_model, devices);
     REQUIRE(run.plan().partition);
     CHECK(run.plan().partition->connectivity_bytes > 0);
     CHECK(run.run().comm_bytes == doctest::Approx(run.plan().partition->connectivity_bytes).epsilon(1e-9));
@@ -79,7 +79,7 @@ TEST_CASE("pardnn sends what crosses: the volume is the partition's connectivity
 TEST_CASE(
     "pardnn's step is not shorter than the work on all devices, nor, on a fast network, longer than on one") {
   for (const int devices : {2, 4}) {
-    const lab::Experiment run = experiment(branched, devices, "", "300GB/s");
+    const lab::Experiment run = experiment(branched_model, devices, "", "300GB/s");
     double work_s = 0;
     for (const Operation& op : run.graph().operations)
       work_s += run.cost().time_s(op.work, op.phase == Phase::update ? 1 : run.plan().images,
@@ -91,7 +91,7 @@ TEST_CASE(
 }
 
 TEST_CASE("pardnn keeps parameters, gradients and optimizer state once over all devices") {
-  const lab::Experiment run = experiment(branched, 3);
+  const lab::Experiment run = experiment(branched_model, 3);
   std::array<double, memory_class_count> sum{};
   for (const Role& role : run.plan().roles)
     for (std::size_t c = 0; c < memory_class_count; ++c) sum[c] += role.resident_bytes[c];
@@ -99,7 +99,7 @@ TEST_CASE("pardnn keeps parameters, gradients and optimizer state once over all 
 }
 
 TEST_CASE("pardnn keeps its peaks within the memory it is given, where that is enough") {
-  const lab::Experiment free = experiment(branched, 4);
+  const lab::Experiment free = experiment(branched_model, 4);
   double fullest = 0, all = 0;
   for (const EndpointUsage& usage : free.run().endpoints) {
     fullest = std::max(fullest, usage.peak_memory_bytes);
@@ -107,14 +107,14 @@ TEST_CASE("pardnn keeps its peaks within the memory it is given, where that is e
   }
   const double limit = 0.75 * fullest;
   REQUIRE(limit > all / 4);  // there is room in the others
-  const lab::Experiment tight = experiment(branched, 4, fmt::format(", memory: {}B", limit));
+  const lab::Experiment tight = experiment(branched_model, 4, fmt::format(", memory: {}B", limit));
   const ReplayResult result = tight.run();
   for (const EndpointUsage& usage : result.endpoints) CHECK(usage.peak_memory_bytes <= limit);
   CHECK(result.step_time_s >= free.run().step_time_s * 0.9);
 }
 
 TEST_CASE("the partitioner sees tensors as they are") {
-  const lab::Experiment run = experiment(branched, 2);
+  const lab::Experiment run = experiment(branched_model, 2);
   const StrategyInput input{run.graph(), run.machine(), run.cost(), {16, std::nullopt, {"test", 1, 1}}};
   const OperationDag graph = operation_dag(input, 8, 2);
   const auto bytes = [&](const std::string& name) {
@@ -134,14 +134,14 @@ TEST_CASE("the partitioner sees tensors as they are") {
 }
 
 TEST_CASE("messages are priced by the ways between the devices") {
-  const Machine machine = experiment(branched, 3).machine();
+  const Machine machine = experiment(branched_model, 3).machine();
   const PartLink link = part_link(machine, 3);
   CHECK(link.latency_us == doctest::Approx(5));
   CHECK(link.bandwidth_Bpus == doctest::Approx(10'000));
 }
 
 TEST_CASE("pardnn on more parts than devices is an error") {
-  CHECK_THROWS_WITH_AS(experiment(branched, 2, ", parts: 3"),
+  CHECK_THROWS_WITH_AS(experiment(branched_model, 2, ", parts: 3"),
                        "strategy:1:23: strategy.parts: 3 parts need as many devices; the cluster has 2",
                        InputError);
 }

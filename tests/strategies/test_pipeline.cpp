@@ -12,7 +12,7 @@ using namespace convoy;
 namespace {
 
 /// The message of the InputError that planning 3 equal layers on 4 devices, 6 images each, ends with.
-std::string error_of(const std::string& strategy, int layers = 3) {
+std::string pipeline_error(const std::string& strategy, int layers = 3) {
   try {
     lab::Experiment(lab::custom_model(layers, 1000), lab::star(4, "1GB/s", "10us"), strategy, 6);
   } catch (const InputError& error) {
@@ -60,25 +60,25 @@ Plan plan_of(int layers, int devices, const std::string& strategy, std::int64_t 
 }  // namespace
 
 TEST_CASE("pipelines that do not fit the cluster, the model or the batch are errors") {
-  CHECK(error_of("{kind: pipeline, stages: 3, replicas: 2}") ==
+  CHECK(pipeline_error("{kind: pipeline, stages: 3, replicas: 2}") ==
         "strategy:1:26: strategy.stages: 3 stages of 2 replicas take 6 devices, and the cluster has 4, all "
         "of which must be used; use stages: 2, replicas: 2");
-  CHECK(error_of("{kind: pipeline, stages: 3, partition: even}") ==
+  CHECK(pipeline_error("{kind: pipeline, stages: 3, partition: even}") ==
         "strategy:1:26: strategy.stages: 3 stages of 1 replica take 3 devices, and the cluster has 4, all of "
         "which must be used; use stages: 2, replicas: 2");
-  CHECK(error_of("{kind: pipeline, replicas: 3}") ==
+  CHECK(pipeline_error("{kind: pipeline, replicas: 3}") ==
         "strategy:1:28: strategy.replicas: 3 pipelines cannot have equally many of 4 devices; use one of 1, "
         "2, 4");
-  CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 4}") ==
+  CHECK(pipeline_error("{kind: pipeline, stages: 4, micro_batches: 4}") ==
         "strategy:1:26: strategy.stages: the model has 3 layers that run a kernel, too few for 4 stages");
   CHECK(
-      error_of("{kind: pipeline, stages: 2}") ==
+      pipeline_error("{kind: pipeline, stages: 2}") ==
       "strategy:1:26: strategy.stages: 2 stages cannot use 4 devices with 1 micro-batch: a stage's replicas "
       "take them in turn");
-  CHECK(error_of("{kind: pipeline, stages: 2, replicas: 2, micro_batches: 5}") ==
+  CHECK(pipeline_error("{kind: pipeline, stages: 2, replicas: 2, micro_batches: 5}") ==
         "test:1:1: training.batch_per_device: 6 on each of 4 devices, 24 images in all, cannot be divided "
         "into 2 pipelines of 5 micro-batches; 5 or 10 can");
-  CHECK(error_of("{kind: pipeline, stages: 4, micro_batches: 7}", 4) ==
+  CHECK(pipeline_error("{kind: pipeline, stages: 4, micro_batches: 7}", 4) ==
         "test:1:1: training.batch_per_device: 6 on each of 4 devices, 24 images in all, cannot be divided "
         "into 7 micro-batches; 7 can");
 }
@@ -86,31 +86,31 @@ TEST_CASE("pipelines that do not fit the cluster, the model or the batch are err
 TEST_CASE("replicas and versions of weights that cannot be are errors") {
   const auto pipeline = [](const std::string& keys) { return fmt::format("{{kind: pipeline, {}}}", keys); };
   CHECK(
-      error_of(pipeline("replicas: [2, 1]")) ==
+      pipeline_error(pipeline("replicas: [2, 1]")) ==
       "strategy:1:28: strategy.replicas: the stages have 3 replicas together, and the cluster has 4 devices");
-  CHECK(error_of(pipeline("stages: 3, replicas: [3, 1]")) ==
+  CHECK(pipeline_error(pipeline("stages: 3, replicas: [3, 1]")) ==
         "strategy:1:39: strategy.replicas: gives replicas of 2 stages, and there are 3");
-  CHECK(error_of(pipeline("replicas: []")) ==
+  CHECK(pipeline_error(pipeline("replicas: []")) ==
         "strategy:1:28: strategy.replicas: expected a number for each stage, found an empty list");
-  CHECK(error_of(pipeline("replicas: [3, 1]")) ==
+  CHECK(pipeline_error(pipeline("replicas: [3, 1]")) ==
         "strategy:1:28: strategy.replicas: 3 replicas of a stage take 1 micro-batch in turn: there must be "
         "one "
         "for each of them");
-  CHECK(error_of(pipeline("replicas: [3, 1], weights: stash, micro_batches: 4")) ==
+  CHECK(pipeline_error(pipeline("replicas: [3, 1], weights: stash, micro_batches: 4")) ==
         "strategy:1:28: strategy.replicas: 3 replicas of a stage take 4 micro-batches in turn: without flush "
         "all "
         "need equally many (or micro_batches: 1, an update of one from each)");
-  CHECK(error_of(pipeline("schedule: gpipe, weights: stash")) ==
+  CHECK(pipeline_error(pipeline("schedule: gpipe, weights: stash")) ==
         "strategy:1:44: strategy.weights: stash needs schedule: 1f1b; the others run the pipeline empty for "
         "each "
         "update");
-  CHECK(error_of(pipeline("stages: 2, weights: double_buffered, micro_batches: 2")) ==
+  CHECK(pipeline_error(pipeline("stages: 2, weights: double_buffered, micro_batches: 2")) ==
         "strategy:1:38: strategy.weights: double_buffered needs as many micro_batches as a pipeline has "
         "devices, "
         "at least 4, and there are 2: else more than two versions would be in use; stash keeps as many as "
         "needed");
   // Three stages of 4 devices have 2, 1 and 1 in some order, and 2 does not divide 3.
-  CHECK(error_of(pipeline("stages: 3, weights: stash, micro_batches: 3")) ==
+  CHECK(pipeline_error(pipeline("stages: 3, weights: stash, micro_batches: 3")) ==
         "strategy:1:26: strategy.stages: 4 devices cannot be shared out to 3 stages so that each stage's "
         "replicas "
         "have equally many of 3 micro-batches");
@@ -122,20 +122,20 @@ TEST_CASE("where stages begin can be given, and wrong places are errors") {
   };
   CHECK(stages_of(plan_of(5, 3, pipeline("[body1, body4]"))) ==
         std::vector<std::vector<std::string>>{{"body0"}, {"body1", "body2", "body3"}, {"body4"}});
-  CHECK(error_of(pipeline("[body1, body9, body2]"), 4) ==
+  CHECK(pipeline_error(pipeline("[body1, body9, body2]"), 4) ==
         "strategy:1:47: strategy.begins: the model has no layer 'body9' that runs a kernel");
-  CHECK(error_of(pipeline("[body2, body1, body0]"), 4) ==
+  CHECK(pipeline_error(pipeline("[body2, body1, body0]"), 4) ==
         "strategy:1:47: strategy.begins: 'body1' does not come after the layer that the stage before begins "
         "with");
-  CHECK(error_of("{kind: pipeline, stages: 3, begins: [body1]}") ==
+  CHECK(pipeline_error("{kind: pipeline, stages: 3, begins: [body1]}") ==
         "strategy:1:37: strategy.begins: 3 stages begin at 2 layers beside the model's first");
-  CHECK(error_of("{kind: pipeline, partition: even, begins: [body1]}") ==
+  CHECK(pipeline_error("{kind: pipeline, partition: even, begins: [body1]}") ==
         "strategy:1:43: strategy.begins: says where stages begin, and so does partition: give one of them");
   CHECK(
-      error_of("{kind: pipeline, schedule: 1f1b, recompute: except_last}") ==
+      pipeline_error("{kind: pipeline, schedule: 1f1b, recompute: except_last}") ==
       "strategy:1:45: strategy.recompute: except_last needs schedule: gpipe, where the last micro-batch goes "
       "back as soon as it has come; use always or never");
-  CHECK(error_of("{kind: pipeline, begins: body1}") ==
+  CHECK(pipeline_error("{kind: pipeline, begins: body1}") ==
         "strategy:1:26: strategy.begins: expected a list of layer names");
 }
 

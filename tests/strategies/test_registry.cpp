@@ -11,7 +11,7 @@ using namespace convoy;
 
 namespace {
 
-std::string error_of(const std::string& yaml) {
+std::string registry_error(const std::string& yaml) {
   const YamlNode node = parse_yaml(yaml, "s.yaml");
   try {
     read_strategy(node);
@@ -29,61 +29,61 @@ TEST_CASE("a strategy without kind, or of an unknown one, is an error that lists
   std::string kinds;
   for (const StrategyEntry& entry : strategy_registry())
     kinds += (kinds.empty() ? "" : ", ") + std::string(entry.kind);
-  CHECK(error_of("{sync: all_reduce}") == "s.yaml:1:1: strategy: key 'kind' is missing");
-  CHECK(error_of("{kind: data_paralel}") ==
+  CHECK(registry_error("{sync: all_reduce}") == "s.yaml:1:1: strategy: key 'kind' is missing");
+  CHECK(registry_error("{kind: data_paralel}") ==
         "s.yaml:1:8: strategy.kind: unknown value 'data_paralel' (did you mean 'data_parallel'?); allowed: " +
             kinds);
-  CHECK(error_of("{kind: quantum}") ==
+  CHECK(registry_error("{kind: quantum}") ==
         "s.yaml:1:8: strategy.kind: unknown value 'quantum'; allowed: " + kinds);
-  CHECK(error_of("{kind: [single]}") == "s.yaml:1:8: strategy.kind: expected a text, found a list");
-  CHECK(error_of("ring") == "s.yaml:1:1: strategy: expected a mapping (key: value), found 'ring'");
+  CHECK(registry_error("{kind: [single]}") == "s.yaml:1:8: strategy.kind: expected a text, found a list");
+  CHECK(registry_error("ring") == "s.yaml:1:1: strategy: expected a mapping (key: value), found 'ring'");
 }
 
 TEST_CASE("unknown keys and values name what is allowed") {
-  CHECK(error_of("{kind: single, micro_batch: 2}") ==
+  CHECK(registry_error("{kind: single, micro_batch: 2}") ==
         "s.yaml:1:16: strategy.micro_batch: unknown key (did you mean 'micro_batches'?); known here: kind, "
         "micro_batches");
-  CHECK(error_of("{kind: data_parallel, sync: allreduce}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: allreduce}") ==
         "s.yaml:1:29: strategy.sync: unknown value 'allreduce' (did you mean 'all_reduce'?); allowed: "
         "all_reduce, "
         "parameter_server");
-  CHECK(error_of("{kind: data_parallel}") == "s.yaml:1:1: strategy: key 'sync' is missing");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, algorithm: rings}") ==
+  CHECK(registry_error("{kind: data_parallel}") == "s.yaml:1:1: strategy: key 'sync' is missing");
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, algorithm: rings}") ==
         "s.yaml:1:52: strategy.algorithm: unknown value 'rings' (did you mean 'ring'?); allowed: ring, tree, "
         "halving_doubling, hierarchical, double_binary_tree, nccl, auto");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, fidelity: exact}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, fidelity: exact}") ==
         "s.yaml:1:51: strategy.fidelity: unknown value 'exact'; allowed: auto, chunk, fluid");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, shares: probed}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, shares: probed}") ==
         "s.yaml:1:49: strategy.shares: unknown value 'probed'; allowed: equal, speed");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, rings: cube}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, rings: cube}") ==
         "s.yaml:1:48: strategy.rings: unknown value 'cube'; allowed: mesh, in_order");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, servers: 2}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, servers: 2}") ==
         "s.yaml:1:41: strategy.servers: unknown key; known here: algorithm, bucket, compression, "
         "fidelity, kind, micro_batches, overlap, rings, shares, sync, transport, zero");
-  CHECK(error_of("{kind: data_parallel, sync: parameter_server, placement: remote}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: parameter_server, placement: remote}") ==
         "s.yaml:1:58: strategy.placement: unknown value 'remote'; allowed: colocated, dedicated");
-  CHECK(error_of("{kind: data_parallel, sync: parameter_server, mode: asynch}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: parameter_server, mode: asynch}") ==
         "s.yaml:1:53: strategy.mode: unknown value 'asynch' (did you mean 'async'?); allowed: sync, async, "
         "ssp");
-  CHECK(error_of("{kind: data_parallel, sync: parameter_server, sharding: tensors}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: parameter_server, sharding: tensors}") ==
         "s.yaml:1:57: strategy.sharding: unknown value 'tensors' (did you mean 'tensor'?); allowed: tensor, "
         "even");
 }
 
 TEST_CASE("values out of range, of the wrong type or without their unit are errors") {
-  CHECK(error_of("{kind: single, micro_batches: 0}") ==
+  CHECK(registry_error("{kind: single, micro_batches: 0}") ==
         "s.yaml:1:31: strategy.micro_batches: 0 is out of range: between 1 and 1000000 is allowed");
-  CHECK(error_of("{kind: single, micro_batches: 2.5}") ==
+  CHECK(registry_error("{kind: single, micro_batches: 2.5}") ==
         "s.yaml:1:31: strategy.micro_batches: expected a whole number, found '2.5'");
-  CHECK(error_of("{kind: data_parallel, sync: parameter_server, servers: 0}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: parameter_server, servers: 0}") ==
         "s.yaml:1:56: strategy.servers: 0 is out of range: between 1 and 100000 is allowed");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, bucket: 0MB}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, bucket: 0MB}") ==
         "s.yaml:1:49: strategy.bucket: '0MB' must be more than zero");
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, bucket: 25}")
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, bucket: 25}")
             .starts_with("s.yaml:1:49: strategy.bucket: "));
-  CHECK(error_of("{kind: data_parallel, sync: all_reduce, overlap: yes}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: all_reduce, overlap: yes}") ==
         "s.yaml:1:50: strategy.overlap: expected true or false, found 'yes'");
-  CHECK(error_of("{kind: data_parallel, sync: parameter_server, bucket: 1MB}") ==
+  CHECK(registry_error("{kind: data_parallel, sync: parameter_server, bucket: 1MB}") ==
         "s.yaml:1:55: strategy.bucket: goes with sharding: even only; leave it out");
 }
 
@@ -147,8 +147,8 @@ TEST_CASE("the keys that the registry tells of a kind are those that its reader 
     std::string known;
     for (const Entries& mapping : least) {
       if (kind_of(mapping) != entry.kind) continue;
-      REQUIRE(error_of(as_it_is(mapping)) == "no error");
-      const std::string message = error_of(with(mapping, "zzzzzzzz", "1"));
+      REQUIRE(registry_error(as_it_is(mapping)) == "no error");
+      const std::string message = registry_error(with(mapping, "zzzzzzzz", "1"));
       REQUIRE(message.find("known here: ") != std::string::npos);
       known += message.substr(message.find("known here: ") + 12) + ", ";
     }
@@ -162,7 +162,7 @@ TEST_CASE("the keys that the registry tells of a kind are those that its reader 
       CHECK_FALSE(key.meaning.empty());
       CHECK_FALSE(key.values.empty());
       CHECK(std::any_of(least.begin(), least.end(), [&](const Entries& mapping) {
-        const std::string message = error_of(with(mapping, key.name, "[[]]"));
+        const std::string message = registry_error(with(mapping, key.name, "[[]]"));
         return kind_of(mapping) == entry.kind && message.find("unknown key") == std::string::npos &&
                message.find("strategy." + key.name) != std::string::npos;
       }));
@@ -176,7 +176,7 @@ TEST_CASE("every name that the registry tells of a key is one that its reader kn
   for (const Entries& mapping : least)
     for (const KeyText& key : strategy_entry(kind_of(mapping)).keys)
       for (const std::string& name : key.choices) {
-        const std::string message = error_of(with(mapping, key.name, name));
+        const std::string message = registry_error(with(mapping, key.name, name));
         CAPTURE(as_it_is(mapping));
         CAPTURE(key.name);
         CAPTURE(name);
@@ -196,11 +196,11 @@ TEST_CASE("a default that the registry tells, written out, changes nothing that 
       const std::string text = with(mapping, key.name, usual);
       const bool is_default = usual.find_first_of(" {") == std::string::npos && !usual.starts_with("batch") &&
                               !key.meaning.ends_with("required");
-      if (!is_default || error_of(text).find("unknown key") != std::string::npos ||
-          error_of(text).find("goes with") != std::string::npos)
+      if (!is_default || registry_error(text).find("unknown key") != std::string::npos ||
+          registry_error(text).find("goes with") != std::string::npos)
         continue;
       CAPTURE(text);
-      CHECK(error_of(text) == "no error");
+      CHECK(registry_error(text) == "no error");
       CHECK(label_of(text) == label_of(as_it_is(mapping)));
       ++written;
     }

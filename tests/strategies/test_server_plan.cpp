@@ -10,8 +10,8 @@ using namespace convoy;
 
 namespace {
 
-constexpr int layers = 5;
-constexpr double tensor_bytes = 4.0 * 300'000, W = layers * tensor_bytes;
+constexpr int server_layers = 5;
+constexpr double tensor_bytes = 4.0 * 300'000, W = server_layers * tensor_bytes;
 
 /// `nodes` hosts of `devices` devices each.
 std::string cluster(int nodes, int devices, bool pcie, const std::string& rest = "") {
@@ -46,7 +46,7 @@ TEST_CASE("bytes of every combination are those of counting messages") {
           CAPTURE(g);
           CAPTURE(servers);
           CAPTURE(bits);
-          const lab::Experiment experiment(lab::custom_model(layers, 300'000), cluster(nodes, g, with_pcie),
+          const lab::Experiment experiment(lab::custom_model(server_layers, 300'000), cluster(nodes, g, with_pcie),
                                            strategy(servers, dedicated, even, overlap, local), 4);
           const ReplayResult result = experiment.run();
           // One way. Without PCIe device and host memory are one place, and what stays there is not sent; so
@@ -76,7 +76,7 @@ TEST_CASE("each dedicated server's bytes: its tensors, or an equal part, from ev
     CAPTURE(local);
     const double clients = local ? 3 : 6;
     const auto received = [&](bool even, std::uint32_t server) {
-      const lab::Experiment experiment(lab::custom_model(layers, 300'000), cluster(3, 2, true),
+      const lab::Experiment experiment(lab::custom_model(server_layers, 300'000), cluster(3, 2, true),
                                        strategy(2, true, even, true, local), 4);
       return experiment.run().endpoints[experiment.machine().host_endpoint(3 + server)].received_bytes;
     };

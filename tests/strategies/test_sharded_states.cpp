@@ -14,9 +14,9 @@ using namespace convoy;
 namespace {
 
 constexpr std::size_t weights = 0, gradients = 1, optimizer = 2;
-constexpr int layers = 5;
+constexpr int sharded_layers = 5;
 constexpr std::int64_t parameters = 300'000;
-constexpr double layer_bytes = 4.0 * parameters, model_bytes = layers * layer_bytes;
+constexpr double layer_bytes = 4.0 * parameters, model_bytes = sharded_layers * layer_bytes;
 
 std::string zero(int stage, const std::string& more = "") {
   return fmt::format("{{kind: data_parallel, sync: all_reduce, zero: {}, bucket: 1kB{}}}", stage, more);
@@ -24,10 +24,10 @@ std::string zero(int stage, const std::string& more = "") {
 
 lab::Experiment experiment(int nodes, int stage, const std::string& more = "", std::int64_t batch = 4,
                            const std::string& network = "1GB/s") {
-  return {lab::custom_model(layers, parameters), lab::star(nodes, network, "20us"), zero(stage, more), batch};
+  return {lab::custom_model(sharded_layers, parameters), lab::star(nodes, network, "20us"), zero(stage, more), batch};
 }
 
-double sum(const std::array<double, memory_class_count>& bytes) {
+double summed(const std::array<double, memory_class_count>& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
@@ -57,7 +57,7 @@ std::string error_of(const std::string& cluster, const std::string& strategy, st
 TEST_CASE("states of 7.5 billion parameters with Adam and mixed precision are those of the paper's table 1") {
   const Model model = read_model(parse_yaml(lab::custom_model(1, 7'500'000'000), "model"));
   const TrainingGraph graph = build_training_graph(model, {Precision::fp16, Optimizer::adam});
-  CHECK(sum(graph.resident_bytes()) == 120e9);  // 16 bytes each
+  CHECK(summed(graph.resident_bytes()) == 120e9);  // 16 bytes each
   struct Row {
     double devices, stage_1, stage_2, stage_3;  // GB, as printed
   };
@@ -65,7 +65,7 @@ TEST_CASE("states of 7.5 billion parameters with Adam and mixed precision are th
                          Row{256, 30.4, 15.4, 0.47}, Row{1024, 30.1, 15.1, 0.12}}) {
     CAPTURE(row.devices);
     const auto GB = [&](int stage) {
-      return sum(sharded_resident_bytes(7.5e9, graph.options, stage, row.devices)) / 1e9;
+      return summed(sharded_resident_bytes(7.5e9, graph.options, stage, row.devices)) / 1e9;
     };
     CHECK(std::abs(GB(1) - row.stage_1) <= 0.0501);
     CHECK(std::abs(GB(2) - row.stage_2) <= 0.0501);
@@ -85,9 +85,9 @@ TEST_CASE("in fp32 only the optimizer's states are sharded in stage 1, and momen
   CHECK(bytes(2, Optimizer::momentum)[weights] == 4e6);
   CHECK(bytes(2, Optimizer::momentum)[gradients] == 0.5e6);
   CHECK(bytes(3, Optimizer::momentum)[weights] == 0.5e6);
-  CHECK(sum(bytes(3, Optimizer::momentum)) == 1.5e6);
-  CHECK(sum(bytes(3, Optimizer::adam)) == 2e6);
-  CHECK(sum(bytes(1, Optimizer::sgd)) == 8e6);
+  CHECK(summed(bytes(3, Optimizer::momentum)) == 1.5e6);
+  CHECK(summed(bytes(3, Optimizer::adam)) == 2e6);
+  CHECK(summed(bytes(1, Optimizer::sgd)) == 8e6);
 }
 
 TEST_CASE("programs of two layers, by hand") {
@@ -198,20 +198,20 @@ TEST_CASE("memory: the shards, and whole buckets one or two at a time") {
 TEST_CASE("step time without overlap: every message in full") {
   // 1.2 ms of computation a layer, and (N-1) (alpha + S/(N B)) for each message of a layer's bytes.
   for (const int nodes : {2, 4, 7}) {
-    const double message_s = (nodes - 1) * (20e-6 + layer_bytes / nodes / 1e9), compute_s = layers * 1.2e-3;
+    const double message_s = (nodes - 1) * (20e-6 + layer_bytes / nodes / 1e9), compute_s = sharded_layers * 1.2e-3;
     CAPTURE(nodes);
     const auto step_s = [&](int stage, int micro_batches) {
       return experiment(nodes, stage, fmt::format(", overlap: false, micro_batches: {}", micro_batches))
           .run()
           .step_time_s;
     };
-    CHECK(step_s(1, 1) == doctest::Approx(compute_s + 2 * layers * message_s).epsilon(1e-9));
+    CHECK(step_s(1, 1) == doctest::Approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
     CHECK(step_s(1, 1) == doctest::Approx(step_s(0, 1)).epsilon(1e-9));
-    CHECK(step_s(1, 4) == doctest::Approx(compute_s + 2 * layers * message_s).epsilon(1e-9));
-    CHECK(step_s(2, 1) == doctest::Approx(compute_s + 2 * layers * message_s).epsilon(1e-9));
-    CHECK(step_s(2, 4) == doctest::Approx(compute_s + 5 * layers * message_s).epsilon(1e-9));
-    CHECK(step_s(3, 1) == doctest::Approx(compute_s + 3 * layers * message_s).epsilon(1e-9));
-    CHECK(step_s(3, 4) == doctest::Approx(compute_s + 12 * layers * message_s).epsilon(1e-9));
+    CHECK(step_s(1, 4) == doctest::Approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(2, 1) == doctest::Approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(2, 4) == doctest::Approx(compute_s + 5 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(3, 1) == doctest::Approx(compute_s + 3 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(3, 4) == doctest::Approx(compute_s + 12 * sharded_layers * message_s).epsilon(1e-9));
   }
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("every device updates its part: 1/N of the work of single's update") {
 TEST_CASE("one device, and a model without parameters, have nothing to shard") {
   for (const int stage : {1, 2, 3}) {
     const lab::Experiment one = experiment(1, stage);
-    const lab::Experiment plain(lab::custom_model(layers, parameters), lab::star(1, "1GB/s", "20us"),
+    const lab::Experiment plain(lab::custom_model(sharded_layers, parameters), lab::star(1, "1GB/s", "20us"),
                                 "{kind: single}", 4);
     CHECK(program(one.plan()) == program(plain.plan()));
     const ReplayResult alone = one.run(), single = plain.run();

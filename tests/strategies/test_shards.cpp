@@ -28,7 +28,7 @@ struct Sent {
   bool operator==(const Sent&) const = default;
 };
 
-std::vector<Sent> messages(const TrainingGraph& graph, Sharding sharding, std::uint32_t servers,
+std::vector<Sent> messages(const TrainingGraph& graph, ServerSharding sharding, std::uint32_t servers,
                            bool one_by_one, double bucket_bytes = infinite) {
   std::vector<Sent> result;
   for (const PushMessage& m : shard(graph, sharding, servers, one_by_one, bucket_bytes))
@@ -41,27 +41,27 @@ std::vector<Sent> messages(const TrainingGraph& graph, Sharding sharding, std::u
 TEST_CASE("tensors go to the server with the fewest bytes so far, in the model's order") {
   // Loads (elements): 5 -> s0 (5, 0, 0); 3 -> s1; 4 -> s2 (5, 3, 4); 2 -> s1 (5, 5, 4); 7 -> s2 (5, 5, 11);
   // 1 -> s0. Messages in the order of completion, the last tensor first.
-  CHECK(messages(graph_of({5, 3, 4, 2, 7, 1}), Sharding::tensor, 3, true) ==
+  CHECK(messages(graph_of({5, 3, 4, 2, 7, 1}), ServerSharding::tensor, 3, true) ==
         std::vector<Sent>{{4, 95, 0}, {28, 96, 2}, {8, 97, 1}, {16, 98, 2}, {12, 99, 1}, {20, 100, 0}});
 }
 
 TEST_CASE("all at once, each server gets one message, complete when its last tensor is") {
-  CHECK(messages(graph_of({5, 3, 4, 2, 7, 1}), Sharding::tensor, 3, false) ==
+  CHECK(messages(graph_of({5, 3, 4, 2, 7, 1}), ServerSharding::tensor, 3, false) ==
         std::vector<Sent>{{24, 100, 0}, {20, 99, 1}, {44, 98, 2}});
 }
 
 TEST_CASE("servers beyond the tensors get nothing") {
-  CHECK(messages(graph_of({5, 3}), Sharding::tensor, 4, false) ==
+  CHECK(messages(graph_of({5, 3}), ServerSharding::tensor, 4, false) ==
         std::vector<Sent>{{20, 100, 0}, {12, 99, 1}});
-  CHECK(messages(graph_of({}), Sharding::tensor, 4, true).empty());
-  CHECK(messages(graph_of({}), Sharding::even, 4, true).empty());
+  CHECK(messages(graph_of({}), ServerSharding::tensor, 4, true).empty());
+  CHECK(messages(graph_of({}), ServerSharding::even, 4, true).empty());
 }
 
 TEST_CASE("even shards are buckets for every server") {
   const TrainingGraph graph = graph_of({5, 3, 4, 2, 7, 1});
-  CHECK(messages(graph, Sharding::even, 3, true) == std::vector<Sent>{{88, 100, PushMessage::every_server}});
+  CHECK(messages(graph, ServerSharding::even, 3, true) == std::vector<Sent>{{88, 100, PushMessage::every_server}});
   // Completed in order, bytes: 4, 28, 8, 16, 12, 20; closing at 30 or more: 32, 36, 20.
-  CHECK(messages(graph, Sharding::even, 3, true, 30) ==
+  CHECK(messages(graph, ServerSharding::even, 3, true, 30) ==
         std::vector<Sent>{{32, 96, PushMessage::every_server},
                           {36, 99, PushMessage::every_server},
                           {20, 100, PushMessage::every_server}});
@@ -77,9 +77,9 @@ TEST_CASE("all bytes go somewhere, and the hottest server has no more than greed
     std::int64_t total = 0, largest = 0;
     for (const std::int64_t n : elements) total += n, largest = std::max(largest, n);
     std::vector<double> load(servers, 0), load_at_once(servers, 0);
-    for (const Sent& m : messages(graph_of(elements), Sharding::tensor, servers, true))
+    for (const Sent& m : messages(graph_of(elements), ServerSharding::tensor, servers, true))
       load[m.server] += m.bytes;
-    for (const Sent& m : messages(graph_of(elements), Sharding::tensor, servers, false))
+    for (const Sent& m : messages(graph_of(elements), ServerSharding::tensor, servers, false))
       load_at_once[m.server] += m.bytes;
     CHECK(load == load_at_once);
     double sum = 0;

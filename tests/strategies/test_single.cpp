@@ -11,7 +11,7 @@ using namespace convoy;
 namespace {
 
 /// A device of 10 TFLOPS and 500 GB/s with 10 us before every kernel.
-const std::string cluster =
+const std::string single_cluster =
     "{name: lab, nodes: [{name: n, count: 2, server: box}], fabric: {kind: switch, bandwidth: 1GB/s, "
     "latency: 1us}, "
     "servers: {box: {devices: [{device: slow-start}]}}, devices: {slow-start: {peak: {fp32: 10TFLOPS}, "
@@ -29,7 +29,7 @@ TEST_CASE("M micro-batches: M times the kernels' starts, once the work") {
   // 2 layers of 1 + 2 GFLOP an image on 12 images: 7.2 ms; 3 kernels a layer, each started M times.
   for (const int m : {1, 2, 3, 4, 6, 12}) {
     CAPTURE(m);
-    const lab::Experiment experiment(lab::custom_model(2, 1'000'000), cluster, micro_batches(m), 12);
+    const lab::Experiment experiment(lab::custom_model(2, 1'000'000), single_cluster, micro_batches(m), 12);
     CHECK(experiment.run().step_time_s ==
           doctest::Approx(12 * 2 * 3e9 / 10e12 + m * 2 * 3 * 10e-6).epsilon(rounding));
     CHECK(experiment.plan().images == 12);
@@ -45,7 +45,7 @@ TEST_CASE("M micro-batches of a network: M (forward + backward) of a part, and o
       "out_features: 10}]}";
   for (const int m : {1, 2, 5, 10}) {
     CAPTURE(m);
-    const lab::Experiment experiment(network, cluster, micro_batches(m), 20);
+    const lab::Experiment experiment(network, single_cluster, micro_batches(m), 20);
     double part_s = 0, update_s = 0;
     for (const Operation& op : experiment.graph().operations)
       (op.phase == Phase::update ? update_s : part_s) +=
@@ -64,7 +64,7 @@ TEST_CASE("smaller micro-batches take less memory") {
   double last_bytes = 1e300;
   for (const int m : {1, 2, 4, 8}) {
     const double bytes =
-        lab::Experiment(network, cluster, micro_batches(m), 8).run().endpoints[0].peak_memory_bytes;
+        lab::Experiment(network, single_cluster, micro_batches(m), 8).run().endpoints[0].peak_memory_bytes;
     CHECK(bytes < last_bytes);
     last_bytes = bytes;
   }
@@ -72,10 +72,10 @@ TEST_CASE("smaller micro-batches take less memory") {
 
 TEST_CASE("a batch that does not divide into its micro-batches is an error") {
   CHECK_THROWS_WITH_AS(
-      lab::Experiment(lab::custom_model(1, 1), cluster, micro_batches(5), 12),
+      lab::Experiment(lab::custom_model(1, 1), single_cluster, micro_batches(5), 12),
       "test:1:1: training.batch_per_device: 12 cannot be divided into 5 micro-batches; 10 or 15 can",
       InputError);
-  CHECK_THROWS_WITH_AS(lab::Experiment(lab::custom_model(1, 1), cluster,
+  CHECK_THROWS_WITH_AS(lab::Experiment(lab::custom_model(1, 1), single_cluster,
                                        "{kind: data_parallel, sync: all_reduce, micro_batches: 5}", 12),
                        "test:1:1: training.batch_per_device: 12 on each of 2 devices, 24 images in all, "
                        "cannot be divided into 5 micro-batches on each of 2 devices; 10 or 15 can",
@@ -83,7 +83,7 @@ TEST_CASE("a batch that does not divide into its micro-batches is an error") {
 }
 
 TEST_CASE("single uses the first device only, and says so in one line") {
-  const lab::Experiment experiment(lab::custom_model(1, 1000), cluster, micro_batches(2), 4);
+  const lab::Experiment experiment(lab::custom_model(1, 1000), single_cluster, micro_batches(2), 4);
   REQUIRE(experiment.plan().roles.size() == 1);
   CHECK(experiment.plan().roles[0].members == std::vector<EndpointId>{0});
   CHECK(experiment.plan().communications.empty());

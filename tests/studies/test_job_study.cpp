@@ -13,7 +13,7 @@ const std::string good =
     "5min], "
     "policies: [afs-l, srtf]}";
 
-std::string error_of(const std::string& text) {
+std::string job_error(const std::string& text) {
   try {
     read_job_study(parse_yaml(text, "jobs.yaml"));
   } catch (const InputError& error) {
@@ -22,7 +22,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-std::string replaced(std::string text, const std::string& old, const std::string& now) {
+std::string with_replaced(std::string text, const std::string& old, const std::string& now) {
   return text.replace(text.find(old), old.size(), now);
 }
 
@@ -56,7 +56,7 @@ std::string kinds_error(const std::vector<RunResult>& runs, const JobStudy& stud
 }  // namespace
 
 TEST_CASE("job study: every load under every policy and seed, in order") {
-  const JobStudy study = study_of(replaced(good, "count: 20", "count: 20, seeds: 3, seed: 7"));
+  const JobStudy study = study_of(with_replaced(good, "count: 20", "count: 20, seeds: 3, seed: 7"));
   const JobKinds kinds = job_kinds({run("model", 1, 1), run("model", 4, 3.4)}, study, {});
   const std::vector<ScheduleResult> results = run_job_study(study, kinds, {});
   REQUIRE(results.size() == 12);
@@ -98,7 +98,7 @@ TEST_CASE("job study: kinds of devices are told apart, and a model may lack one"
 }
 
 TEST_CASE("job study: hosts make a difference where the sweep says so") {
-  const JobStudy study = study_of(replaced(good, "gpus: 8", "gpus: 8, gpus_per_host: 2"));
+  const JobStudy study = study_of(with_replaced(good, "gpus: 8", "gpus: 8, gpus_per_host: 2"));
   const JobKinds kinds = job_kinds({run("a", 1, 10, "k80", 1), run("a", 2, 20, "k80", 1), run("a", 2, 12, "k80", 2),
                                     run("a", 4, 30, "k80", 2), run("a", 4, 16, "k80", 4)},
                                    study, {});
@@ -115,7 +115,7 @@ TEST_CASE("job study: hosts make a difference where the sweep says so") {
 
 TEST_CASE("job study: images count by what they teach, and policies that choose take the best batch") {
   const JobStudy study =
-      study_of(replaced(good, "count: 20", "count: 20, convergence: {a: {noise_scale: 1000, batch: 1000}}"));
+      study_of(with_replaced(good, "count: 20", "count: 20, convergence: {a: {noise_scale: 1000, batch: 1000}}"));
   // Epochs grow as 1 + B / 1000: 1.5 with 500, 2 with 1000. Of the smallest batch all images count.
   const JobKinds kinds = job_kinds({run("a", 1, 10, "k80", 0, 500), run("a", 2, 11, "k80", 0, 500),
                                     run("a", 1, 12, "k80", 0, 1000), run("a", 2, 24, "k80", 0, 1000)},
@@ -140,24 +140,24 @@ TEST_CASE("job study: a trace gives the jobs, their interval is its own") {
 }
 
 TEST_CASE("job study: errors say what is wrong and where") {
-  CHECK(error_of(replaced(good, "srtf", "sjf")) ==
+  CHECK(job_error(with_replaced(good, "srtf", "sjf")) ==
         "jobs.yaml:1:124: jobs.policies: 'sjf' is not a policy (did you mean 'srtf'?); there are afs-l, afs-p-like, "
         "optimus-like, tiresias-l, srtf, themis-like, edf, elasticflow-like, pollux-like, sia-like");
-  CHECK(error_of(replaced(good, "4: 1", "9: 1")) ==
+  CHECK(job_error(with_replaced(good, "4: 1", "9: 1")) ==
         "jobs.yaml:1:72: jobs.asked.9: expected a number of GPUs from 1 to 8 as key");
-  CHECK(error_of(replaced(good, "[1min, 5min]", "[]")) ==
+  CHECK(job_error(with_replaced(good, "[1min, 5min]", "[]")) ==
         "jobs.yaml:1:92: jobs.mean_intervals: expected a list of times between two arrivals, such as [2min, "
         "5min]");
-  CHECK(error_of(replaced(good, "gpus: 8", "gpus: {k80: 4, v100: 4}")) ==
+  CHECK(job_error(with_replaced(good, "gpus: 8", "gpus: {k80: 4, v100: 4}")) ==
         "jobs.yaml:1:133: jobs.policies: 'afs-l' shares GPUs of one kind; of several do tiresias-l, srtf, themis-like, edf, "
         "sia-like");
-  CHECK(error_of(replaced(good, "gpus: 8", "gpus: 8, gpus_per_host: 3")) ==
+  CHECK(job_error(with_replaced(good, "gpus: 8", "gpus: 8, gpus_per_host: 3")) ==
         "jobs.yaml:1:26: jobs.gpus_per_host: 8 GPUs are not whole hosts of 3");
-  CHECK(error_of(replaced(good, "count: 20", "count: 20, trace: jobs.csv")) ==
-        "jobs.csv: cannot be read");
-  CHECK(error_of(replaced(good, "count: 20", "count: 20, trace: [{arrival_s: 0, gpus: 1, length_s: 3}]")) ==
+  CHECK(job_error(with_replaced(good, "count: 20", "count: 20, trace: jobs.csv")) ==
+        "jobs.yaml:1:29: jobs.trace: there is no file jobs.csv");
+  CHECK(job_error(with_replaced(good, "count: 20", "count: 20, trace: [{arrival_s: 0, gpus: 1, length_s: 3}]")) ==
         "jobs.yaml:1:18: jobs.count: the trace says which jobs come, and when");
-  CHECK(error_of(replaced(good, "count: 20", "count: 20, convergence: {a: {batch: 3}}")) ==
+  CHECK(job_error(with_replaced(good, "count: 20", "count: 20, convergence: {a: {batch: 3}}")) ==
         "jobs.yaml:1:39: jobs.convergence.a: expected 'target', a table of epochs, or 'noise_scale', images");
   const JobStudy study = study_of(good);
   CHECK(kinds_error({run("a", 2, 10)}, study) ==

@@ -8,7 +8,7 @@ using namespace convoy;
 
 namespace {
 
-const std::string box = "servers: {box: {devices: [{device: ideal}]}}\n";
+const std::string broken_box = "servers: {box: {devices: [{device: ideal}]}}\n";
 const std::string two =
     "servers: {two: {devices: [{device: ideal, count: 2}], interconnect: INTERCONNECT}}\n";
 
@@ -18,7 +18,7 @@ std::string with_interconnect(const std::string& interconnect) {
 }
 
 std::string with_fabric(const std::string& fabric, int nodes = 3, std::uint32_t dedicated = 0) {
-  return error_of(fmt::format("server: box\nnodes: {}\nfabric: {}\n", nodes, fabric) + box, dedicated);
+  return error_of(fmt::format("server: box\nnodes: {}\nfabric: {}\n", nodes, fabric) + broken_box, dedicated);
 }
 
 }  // namespace
@@ -27,11 +27,11 @@ TEST_CASE("unknown names are errors with the nearest known one") {
   CHECK(
       error_of("server: dgx1-v10\nnodes: 2") ==
       "c.yaml:1:9: unknown server 'dgx1-v10' (did you mean 'dgx1-v100'?); `convoy show servers` lists them");
-  CHECK(error_of("server: bax\nnodes: 2\n" + box) ==
+  CHECK(error_of("server: bax\nnodes: 2\n" + broken_box) ==
         "c.yaml:1:9: unknown server 'bax' (did you mean 'box'?)");
   CHECK(error_of("server: box\nservers: {box: {devices: [{device: idael}]}}  # not ideal\n") ==
         "c.yaml:2:36: unknown device 'idael' (did you mean 'ideal'?)");
-  CHECK(error_of("server: box\nnods: 2\n" + box) ==
+  CHECK(error_of("server: box\nnods: 2\n" + broken_box) ==
         "c.yaml:2:1: cluster.nods: unknown key (did you mean 'nodes'?); known here: communication, "
         "dedicated, devices, "
         "devices_per_node, fabric, name, nic_spread, nodes, power_limit, server, servers, sources, "
@@ -59,11 +59,11 @@ TEST_CASE("an unknown catalogue cluster is an error with the nearest name") {
 }
 
 TEST_CASE("counts and sizes out of range are errors") {
-  CHECK(error_of("server: box\nnodes: 0\n" + box) ==
+  CHECK(error_of("server: box\nnodes: 0\n" + broken_box) ==
         "c.yaml:2:8: cluster.nodes: 0 is out of range: between 1 and 2000000 is allowed");
-  CHECK(error_of("server: box\nnodes: 2.5\n" + box) ==
+  CHECK(error_of("server: box\nnodes: 2.5\n" + broken_box) ==
         "c.yaml:2:8: cluster.nodes: expected a whole number, found '2.5'");
-  CHECK(error_of("nodes: []\n" + box) == "c.yaml:1:8: cluster.nodes: a cluster needs at least one node");
+  CHECK(error_of("nodes: []\n" + broken_box) == "c.yaml:1:8: cluster.nodes: a cluster needs at least one node");
   CHECK(error_of("server: box\nservers: {box: {devices: []}}\n") ==
         "c.yaml:2:26: cluster.servers.box.devices: a server needs at least one device");
   CHECK(error_of("server: box\nservers: {box: {devices: [{device: ideal, count: 0}]}}\n") ==
@@ -72,9 +72,9 @@ TEST_CASE("counts and sizes out of range are errors") {
         "c.yaml:3:35: cluster.fabric.bandwidth: '0Gbps' must be more than zero");
   CHECK(with_fabric("{kind: switch, bandwidth: 1Gbps, latency: 1us, efficiency: 120%}") ==
         "c.yaml:3:68: cluster.fabric.efficiency: must be at most 100%");
-  CHECK(error_of("server: box\ndevices_per_node: 2\n" + box) ==
+  CHECK(error_of("server: box\ndevices_per_node: 2\n" + broken_box) ==
         "c.yaml:2:19: cluster.devices_per_node: 2 are asked for, but server 'box' has 1");
-  CHECK(error_of("server: box\nspeed_variation: {spread: 100%}\n" + box) ==
+  CHECK(error_of("server: box\nspeed_variation: {spread: 100%}\n" + broken_box) ==
         "c.yaml:2:27: cluster.speed_variation.spread: must be below 100%: a device's speed cannot be zero");
 }
 
@@ -84,13 +84,13 @@ TEST_CASE("machines beyond reason are errors before they are built") {
   CHECK(error_of("server: dgx1-v100\nnodes: 100000\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us, "
                  "nics: 32}\n") ==
         "c.yaml:1:1: cluster: 12200000 links inside servers and to their NICs; at most 10000000 are allowed");
-  CHECK(error_of("server: box\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + box, 100001) ==
+  CHECK(error_of("server: box\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + broken_box, 100001) ==
         "c.yaml:1:1: cluster: 100001 dedicated hosts; at most 100000 are allowed");
 }
 
 TEST_CASE("hosts of one name are errors, also where the names meet in their numbers") {
   const auto nodes = [](const std::string& list) {
-    return error_of("nodes:\n" + list + "fabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + box);
+    return error_of("nodes:\n" + list + "fabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + broken_box);
   };
   CHECK(
       nodes("  - {name: a, server: box}\n  - {name: a, server: box}\n") ==
@@ -109,11 +109,11 @@ TEST_CASE("what is missing is named") {
   CHECK(error_of("name: lab\n") ==
         "c.yaml:1:1: cluster: needs `server` with `nodes: N`, or a list of `nodes`, or the name of a "
         "catalogue cluster");
-  CHECK(error_of("server: box\nnodes: 2\n" + box) ==
+  CHECK(error_of("server: box\nnodes: 2\n" + broken_box) ==
         "c.yaml:1:1: cluster: key 'fabric' is missing, and server 'box' names none of its own, such as "
         "{kind: switch, "
         "bandwidth: 10Gbps, latency: 25us}");
-  CHECK(error_of("server: box\nnodes: 1\n" + box, 1) ==
+  CHECK(error_of("server: box\nnodes: 1\n" + broken_box, 1) ==
         "c.yaml:1:1: cluster: key 'fabric' is missing: the strategy adds dedicated hosts, and nothing joins "
         "them");
   CHECK(
@@ -121,7 +121,7 @@ TEST_CASE("what is missing is named") {
       "c.yaml:2:16: cluster.servers.two: key 'interconnect' is missing: say how the 2 devices are connected");
   CHECK(with_fabric("{kind: switch, latency: 1us}") ==
         "c.yaml:3:9: cluster.fabric: key 'bandwidth' is missing");
-  CHECK(error_of("server: box\nnodes: [{server: box}]\n" + box) ==
+  CHECK(error_of("server: box\nnodes: [{server: box}]\n" + broken_box) ==
         "c.yaml:2:8: cluster.nodes: expected a whole number beside `server`; a list of nodes names each "
         "entry's server "
         "itself");
@@ -134,15 +134,15 @@ TEST_CASE("a fabric that has no use for a key says so") {
   CHECK(
       error_of("nodes: [{server: box, nic_bandwidth: 1Gbps}]\nfabric: {kind: ring, bandwidth: 1Gbps, "
                "latency: 1us}\n" +
-               box) ==
+               broken_box) ==
       "c.yaml:2:9: cluster.fabric: node 'n' has a `nic_bandwidth`, which this kind of fabric has no use for");
 }
 
 TEST_CASE("a fabric too small for its hosts is an error, dedicated ones included") {
   CHECK(with_fabric("{kind: torus, bandwidth: 1Gbps, latency: 1us, dims: [2, 2]}", 5) ==
-        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 = 4 positions has no room for 5 hosts");
+        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 has 4 positions, too few for 5 hosts");
   CHECK(with_fabric("{kind: torus, bandwidth: 1Gbps, latency: 1us, dims: [2, 2]}", 4, 1) ==
-        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 = 4 positions has no room for 5 hosts");
+        "c.yaml:3:9: cluster.fabric: a torus of 2 x 2 has 4 positions, too few for 5 hosts");
   CHECK(
       with_fabric("{kind: dragonfly, bandwidth: 1Gbps, latency: 1us, groups: 2, routers: 2, hosts: 1}", 5) ==
       "c.yaml:3:9: cluster.fabric: a dragonfly of 2 groups x 2 routers x 1 hosts has no room for 5 hosts");

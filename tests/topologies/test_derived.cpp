@@ -14,7 +14,7 @@ using namespace convoy;
 
 namespace {
 
-ClusterSpec cluster_of(const std::string& yaml) { return read_cluster(parse_yaml(yaml, "c.yaml")); }
+ClusterSpec derived_cluster(const std::string& yaml) { return read_cluster(parse_yaml(yaml, "c.yaml")); }
 
 /// A user's catalogue in a folder of this process, as long as the object is there.
 class UserCatalogue {
@@ -44,7 +44,7 @@ class UserCatalogue {
 
 TEST_CASE("a server derives from one of the catalogue: only what is said differs") {
   const ServerSpec base = load_server("aws-p3.16xlarge", {});
-  const ClusterSpec cluster = cluster_of(
+  const ClusterSpec cluster = derived_cluster(
       "server: mine\nnodes: 2\nservers: {mine: {base: aws-p3.16xlarge, price: 10USD/h, fabric.bandwidth: "
       "50Gbps}}\n");
   const ServerSpec& mine = cluster.servers.at(0);
@@ -60,7 +60,7 @@ TEST_CASE("a server derives from one of the catalogue: only what is said differs
 
 TEST_CASE("a derived server without a price of its own has its base's, with date and region") {
   const ClusterSpec cluster =
-      cluster_of("server: {base: aws-p4d.24xlarge, fabric: {bandwidth: 200Gbps}}\nnodes: 2\n");
+      derived_cluster("server: {base: aws-p4d.24xlarge, fabric: {bandwidth: 200Gbps}}\nnodes: 2\n");
   const ServerSpec &mine = cluster.servers.at(0), base = load_server("aws-p4d.24xlarge", {});
   CHECK(mine.host.server == "aws-p4d.24xlarge, changed");
   CHECK(cluster.name == "2 x aws-p4d.24xlarge, changed");
@@ -71,7 +71,7 @@ TEST_CASE("a derived server without a price of its own has its base's, with date
 }
 
 TEST_CASE("an entry that has a catalogue name and is incomplete changes that entry") {
-  const ClusterSpec cluster = cluster_of(
+  const ClusterSpec cluster = derived_cluster(
       "server: aws-p3.16xlarge\nnodes: 1\n"
       "servers: {aws-p3.16xlarge: {price: 1USD/h}}\ndevices: {v100-sxm2-16gb: {memory: 32GiB}}\n");
   CHECK(cluster.servers.at(0).host.price_usd_per_h == 1);
@@ -82,7 +82,7 @@ TEST_CASE("an entry that has a catalogue name and is incomplete changes that ent
 }
 
 TEST_CASE("a mapping with a kind replaces, and entries derive from one another") {
-  const ClusterSpec cluster = cluster_of(
+  const ClusterSpec cluster = derived_cluster(
       "server: b\nnodes: 1\nservers:\n"
       "  a: {base: dgx1-v100, interconnect: {kind: nvswitch, bandwidth: 100GB/s}}\n"
       "  b: {base: a, price: 2USD/h}\n");
@@ -91,7 +91,7 @@ TEST_CASE("a mapping with a kind replaces, and entries derive from one another")
 }
 
 TEST_CASE("a mixture of a server and a changed one") {
-  const ClusterSpec cluster = cluster_of(
+  const ClusterSpec cluster = derived_cluster(
       "nodes: [{name: a, server: aws-p3.16xlarge}, {name: b, server: {base: aws-p3.16xlarge, price: "
       "1USD/h}},\n"
       "        {name: c, server: {base: aws-p3.16xlarge, price: 2USD/h, name: cheap}}]\n");

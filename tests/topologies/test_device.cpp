@@ -14,7 +14,7 @@ namespace {
 
 DeviceType device(const std::string& yaml) { return read_device(parse_yaml(yaml, "lab.yaml"), "mine"); }
 
-std::string error_of(const std::function<void()>& action) {
+std::string device_error(const std::function<void()>& action) {
   try {
     action();
   } catch (const InputError& e) {
@@ -24,7 +24,7 @@ std::string error_of(const std::function<void()>& action) {
 }
 
 std::string error_in(const std::string& yaml) {
-  return error_of([&] { device(yaml); });
+  return device_error([&] { device(yaml); });
 }
 
 // `yaml` as flow style without its closing brace, plus one more entry.
@@ -208,7 +208,7 @@ TEST_CASE("wrong devices are refused with their place and the remedy") {
 }
 
 TEST_CASE("an unknown device is refused with the nearest name") {
-  const std::string message = error_of([] { load_device("v100-sxm2-16g", {"cluster.yaml", 3, 5}); });
+  const std::string message = device_error([] { load_device("v100-sxm2-16g", {"cluster.yaml", 3, 5}); });
   CHECK(
       message.starts_with("cluster.yaml:3:5: unknown device 'v100-sxm2-16g' (did you mean "
                           "'v100-sxm2-16gb'?); the catalogue has a10, "));

@@ -8,7 +8,7 @@ using namespace convoy;
 
 namespace {
 
-constexpr double us = 1e-6;
+constexpr double microsecond = 1e-6;
 
 std::string two_servers(int devices, const std::string& interconnect, const std::string& rest = "") {
   return fmt::format(
@@ -45,11 +45,11 @@ TEST_CASE("flat PCIe gives each device lanes of its own to the root") {
   const Machine machine = machine_of(two_servers(2, "{kind: pcie, bandwidth: 12GB/s, latency: 5us}"));
   CHECK(machine.port_count == 2 * (2 + 1));
   CHECK(way(machine, "n0.gpu0", "n0.gpu1") == "n0.gpu0.pcie.up n0.gpu1.pcie.down");
-  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu1") == 5 * us);
+  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu1") == 5 * microsecond);
   CHECK(way(machine, "n0.gpu1", "mem:n0") == "n0.gpu1.pcie.up");
   CHECK(way(machine, "mem:n0", "n0.gpu1") == "n0.gpu1.pcie.down");
   CHECK(way(machine, "n0.gpu1", "n1.gpu0") == "n0.gpu1.pcie.up n0.nic.up n1.nic.down n1.gpu0.pcie.down");
-  CHECK(latency_s(machine, "n0.gpu1", "n1.gpu0") == doctest::Approx(25 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0.gpu1", "n1.gpu0") == doctest::Approx(25 * microsecond).epsilon(1e-12));
   CHECK(way(machine, "mem:n0", "mem:n1") == "n0.nic.up n1.nic.down");
   CHECK(bandwidth_Bps(machine, "n0.gpu0.pcie.up") == 12e9);
 }
@@ -65,7 +65,7 @@ TEST_CASE("PCIe switches share their uplinks, and sockets the link between them"
   CHECK(way(machine, "n0.gpu0", "n0.gpu3") ==
         "n0.gpu0.pcie.up n0.pcie0.uplink.up n0.socket0-1.up n0.pcie2.uplink.down n0.gpu3.pcie.down");
   CHECK(way(machine, "n0.gpu3", "mem:n0") == "n0.gpu3.pcie.up n0.pcie2.uplink.up n0.socket0-1.down");
-  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == doctest::Approx(7 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == doctest::Approx(7 * microsecond).epsilon(1e-12));
   CHECK(bandwidth_Bps(machine, "n0.pcie0.uplink.up") == 5e9);
   CHECK(bandwidth_Bps(machine, "n0.socket0-1.up") == 8e9);
   CHECK(bandwidth_Bps(machine, "n0.gpu0.pcie.up") == 6e9);
@@ -125,7 +125,7 @@ TEST_CASE("an NVSwitch joins any two devices, and the NIC is over PCIe") {
                              "{kind: nvswitch, bandwidth: 300GB/s, latency: 2us, efficiency: 80%, pcie: "
                              "{bandwidth: 24GB/s, latency: 4us}}"));
   CHECK(way(machine, "n0.gpu3", "n0.gpu1") == "n0.gpu3.nvswitch.up n0.gpu1.nvswitch.down");
-  CHECK(latency_s(machine, "n0.gpu3", "n0.gpu1") == 2 * us);
+  CHECK(latency_s(machine, "n0.gpu3", "n0.gpu1") == 2 * microsecond);
   CHECK(bandwidth_Bps(machine, "n0.gpu3.nvswitch.up") == doctest::Approx(240e9));
   CHECK(way(machine, "n0.gpu3", "n1.gpu1") == "n0.gpu3.pcie.up n0.nic.up n1.nic.down n1.gpu1.pcie.down");
 }

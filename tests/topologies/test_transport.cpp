@@ -123,7 +123,7 @@ TEST_CASE("without peer-to-peer messages between devices go through the host's m
                                                             "n0.gpu1.pcie.down"});
   for (const Link& link : machine.links) {
     if (link.name == "n0.staging") CHECK(link.bandwidth_Bps == 20e9);
-    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.75 * 12e9));
+    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.8 * 12e9));
   }
   CHECK(names_of(machine, 0, 2).size() == 4);
   const Machine bridged = machine_of("server: workstation-4-rtx-2080-ti-nvlink");

@@ -97,7 +97,7 @@ class TorusFabric final : public Fabric {
   std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
                                             LinkTable& links) const override {
     if (hosts.size() > grid_.positions)
-      fail(fmt::format("a torus of {} = {} positions has no room for {} hosts", dims_text(), grid_.positions,
+      fail(fmt::format("a torus of {} has {} positions, too few for {} hosts", dims_text(), grid_.positions,
                        hosts.size()));
     return std::make_unique<TorusRoutes>(grid_, hosts, nic(), links);
   }

@@ -68,9 +68,7 @@ std::vector<std::size_t> RunLabels::of_model(const std::string& model) const {
 }
 
 std::string RunLabels::name_of(std::size_t coordinate) const {
-  const std::string& path = path_of(coordinate);
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos ? path : path.substr(dot + 1);
+  return last_key(path_of(coordinate));
 }
 
 std::string RunLabels::value_text(std::size_t run, std::size_t coordinate) const {

@@ -103,8 +103,11 @@ class Drawing {
       double x1 = x_.at(a.x), y1 = y_.at(a.y), x2 = x_.at(b.x), y2 = y_.at(b.y);
       if (y2 < top && y1 > y2) x2 = x1 + (x2 - x1) * (y1 - top) / (y1 - y2), y2 = top;
       svg.line(x1, y1, x2, y2, "ideal");
-      if (i == chart_.ideal.size() / 2)
-        svg.text(x1 + 0.6 * (x2 - x1) - 8, y1 + 0.6 * (y2 - y1) - 8, chart_.ideal_label, "note", Anchor::end);
+      if (i != chart_.ideal.size() / 2) continue;
+      // Above the line: to the left of one that rises, to the right of one that falls.
+      const bool falls = y2 > y1;
+      svg.text(x1 + 0.6 * (x2 - x1) + (falls ? 8 : -8), y1 + 0.6 * (y2 - y1) - 8, chart_.ideal_label, "note",
+               falls ? Anchor::start : Anchor::end);
     }
   }
 

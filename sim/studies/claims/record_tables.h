@@ -14,6 +14,7 @@ namespace convoy {
 ///   {largest_batches: papers/NAME, parts: [2, 4, …], host_bandwidth: 12GB/s}   the most images that fit on so
 ///                                                        many devices; and one device that pages over that link
 ///   {makespans: papers/NAME, models: […], parts: […], methods: […]}  of partitioners on training graphs
+///   {operation_networks: […], parts: […], …}             networks placed with the largest batch that fits (network_records)
 /// @param jobs processes at a time
 /// @throws InputError; std::runtime_error where a run failed
 RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/training_graph_builder.h"
+
+namespace convoy {
+
+Work TrainingGraphBuilder::loss_work(std::size_t i, Phase phase) const {
+  // Log-softmax (maximum, difference, exponential, sum, difference: 5 a class) and one pick; backward:
+  // exponential, difference, product. Log probabilities stay fp32 in every precision.
+  const double classes = static_cast<double>(elements(layer(i).output));
+  Work work;
+  work.kind = KernelKind::softmax_loss;
+  work.phase = phase;
+  work.flops_per_image = (phase == Phase::forward ? 5 : 3) * classes;
+  work.bytes_per_image = (element_ + 4) * classes;
+  return work;
+}
+
+void TrainingGraphBuilder::loss_forward(std::size_t i) {
+  if (!graph_.model.cross_entropy_loss || !needs_gradient_[i]) return;
+  std::vector<OpId> inputs;
+  if (forward_[i]) inputs.push_back(*forward_[i]);
+  const OpId op = add_operation(layer(i).name + ".loss.forward", i, loss_work(i, Phase::forward), inputs);
+  if (storage_[i]) use(storage_[i]->buffer, op);
+  losses_.emplace_back(op, add_buffer(layer(i).name + ".log_probabilities",
+                                      4 * static_cast<double>(elements(layer(i).output)), op));
+}
+
+void TrainingGraphBuilder::seed_gradient(std::size_t i) {
+  if (!needs_gradient_[i]) return;
+  if (!graph_.model.cross_entropy_loss) {
+    gradient_[i] = Gradient{*forward_[i], std::nullopt, false};
+    return;
+  }
+  const auto [loss, log_probabilities] = losses_.back();
+  losses_.pop_back();
+  const std::string name = layer(i).name + ".loss.data_gradient";
+  const OpId op = add_operation(name, i, loss_work(i, Phase::data_gradient), {loss});
+  use(log_probabilities, op);
+  gradient_[i] =
+      Gradient{op, add_buffer(layer(i).name + ".output_gradient", bytes_of(layer(i).output), op), true};
+}
+
+void TrainingGraphBuilder::backward(std::size_t i) {
+  const Gradient gradient = *gradient_[i];
+  if (!costs_[i].data_gradient) {
+    for (const LayerIndex input : layer(i).inputs)
+      if (receives_gradient(input)) contribute(i, input, {gradient.op, gradient.buffer, false}, false);
+  } else if (gradient_goes_on(i)) {
+    data_gradient(i, gradient, std::holds_alternative<Custom>(layer(i).kind));
+  }
+  if (costs_[i].weight_gradient) weight_gradient(i, gradient);
+}
+
+bool TrainingGraphBuilder::gradient_goes_on(std::size_t i) const {
+  return std::holds_alternative<Custom>(layer(i).kind) ||
+         std::any_of(layer(i).inputs.begin(), layer(i).inputs.end(),
+                     [&](LayerIndex input) { return receives_gradient(input); });
+}
+
+void TrainingGraphBuilder::data_gradient(std::size_t i, const Gradient& gradient, bool custom) {
+  std::vector<OpId> inputs{gradient.op};
+  for (const LayerIndex input : layer(i).inputs) {
+    if (rules_[i].input_for_data && input != image_input && forward_[at(input)])
+      inputs.push_back(*forward_[at(input)]);
+    if (custom && receives_gradient(input) && gradient_[at(input)])
+      inputs.push_back(gradient_[at(input)]->op);
+  }
+  if (rules_[i].output_for_data || extra_[i]) inputs.push_back(*forward_[i]);
+  const OpId op = add_kernel(i, *costs_[i].data_gradient, Phase::data_gradient, std::move(inputs));
+  if (gradient.buffer) use(*gradient.buffer, op);
+  if (rules_[i].input_for_data)
+    for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
+  if (rules_[i].output_for_data) use_saved(storage_[i]->buffer, op);
+  if (extra_[i]) use_saved(*extra_[i], op);
+  if (rules_[i].gradient_overwrites && gradient.own && gradient.buffer && layer(i).inputs.size() == 1) {
+    if (receives_gradient(layer(i).inputs.front()))
+      contribute(i, layer(i).inputs.front(), {op, gradient.buffer, true}, custom);
+    return;
+  }
+  for (const LayerIndex input : layer(i).inputs) {
+    if (!receives_gradient(input)) continue;
+    const BufferId made =
+        add_buffer(layer(at(input)).name + ".output_gradient", bytes_of(layer(at(input)).output), op);
+    contribute(i, input, {op, made, true}, custom);
+  }
+}
+
+void TrainingGraphBuilder::weight_gradient(std::size_t i, const Gradient& gradient) {
+  std::vector<OpId> inputs{gradient.op};
+  for (const LayerIndex input : layer(i).inputs)
+    if (rules_[i].input_for_weights && input != image_input && forward_[at(input)])
+      inputs.push_back(*forward_[at(input)]);
+  const OpId op = add_kernel(i, *costs_[i].weight_gradient, Phase::weight_gradient, std::move(inputs));
+  weight_gradient_[i] = op;
+  if (framework_.gradients_aside)
+    add_scratch(layer(i).name + ".parameter_gradient", MemoryClass::gradients, 0,
+                element_ * static_cast<double>(layer(i).parameter_elements()), op);
+  if (gradient.buffer) use(*gradient.buffer, op);
+  if (rules_[i].input_for_weights)
+    for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
+}
+
+void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const Gradient& more,
+                                      bool sum_is_free) {
+  std::optional<Gradient>& total = gradient_[at(to)];
+  if (!total) {
+    total = more;
+    return;
+  }
+  OpId op = more.op;
+  if (!sum_is_free) {
+    const int count = ++sums_[at(to)];
+    Work work;
+    work.kind = KernelKind::elementwise;
+    work.phase = Phase::data_gradient;
+    work.flops_per_image = static_cast<double>(elements(layer(at(to)).output));
+    work.bytes_per_image = 3 * bytes_of(layer(at(to)).output);
+    const std::string name =
+        layer(at(to)).name + ".gradient_sum" + (count > 1 ? fmt::format("{}", count) : "");
+    op = add_operation(name, at(to), work, {total->op, more.op});
+    graph_.operations[op].reader = static_cast<std::uint32_t>(reader);
+  }
+  if (total->buffer) use(*total->buffer, op);
+  if (more.buffer) use(*more.buffer, op);
+  if (more.own)
+    total = Gradient{op, more.buffer, true};
+  else if (total->own)
+    total->op = op;
+  else
+    total = Gradient{
+        op, add_buffer(layer(at(to)).name + ".output_gradient", bytes_of(layer(at(to)).output), op), true};
+}
+
+void TrainingGraphBuilder::update(std::size_t i) {
+  if (layer(i).parameters.empty()) return;
+  const Work work = update_work(layer(i), graph_.options.precision, graph_.options.optimizer);
+  const OpId op = add_operation(layer(i).name + ".update", i, work, {*weight_gradient_[i]});
+  for (const ParameterTensor& tensor : layer(i).parameters)
+    graph_.parameters.push_back({fmt::format("{}.{}", layer(i).name, tensor.name),
+                                 static_cast<std::uint32_t>(i), tensor.elements, *first_forward_[i],
+                                 *weight_gradient_[i], op});
+}
+
+}  // namespace convoy

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/first_colours.h"
+
+#include <utility>
+
+namespace convoy {
+namespace {
+
+enum class ThingKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver };
+
+class FirstColours {
+ public:
+  FirstColours(const Plan& plan, const Machine& machine, const FlowTable& table, const ThingNumbers& numbers)
+      : plan_(plan), machine_(machine), table_(table), numbers_(numbers) {
+    colours_.reserve(numbers.count);
+  }
+
+  std::vector<Colour> find(const Disturbances& disturbances) {
+    add_endpoints();
+    for (const Flow& flow : table_.flows)
+      add(ThingKind::flow, mix(mix(table_.groups[flow.group].pattern, flow.round),
+                               mix(mix(bits(flow.fraction), bits(flow.latency_s)), flow.link_count)));
+    for (const FlowGroup& group : table_.groups)
+      add(ThingKind::group, mix(group.pattern, plan_.patterns[group.pattern].groups[group.index].size()));
+    for (const Link& link : machine_.links) add(ThingKind::link, bits(link.bandwidth_Bps));
+    for (const double connection_Bps : table_.connections_Bps) add(ThingKind::link, bits(connection_Bps));
+    for (const AllToAllFlows& flows : table_.all_to_all) {
+      const Colour message = mix(table_.groups[flows.group].pattern, flows.round);
+      const auto add_end = [&](ThingKind kind, const AllToAllFlows::End& end) {
+        add(kind, mix(message, mix(mix(bits(end.share), bits(end.latency_s)), end.link_count)));
+      };
+      for (const AllToAllFlows::End& end : flows.senders) add_end(ThingKind::sender, end);
+      for (const AllToAllFlows::End& end : flows.receivers) add_end(ThingKind::receiver, end);
+    }
+    disturb(disturbances);
+    return std::move(colours_);
+  }
+
+ private:
+  void add(ThingKind kind, Colour colour) { colours_.push_back(mix(colour, static_cast<Colour>(kind))); }
+
+  void add_endpoints() {
+    colours_.assign(machine_.endpoint_count(), 0);
+    for (std::size_t r = 0; r < plan_.roles.size(); ++r)
+      for (const EndpointId e : plan_.roles[r].members) {
+        const bool device = e < machine_.devices.size();
+        const Colour place = device ? mix(machine_.devices[e].type, bits(machine_.devices[e].speed)) : 1;
+        colours_[e] = mix(r + 1, place);
+        if (device && plan_.input)
+          colours_[e] = mix(colours_[e], bits(plan_.input->interval_s[machine_.devices[e].host]));
+      }
+    if (plan_.service)
+      for (const Service::Client& client : plan_.service->clients)
+        colours_[client.device] = mix(colours_[client.device],
+                                      mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
+  }
+
+  /// Those that something happens to are equal where the same happens to them; links of a transfer are each
+  /// of a kind of their own.
+  void disturb(const Disturbances& disturbances) {
+    const auto of_link = [&](LinkId link) -> Colour& { return colours_[numbers_.links + link]; };
+    for (const Disturbances::LinkChange& change : disturbances.link_changes)
+      of_link(change.link) = mix(of_link(change.link), mix(bits(change.at_s), bits(change.bandwidth_Bps)));
+    for (const Disturbances::Stop& stop : disturbances.stops)
+      colours_[stop.endpoint] = mix(colours_[stop.endpoint], mix(bits(stop.at_s), bits(stop.until_s)));
+    Route route;
+    Colour number = 1;
+    for (const Disturbances::Transfer& transfer : disturbances.transfers) {
+      machine_.router->route(transfer.from, transfer.to, route);
+      for (const LinkId link : route.links) of_link(link) = mix(of_link(link), ++number);
+    }
+  }
+
+  const Plan& plan_;
+  const Machine& machine_;
+  const FlowTable& table_;
+  const ThingNumbers& numbers_;
+  std::vector<Colour> colours_;
+};
+
+}  // namespace
+
+std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
+                                  const ThingNumbers& numbers, const Disturbances& disturbances) {
+  return FirstColours(plan, machine, table, numbers).find(disturbances);
+}
+
+}  // namespace convoy

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/yaml_map.h"
+#include "strategies/pardnn/networks/operation_tape.h"
+
+namespace convoy {
+
+/// Words spelled in characters, seen by convolutions (Kim et al., Character-Aware Neural Language Models,
+/// AAAI 2016, section 2): of each width, then tanh, the maximum over the word, and highway layers.
+struct CharacterLayers {
+  double alphabet = 0, word_length = 0, embedding = 0;
+  std::vector<int> widths, features;
+  int highway = 0;
+};
+
+/// A language model of LSTM cells unrolled over its steps: a grid of `layers` by `steps`, each layer's
+/// weights shared by its steps; words looked up in a table, or spelled.
+struct RecurrentNetwork {
+  int layers = 0, steps = 0;
+  double hidden = 0, vocabulary = 0;
+  std::optional<CharacterLayers> characters;
+};
+OperationNetwork recurrent_network(const RecurrentNetwork& shape, Optimizer optimizer, bool clip);
+
+/// Encoder and decoder of `layers` blocks each (Vaswani et al., Attention Is All You Need, NIPS 2017, section
+/// 3) over sequences of `length` tokens.
+struct TransformerNetwork {
+  int layers = 0, heads = 0, length = 0;
+  double hidden = 0, feed_forward = 0, vocabulary = 0;
+};
+OperationNetwork transformer_network(const TransformerNetwork& shape, Optimizer optimizer, bool clip);
+
+/// An operation network, and what it is executed on: a file of configs/networks.
+struct OperationNetworkFile {
+  std::string name;
+  OperationNetwork network;
+  DeviceType device;
+  Software software;
+  double batch = 1;
+  Dag dag(double samples) const { return operation_network_dag(network, samples, software, device); }
+};
+/// {network: {kind: recurrent | transformer, …}, device: v100-sxm2-32gb, batch: 64, optimizer: adam, clip:
+/// true} (docs/partition.md). @throws InputError
+OperationNetworkFile read_operation_network(const YamlNode& root);
+
+}  // namespace convoy

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sim/base/input_error.h"
+#include "strategies/pardnn/networks/networks.h"
+#include "topologies/device.h"
+
+using namespace convoy;
+
+namespace {
+
+double flops(const OperationNetwork& network, KernelKind kind) {
+  double sum = 0;
+  for (const auto& node : network.nodes)
+    if (node.work.kind == kind) sum += node.work.flops_per_image;
+  return sum;
+}
+
+std::size_t count(const OperationNetwork& network, const std::string& part) {
+  return static_cast<std::size_t>(
+      std::count_if(network.nodes.begin(), network.nodes.end(),
+                    [&](const auto& node) { return node.name.find(part) != std::string::npos; }));
+}
+
+const OperationNetwork::Node& named(const OperationNetwork& network, const std::string& name) {
+  return *std::find_if(network.nodes.begin(), network.nodes.end(),
+                       [&](const auto& node) { return node.name == name; });
+}
+
+DeviceType roofline() {
+  const YamlNode node = parse_yaml(
+      "{peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0, launch_overhead: "
+      "5us, "
+      "idle_power: 50W, peak_power: 250W}",
+      "device.yaml");
+  return read_device(node, "roofline");
+}
+
+constexpr double depth = 3, steps = 5, hidden = 64, words = 1000;
+OperationNetwork grid() { return recurrent_network({3, 5, hidden, words, {}}, Optimizer::adam, true); }
+
+}  // namespace
+
+TEST_CASE("operation networks: parameters of an LSTM grid are those of its layers, tables and outputs") {
+  // A cell: [x, h] of 2 hidden values by 4 hidden ones, and a bias.
+  const double cells = depth * (2 * hidden * 4 * hidden + 4 * hidden);
+  CHECK(grid().parameters() == words * hidden + cells + hidden * words + words);
+}
+
+TEST_CASE("operation networks: products of a step are three times those of the forward pass") {
+  const double forward = steps * (depth * 2 * 2 * hidden * 4 * hidden + 2 * hidden * words);
+  CHECK(flops(grid(), KernelKind::matmul) == doctest::Approx(3 * forward).epsilon(1e-12));
+}
+
+TEST_CASE("operation networks: a cell has the 14 operations of TensorFlow's BasicLSTMCell") {
+  const OperationNetwork network = grid();
+  std::size_t forward = 0;
+  for (const auto& node : network.nodes)
+    if (node.name.starts_with("lstm1.2.") && node.name.find("gradient") == std::string::npos) ++forward;
+  CHECK(forward == 14);
+}
+
+TEST_CASE(
+    "operation networks: steps share weights, whose gradients one operation adds up before one update") {
+  const OperationNetwork network = grid();
+  CHECK(count(network, "lstm1.kernel.gradient_sum") == 1);
+  CHECK(named(network, "lstm1.kernel.gradient_sum").inputs.size() == 5);
+  CHECK(count(network, "lstm1.kernel.update") == 1);
+  // Clipping waits for the gradients of all variables: a table, three kernels and biases, two of the output.
+  CHECK(named(network, "global_norm").inputs.size() == 9);
+}
+
+TEST_CASE(
+    "operation networks: inputs come before their operations, and all but updates and the last states are "
+    "read") {
+  for (const OperationNetwork& network :
+       {grid(), transformer_network({2, 4, 16, 64, 256, 100}, Optimizer::sgd, false)}) {
+    std::vector<int> readers(network.nodes.size(), 0);
+    for (NodeId id = 0; id < network.nodes.size(); ++id)
+      for (const NodeId input : network.nodes[id].inputs) {
+        REQUIRE(input < id);
+        ++readers[input];
+      }
+    for (NodeId id = 0; id < network.nodes.size(); ++id) {
+      CAPTURE(network.nodes[id].name);
+      CHECK((readers[id] > 0 || network.nodes[id].name.ends_with(".update")));
+    }
+  }
+}
+
+TEST_CASE("operation networks: parameters and products of a transformer by hand") {
+  const double n = 2, h = 64, f = 256, v = 100, length = 16;
+  const OperationNetwork network = transformer_network({2, 4, 16, h, f, v}, Optimizer::sgd, false);
+  const double encoder = 4 * h * h + 2 * h * f + 2 * h, decoder = 8 * h * h + 2 * h * f + 3 * h;
+  CHECK(network.parameters() == 2 * v * h + h * v + n * (encoder + decoder) + 2 * h);
+  // Each matrix is multiplied with every token; scores and mixtures are length by length by h, each of 3 n.
+  const double matrices = network.parameters() - 2 * v * h - n * 5 * h - 2 * h;
+  const double forward = 2 * length * matrices + 3 * n * 2 * (2 * length * length * h);
+  CHECK(flops(network, KernelKind::matmul) == doctest::Approx(3 * forward).epsilon(1e-12));
+}
+
+TEST_CASE("operation networks: on a roofline operations take a launch and what they compute or move") {
+  const OperationNetwork network = grid();
+  const Dag dag = operation_network_dag(network, 8, Software(Precision::fp32), roofline());
+  const auto id = static_cast<NodeId>(&named(network, "lstm0.0.matmul") - network.nodes.data());
+  // 128 by 256 for 8 samples: 0.05 us of FLOPs, 0.29 us of bytes at 500 GB/s.
+  const double bytes = 4 * (8 * (128 + 256) + 128 * 256);
+  CHECK(dag.time_us(id) == doctest::Approx(5 + bytes / 5e5).epsilon(1e-12));
+  CHECK(dag.output_bytes(id) == 4 * 8 * 256);
+  double state = 0;
+  for (NodeId v = 0; v < dag.size(); ++v) state += dag.memory_bytes(v);
+  CHECK(state == doctest::Approx(3 * 4 * network.parameters()));  // Adam's two moments
+}
+
+TEST_CASE("operation networks: as long as its layers and steps together, not as their product") {
+  // With enough parts and free messages the way through a grid goes along one edge: twice the layers at equal
+  // steps add less than a third to (layers + steps), where the work doubles.
+  const auto way = [](int depth) {
+    const OperationNetwork network = recurrent_network({depth, 24, 64, 100, {}}, Optimizer::sgd, false);
+    const Dag dag = operation_network_dag(network, 8, Software(Precision::fp32), roofline());
+    const std::vector<double> levels = bottom_levels(dag);
+    return std::pair(*std::max_element(levels.begin(), levels.end()), dag.total_time_us());
+  };
+  const auto [short_way, less] = way(6);
+  const auto [long_way, more] = way(12);
+  CHECK(long_way / short_way < 1.33);
+  CHECK(more / less > 1.9);
+}
+
+TEST_CASE("operation networks: spelled words take the convolutions' widths") {
+  const CharacterLayers characters{26, 8, 4, {1, 3}, {10, 20}, 1};
+  const OperationNetwork network = recurrent_network({1, 2, 16, 50, characters}, Optimizer::sgd, false);
+  const double convolutions = 1 * 4 * 10 + 10 + 3 * 4 * 20 + 20, highway = 2 * (30 * 30 + 30);
+  const double cell = (30 + 16) * 64 + 64;
+  CHECK(network.parameters() == 26 * 4 + convolutions + highway + cell + 16 * 50 + 50);
+  // Two words of 8 and 6 places, forward and both gradients.
+  CHECK(flops(network, KernelKind::convolution) == 3 * 2 * (2 * 8 * 4 * 10 + 2 * 6 * 3 * 4 * 20));
+}
+
+TEST_CASE("operation networks: files are read strictly") {
+  const auto error = [](const std::string& text) -> std::string {
+    try {
+      read_operation_network(parse_yaml(text, "net.yaml"));
+    } catch (const InputError& wrong) {
+      return wrong.what();
+    }
+    return "";
+  };
+  CHECK(error("{network: {kind: recurrent, layers: 2, steps: 3, hidden: 8, vocabulary: 9, heads: 2}, "
+              "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
+            .find("network.heads") != std::string::npos);
+  CHECK(
+      error("{network: {kind: lstm}, device: v100-sxm2-32gb, batch: 1, optimizer: adam}").find("recurrent") !=
+      std::string::npos);
+  CHECK(error("{network: {kind: recurrent, layers: 0, steps: 3, hidden: 8, vocabulary: 9}, "
+              "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
+            .find(": network.layers: ") != std::string::npos);
+  CHECK(error("{network: {kind: recurrent, layers: 200, steps: 501, hidden: 8, vocabulary: 9}, "
+              "device: v100-sxm2-32gb, batch: 1, optimizer: adam}") ==
+        "net.yaml:1:49: network.steps: 200 layers of 501 steps are 100200 cells; at most 100000, so 500 steps");
+}
+
+TEST_CASE("operation networks: without a name they are called as their file") {
+  CHECK(read_operation_network(
+            parse_yaml("{network: {kind: recurrent, layers: 1, steps: 2, hidden: 8, vocabulary: 9}, "
+                       "device: v100-sxm2-32gb, batch: 1, optimizer: adam}",
+                       "nets/small.yaml"))
+            .name == "small");
+}
