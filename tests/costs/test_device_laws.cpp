@@ -186,3 +186,21 @@ TEST_CASE("a newer generation with more peak, bandwidth and power is rarely slow
   REQUIRE(compared > 1000);
   CHECK(slower <= 0.01 * compared);
 }
+
+// ResNet-50 in fp32 on a V100, kernels alone: PyTorch 1.10 replaying a CUDA graph (github.com/pytorch/benchmark/pull/706; several
+// steps a figure, so ratios). Nothing was fitted to them.
+TEST_CASE("small batches of ResNet-50 on a V100 take the share of a large one's time that a CUDA graph measured") {
+  struct Measured {
+    double images, ms;
+  };
+  constexpr double of_64_ms = 562.029;
+  const TrainingGraph graph = build_training_graph(read_model(parse_yaml("name: resnet50", "network.yaml")), {});
+  const DeviceType v100 = load_device("v100-sxm2-16gb", {});
+  const CostModel cost{Software(Precision::fp32)};
+  const double of_64_s = step_time_s(graph, 64, cost, v100);
+  for (const auto [images, ms] :
+       {Measured{1, 50.233}, {2, 56.13}, {4, 71.465}, {8, 105.381}, {16, 167.966}, {32, 297.989}}) {
+    CAPTURE(images);
+    CHECK(step_time_s(graph, images, cost, v100) / of_64_s == doctest::Approx(ms / of_64_ms).epsilon(0.2));
+  }
+}
