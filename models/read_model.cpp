@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -123,13 +124,15 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
 /// A model written out: zoo file, model file or inline.
 /// @param reference the mapping that names a zoo model or file and overrides its input and parameters, if any
 /// @param given parameters that are part of the model's name
+/// @param input in place of what the others say
 Model read_definition(const YamlNode& node, const std::string& path, YamlMap* reference,
-                      const Scope& given = {}) {
+                      const Scope& given = {}, const Shape* input = nullptr) {
   YamlMap map(node, path);
   Model model;
   model.name = map.text("name");
   model.input = read_input(map);
   if (reference && reference->find("input")) model.input = read_input(*reference);
+  if (input) model.input = *input;
   const std::vector<std::string> losses{"none", "cross_entropy"};
   model.cross_entropy_loss = map.choice_or("loss", losses, 0) == 1;
   const Scope parameters = read_parameters(map, reference, given);
@@ -186,6 +189,41 @@ std::optional<Scope> match_pattern(std::string_view pattern, std::string_view na
   return scope;
 }
 
+/// What can be built near to what was asked for and cannot: "; input: [3, 64, 64] can be built", of a family
+/// "; wrn_28_10 can be built"; "" where nothing near can.
+std::string buildable_near(const YamlNode& definition, const std::string& name, YamlMap* reference,
+                           const Scope& given) {
+  const auto builds = [&](const Scope& scope, const Shape* input) {
+    try {
+      read_definition(definition, "", reference, scope, input);
+      return true;
+    } catch (const InputError&) {
+      return false;
+    }
+  };
+  if (reference && reference->find("input")) {
+    Shape shape = read_input(*reference);
+    for (const std::int64_t side : {32, 64, 96, 128, 160, 192, 224, 256, 299, 384, 512}) {
+      if (shape.size() != 3 || (side <= shape[1] && side <= shape[2])) continue;
+      const Shape larger{shape[0], std::max(shape[1], side), std::max(shape[2], side)};
+      if (builds(given, &larger))
+        return fmt::format("; input: [{}] can be built", fmt::join(larger, ", "));
+    }
+  }
+  constexpr std::int64_t farthest = 8;
+  for (std::int64_t distance = 1; distance <= farthest; ++distance)
+    for (const auto& [key, value] : given)
+      for (const std::int64_t number : {std::stoll(value.scalar) - distance, std::stoll(value.scalar) + distance}) {
+        Scope scope = given;
+        scope[key].scalar = std::to_string(number);
+        if (number < 1 || !builds(scope, nullptr)) continue;
+        std::string near = name;
+        near.replace(near.find('_' + value.scalar) + 1, value.scalar.size(), scope[key].scalar);
+        return fmt::format("; {} can be built", near);
+      }
+  return "";
+}
+
 Model read_zoo(const std::string& name, const SourcePos& pos, const std::string& path, YamlMap* reference) {
   const std::vector<std::string> names = zoo_names();
   std::string file;
@@ -218,7 +256,8 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
   } catch (const InputError& error) {
     // What the user asked for does not suit the zoo file (an image too small, a depth that does not exist).
     if (!std::string_view(error.what()).starts_with(folder)) throw;
-    throw InputError(pos, fmt::format("{}: cannot build '{}' as asked for: {}", path, name, error.what()));
+    throw InputError(pos, fmt::format("{}: cannot build '{}' as asked for: {}{}", path, name, error.what(),
+                                      buildable_near(definition, name, reference, given)));
   }
 }
 

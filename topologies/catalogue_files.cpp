@@ -72,7 +72,34 @@ void merge(YamlNode& base, const YamlNode& changes) {
   }
 }
 
-YamlNode with_changes(YamlNode base, const YamlNode& changes) {
+/// What the driver leaves of a device's memory stays the same share of it when only `memory` is changed.
+void keep_usable_share(YamlNode& device, const YamlNode& changes, const std::string& name) {
+  const YamlNode* memory = changes.find("memory");
+  const YamlNode* whole = device.find("memory");
+  YamlNode* usable = find_value(device, "usable_memory");
+  if (!memory || changes.find("usable_memory") || !whole || !usable) return;
+  const auto bytes = [&](const YamlNode& node, const char* key) {
+    return read_quantity(node, fmt::format("devices.{}.{}", name, key), Dimension::bytes, true);
+  };
+  const double share = bytes(*usable, "usable_memory") / bytes(*whole, "memory");
+  usable->scalar = fmt::format("{:.0f}B", share * bytes(*memory, "memory"));
+}
+
+/// Where a number comes from is not where its replacement comes from.
+void drop_sources(YamlNode& sources, const YamlNode& changes, const std::string& prefix) {
+  for (const auto& [key, change] : changes.entries) {
+    const std::string path = prefix + key;
+    if (change.kind == YamlNode::Kind::mapping && !change.find("kind")) {
+      drop_sources(sources, change, path + ".");
+      continue;
+    }
+    std::erase_if(sources.entries, [&](const auto& source) {
+      return source.first == path || source.first.starts_with(path + ".");
+    });
+  }
+}
+
+YamlNode with_changes(CatalogueKind kind, const std::string& name, YamlNode base, const YamlNode& changes) {
   YamlNode nested;
   nested.kind = YamlNode::Kind::mapping;
   for (const auto& [key, change] : changes.entries) {
@@ -82,6 +109,8 @@ YamlNode with_changes(YamlNode base, const YamlNode& changes) {
     else
       nested.entries.emplace_back(key, change);
   }
+  if (kind == CatalogueKind::device) keep_usable_share(base, nested, name);
+  if (YamlNode* sources = find_value(base, "sources")) drop_sources(*sources, nested, "");
   merge(base, nested);
   base.pos = changes.pos;  // what is wrong with the whole is the changes' fault
   return base;
@@ -102,7 +131,7 @@ CatalogueEntry load_entry_at(CatalogueKind kind, const std::string& name, const 
     const std::string base = base_of(node);
     if (base.empty()) return {std::move(node), name};
     CatalogueEntry from = load_entry_at(kind, base, node.find("base")->pos, base != name, depth + 1);
-    return {with_changes(std::move(from.node), node), from.root};
+    return {with_changes(kind, name, std::move(from.node), node), from.root};
   }
   if (!has_program_entry(kind, name)) unknown_entry(kind, name, pos);
   return {load_yaml(fmt::format("{}/{}.yaml", data_path(program_folder(kind)), name)), name};
@@ -125,7 +154,7 @@ CatalogueEntry derive_at(CatalogueKind kind, const std::string& name, const Yaml
   const auto sibling = base == name ? own.end() : own.find(base);
   CatalogueEntry from = sibling != own.end() ? derive_at(kind, base, *sibling->second, own, depth + 1)
                                              : load_entry_at(kind, base, pos, true, 0);
-  return {with_changes(std::move(from.node), node), from.root};
+  return {with_changes(kind, name, std::move(from.node), node), from.root};
 }
 
 }  // namespace

@@ -85,9 +85,9 @@ PriceTable PriceTable::read(const std::string& file) {
                      fmt::format("expected the header of a price table ({}) or of SkyPilot's vms.csv "
                                  "(InstanceType, Price, SpotPrice, Region, ...)",
                                  list_of(price_columns)));
-  const CsvTable own(file, price_columns, {"server", "provider", "region", "market", "usd_per_hour", "from"});
+  table.expect(price_columns, {"server", "provider", "region", "market", "usd_per_hour", "from"});
   std::vector<Price> prices;
-  for (const CsvRow& row : own.rows()) prices.push_back(read_row(own, row));
+  for (const CsvRow& row : table.rows()) prices.push_back(read_row(table, row));
   return PriceTable(std::move(prices));
 }
 

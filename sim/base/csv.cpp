@@ -67,20 +67,26 @@ CsvTable::CsvTable(const std::string& file, const std::vector<std::string>& know
       continue;
     }
     header_ = row.front().pos;
-    for (const CsvCell& cell : row) {
-      if (!known.empty() && std::find(known.begin(), known.end(), cell.text) == known.end())
-        throw InputError(cell.pos, fmt::format("unknown column '{}'{}; there are {}", cell.text,
-                                               suggestion(cell.text, known), list_of(known)));
+    for (CsvCell& cell : row) {
       if (has(cell.text)) throw InputError(cell.pos, fmt::format("column '{}' is there twice", cell.text));
-      columns_.push_back(cell.text);
+      columns_.push_back(std::move(cell));
     }
-    for (const std::string& name : required)
-      if (!has(name)) throw InputError(header_, fmt::format("column '{}' is missing", name));
+    expect(known, required);
   }
 }
 
+void CsvTable::expect(const std::vector<std::string>& known, const std::vector<std::string>& required) const {
+  for (const CsvCell& cell : columns_)
+    if (!known.empty() && std::find(known.begin(), known.end(), cell.text) == known.end())
+      throw InputError(cell.pos, fmt::format("unknown column '{}'{}; there are {}", cell.text,
+                                             suggestion(cell.text, known), list_of(known)));
+  for (const std::string& name : required)
+    if (!has(name)) throw InputError(header_, fmt::format("column '{}' is missing", name));
+}
+
 std::optional<std::size_t> CsvTable::index(std::string_view column) const {
-  const auto found = std::find(columns_.begin(), columns_.end(), column);
+  const auto found = std::find_if(columns_.begin(), columns_.end(),
+                                  [&](const CsvCell& cell) { return cell.text == column; });
   if (found == columns_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - columns_.begin());
 }

@@ -27,6 +27,9 @@ class CsvTable {
   CsvTable(const std::string& file, const std::vector<std::string>& known,
            const std::vector<std::string>& required);
 
+  /// The constructor's check of columns, for a file whose kind is told by them.
+  void expect(const std::vector<std::string>& known, const std::vector<std::string>& required) const;
+
   const std::vector<CsvRow>& rows() const { return rows_; }
   bool has(std::string_view column) const { return index(column).has_value(); }
   const SourcePos& header() const { return header_; }
@@ -42,7 +45,7 @@ class CsvTable {
   std::optional<std::size_t> index(std::string_view column) const;
 
   SourcePos header_;
-  std::vector<std::string> columns_;
+  CsvRow columns_;
   std::vector<CsvRow> rows_;
 };
 

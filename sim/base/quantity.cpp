@@ -172,8 +172,8 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension,
   const double result = value * *factor;
   const Bounds bounds = bounds_of(dimension);
   if (!(result <= bounds.highest) || (result < bounds.lowest && result != 0)) {
-    why = fmt::format("'{}' is out of range: 0, or from {:g} to {:g} {}, is allowed", text, bounds.lowest,
-                      bounds.highest, bounds.unit);
+    why = fmt::format("'{}' is out of range: 0, or from {:g} to {:g}{}{}, is allowed", text, bounds.lowest,
+                      bounds.highest, std::string_view(bounds.unit).empty() ? "" : " ", bounds.unit);
     return std::nullopt;
   }
   return result;

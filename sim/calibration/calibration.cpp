@@ -89,16 +89,16 @@ void add_once(std::vector<Precision>& list, Precision precision) {
 
 }  // namespace
 
-CalibrationReport calibrate(const std::vector<Measurement>& measurements, const std::string& device_name,
+CalibrationReport calibrate(const std::vector<Measurement>& measurements, const DeviceType& device,
                             const SourcePos& pos, double launch_s) {
   CalibrationReport report;
-  report.device = load_device(device_name, pos);
+  report.device = device;
   std::vector<std::pair<const Measurement*, std::vector<Work>>> ours;
   std::vector<Observation> parts, networks;
   Belief belief;
   belief.launch_s = launch_s;
   for (const Measurement& m : measurements) {
-    if (m.device != device_name) continue;
+    if (m.device != device.name) continue;
     require_precision(m, report.device);
     ours.emplace_back(&m, measured_work(m));
     const std::vector<Work>& works = ours.back().second;
@@ -110,7 +110,7 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
       parts.push_back({works, m.batch, software_of(m), m.seconds(), part_spread, true, m.without_launch});
   }
   if (parts.empty() && networks.empty())
-    throw InputError(pos, fmt::format("holds no row with device {} and role fit", device_name));
+    throw InputError(pos, fmt::format("holds no row with device {} and role fit", device.name));
   // Kernels and layers first: they tell how efficiency goes with size. Networks then move it to what a
   // framework reaches in a whole step.
   report.device = fit_efficiencies(report.device, parts, belief);
@@ -156,7 +156,8 @@ CalibrationReport calibrate(const std::vector<std::string>& profiles, const std:
     std::vector<Measurement> more = read_measurements(profile);
     std::move(more.begin(), more.end(), std::back_inserter(measurements));
   }
-  return calibrate(measurements, device, {profiles.at(0), 0, 0});
+  const SourcePos pos{profiles.at(0), 0, 0};
+  return calibrate(measurements, load_device(device, pos), pos);
 }
 
 std::vector<AccuracyRow> single_device_accuracy() {

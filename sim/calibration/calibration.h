@@ -33,15 +33,16 @@ struct CalibrationReport {
   double worst_error = 0;
 };
 
-/// Fits the catalogue device `device` to the measurements that are about it and have role fit: first to its
-/// kernels and layers, then, believing the result, to its whole networks.
+/// Fits a device to the measurements that name it and have role fit: first to its kernels and layers, then,
+/// believing the result, to its whole networks. What is not fitted (peaks, memory) is the device's own.
 /// @param pos where errors that concern them all are reported
 /// @param launch_s launch overhead before any measurement; 0: the typical one
-/// @throws InputError for an unknown device, and when there is no row to fit to.
-CalibrationReport calibrate(const std::vector<Measurement>& measurements, const std::string& device,
+/// @throws InputError when there is no row to fit to.
+CalibrationReport calibrate(const std::vector<Measurement>& measurements, const DeviceType& device,
                             const SourcePos& pos, double launch_s = 0);
 
-/// The same, to the rows of profiles. @throws InputError for an unreadable profile, too.
+/// The same for a device of the catalogue, to the rows of profiles. @throws InputError for an unknown device
+/// or an unreadable profile, too.
 CalibrationReport calibrate(const std::vector<std::string>& profiles, const std::string& device);
 
 /// Predicts every row of results/published/single_device.csv (whole networks) with the catalogue as it is, in

@@ -244,6 +244,9 @@ KinetoTrace read_kineto_trace(const std::string& file, const std::string& device
     stream.seekg(0, std::ios::end);
     const bool ended = error.byte >= static_cast<std::size_t>(stream.tellg());
     throw InputError(at, ended ? "the file ends too early: it is no whole JSON document" : "not JSON");
+  } catch (const Json::out_of_range&) {  // of the parser alone: 1e400
+    const std::streamoff at = stream.tellg();
+    throw InputError(position(file, static_cast<std::size_t>(std::max<std::streamoff>(at, 0))), "a number is too large");
   }
   return reader.finish(device);
 }

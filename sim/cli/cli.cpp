@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -140,6 +141,7 @@ struct CommandLine {
     sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
     sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
     add_jobs(sub, plan.jobs);
+    add_progress(sub, plan.progress);
     sub->callback([this] { command = [this] { return plan_command(plan); }; });
   }
   void add_show() {
@@ -170,6 +172,9 @@ struct CommandLine {
         ->required();
     CLI::Option* device = sub->add_option("--device", calibrate.device,
                                           "device of the catalogue; none for a log of nccl-tests");
+    sub->add_option("--experiment", calibrate.experiment,
+                    "file whose cluster describes the device, in place of the catalogue")
+        ->needs(device);
     sub->add_option("--catalogue", calibrate.catalogue,
                     "fit all devices and frameworks together, and write their files' parts into this folder")
         ->excludes(device);
@@ -186,6 +191,7 @@ struct CommandLine {
     sub->add_option("NAME", reproduce.names, "which of them (default: all)")
         ->check(CLI::IsMember(reproduction_names()));
     sub->add_flag("--json", reproduce.json, "as JSON");
+    add_progress(sub, reproduce.progress);
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
   }
   void add_report() {
@@ -222,7 +228,9 @@ struct CommandLine {
 }  // namespace
 
 Exit convoy_main(int argc, char** argv) {
-  ::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, with a message
+  // A closed pipe, or a file that may not grow, is an error of the write, with a message.
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   try {
     CommandLine line;
     try {
@@ -243,6 +251,10 @@ Exit convoy_main(int argc, char** argv) {
     return Exit::bad_input;
   } catch (const std::bad_alloc&) {
     complain("convoy: out of memory");
+    return Exit::out_of_resources;
+  } catch (const std::filesystem::filesystem_error& error) {  // too few descriptors, a catalogue that is gone
+    const std::string place = error.path1().string();
+    complain(fmt::format("convoy: {}{}{}", place, place.empty() ? "" : ": ", error.code().message()));
     return Exit::out_of_resources;
   } catch (const std::exception& error) {
     complain(fmt::format("convoy: internal error: {}", error.what()));

@@ -8,6 +8,7 @@
 #include <map>
 #include <ostream>
 
+#include "sim/base/names.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/catalogue_fit.h"
 #include "sim/calibration/cross_validation.h"
@@ -16,6 +17,7 @@
 #include "sim/cli/commands.h"
 #include "sim/planning/convergence.h"
 #include "sim/run/output_folder.h"
+#include "topologies/cluster.h"
 
 namespace convoy {
 namespace {
@@ -162,6 +164,22 @@ Exit calibrate_catalogue(const CalibrateArguments& arguments) {
   return Exit::done;
 }
 
+/// A device of the catalogue, or what an experiment's cluster means by the name.
+DeviceType device_to_fit(const CalibrateArguments& arguments, const SourcePos& pos) {
+  if (arguments.experiment.empty()) return load_device(arguments.device, pos);
+  const YamlNode file = load_yaml(arguments.experiment);
+  const YamlNode* cluster = file.find("cluster");
+  if (!cluster) throw InputError(file.pos, "has no `cluster` that could describe a device");
+  std::vector<std::string> names;
+  for (const ServerSpec& server : read_cluster(*cluster).servers)
+    for (const auto& [type, count] : server.devices) {
+      if (type.name == arguments.device) return type;
+      if (std::find(names.begin(), names.end(), type.name) == names.end()) names.push_back(type.name);
+    }
+  throw InputError(cluster->pos, fmt::format("no server here has a device '{}'; there are: {}", arguments.device,
+                                             list_of(names, names.size())));
+}
+
 }  // namespace
 
 Exit calibrate_command(const CalibrateArguments& arguments) {
@@ -174,6 +192,7 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
     throw InputError({first, 0, 0},
                      "is no log of nccl-tests and no table of batch and epochs; say with --device what device a profile or trace is of");
   }
+  const SourcePos pos{first, 0, 0};
   std::vector<Measurement> measurements;
   double launch_s = 0;
   for (const std::string& file : arguments.profiles) {
@@ -188,9 +207,12 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
     }
     std::move(more.begin(), more.end(), std::back_inserter(measurements));
   }
-  const CalibrationReport report = calibrate(measurements, arguments.device, {first, 0, 0}, launch_s);
+  const CalibrationReport report = calibrate(measurements, device_to_fit(arguments, pos), pos, launch_s);
   write_stdout([&](std::ostream& out) { out << report.yaml; });
   print_rows(report);
+  fmt::print(stderr, "these keys replace those of the same names in {}\n",
+             arguments.experiment.empty() ? fmt::format("devices/{}.yaml of the catalogue", arguments.device)
+                                          : fmt::format("devices.{} of {}", arguments.device, arguments.experiment));
   return Exit::done;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <optional>
 #include <ostream>
+#include <utility>
 
 #include "sim/cli/commands.h"
 #include "sim/planning/answer.h"
@@ -12,18 +13,6 @@
 #include "sim/run/output_folder.h"
 
 namespace convoy {
-namespace {
-
-/// One line in place, on a terminal only.
-void show_progress(const std::string& what, std::size_t done, std::size_t all) {
-  static const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  if (!terminal) return;
-  fmt::print(stderr, "\r\033[K{} {}/{}", what, done, all);
-  if (done == all) fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
-}
-
-}  // namespace
 
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
@@ -34,8 +23,13 @@ Exit plan_command(const PlanArguments& arguments) {
   PlanOptions options;
   options.jobs = arguments.jobs;
   options.exhaustive = arguments.exhaustive;
-  options.progress = show_progress;
+  std::optional<Progress> progress(std::in_place, arguments.progress, "planning");
+  options.progress = [&](const std::string& what, std::size_t done, std::size_t all) {
+    progress->begin(what);
+    (*progress)(done, all, [] { return std::string{}; });
+  };
   PlanAnswer answer = make_plan(spec, options);
+  progress.reset();
   answer.manifest = make_manifest(experiment, arguments.file, arguments.settings);
   if (to_folder)
     OutputFolder(path).replace_all({{"plan.json", [&](std::ostream& out) { write_json(answer, out); }},

@@ -178,7 +178,7 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
   const std::vector<std::string> names = reproduction_names();
   const auto all = static_cast<std::size_t>(std::count_if(
       names.begin(), names.end(), [&](const std::string& name) { return wanted(name.c_str()); }));
-  std::optional<Progress> progress(std::in_place, Progress::Style::automatic, "reproducing");
+  std::optional<Progress> progress(std::in_place, arguments.progress, "reproducing");
   std::size_t done = 0;
   const auto show = [&](const std::string& name) { (*progress)(done++, all, [&] { return name; }); };
   std::vector<Reproduction> reproductions;

@@ -27,9 +27,19 @@ std::string files_text(const std::string& path, bool trace) {
                      trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
 }
 
-void warn(const Experiment& experiment) {
-  for (const std::string& warning : model_warnings(experiment))
+void warn(Preparer& preparer) {
+  for (const std::string& warning : model_warnings(preparer))
     fmt::print(stderr, "convoy: warning: {}\n", clean(warning));
+}
+
+/// Of one search the candidates tell how far it is, of a sweep the points.
+void show(const SweepProgress& now, const Experiment& experiment, Progress& progress) {
+  const auto point = [&] { return point_text(now.current, experiment.coordinates(now.current)); };
+  if (now.all == 1 && now.candidates > 0)
+    return progress(now.candidates_done, now.candidates, [&] { return "candidates of " + point(); });
+  progress(now.done, now.all, [&] {
+    return point() + (now.candidates == 0 ? "" : fmt::format(", {} of {} candidates", now.candidates_done, now.candidates));
+  });
 }
 
 /// Of a sweep that was only planned: names the first points that failed.
@@ -136,16 +146,13 @@ Exit run_command(const RunArguments& arguments) {
   {
     Progress progress(arguments.progress, "simulating");
     SweepOptions options = sweep_options(arguments);
-    options.progress = [&](const SweepProgress& now) {
-      progress(now.done, now.all,
-               [&] { return point_text(now.current, experiment.coordinates(now.current)); });
-    };
+    options.progress = [&](const SweepProgress& now) { show(now, experiment, progress); };
     whole = run_sweep(preparer, options, place->store());
   }
   if (arguments.shard.of > 1) return run_shard(*place, whole);
   const Results results = results_of(place->store(), &experiment);
   throw_if_all_wrong(results);
-  warn(experiment);
+  warn(preparer);
   if (to_folder) place->write(results, arguments.trace);
   if (!whole) return interrupted(results, to_folder ? path : "");
   write_stdout([&](std::ostream& out) {
@@ -175,7 +182,8 @@ Exit check_command(const CheckArguments& arguments) {
   if (experiment.jobs()) read_job_study(*experiment.jobs());
   const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
   if (!failures.empty()) return report(failures);
-  warn(experiment);
+  Preparer preparer(experiment);
+  warn(preparer);
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} {}\n", experiment.name(), experiment.size(),
                        experiment.size() == 1 ? "run" : "runs");

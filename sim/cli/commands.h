@@ -49,6 +49,7 @@ struct PlanArguments {
   std::string prices;  ///< a price table; "": the program's own
   bool json = false, exhaustive = false;
   std::size_t jobs = 1;
+  Progress::Style progress = Progress::Style::automatic;
 };
 
 struct ShowArguments {
@@ -64,13 +65,15 @@ struct ShowArguments {
 struct CalibrateArguments {
   std::vector<std::string> profiles;
   std::string device;
-  std::string catalogue;  ///< folder that the fit of the whole catalogue is written to; "" for one device
-  std::string leave_out;  ///< one of leave_out_names; "" for a fit to all rows
+  std::string experiment;  ///< file whose cluster has the device; "" for one of the catalogue
+  std::string catalogue;   ///< folder that the fit of the whole catalogue is written to; "" for one device
+  std::string leave_out;   ///< one of leave_out_names; "" for a fit to all rows
 };
 
 struct ReproduceArguments {
   std::vector<std::string> names;  ///< of reproductions; empty: all
   bool json = false;
+  Progress::Style progress = Progress::Style::automatic;
 };
 
 struct ReportArguments {

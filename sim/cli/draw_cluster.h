@@ -12,10 +12,11 @@ namespace convoy {
 constexpr std::size_t max_drawn_devices = 64;
 
 /// A machine as a drawing: devices, and the cables (with their bandwidth) that ways between any two of them
-/// run through, joined in the order of the ways. For Graphviz.
+/// run through, joined in the order of the ways (cluster_drawing.h). For Graphviz.
 void write_cluster_dot(std::ostream& out, const Machine& machine);
 
 /// The same, laid out: devices at the bottom, cables above them by their distance from the nearest device.
+/// No line crosses a box.
 void write_cluster_svg(std::ostream& out, const Machine& machine);
 
 /// Fields `matrix_devices`, `bandwidth_Bps` (of the narrowest link on the way from a row's device to a

@@ -42,10 +42,16 @@ Progress::~Progress() {
   std::fflush(stderr);
 }
 
+void Progress::begin(const std::string& what) {
+  if (what == what_) return;
+  what_ = what;
+  begun_ = Clock::now();
+}
+
 std::string Progress::line(std::size_t done, std::size_t all, const std::string& label) const {
   const double taken_s = std::chrono::duration<double>(Clock::now() - begun_).count();
   std::string text = fmt::format("{} {}/{}", what_, done, all);
-  if (done > 0 && taken_s > 0) {
+  if (done > 0 && done <= all && taken_s > 0) {
     const double rate = static_cast<double>(done) / taken_s;
     text += rate >= 1 ? fmt::format(", {:.3g}/s", rate) : fmt::format(", one in {:.3g} s", 1 / rate);
     text += fmt::format(", {} left", clock_text(static_cast<double>(all - done) / rate));

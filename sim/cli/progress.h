@@ -19,6 +19,9 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Begins to count anew where `what` is another than before: done and rate are of this part.
+  void begin(const std::string& what);
+
   /// @param label names what is being computed; called only where it is shown
   void operator()(std::size_t done, std::size_t all, const std::function<std::string()>& label);
 

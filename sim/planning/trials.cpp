@@ -235,6 +235,7 @@ void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) 
     };
   };
   run_in_workers(setups.size(), jobs_, work, [&](std::size_t item, WorkerAnswer answer) {
+    progress_("simulating candidates", ++tried_, trials_.size());
     Trial& trial = trials_[setups[item]];
     if (answer.kind != WorkerAnswer::Kind::done) {
       trial.state =

@@ -75,6 +75,7 @@ class Trials {
   PlanSpec spec_;
   std::size_t jobs_;
   Progress progress_;
+  std::size_t tried_ = 0;  ///< setups that were planned, for the progress
   WhatIf change_;
   Preparer preparer_;
   ServerTable servers_;

@@ -61,30 +61,46 @@ class LinkClock {
 struct CommTimes {
   double exposed_s = 0, hidden_s = 0, slack_s = 0;
 };
-inline CommTimes operator-(const CommTimes& a, const CommTimes& b) {
-  return {a.exposed_s - b.exposed_s, a.hidden_s - b.hidden_s, a.slack_s - b.slack_s};
+
+/// What an endpoint does with its time, in seconds.
+struct DeviceTimes {
+  double compute_s = 0;     ///< in compute tasks
+  double issue_wait_s = 0;  ///< of compute_s, while the host had not issued the next operation
+  CommTimes comm;
+  double running_s() const { return compute_s - issue_wait_s; }
+};
+inline DeviceTimes operator-(const DeviceTimes& a, const DeviceTimes& b) {
+  return {a.compute_s - b.compute_s,
+          a.issue_wait_s - b.issue_wait_s,
+          {a.comm.exposed_s - b.comm.exposed_s, a.comm.hidden_s - b.comm.hidden_s,
+           a.comm.slack_s - b.comm.slack_s}};
 }
-inline CommTimes operator*(const CommTimes& a, double factor) {
-  return {a.exposed_s * factor, a.hidden_s * factor, a.slack_s * factor};
+inline DeviceTimes operator*(const DeviceTimes& a, double factor) {
+  return {a.compute_s * factor,
+          a.issue_wait_s * factor,
+          {a.comm.exposed_s * factor, a.comm.hidden_s * factor, a.comm.slack_s * factor}};
 }
 
 /// Splits an endpoint's time into computing, waiting for messages under way, and the rest.
 class DeviceClock {
  public:
-  void compute_begins(double now_s) { advance(now_s), computing_ = true; }
+  /// @param issue_wait_s of the task that begins, for which it will wait for its host
+  void compute_begins(double now_s, double issue_wait_s = 0) {
+    advance(now_s), computing_ = true;
+    times_.issue_wait_s += issue_wait_s;
+  }
   void compute_ends(double now_s) { advance(now_s), computing_ = false; }
   void message_begins(double now_s) { advance(now_s), ++messages_, has_begun_ = true; }
   void message_ends(double now_s) { advance(now_s), --messages_; }
-  double compute_s() const { return compute_s_; }  ///< up to the last call of one of the above
-  const CommTimes& comm() const { return comm_; }  ///< the same
+  const DeviceTimes& times() const { return times_; }  ///< up to the last call of one of the above
 
   void advance(double now_s) {
     const double passed_s = now_s - last_s_;
     if (computing_) {
-      compute_s_ += passed_s;
-      if (has_begun_) (messages_ > 0 ? comm_.hidden_s : comm_.slack_s) += passed_s;
+      times_.compute_s += passed_s;
+      if (has_begun_) (messages_ > 0 ? times_.comm.hidden_s : times_.comm.slack_s) += passed_s;
     } else if (messages_ > 0) {
-      comm_.exposed_s += passed_s;
+      times_.comm.exposed_s += passed_s;
     }
     last_s_ = now_s;
   }
@@ -92,8 +108,8 @@ class DeviceClock {
  private:
   bool computing_ = false, has_begun_ = false;
   std::uint32_t messages_ = 0;
-  double last_s_ = 0, compute_s_ = 0;
-  CommTimes comm_;
+  double last_s_ = 0;
+  DeviceTimes times_;
 };
 
 }  // namespace convoy

@@ -19,11 +19,14 @@ class ComputeTimes {
   ComputeTimes(const Plan& plan, const Machine& machine, const CostModel& cost)
       : plan_(plan), machine_(machine), cost_(cost) {}
 
-  /// From a start to the end: the device runs the task's operations in order, each when the host has issued
-  /// it.
+  struct TaskTime {
+    double time_s = 0;        ///< from the start to the end
+    double issue_wait_s = 0;  ///< of it, for which the device waits for its host to issue operations
+  };
+  /// The device runs the task's operations in order, each when the host has issued it.
   /// @param start_s since the step's beginning, without the time for which the endpoint was stopped
   /// @param stretch how many times as long as usual operations last
-  double time_s(EndpointId endpoint, std::uint32_t role, TaskId task, double start_s, double stretch);
+  TaskTime time(EndpointId endpoint, std::uint32_t role, TaskId task, double start_s, double stretch);
 
  private:
   const std::vector<IssuedStretch>& stretches(std::uint32_t role, const Device& device);

@@ -38,8 +38,7 @@ struct Execution {
   double end_s = 0;                 ///< length of the step
   std::vector<Timeline> timelines;  ///< by endpoint class
   struct Usage {
-    double compute_s = 0;
-    CommTimes comm;
+    DeviceTimes times;
     double end_s = 0;
   };
   std::vector<Usage> usage;         ///< by endpoint class

@@ -139,11 +139,11 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
   if (plan.service) return bound;
   for (const Execution::Usage& usage : execution.usage)
     if (usage.end_s == execution.end_s)
-      bound.critical_compute_s = std::max(bound.critical_compute_s, usage.compute_s);
-  bound.compute_s.assign(machine.devices.size(), 0.0);
+      bound.critical_compute_s = std::max(bound.critical_compute_s, usage.times.compute_s);
+  bound.running_s.assign(machine.devices.size(), 0.0);
   for (std::size_t d = 0; d < machine.devices.size(); ++d)
     if (folding.endpoint_class[d] != Folding::none)
-      bound.compute_s[d] = execution.usage[folding.endpoint_class[d]].compute_s;
+      bound.running_s[d] = execution.usage[folding.endpoint_class[d]].times.running_s();
   bound_by_links(plan, machine, table, folding, execution, bound);
   return bound;
 }

@@ -20,8 +20,9 @@ struct FullLink {
 /// What no replay of a plan can go below, found without sharing out links.
 struct LowerBound {
   double step_time_s = 0;
-  /// Exactly what the replay will find, by device; empty where steps are means (services, endless runs).
-  std::vector<double> compute_s;
+  /// Time for which operations run, by device, exactly as the replay will find it; empty where steps are
+  /// means (services, endless runs). What a device waits for its host depends on when tasks begin.
+  std::vector<double> running_s;
   double critical_compute_s = 0;  ///< of the device that finishes last when messages never meet
   std::optional<FullLink> link;   ///< where it, rather than the longest path, gives the bound
 };

@@ -121,15 +121,15 @@ void ProgramRunner::start(std::uint32_t c, TaskId t) {
     start_message(c, t, it);
     return;
   }
-  const double alone_s =
-      compute_times_.time_s(folding_.endpoints[c], role_of(c), t,
-                            now_s - progress.step_began_s - stops_.before_s(c, now_s), progress.stretch);
-  const double duration_s = stops_.with_stops_s(c, now_s, alone_s);
+  const ComputeTimes::TaskTime alone =
+      compute_times_.time(folding_.endpoints[c], role_of(c), t,
+                          now_s - progress.step_began_s - stops_.before_s(c, now_s), progress.stretch);
+  const double duration_s = stops_.with_stops_s(c, now_s, alone.time_s);
   if (duration_s == 0) {
     finished_.push_back({c, t});
     return;
   }
-  progress.clock.compute_begins(now_s);
+  progress.clock.compute_begins(now_s, alone.issue_wait_s);
   compute_.start(c, duration_s, [this, c, t] {
     progress_[c].clock.compute_ends(engine_.now_s());
     finished_.push_back({c, t});
@@ -177,11 +177,10 @@ void ProgramRunner::finish(std::uint32_t c, TaskId t) {
 
 Readings ProgramRunner::readings() {
   const double now_s = engine_.now_s();
-  Readings result{now_s, link_clock_.link_busy_s(now_s), link_clock_.port_busy_s(now_s), {}, {}, {}};
+  Readings result{now_s, link_clock_.link_busy_s(now_s), link_clock_.port_busy_s(now_s), {}, {}};
   for (Progress& progress : progress_) {
     progress.clock.advance(now_s);
-    result.compute_s.push_back(progress.clock.compute_s());
-    result.comm.push_back(progress.clock.comm());
+    result.times.push_back(progress.clock.times());
   }
   return result;
 }

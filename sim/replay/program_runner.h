@@ -60,8 +60,10 @@ class ProgramRunner : protected MessageListener {
     return plan_.roles[role_of(endpoint_class)].program[id];
   }
   /// Of the time for which operations run, what is not waiting for the last of many.
-  double computed_s(std::uint32_t endpoint_class, double busy_s) const {
-    return busy_s / plan_.roles[role_of(endpoint_class)].slowdown;
+  DeviceTimes of_itself(std::uint32_t endpoint_class, DeviceTimes times) const {
+    times.compute_s /= plan_.roles[role_of(endpoint_class)].slowdown;
+    times.issue_wait_s /= plan_.roles[role_of(endpoint_class)].slowdown;
+    return times;
   }
   /// All clocks; servers' are not among them.
   Readings readings();

@@ -129,10 +129,11 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
     for (const EndpointId e : role.members) {
       const Execution::Usage& usage = execution.usage[folding.endpoint_class[e]];
       EndpointUsage& endpoint = result.endpoints[e];
-      endpoint.compute_s = usage.compute_s;
-      endpoint.exposed_comm_s = usage.comm.exposed_s;
-      endpoint.hidden_comm_s = usage.comm.hidden_s;
-      endpoint.comm_slack_s = usage.comm.slack_s;
+      endpoint.compute_s = usage.times.compute_s;
+      endpoint.issue_wait_s = usage.times.issue_wait_s;
+      endpoint.exposed_comm_s = usage.times.comm.exposed_s;
+      endpoint.hidden_comm_s = usage.times.comm.hidden_s;
+      endpoint.comm_slack_s = usage.times.comm.slack_s;
       endpoint.end_s = usage.end_s;
       endpoint.peak_memory_bytes = peak.bytes;
       endpoint.memory_at_peak = peak.level;

@@ -37,7 +37,9 @@ struct Timeline {
 
 /// What one endpoint did in the step.
 struct EndpointUsage {
-  double compute_s = 0;  ///< computing, without what is waiting for the last of many (Role::slowdown)
+  double compute_s = 0;     ///< computing, without what is waiting for the last of many (Role::slowdown)
+  double issue_wait_s = 0;  ///< of compute_s, while the host had not issued the next operation
+  double running_s() const { return compute_s - issue_wait_s; }
   double exposed_comm_s =
       0;  ///< not computing while a message to or from it, or its collective's overhead, was under way
   double hidden_comm_s = 0;  ///< messages under way while it computed

@@ -44,7 +44,7 @@ Execution ServiceRun::result() {
       add_client(c, execution);
       continue;
     }
-    execution.usage.push_back({in_step(open_.adding_s[c], closed_.adding_s[c]), {}, 0});
+    execution.usage.push_back({{in_step(open_.adding_s[c], closed_.adding_s[c]), 0, {}}, 0});
     execution.pace.push_back(0);
   }
   for (std::size_t l = 0; l < open_.link_busy_s.size(); ++l)
@@ -61,10 +61,11 @@ void ServiceRun::add_client(std::uint32_t c, Execution& execution) {
   const bool moves = client.end_s > client.begin_s;
   const double pace = moves ? step_s / client.mean_step_s() : 1;
   const double share = moves ? pace / static_cast<double>(client.steps) : 0;
-  const double compute_s = std::min(step_s, client.compute_s * share / client.mean_stretch());
-  Execution::Usage usage{computed_s(c, compute_s), client.comm * share, step_s};
-  usage.comm.exposed_s = std::min(step_s - compute_s, usage.comm.exposed_s);
-  execution.usage.push_back(usage);
+  DeviceTimes times = client.times * share;
+  times.compute_s = std::min(step_s, times.compute_s / client.mean_stretch());
+  times.issue_wait_s = std::min(times.compute_s, times.issue_wait_s);
+  times.comm.exposed_s = std::min(step_s - times.compute_s, times.comm.exposed_s);
+  execution.usage.push_back({of_itself(c, times), step_s});
   execution.pace.push_back(pace);
   execution.input_wait_s =
       std::max(execution.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps));

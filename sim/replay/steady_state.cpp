@@ -99,7 +99,7 @@ void SteadyState::step_begins(std::uint32_t c, double now_s, DeviceClock& clock,
   client.measured = true;
   client.begin_s = now_s;
   client.first_version = version;
-  starts_[client_[c]] = {clock.compute_s(), clock.comm()};
+  starts_[client_[c]] = clock.times();
 }
 
 void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t next_version) {
@@ -108,10 +108,8 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
   if (++client.steps_done == service_.warm_up_steps) --warm_left_;
   if (!client.measured) return;
   clock.advance(now_s);
-  const Start& start = starts_[client_[c]];
   client.end_s = now_s;
-  client.compute_s = clock.compute_s() - start.compute_s;
-  client.comm = clock.comm() - start.comm;
+  client.times = clock.times() - starts_[client_[c]];
   client.stretch += stretch;
   client.last_version = next_version;
   if (++client.steps % steps_a_block_ == 0) end_block(client);
@@ -161,7 +159,7 @@ double SteadyState::affordable_steps() const {
 bool SteadyState::phases_have_mixed() const {
   double wanted = 0;
   for (const Client& client : clients_) {
-    const double compute_s = client.compute_s / client.stretch;
+    const double compute_s = client.times.compute_s / client.stretch;
     const double walk_s = service_.compute_spread / std::sqrt(3.0) * compute_s;
     if (walk_s > 0) wanted = std::max(wanted, std::pow(client.mean_step_s() / walk_s, 2));
   }

@@ -31,9 +31,8 @@ class SteadyState {
     bool measured = false;         ///< has begun a step of the measurement
     std::uint64_t steps = 0;
     double begin_s = 0, end_s = 0;
-    double compute_s = 0;  ///< of all measured steps
-    CommTimes comm;        ///< the same
-    double stretch = 0;    ///< sum over them of how many times their mean they computed
+    DeviceTimes times;   ///< of all measured steps
+    double stretch = 0;  ///< sum over them of how many times their mean they computed
     std::uint64_t first_version = 0, last_version = 0;
     std::vector<double> block_end_s, block_stretch;  ///< block_stretch: `stretch` at the block's end
     double corrected_step_s = 0;                     ///< where above 0, the mean with the control variate
@@ -60,10 +59,6 @@ class SteadyState {
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  struct Start {
-    double compute_s = 0;
-    CommTimes comm;
-  };
   void end_block(Client& client);
   bool is_known();
   bool phases_have_mixed() const;
@@ -71,7 +66,7 @@ class SteadyState {
   const Service& service_;
   std::vector<std::uint32_t> client_;  ///< by endpoint class: index into clients_
   std::vector<Client> clients_;
-  std::vector<Start> starts_;
+  std::vector<DeviceTimes> starts_;   ///< by client: its clock when its measurement began
   std::vector<std::uint64_t> seeds_;  ///< by client
   std::size_t warm_left_, measuring_left_;
   std::uint32_t steps_a_block_;

@@ -16,8 +16,8 @@ namespace convoy {
 struct Readings {
   double now_s = 0;
   std::vector<double> link_busy_s, port_busy_s;  ///< by link class, by port
-  std::vector<double> compute_s, adding_s;       ///< by endpoint class
-  std::vector<CommTimes> comm;                   ///< by endpoint class
+  std::vector<DeviceTimes> times;                ///< by endpoint class
+  std::vector<double> adding_s;                  ///< by endpoint class
 };
 
 /// A run of whole steps: those after the `first`-th end up to the `last`-th.

@@ -4,17 +4,11 @@
 #include "sim/results/json_writer.h"
 
 namespace convoy {
-namespace {
-
-/// Beyond any result; keeps sums and axes finite.
-constexpr double largest = 1e100;
-
-}  // namespace
 
 void read_signed(const Json& value, const JsonPlace& place, double& number) {
   if (!value.is_number()) throw JsonError(place, fmt::format("expected a number, not {}", kind_of(value)));
   number = value.get<double>();
-  if (number > largest || number < -largest) throw JsonError(place, "a number that large is no result");
+  if (number > largest_result || number < -largest_result) throw JsonError(place, "a number that large is no result");
 }
 
 void read_value(const Json& value, const JsonPlace& place, double& number) {

@@ -17,7 +17,10 @@
 
 namespace convoy {
 
-// Values of results: numbers from 0 to 1e100 (which keeps sums and axes finite), whole ones where the field's
+/// Beyond any result; keeps sums and axes finite.
+inline constexpr double largest_result = 1e100;
+
+// Values of results: numbers from 0 to largest_result, whole ones where the field's
 // type is, truths and texts. @throws JsonError at `place` for another kind
 void read_value(const Json& value, const JsonPlace& place, double& number);
 void read_signed(const Json& value, const JsonPlace& place, double& number);  ///< may be below zero

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "sim/results/field_reader.h"
 #include "sim/results/field_writer.h"
 #include "sim/results/result_fields.h"
+#include "sim/results/stored_reader.h"
 
 namespace convoy {
 
@@ -29,10 +28,9 @@ std::string to_text(const T& value, Fields fields) {
 /// Reads it back. @throws JsonError
 template <class T, class Fields>
 T from_text(const std::string& text, Fields fields) {
-  std::istringstream in(text);
-  const Json document = parse_json(in, "", [](const std::string&, const Json&) {}, {});
   T value;
-  FieldReader::whole(document, JsonPlace{}, value, fields);
+  StoredReader reader(text);
+  reader.whole(value, fields);
   return value;
 }
 

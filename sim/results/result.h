@@ -145,7 +145,8 @@ struct RunResult {
   std::optional<double> epoch_time_s, cost_usd_per_epoch;  ///< where dataset and prices are known
   double energy_j = 0;
   double compute_s = 0, exposed_comm_s = 0,
-         idle_s = 0;  ///< of the critical device; they add up to step_time_s
+         idle_s = 0;        ///< of the critical device; they add up to step_time_s
+  double issue_wait_s = 0;  ///< of its compute_s, waiting for the host to issue the next operation
   double comm_bytes = 0, load_imbalance = 1;
   double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak, and its memory
   double process_memory_bytes = 0;  ///< of the fullest process: what nvidia-smi would show

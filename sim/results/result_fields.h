@@ -5,7 +5,8 @@
 
 // The fields of results in their order, once for all that writes or reads them: `archive` is results.json's
 // writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what
-// passes between processes is results.json's writing too (sim/run/wire.h). A member of RunResult that is not
+// passes between processes and stands in stores is results.json's writing too (sim/run/wire.h), which
+// stored_reader.h reads in this order. A member of RunResult that is not
 // here is in none of them, which tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
@@ -176,6 +177,7 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.nullable("cost_usd_per_epoch", run.cost_usd_per_epoch);
   archive.field("energy_j", run.energy_j);
   archive.field("compute_s", run.compute_s);
+  archive.field("issue_wait_s", run.issue_wait_s);
   archive.field("exposed_comm_s", run.exposed_comm_s);
   archive.field("idle_s", run.idle_s);
   archive.field("comm_bytes", run.comm_bytes);

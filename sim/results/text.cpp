@@ -39,7 +39,8 @@ std::string percent_text(double share) {
 }
 
 std::string bottleneck_text(const Bottleneck& bottleneck) {
-  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "latency" || bottleneck.kind == "input";
+  const bool by_kind = bottleneck.kind == "compute" || bottleneck.kind == "issue" ||
+                       bottleneck.kind == "latency" || bottleneck.kind == "input";
   return fmt::format("{} {}", by_kind ? bottleneck.kind : bottleneck.name,
                      percent_text(bottleneck.utilization));
 }

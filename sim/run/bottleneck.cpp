@@ -61,6 +61,22 @@ std::string compute_text(const Machine& machine, const Busiest& found) {
   return fmt::format("{} ({}) computes {} of the step", device.name, type, percent(found.share));
 }
 
+/// A device that computes: with operations, or between them, when its host has not issued the next one.
+Bottleneck compute_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& found) {
+  const Device& device = machine.devices[found.first];
+  const EndpointUsage& usage = replayed.endpoints[found.first];
+  if (usage.compute_s <= 0 || 2 * usage.running_s() >= usage.compute_s)
+    return {"compute", device.name, found.share, compute_text(machine, found)};
+  const std::string& host = machine.hosts[device.host].name;
+  const double share = usage.issue_wait_s / replayed.step_time_s;
+  return {
+      "issue", host, share,
+      fmt::format("{} issues operations more slowly than the {} runs them: {} waits for that {} of the "
+                  "step",
+                  host, machine.device_types[device.type].name,
+                  found.count > 1 ? fmt::format("each of {} devices", found.count) : "it", percent(share))};
+}
+
 /// "n0.nic" -> "n0's NIC"; "ps0.nic2" -> "parameter server ps0's NIC 2"; "leaf2.spine1" -> "link
 /// leaf2.spine1".
 std::string port_text(const Machine& machine, const std::string& port) {
@@ -131,7 +147,7 @@ Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed,
   const Busiest host = busiest(machine.hosts.size(), step_s,
                                [&](std::size_t h) { return replayed.endpoints[devices + h].compute_s; });
   if (compute.share + equal_share >= std::max(port.share, host.share))
-    return {"compute", machine.devices[compute.first].name, compute.share, compute_text(machine, compute)};
+    return compute_bottleneck(machine, replayed, compute);
   if (port.share + equal_share >= host.share) return port_bottleneck(machine, replayed, port);
   const std::string& name = machine.hosts[host.first].name;
   return {"host", name, host.share,

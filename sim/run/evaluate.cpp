@@ -55,13 +55,13 @@ void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResul
   const Machine& machine = run.machine;
   const std::vector<double> power_w = busy_power_w(run.plan, machine, run.cost);
   result.energy_j = step_energy_j(machine, replayed.step_time_s, power_w,
-                                  [&](std::size_t d) { return replayed.endpoints[d].compute_s; });
+                                  [&](std::size_t d) { return replayed.endpoints[d].running_s(); });
   double total_s = 0, longest_s = 0, fullest_share = -1;
   result.per_device.reserve(machine.devices.size());
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const EndpointUsage& usage = replayed.endpoints[d];
     const DeviceType& type = machine.device_types[machine.devices[d].type];
-    const double energy_j = device_energy_j(type, power_w[d], usage.compute_s, replayed.step_time_s);
+    const double energy_j = device_energy_j(type, power_w[d], usage.running_s(), replayed.step_time_s);
     result.per_device.push_back({machine.devices[d].name, usage.compute_s, usage.sent_bytes,
                                  usage.received_bytes, usage.peak_memory_bytes, energy_j,
                                  usage.memory_at_peak});
@@ -254,6 +254,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   }
   const EndpointUsage& critical = replayed.endpoints[critical_device(replayed, machine.devices.size())];
   result.compute_s = critical.compute_s;
+  result.issue_wait_s = critical.issue_wait_s;
   result.exposed_comm_s = critical.exposed_comm_s;
   result.idle_s = std::max(0.0, result.step_time_s - result.compute_s - result.exposed_comm_s);
   result.comm_bytes = replayed.comm_bytes;

@@ -21,6 +21,7 @@ struct Question {
   WhatIf machine = {};
   bool one_more_server = false;
   bool unlimited_input = false;
+  std::optional<ExecutionMode> execution = {};
 };
 
 /// What a simulation sends back; cost below 0: not known.
@@ -73,16 +74,44 @@ Point changed(const Point& point, const Question& question) {
   Point other = point;
   if (!question.algorithm.empty()) set_scalar(other.strategy, "algorithm", question.algorithm);
   if (question.unlimited_input) other.training.input = InputSpec{};
+  if (question.execution) other.training.options.execution = *question.execution;
   if (question.one_more_server)
     if (YamlNode* count = count_of_servers(other.cluster))
       count->scalar = std::to_string(read_integer(*count, "cluster.nodes", 1) + 1);
   return other;
 }
 
-std::vector<Question> questions_of(const Point& point) {
+/// Ways of execution that issue less than the present one: graphs prepared once, in frameworks that do
+/// without unless told, and compilers, in those that have one (XLA, torch.compile).
+std::vector<ExecutionMode> leaner_executions(const TrainingOptions& options) {
+  std::vector<ExecutionMode> modes;
+  const Framework framework = options.framework;
+  if (options.execution == ExecutionMode::eager) modes.push_back(ExecutionMode::graph);
+  const bool has_compiler = framework == Framework::pytorch || framework == Framework::tensorflow ||
+                            framework == Framework::tensorflow1;
+  if (options.execution != ExecutionMode::compiled && has_compiler) modes.push_back(ExecutionMode::compiled);
+  return modes;
+}
+
+/// Whether hosts need time to issue operations to any of the cluster's devices.
+bool has_issue_times(const ClusterSpec& cluster) {
+  return std::any_of(cluster.servers.begin(), cluster.servers.end(), [](const ServerSpec& server) {
+    return std::any_of(server.devices.begin(), server.devices.end(),
+                       [](const auto& devices) { return devices.first.issue_factor > 0; });
+  });
+}
+
+std::vector<Question> questions_of(const Point& point, const ClusterSpec& cluster) {
   std::vector<Question> questions{{"all links twice as fast", "", {2, 1, false}},
                                   {"no latency", "", {1, 1, true}},
                                   {"all devices twice as fast", "", {1, 2, false}}};
+  if (has_issue_times(cluster)) {
+    questions.push_back({"hosts issue operations twice as fast", "", {1, 1, false, 2}});
+    // What was measured, was measured with the execution that the experiment says.
+    if (!point.training.anchor && !point.training.profile)
+      for (const ExecutionMode mode : leaner_executions(point.training.options))
+        questions.push_back({fmt::format("execution: {}", to_string(mode)), "", {}, false, false, mode});
+  }
   for (const std::string& name : algorithms_of(point.strategy))
     questions.push_back({"algorithm: " + name, name});
   if (!point.training.input.synthetic) questions.push_back({"input pipeline unlimited", "", {}, false, true});
@@ -93,7 +122,7 @@ std::vector<Question> questions_of(const Point& point) {
 }  // namespace
 
 Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t jobs) {
-  const std::vector<Question> questions = questions_of(point);
+  const std::vector<Question> questions = questions_of(point, preparer.cluster(point.cluster));
   std::vector<std::optional<Row>> rows(questions.size());
   const FirstHalf work = [&](std::size_t i) -> SecondHalf {
     auto run = std::make_shared<const PreparedRun>(

@@ -164,12 +164,12 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   const ClusterSpec& cluster = this->cluster(point.cluster);
   const Transport transport = transport_of(*strategy, cluster, point.training);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()), transport);
-  apply(change, machine);
   const TrainingOptions options = resolve_software(point.training, machine);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
+  apply(change, machine);
   const NetworkModel network_model = experiment_ ? experiment_->network_model() : NetworkModel::convoy;
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};

@@ -59,11 +59,12 @@ class Preparer {
   /// before anything is simulated, and so that processes forked afterwards have them. Reads no more than a
   /// few hundred of each. @throws InputError
   void read_parts(const Point& point);
+  /// The model or cluster of a point, read where it has not been. Valid until the next call of a member.
+  const Model& model(const YamlNode& node);
   const ClusterSpec& cluster(const YamlNode& node);
   const Experiment& experiment() const { return *experiment_; }
 
  private:
-  const Model& model(const YamlNode& node);
   std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);
 
   const Experiment* experiment_ = nullptr;

@@ -9,11 +9,11 @@
 #include <set>
 #include <stdexcept>
 
-#include "models/model.h"
 #include "sim/results/classes.h"
 #include "sim/run/explain.h"
 #include "sim/run/manifest.h"
 #include "sim/run/search/search.h"
+#include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
 #include "sim/run/wire.h"
 #include "sim/run/workers.h"
@@ -51,10 +51,18 @@ void add_variability(Preparer& preparer, std::size_t index, RunOutput& output) {
 
 /// Reads a point and plans it; what is returned simulates it.
 /// @param jobs processes that a search over strategies may have at a time
-std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std::size_t jobs, bool trace) {
+/// @param candidates counts those of a search
+std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std::size_t jobs, bool trace,
+                                      SharedCounts& candidates) {
   if (is_search(preparer.experiment().point(index).strategy)) {
     auto search = std::make_shared<const Search>(preparer, index);
-    return [search, jobs, trace] { return search->run(jobs, trace); };
+    return [search, jobs, trace, &candidates] {
+      std::size_t counted = 0, known = 0;
+      return search->run(jobs, trace, [&](std::size_t decided, std::size_t all) {
+        candidates.add(decided - counted, all - known);
+        counted = decided, known = all;
+      });
+    };
   }
   auto run = std::make_shared<const PreparedRun>(preparer.prepare(index));
   return [run, trace] { return simulate(*run, trace); };
@@ -119,8 +127,9 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
 
 std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs) {
   Preparer preparer(experiment);
+  SharedCounts candidates;
   const FirstHalf check = [&](std::size_t index) {
-    simulation(preparer, index, jobs, false);
+    simulation(preparer, index, jobs, false, candidates);
     return SecondHalf{};
   };
   if (experiment.size() == 1) {
@@ -142,7 +151,8 @@ std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t j
   return failures;
 }
 
-std::vector<std::string> model_warnings(const Experiment& experiment) {
+std::vector<std::string> model_warnings(Preparer& preparer) {
+  const Experiment& experiment = preparer.experiment();
   const auto coordinates = experiment.coordinates(0);
   const bool swept = std::any_of(coordinates.begin(), coordinates.end(),
                                  [](const auto& axis) { return axis.first.starts_with("model"); });
@@ -151,7 +161,7 @@ std::vector<std::string> model_warnings(const Experiment& experiment) {
     try {
       const YamlNode node = experiment.point(i).model;
       if (!models.insert(fingerprint(node)).second) continue;
-      for (std::string& warning : read_model(node).warnings) warnings.insert(std::move(warning));
+      for (const std::string& warning : preparer.model(node).warnings) warnings.insert(warning);
     } catch (const InputError&) {  // the point's failure says it
     }
   }
@@ -160,10 +170,11 @@ std::vector<std::string> model_warnings(const Experiment& experiment) {
 
 bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   const std::vector<std::size_t> todo = missing_points(store, options);
-  SweepProgress progress{0, todo.size(), 0};
+  SweepProgress progress{0, todo.size(), 0, 0, 0};
+  SharedCounts candidates;
   const std::size_t inner_jobs = todo.size() == 1 ? options.jobs : 1;
   const FirstHalf work = [&](std::size_t item) -> SecondHalf {
-    std::function<RunOutput()> run = simulation(preparer, todo[item], inner_jobs, options.trace);
+    std::function<RunOutput()> run = simulation(preparer, todo[item], inner_jobs, options.trace, candidates);
     if (options.explain)
       run = [&preparer, index = todo[item], inner_jobs, simulate_point = std::move(run)] {
         return explained(preparer, index, inner_jobs, simulate_point);
@@ -182,6 +193,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
   if (!todo.empty()) told(0);
   const auto stop = [&] {
     store.commit_old();
+    progress.candidates_done = candidates.done(), progress.candidates = candidates.all();
     if (!todo.empty()) options.progress(progress);
     return options.stop();
   };

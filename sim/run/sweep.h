@@ -22,6 +22,8 @@ struct Shard {
 struct SweepProgress {
   std::size_t done = 0, all = 0;  ///< points to be computed, without those that were in the store
   std::size_t current = 0;        ///< index of the point that was begun last
+  /// Of `auto` at the points begun: strategies that are decided, and all.
+  std::size_t candidates_done = 0, candidates = 0;
 };
 
 struct SweepOptions {
@@ -48,8 +50,8 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
 /// wrong.
 std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs);
 
-/// What its models were read without, a line each; of those that can be read.
-std::vector<std::string> model_warnings(const Experiment& experiment);
+/// What the models of the preparer's experiment were read without, a line each; of those that can be read.
+std::vector<std::string> model_warnings(Preparer& preparer);
 
 /// Simulates the points that the store does not have, each in a process, and puts them into it; what fails is
 /// put there too, with its reason, and is tried again by the next sweep.

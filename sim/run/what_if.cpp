@@ -25,6 +25,7 @@ class SwiftRouter final : public Router {
 void apply(const WhatIf& change, Machine& machine) {
   for (Link& link : machine.links) link.bandwidth_Bps *= change.bandwidth;
   for (Device& device : machine.devices) device.speed *= change.compute;
+  for (DeviceType& type : machine.device_types) type.issue_factor /= change.issue;
   if (!change.no_latency) return;
   for (Link& link : machine.links) link.latency_s = 0;
   machine.collective_overhead_s = 0;

@@ -65,13 +65,13 @@ int wait_for(pid_t process) {
   return status;
 }
 
-/// To be called in a process just forked: it ends when `parent` does, leaves Ctrl-C to that, and holds none
-/// of its files but these two.
+/// To be called in a process just forked: it ends when `parent` does, leaves to that what whole groups of
+/// processes get (Ctrl-C, and SIGTERM of batch systems), and holds none of its files but these two.
 void settle_in(pid_t parent, int in, int out) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   ::signal(SIGINT, SIG_IGN);
-  ::signal(SIGTERM, SIG_DFL);
+  ::signal(SIGTERM, SIG_IGN);
   const auto [low, high] = std::minmax(in, out);
   const auto close_between = [](int first, int last) {
     if (first <= last) ::close_range(static_cast<unsigned>(first), static_cast<unsigned>(last), 0);
@@ -79,6 +79,16 @@ void settle_in(pid_t parent, int in, int out) {
   close_between(3, low - 1);
   close_between(low + 1, high - 1);
   ::close_range(static_cast<unsigned>(high + 1), ~0U, 0);
+}
+
+/// What a worker may have: the point's limit, or what the process has been given.
+double allowed_memory_bytes(double bytes) {
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
+  }
+  return bytes;
 }
 
 void limit_memory(double bytes) {
@@ -179,8 +189,8 @@ class WorkerPool {
     if (std::optional<WorkerAnswer> answer = receive_answer(worker.from)) {
       if (answer->kind == Kind::out_of_memory) {
         restart(w);  // what it has kept may be large
-        if (std::isfinite(options_.memory_bytes))
-          answer->bytes = fmt::format("needs more than {} of memory", format_bytes(options_.memory_bytes));
+        if (const double allowed = allowed_memory_bytes(options_.memory_bytes); std::isfinite(allowed))
+          answer->bytes = fmt::format("needs more than {} of memory", format_bytes(allowed));
       }
       return {item, std::move(*answer)};
     }

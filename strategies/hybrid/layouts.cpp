@@ -31,13 +31,21 @@ std::vector<LayerLayout> turns_of(std::size_t word) {
 
 LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
   LayoutRule rule{map.path_of(key), map.pos(key), {LayerLayout::grid}, {}, std::move(kind)};
-  if (map.node(key).kind == YamlNode::Kind::mapping) {
+  const YamlNode& node = map.node(key);
+  if (node.kind == YamlNode::Kind::mapping) {
     constexpr std::int64_t most_parts = 1'000'000;
+    if (!node.find("height") && !node.find("width"))
+      map.fail(key, fmt::format("a mapping is a grid, {}; any other layout is one word of {}", grid_words,
+                                list_of(words)));
     YamlMap grid = map.map(key);
     rule.grid = {grid.integer("height", 1, most_parts), grid.integer("width", 1, most_parts)};
     grid.finish();
     rule.text = grid_text(rule.grid);
   } else {
+    if (node.kind == YamlNode::Kind::scalar &&
+        std::find(words.begin(), words.end(), node.scalar) == words.end())
+      map.fail(key, fmt::format("unknown value '{}'{}; allowed: {}, {}", node.scalar,
+                                suggestion(node.scalar, words), list_of(words), grid_words));
     const std::size_t word = map.choice(key, words);
     rule.turns = turns_of(word);
     rule.text = words[word];

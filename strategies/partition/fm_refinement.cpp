@@ -103,7 +103,7 @@ double FmRefinement::mark_overloaded() {
 }
 
 bool FmRefinement::may_leave(std::uint32_t vertex) const {
-  return !locked_[vertex] && (!overloaded_ || above_[parts_[vertex]]);
+  return (locked_[vertex] == 0) & (!overloaded_ || above_[parts_[vertex]] != 0);
 }
 
 /// Into a part with room, or out of a part above its limit into one that stays less above its own.
@@ -118,20 +118,27 @@ const FmRefinement::Best& FmRefinement::best_of(std::uint32_t bucket, std::uint3
   Best& best = best_[at];
   if (known_[at]) return best;
   known_[at] = 1;
-  best = {no_gain, std::numeric_limits<double>::infinity()};
+  const double* const entering = &entering_[to * vertices_];
+  double most = no_gain, lightest = std::numeric_limits<double>::infinity();
   const auto end = static_cast<std::uint32_t>(std::min<std::size_t>(vertices_, (bucket + 1) * bucket_size));
   for (std::uint32_t v = bucket * bucket_size; v < end; ++v) {
-    if (parts_[v] == to || !may_leave(v)) continue;
-    best.gain = std::max(best.gain, gain(v, to));
-    best.lightest = std::min(best.lightest, graph_.weight[v]);
+    // All are computed and most are used: without branches this is the quickest.
+    const bool counts = (parts_[v] != to) & may_leave(v);
+    most = std::max(most, counts ? leaving_[v] - entering[v] : no_gain);
+    lightest = std::min(lightest, counts ? graph_.weight[v] : std::numeric_limits<double>::infinity());
   }
-  return best;
+  return best = {most, lightest};
 }
 
-/// Whatever a bucket knows of a vertex.
-void FmRefinement::forget(std::uint32_t vertex) {
+/// The vertex stays where it goes next, so that its bucket has to look anew for parts into which its move was
+/// the best one. `lightest` may be lighter than what is left: then the bucket is looked into in vain.
+void FmRefinement::lock(std::uint32_t vertex) {
   const std::size_t buckets = best_.size() / count_;
-  for (std::uint32_t p = 0; p < count_; ++p) known_[p * buckets + vertex / bucket_size] = 0;
+  for (std::uint32_t p = 0; p < count_; ++p) {
+    const std::size_t at = p * buckets + vertex / bucket_size;
+    if (known_[at] && gain(vertex, p) >= best_[at].gain) known_[at] = 0;
+  }
+  locked_[vertex] = 1;
 }
 
 void FmRefinement::look_into(std::uint32_t bucket, std::uint32_t to, Move& best) const {
@@ -162,14 +169,28 @@ bool FmRefinement::best_move(Move& best) {
   return best.gain != no_gain;
 }
 
+/// A gain has changed: what its bucket knows follows, or is forgotten where the best of it may now be
+/// another's.
+void FmRefinement::revise(std::uint32_t vertex, std::uint32_t part, double before) {
+  const std::size_t at = part * (best_.size() / count_) + vertex / bucket_size;
+  if (!known_[at] || parts_[vertex] == part || !may_leave(vertex)) return;
+  const double now = gain(vertex, part);
+  if (now >= best_[at].gain)
+    best_[at].gain = now;
+  else if (before == best_[at].gain)
+    known_[at] = 0;
+}
+
 void FmRefinement::change_leaving(std::uint32_t vertex, double by) {
+  const double before = leaving_[vertex];
   leaving_[vertex] += by;
-  forget(vertex);
+  for (std::uint32_t p = 0; p < count_; ++p) revise(vertex, p, before - entering_[p * vertices_ + vertex]);
 }
 
 void FmRefinement::change_entering(std::uint32_t vertex, std::uint32_t part, double by) {
+  const double before = gain(vertex, part);
   entering_[part * vertices_ + vertex] += by;
-  known_[part * (best_.size() / count_) + vertex / bucket_size] = 0;
+  revise(vertex, part, before);
 }
 
 std::uint32_t FmRefinement::only_member(std::uint32_t layer, std::uint32_t part, std::uint32_t other) const {
@@ -231,7 +252,6 @@ void FmRefinement::move(std::uint32_t vertex, std::uint32_t to) {
       move_in_net(n, vertex, from, to);
     }
   apply_changes(vertex, from, to);
-  forget(vertex);
 }
 
 bool FmRefinement::pass() {
@@ -243,7 +263,7 @@ bool FmRefinement::pass() {
   std::fill(known_.begin(), known_.end(), 0);
   for (Move next{}; undo.size() - kept < max_vain_moves && best_move(next);) {
     undo.emplace_back(next.vertex, parts_[next.vertex]);
-    locked_[next.vertex] = 1;
+    lock(next.vertex);
     move(next.vertex, next.to);
     if (const Score now = score(); now < best) best = now, kept = undo.size();
   }

@@ -7,7 +7,7 @@ namespace convoy {
 
 /// k-way Fiduccia-Mattheyses on one level, in place. Gains are real numbers, so that instead of buckets of
 /// equal gain there are buckets of neighbouring vertices that know their best gain into every part: a move
-/// looks at the buckets, and anew only at those that the one before has changed.
+/// looks at the buckets, and anew only at those whose best gain the one before has lowered.
 class FmRefinement {
  public:
   /// @param limits weight that each part should not exceed; as many as there are parts
@@ -28,13 +28,15 @@ class FmRefinement {
   };
   /// Of a bucket's vertices that may leave their parts, into one part.
   struct Best {
-    double gain, lightest;
+    double gain;
+    double lightest;  ///< of them, or less
   };
   bool pass();
   bool best_move(Move& best);
   void look_into(std::uint32_t bucket, std::uint32_t to, Move& best) const;
   const Best& best_of(std::uint32_t bucket, std::uint32_t to);
-  void forget(std::uint32_t vertex);
+  void lock(std::uint32_t vertex);
+  /// @pre the vertex is locked: no bucket counts on it
   void move(std::uint32_t vertex, std::uint32_t to);
   /// What the move of `vertex` does to the gains of the pins of `net`, whose numbers of pins in both parts
   /// have been changed; that of pins that the net has through a layer is added up in change_.
@@ -42,6 +44,7 @@ class FmRefinement {
   void apply_changes(std::uint32_t vertex, std::uint32_t from, std::uint32_t to);
   /// The only vertex of a layer in a part but `other`; its number must be known to be one.
   std::uint32_t only_member(std::uint32_t layer, std::uint32_t part, std::uint32_t other) const;
+  void revise(std::uint32_t vertex, std::uint32_t part, double before);
   void change_leaving(std::uint32_t vertex, double by);
   void change_entering(std::uint32_t vertex, std::uint32_t part, double by);
   void count_pins();

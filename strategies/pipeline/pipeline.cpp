@@ -89,11 +89,11 @@ class Pipeline : public Strategy {
                                    options_.path, units.size(), counts.stages));
     if (options_.weights == Weights::flush && counts.spread &&
         counts.stages * options_.micro_batches < devices)
-      throw InputError(options_.stages_pos,
-                       fmt::format("{}.stages: {} stages cannot use {} devices with {} micro-batch{}: a "
-                                   "stage's replicas take them in turn",
-                                   options_.path, counts.stages, devices, options_.micro_batches,
-                                   options_.micro_batches == 1 ? "" : "es"));
+      fail(options_.stages_pos, "stages",
+           fmt::format("{} stages cannot use {} devices with {} micro-batch{}: a stage's replicas take them in "
+                       "turn{}",
+                       counts.stages, devices, options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
+                       enough_micro_batches(input.batch.over(devices), devices, counts.stages)));
     const std::int64_t slots = devices / counts.replicas;
     if (options_.weights == Weights::double_buffered && counts.stages > 1 && options_.micro_batches < slots)
       throw InputError(
@@ -108,6 +108,14 @@ class Pipeline : public Strategy {
 
   [[noreturn]] void fail(const SourcePos& pos, const char* key, const std::string& what) const {
     throw InputError(pos, fmt::format("{}.{}: {}", options_.path, key, what));
+  }
+
+  /// "; use micro_batches: 4", the fewest that give every device one and divide the images; "" for none.
+  static std::string enough_micro_batches(std::int64_t images, std::int64_t devices, std::int64_t stages) {
+    constexpr std::int64_t most = 1'000'000;  // that the key takes
+    for (std::int64_t count = (devices + stages - 1) / stages; count <= std::min(images, most); ++count)
+      if (images % count == 0) return fmt::format("; use micro_batches: {}", count);
+    return "";
   }
 
   /// Stages times replicas are not all devices: says which of what was written could be.

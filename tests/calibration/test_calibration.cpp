@@ -281,8 +281,8 @@ TEST_CASE("times without launches tell nothing of the launch overhead") {
   const Profile profile("device,kernel,batch,step,time_ms\nk80,relu 200704,64,forward,1\n");
   std::vector<Measurement> rows = read_measurements(profile.path());
   rows[0].without_launch = true;
-  CHECK(calibrate(rows, "k80", {}).device.launch_overhead_s == doctest::Approx(10e-6).epsilon(1e-6));
-  CHECK(calibrate(rows, "k80", {}, 42e-6).device.launch_overhead_s == doctest::Approx(42e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, load_device("k80", {}), {}).device.launch_overhead_s == doctest::Approx(10e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, load_device("k80", {}), {}, 42e-6).device.launch_overhead_s == doctest::Approx(42e-6).epsilon(1e-6));
 }
 
 TEST_CASE("steps cover the phases they name") {

@@ -159,7 +159,7 @@ TEST_CASE("a trace calibrates a device") {
                          ".json");
   const KinetoTrace t = read_kineto_trace(file.path(), "v100-sxm2-16gb");
   const CalibrationReport report =
-      calibrate(t.measurements, "v100-sxm2-16gb", {file.path(), 0, 0}, t.launch_s);
+      calibrate(t.measurements, load_device("v100-sxm2-16gb", {}), {file.path(), 0, 0}, t.launch_s);
   CHECK(report.device.launch_overhead_s == doctest::Approx(7e-6).epsilon(1e-6));
   CHECK(report.mean_error < 0.1);
 }
@@ -170,6 +170,8 @@ TEST_CASE("wrong, cut and hostile traces are refused with their place") {
   CHECK(error_of("{\"traceEvents\": []}") ==
         ": holds no GPU kernel: profile with ProfilerActivity.CUDA, and export_chrome_trace");
   CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\" \"cat\": 1}]}") == ":2:18: not JSON");
+  CHECK(error_of("{\"traceEvents\": [\n  {\"ph\": \"X\", \"ts\": 1e400}]}").find(": a number is too large") !=
+        std::string::npos);
   CHECK(error_of("\x1f\x8b\x08") == ": is compressed: unpack it with gunzip first");
   const std::string whole =
       trace({op(1, "aten::cudnn_convolution", convolution_dims, convolution_values), gpu(1, 10, 400)});

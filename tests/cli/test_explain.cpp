@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/cli/program.h"
 
@@ -87,4 +88,73 @@ TEST_CASE("explain: without it nothing of it is in the results, a sweep has it f
   const Finished two = place.convoy({"run", "e.yaml", "--explain", "--json", "--jobs", "2"});
   CHECK(one.out == two.out);
   for (const json& run : json::parse(one.out)["runs"]) CHECK(run["counterfactuals"].size() == 5);
+}
+
+namespace {
+
+/// 20 layers of so many FLOP forward and twice as many backward an image on a device of 10 TFLOPS behind a
+/// host that issues PyTorch's operations one by one.
+std::string issued_experiment(const std::string& forward_flops, const std::string& training = "") {
+  std::string text = "experiment: e\nmodel:\n  name: m\n  input: [3, 8, 8]\n  layers:\n";
+  for (int l = 0; l < 20; ++l)
+    text += "    - {name: c" + std::to_string(l) + ", kind: custom, forward_flops: " + forward_flops +
+            ", backward_flops: 1e3, parameters: 0, output: [10], memory_bytes: 0}\n";
+  return text + "training: {batch_per_device: 1, precision: fp32, optimizer: sgd, framework: pytorch" +
+         training +
+         "}\ncluster:\n  name: lab\n  nodes: [{name: n, count: 1, server: box}]\n"
+         "  fabric: {kind: switch, bandwidth: 8Gbps, latency: 1ms}\n"
+         "  servers: {box: {devices: [{device: quick, count: 1}]}}\n"
+         "  devices: {quick: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
+         "1.0, issue_factor: 1}}\nstrategy: {kind: single}\n";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "explain: a device that waits for its host gains by a faster host and a leaner execution, not by "
+    "itself") {
+  const Workplace place;
+  place.file("e.yaml", issued_experiment("1e3"));
+  const Finished finished = place.convoy({"run", "e.yaml", "--explain", "--json"});
+  CAPTURE(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  const json run = json::parse(finished.out)["runs"][0];
+  const double step_s = run["step_time_s"];
+  // What the device runs takes nothing next to its issue: the step is the issue of all operations.
+  CHECK(run["bottleneck"]["kind"] == "issue");
+  CHECK(run["issue_wait_s"].get<double>() == doctest::Approx(step_s).epsilon(1e-3));
+  const auto rows = counterfactuals(run);
+  const auto gain = [&](const char* change) { return rows.at(change)["gain_s"].get<double>(); };
+  CHECK(gain("hosts issue operations twice as fast") == doctest::Approx(step_s / 2).epsilon(1e-3));
+  CHECK(gain("all devices twice as fast") < step_s / 1000);
+  std::set<std::string> executions;
+  for (const json& row : run["counterfactuals"])
+    if (const std::string change = row["change"]; change.starts_with("execution: ")) {
+      executions.insert(change.substr(11));
+      CHECK(row["gain_s"].get<double>() > 0);
+    }
+  CHECK(executions == std::set<std::string>{"compiled", "graph"});
+}
+
+TEST_CASE("explain: where the device is behind its host, it waits for the first operation alone") {
+  const Workplace place;
+  place.file("e.yaml", issued_experiment("1e12"));
+  const json run = json::parse(place.convoy({"run", "e.yaml", "--explain", "--json"}).out)["runs"][0];
+  const double step_s = run["step_time_s"], wait_s = run["issue_wait_s"];
+  CHECK(run["bottleneck"]["kind"] == "compute");
+  CHECK(wait_s > 0);
+  CHECK(wait_s < step_s / 1000);
+  CHECK(counterfactuals(run).at("all devices twice as fast")["gain_s"].get<double>() ==
+        doctest::Approx(step_s / 2).epsilon(1e-3));
+}
+
+TEST_CASE("explain: hosts of a measured device are faster than they were when it was measured") {
+  const Workplace place;
+  place.file("e.yaml", issued_experiment("1e3", ", anchor: {images_per_s: 100, batch: 1}"));
+  const json run = json::parse(place.convoy({"run", "e.yaml", "--explain", "--json"}).out)["runs"][0];
+  CHECK(run["step_time_s"].get<double>() == doctest::Approx(0.01).epsilon(1e-9));
+  CHECK(counterfactuals(run).at("hosts issue operations twice as fast")["gain_s"].get<double>() ==
+        doctest::Approx(0.005).epsilon(1e-3));
+  for (const json& row : run["counterfactuals"])
+    CHECK(row["change"].get<std::string>().find("execution") == std::string::npos);
 }

@@ -116,6 +116,7 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
                                     "cost_usd_per_epoch",
                                     "energy_j",
                                     "compute_s",
+                                    "issue_wait_s",
                                     "exposed_comm_s",
                                     "idle_s",
                                     "comm_bytes",

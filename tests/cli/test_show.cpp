@@ -109,11 +109,76 @@ TEST_CASE("show clusters: a picture of four DGX-1 fits a page, and a cable betwe
   CHECK(std::stod(svg.substr(at + 8)) <= 16 * 130);
   // 16 NVLink pairs a DGX-1: each of 8 devices has 4 neighbours (nvidia-smi topo -m).
   std::size_t bows = 0;
-  for (std::size_t bow = svg.find("<path "); bow != std::string::npos; bow = svg.find("<path ", bow + 1))
+  for (std::size_t bow = svg.find("<title>"); bow != std::string::npos; bow = svg.find("<title>", bow + 1))
     ++bows;
   CHECK(bows == 4 * 16);
   const std::string dot = place.convoy({"show", "clusters", "dgx1-v100-x4", "--dot"}).out;
   CHECK(dot.find("label=\"n0.gpu0") != std::string::npos);
+}
+
+namespace {
+
+struct PicturePoint {
+  double x, y;
+};
+
+/// Numbers of an element's attributes or path, in the order written.
+std::vector<double> numbers_in(const std::string& text) {
+  std::vector<double> numbers;
+  for (std::size_t at = 0; (at = text.find_first_of("0123456789.", at)) != std::string::npos;) {
+    std::size_t read = 0;
+    numbers.push_back(std::stod(text.substr(at), &read));
+    at += read;
+  }
+  return numbers;
+}
+
+/// Corners of the straight lines of a picture: paths of M, L and H.
+std::vector<std::vector<PicturePoint>> straight_lines(const std::string& svg) {
+  std::vector<std::vector<PicturePoint>> lines;
+  for (std::size_t at = svg.find("<path d=\""); at != std::string::npos; at = svg.find("<path d=\"", at + 1)) {
+    const std::string path = svg.substr(at + 9, svg.find('"', at + 9) - at - 9);
+    if (path.find('Q') != std::string::npos) continue;
+    std::vector<double> numbers = numbers_in(path);
+    if (path.find('H') != std::string::npos) numbers.push_back(numbers[1]);
+    lines.emplace_back();
+    for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) lines.back().push_back({numbers[i], numbers[i + 1]});
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("show clusters: no line of a picture crosses a box that it does not lead to") {
+  const Workplace place;
+  place.file("rail.yaml", "cluster: {server: dgx-a100, nodes: 3}\n");
+  std::size_t bent = 0;
+  for (const char* name : {"dgx1-v100-x4", "tf-ec2-p2", "rail.yaml"}) {
+    CAPTURE(name);
+    const std::string svg = place.convoy({"show", "clusters", name, "--svg"}).out;
+    const std::vector<std::vector<PicturePoint>> lines = straight_lines(svg);
+    REQUIRE(lines.size() > 30);
+    for (const std::vector<PicturePoint>& line : lines) bent += line.size() > 2 ? 1 : 0;
+    std::size_t crossed = 0;
+    for (std::size_t at = svg.find("<rect "); at != std::string::npos; at = svg.find("<rect ", at + 1)) {
+      const std::vector<double> box = numbers_in(svg.substr(at, svg.find(" rx=", at) - at));
+      const auto inside = [&](double x, double y, double margin) {
+        return x > box[0] - margin && x < box[0] + box[2] + margin && y > box[1] - margin &&
+               y < box[1] + box[3] + margin;
+      };
+      for (const std::vector<PicturePoint>& line : lines) {
+        if (inside(line.front().x, line.front().y, 1) || inside(line.back().x, line.back().y, 1)) continue;
+        for (std::size_t i = 0; i + 1 < line.size(); ++i)
+          for (int step = 0; step <= 100; ++step) {
+            const double share = step / 100.0;
+            crossed += inside(line[i].x + share * (line[i + 1].x - line[i].x),
+                              line[i].y + share * (line[i + 1].y - line[i].y), 0);
+          }
+      }
+    }
+    CHECK(crossed == 0);
+  }
+  CHECK(bent > 32);  // past the boxes of rows between
 }
 
 TEST_CASE("show servers: every price has its date and region") {

@@ -235,8 +235,8 @@ void check_bounds(const Trial& trial) {
   CHECK(no_more(work_s / static_cast<double>(trial.machine.devices.size()), trial.result.step_time_s));
   const LowerBound bound = lower_bound(trial.plan, trial.machine, trial.cost);
   CHECK(no_more(bound.step_time_s, trial.result.step_time_s));
-  for (EndpointId d = 0; d < bound.compute_s.size(); ++d)
-    CHECK(same(bound.compute_s[d], trial.result.endpoints[d].compute_s));
+  for (EndpointId d = 0; d < bound.running_s.size(); ++d)
+    CHECK(same(bound.running_s[d], trial.result.endpoints[d].running_s()));
   if (trial.plan.service) return;  // no common step
   CHECK(no_more(LongestChain(trial).seconds(), trial.result.step_time_s));
 }

@@ -43,7 +43,7 @@ TEST_CASE("lower bound: what all have to send over one link, from the moment whe
   CHECK(bound.link->free_until_s == doctest::Approx(32e-3).epsilon(1e-9));
   CHECK(bound.step_time_s == doctest::Approx(32e-3 + 40e-3).epsilon(1e-9));
   CHECK(push.run().step_time_s == doctest::Approx(46e-3 + 40e-3).epsilon(1e-6));
-  CHECK(bound.compute_s == std::vector<double>{6e-3, 12e-3});
+  CHECK(bound.running_s == std::vector<double>{6e-3, 12e-3});
 }
 
 TEST_CASE("lower bound: compute that must follow the last byte counts") {

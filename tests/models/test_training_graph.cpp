@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "models/layer_costs.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
 
@@ -121,6 +122,23 @@ TEST_CASE("a tensor with several readers has its gradients added up, once a read
   CHECK(sum.kind == KernelKind::elementwise);
   CHECK(sum.flops_per_image == 16);
   CHECK(sum.bytes_per_image == 3 * 4 * 16);
+}
+
+TEST_CASE("a product's gradient is the gradient times the other input, for both") {
+  const Model model = toy("[4, 3, 5]", R"(
+  - {name: a, kind: conv2d, out_channels: 4, kernel: 1}
+  - {name: b, kind: sigmoid}
+  - {name: product, kind: multiply, inputs: [a, b]}
+)");
+  const LayerCosts costs = layer_costs(model, 2);
+  const double values = 4 * 3 * 5;
+  REQUIRE(costs.forward);
+  CHECK(costs.forward->flops == values);
+  CHECK(costs.forward->values == 3 * values);  // two read, one written
+  REQUIRE(costs.data_gradient);
+  CHECK(costs.data_gradient->flops == 2 * values);
+  CHECK(costs.data_gradient->values == 5 * values);  // gradient and both inputs read, two gradients written
+  CHECK_FALSE(costs.weight_gradient);
 }
 
 TEST_CASE("views cost nothing and hand their gradient on") {

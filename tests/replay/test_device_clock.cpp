@@ -43,9 +43,9 @@ TEST_CASE("a device's clock: computing and messages at random moments, against a
       slack += busy && begun && messages[s] == 0;
     }
     clock.advance(slices);
-    CHECK(clock.compute_s() == computed);
-    CHECK(clock.comm().exposed_s == exposed);
-    CHECK(clock.comm().hidden_s == hidden);
-    CHECK(clock.comm().slack_s == slack);
+    CHECK(clock.times().compute_s == computed);
+    CHECK(clock.times().comm.exposed_s == exposed);
+    CHECK(clock.times().comm.hidden_s == hidden);
+    CHECK(clock.times().comm.slack_s == slack);
   }
 }

@@ -169,12 +169,12 @@ inline bool members_set(const VariabilityResult& v) {
 /// @param v its `fits` is true by default
 inline bool members_set(const RunResult& v) {
   const auto& [id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
-               global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
-               peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
+               global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, issue_wait, comm,
+               imbalance, peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
                phases, changes, staleness, bubble, stages, partition, search, layouts, variability, counterfactuals] = v;
   return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
-                 global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, comm, imbalance,
-                 peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
+                 global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, issue_wait, comm,
+                 imbalance, peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
                  phases, changes, staleness, bubble, stages, partition, search, layouts, variability, counterfactuals);
 }
 template <class T>

@@ -62,6 +62,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "cost_usd_per_epoch": null,
       "energy_j": 0.1,
       "compute_s": 1,
+      "issue_wait_s": 0,
       "exposed_comm_s": 0,
       "idle_s": 0,
       "comm_bytes": 0,

@@ -117,6 +117,21 @@ TEST_CASE("bottleneck: a host that adds gradients") {
   c.check("host", "ps0", 0.6, "ps0's CPUs add gradients 60 % of the step");
 }
 
+TEST_CASE("bottleneck: devices that wait for their hosts to issue operations") {
+  Case c;
+  c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 9;
+  c.replayed.endpoints[0].issue_wait_s = c.replayed.endpoints[1].issue_wait_s = 6;
+  c.check("issue", "n0", 0.6,
+          "n0 issues operations more slowly than the k80 runs them: each of 2 devices waits for that 60 % of "
+          "the step");
+  c.replayed.endpoints[1].compute_s = 4;
+  c.check("issue", "n0", 0.6,
+          "n0 issues operations more slowly than the k80 runs them: it waits for that 60 % of the step");
+  // Operations run for just half of the time.
+  c.replayed.endpoints[0].issue_wait_s = 4.5;
+  CHECK(c.found().kind == "compute");
+}
+
 TEST_CASE("bottleneck: memory that is not there comes before all") {
   Case c;
   c.replayed.endpoints[0].compute_s = 10;

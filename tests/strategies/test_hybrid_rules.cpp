@@ -30,8 +30,10 @@ TEST_CASE("hybrid: what cannot be shared out is an error with its place") {
         "strategy:1:1: strategy: says of no layer how it is shared out; give conv, fc or groups");
   CHECK(hybrid_error("{kind: hybrid, conv: rows}", 2) ==
         "strategy:1:22: strategy.conv: unknown value 'rows'; allowed: batch, filter, channel, pairs, height, "
-        "width, "
-        "replicated");
+        "width, replicated, {height: ROWS, width: COLUMNS}");
+  CHECK(hybrid_error("{kind: hybrid, conv: {batch: 2}}", 2) ==
+        "strategy:1:22: strategy.conv: a mapping is a grid, {height: ROWS, width: COLUMNS}; any other layout is "
+        "one word of batch, filter, channel, pairs, height, width, replicated");
   CHECK(hybrid_error("{kind: hybrid, fc: height}", 2) ==
         "strategy:1:20: strategy.fc: layer 'fc6' (linear) cannot be shared out by height; allowed for it: "
         "batch, "

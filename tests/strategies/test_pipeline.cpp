@@ -74,7 +74,8 @@ TEST_CASE("pipelines that do not fit the cluster, the model or the batch are err
   CHECK(
       pipeline_error("{kind: pipeline, stages: 2}") ==
       "strategy:1:26: strategy.stages: 2 stages cannot use 4 devices with 1 micro-batch: a stage's replicas "
-      "take them in turn");
+      "take them in turn; use micro_batches: 2");
+  CHECK(pipeline_error("{kind: pipeline, stages: 2, micro_batches: 2}") == "no error");
   CHECK(pipeline_error("{kind: pipeline, stages: 2, replicas: 2, micro_batches: 5}") ==
         "test:1:1: training.batch_per_device: 6 on each of 4 devices, 24 images in all, cannot be divided "
         "into 2 pipelines of 5 micro-batches; 5 or 10 can");

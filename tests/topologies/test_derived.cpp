@@ -143,6 +143,33 @@ TEST_CASE("a user's folder adds devices and servers, and changes the program's")
       doctest::Contains((astray + ":1:8: unknown device 'v100-sxm2-16g' (did you mean").c_str()));
 }
 
+TEST_CASE("a derived device with other memory keeps the share that the driver leaves") {
+  const UserCatalogue user;
+  user.write("devices", "twice", "{base: v100-sxm2-16gb, memory: 32GiB}\n");
+  user.write("devices", "half", "{base: v100-sxm2-16gb, memory: 8GiB}\n");
+  user.write("devices", "told", "{base: v100-sxm2-16gb, memory: 32GiB, usable_memory: 30GiB}\n");
+  const double usable = load_device("v100-sxm2-16gb", {}).usable_memory_bytes;
+  CHECK(load_device("twice", {}).usable_memory_bytes == doctest::Approx(2 * usable));
+  CHECK(load_device("half", {}).usable_memory_bytes == doctest::Approx(usable / 2));
+  CHECK(load_device("told", {}).usable_memory_bytes == 30.0 * (1u << 30));
+}
+
+TEST_CASE("a changed number does not keep the source of the old one") {
+  const UserCatalogue user;
+  user.write("devices", "cut", "{base: v100-sxm2-16gb, memory: 8GiB, peak.fp32: 10TFLOPS, sources: {clock: mine}}\n");
+  const auto source_of = [](const DeviceType& device, const std::string& key) {
+    for (const auto& [name, text] : device.sources)
+      if (name == key) return text;
+    return std::string();
+  };
+  const DeviceType before = load_device("v100-sxm2-16gb", {}), after = load_device("cut", {});
+  CHECK(source_of(before, "memory") != "");
+  CHECK(source_of(after, "memory") == "");
+  CHECK(source_of(after, "memory_bandwidth") == source_of(before, "memory_bandwidth"));
+  CHECK(source_of(after, "peak") == source_of(before, "peak"));  // of fp16 it still tells the truth
+  CHECK(source_of(after, "clock") == "mine");
+}
+
 TEST_CASE("a user's bases in a circle are an error") {
   const UserCatalogue user;
   user.write("devices", "one", "base: two\n");

@@ -39,7 +39,7 @@ TEST_CASE("rail: equal NICs of a group are one switch apart, others go over a sp
   CHECK(check_routes(machine) == "");
   CHECK(way(machine, "n0.gpu0", "n3.gpu0") == "n0.gpu0-sw0.up n0.nic0.up n3.nic0.down n3.gpu0-sw0.down");
   CHECK(latency_s(machine, "n0.gpu0", "n3.gpu0") == doctest::Approx(2e-6));
-  // Another rail of the same group: the destination's number 2 x 3 + 1 is odd.
+  // Another rail of the same group: the destination is number 3 of leaf 1, 4 + 3 in all, which is odd.
   CHECK(way(machine, "n0.gpu0", "n3.gpu1") ==
         "n0.gpu0-sw0.up n0.nic0.up group0.rail0.spine1.up group0.rail1.spine1.down n3.nic1.down "
         "n3.gpu1-sw1.down");
@@ -64,6 +64,23 @@ TEST_CASE("rail: between its groups half of the NICs' bandwidth crosses, over th
       CHECK(sum_Bps(machine, "group0.") == doctest::Approx(8 * 2 * 10e9 / oversubscription));
       CHECK(sum_Bps(machine, "group1.") == doctest::Approx(8 * 2 * 10e9 / oversubscription));
     }
+}
+
+TEST_CASE("rail: what all hosts of a group send to those of another shares no cable, in any order") {
+  const Machine machine = machine_of(cluster_text(
+      8, 2, "{kind: rail, bandwidth: 10GB/s, latency: 2us, nics: 2, hosts_per_group: 4}"));  // four spines
+  Route route;
+  for (std::uint32_t shift = 0; shift < 4; ++shift) {
+    std::set<LinkId> used;
+    std::size_t links = 0;
+    for (std::uint32_t host = 0; host < 4; ++host)
+      for (std::uint32_t gpu = 0; gpu < 2; ++gpu) {
+        machine.router->route(2 * host + gpu, 2 * (4 + (host + shift) % 4) + gpu, route);
+        used.insert(route.links.begin(), route.links.end());
+        links += route.links.size();
+      }
+    CHECK(used.size() == links);
+  }
 }
 
 TEST_CASE("leaf and spine: bisection and lengths of ways") {

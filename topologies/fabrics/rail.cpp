@@ -33,7 +33,10 @@ class RailRoutes final : public FabricRoutes {
     const std::uint32_t from_group = from.host / shape_.hosts_per_group,
                         to_group = to.host / shape_.hosts_per_group;
     if (from_group != to_group || from.nic != to.nic) {
-      const std::uint32_t spine = (to.host * rails_ + to.nic) % shape_.spines;
+      // D-mod-k, destinations numbered leaf by leaf: those below a leaf are spread over all spines.
+      const std::uint32_t number =
+          (to_group * rails_ + to.nic) * shape_.hosts_per_group + to.host % shape_.hosts_per_group;
+      const std::uint32_t spine = number % shape_.spines;
       links.push_back(leaf_cable(from_group, from.nic, spine));
       links.push_back(leaf_cable(to_group, to.nic, spine) + 1);
     }

@@ -98,23 +98,27 @@ std::string time_section(const ReportContext& context) {
   chart.label = "What a step is made of";
   chart.x =
       shares ? AxisRequest{"share of the step", {0.01, "%"}} : AxisRequest{"step time", time_unit(longest)};
-  chart.parts = {{"computing", "c0"}, {"exposed communication", "c1"}, {"idle", "idle"}};
+  chart.parts = {{"computing", "c0"},
+                 {"waiting for the host to issue", "c4"},
+                 {"exposed communication", "c1"},
+                 {"idle", "idle"}};
   by_model(context, runs, chart, [&](const std::vector<std::size_t>& of_model) {
     const std::vector<std::string> labels = context.labels.labels(of_model);
     for (std::size_t i = 0; i < of_model.size(); ++i) {
       const RunResult& run = context.run(of_model[i]);
       const double whole = shares && run.step_time_s > 0 ? run.step_time_s : 1;
       chart.rows.push_back({labelled(run, labels[i]),
-                            {run.compute_s / whole, run.exposed_comm_s / whole, run.idle_s / whole},
+                            {(run.compute_s - run.issue_wait_s) / whole, run.issue_wait_s / whole,
+                             run.exposed_comm_s / whole, run.idle_s / whole},
                             format_time(run.step_time_s)});
     }
   });
   const std::string omitted = left_out(runs.size(), all.size());
   return "<h2>What a step is made of</h2>\n" +
          html_paragraph(
-             "Of the critical device, the one that finishes last: computing; not computing while a message "
-             "to or from "
-             "it is under way (exposed communication); neither (idle).",
+             "Of the critical device, the one that finishes last: computing; waiting amid operations for its "
+             "host to issue the next one; not computing while a message to or from it is under way (exposed "
+             "communication); neither (idle).",
              "small") +
          html_figure(draw(chart), omitted) + limits_table(context, runs);
 }

@@ -74,7 +74,7 @@ Assessment assess(const PreparedRun& run) {
   assessment.bound_text = bound_text(bound, run.machine);
   assessment.energy_bound_j =
       step_energy_j(run.machine, bound.step_time_s, busy_power_w(run.plan, run.machine, run.cost),
-                    [&](std::size_t d) { return bound.compute_s.empty() ? 0 : bound.compute_s[d]; });
+                    [&](std::size_t d) { return bound.running_s.empty() ? 0 : bound.running_s[d]; });
   assessment.price_usd_per_h = price_usd_per_h(run.machine);
   if (run.samples) assessment.samples = static_cast<double>(*run.samples);
   Fullest fullest;

@@ -53,8 +53,9 @@ class Hunt {
   /// Until no candidate that is left can be the best. A candidate is planned only when all planned ones have
   /// a greater bound, and simulated only when all others have: what is simulated, and in which order, is what
   /// it would be if all had been planned.
-  void hunt() {
+  void hunt(const Search::Told& told) {
     for (;;) {
+      told(decided(), entries_.size());
       if (spent()) break;
       if (const std::vector<std::size_t> group = next_to_plan(); !group.empty())
         plan(group);
@@ -81,6 +82,11 @@ class Hunt {
  private:
   static bool waits(CandidateState state) {
     return state == CandidateState::open || state == CandidateState::planned;
+  }
+  std::size_t decided() const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) count += !waits(entries_[i].state) || hopeless(i);
+    return count;
   }
   bool spent() const { return spec_.budget && simulated_ >= *spec_.budget; }
   bool hopeless(std::size_t i) const {
@@ -261,10 +267,10 @@ Search::Search(Preparer& preparer, std::size_t index) : preparer_(preparer), ind
   require_one(preparer, index, spec_, point.training);
 }
 
-RunOutput Search::run(std::size_t jobs, bool with_trace) const {
+RunOutput Search::run(std::size_t jobs, bool with_trace, const Told& told) const {
   Hunt hunt(preparer_, index_, spec_, jobs);
   hunt.bound_all();
-  hunt.hunt();
+  hunt.hunt(told);
   return hunt.outcome(with_trace);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "sim/run/search/search_spec.h"
@@ -24,10 +25,14 @@ class Search {
   /// @param preparer must outlive this object
   Search(Preparer& preparer, std::size_t index);
 
+  /// How many candidates are decided (simulated, ruled out or refused), and how many there are.
+  using Told = std::function<void(std::size_t decided, std::size_t all)>;
+
   /// The output of the best candidate, with the search's summary. @pre SIGPIPE is ignored.
   /// @param jobs processes at a time
+  /// @param told called now and then
   /// @throws std::runtime_error: no candidate could be simulated
-  RunOutput run(std::size_t jobs, bool with_trace) const;
+  RunOutput run(std::size_t jobs, bool with_trace, const Told& told = [](std::size_t, std::size_t) {}) const;
 
  private:
   Preparer& preparer_;

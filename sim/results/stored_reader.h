@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/training_graph.h"
+#include "sim/base/yaml_node.h"
+#include "sim/results/json_reader.h"
+
+namespace convoy {
+
+/// The reading archive (result_fields.h) of what FieldWriter has written: names stand in the table's order, so
+/// that each is compared with the next one only (results.json, which others may have written, has
+/// FieldReader). @throws JsonError: the text is no JSON, or has other fields or values
+class StoredReader {
+ public:
+  explicit StoredReader(const std::string& text);
+  StoredReader(const StoredReader&) = delete;
+  StoredReader& operator=(const StoredReader&) = delete;
+  ~StoredReader();
+
+  template <class T>
+  void field(std::string_view name, T& value) {
+    require(name);
+    read(value);
+  }
+  void gain(std::string_view name, double& number);
+  void gain(std::string_view name, std::optional<double>& number);
+  void nullable(std::string_view name, std::optional<double>& number);
+  void optional(std::string_view name, std::optional<double>& number) {
+    if (find(name)) read(number.emplace());
+  }
+  template <class T, class Fields>
+  void optional(std::string_view name, std::optional<T>& value, Fields fields) {
+    if (find(name)) whole(value.emplace(), fields);
+  }
+  template <class T, class Fields>
+  void optional_block(std::string_view name, std::optional<T>& value, Fields fields) {
+    optional(name, value, fields);
+  }
+  template <class T, class Fields>
+  void object(std::string_view name, T& value, Fields fields) {
+    require(name);
+    whole(value, fields);
+  }
+  template <class T, class Fields>
+  void list(std::string_view name, std::vector<T>& values, Fields fields) {
+    require(name);
+    items([&] { whole(values.emplace_back(), fields); });
+  }
+  template <class T, class Fields>
+  void list_where(bool, std::string_view name, std::vector<T>& values, Fields fields) {
+    if (find(name)) items([&] { whole(values.emplace_back(), fields); });
+  }
+  template <class T>
+  void count(std::string_view, const std::vector<T>&) {}
+  void range(std::string_view name, std::array<double, 2>& bounds);
+  void texts(std::string_view name, std::vector<std::string>& texts);
+  void map(std::string_view name, std::vector<std::pair<std::string, std::string>>& pairs);
+  void yaml(std::string_view name, YamlNode& node);
+  void memory(std::string_view name, std::array<double, memory_class_count>& bytes);
+  void null(std::string_view name);
+
+  /// Reads the present value, at first the whole text, as an object with just these fields.
+  template <class T, class Fields>
+  void whole(T& value, Fields fields) {
+    enter_object();
+    fields(*this, value);
+    leave_object();
+  }
+
+ private:
+  template <class ReadItem>
+  void items(ReadItem read_item) {
+    enter_list();
+    while (next_item()) read_item();
+    leave_list();
+  }
+
+  /// Whether the next field of the object has this name: its value is the present one then.
+  bool find(std::string_view name);
+  void require(std::string_view name);  ///< it has to be there
+  void enter_object();
+  void leave_object();
+  void enter_list();
+  bool next_item();  ///< whether there is one: it is the present value then
+  void leave_list();
+
+  // The present value.
+  bool is_null() const;
+  void read(double& value);
+  void read(std::int64_t& value);
+  void read(std::uint64_t& value);
+  void read(bool& value);
+  void read(std::string& value);
+  void read(YamlNode& node);
+  double signed_number() const;
+
+  struct Document;
+  std::unique_ptr<Document> document_;
+};
+
+}  // namespace convoy
