@@ -24,6 +24,7 @@ const FrameworkMemory& framework_memory(Framework framework) {
       // Fitted to mxnet-finetuner's ResNet-50 (results/published/memory.yaml). The key-value store, which
       // runs the updates, has weights of its own (src/kvstore/kvstore_local.h).
       {350 * mib, 1, false, false, true},
+      {350 * mib, 1, false, false, true},
       {481 * mib, 0, false, true, false},
       // Caffe's context: as of a process that holds CUDA's driver alone, 319 MiB on a Titan V
       // (github:pytorch/pytorch#28394).

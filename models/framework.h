@@ -17,14 +17,15 @@ enum class Framework : std::uint8_t {
   pytorch1,     ///< PyTorch 1 with earlier CUDA; Torch7
   tensorflow,   ///< TensorFlow 2
   tensorflow1,  ///< TensorFlow 1, one process a host
-  mxnet,        ///< MXNet, symbolic, with a key-value store on the device
+  mxnet,        ///< MXNet 1.5 or later, symbolic: one kernel updates many parameters
+  mxnet1,       ///< earlier MXNet, symbolic, with a key-value store on the device: an update a parameter
   paddle,       ///< PaddlePaddle 2
   caffe,        ///< Caffe and its forks
   caffe2,
 };
-inline constexpr std::size_t framework_count = 8;
+inline constexpr std::size_t framework_count = 9;
 inline constexpr std::array<std::string_view, framework_count> framework_names{
-    "pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "paddle", "caffe", "caffe2"};
+    "pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "mxnet1", "paddle", "caffe", "caffe2"};
 
 /// How a step's kernels come to be: issued one by one by the program, from a graph prepared once, or from a
 /// graph whose chains of elementwise operations are one kernel each (XLA, torch.compile).
@@ -36,6 +37,7 @@ enum class Layout : std::uint8_t { nchw, nhwc };
 inline constexpr std::array<std::string_view, 2> layout_names{"nchw", "nhwc"};
 
 constexpr std::string_view to_string(Framework f) { return framework_names[static_cast<std::size_t>(f)]; }
+constexpr bool is_mxnet(Framework f) { return f == Framework::mxnet || f == Framework::mxnet1; }
 constexpr std::string_view to_string(ExecutionMode e) { return execution_names[static_cast<std::size_t>(e)]; }
 constexpr std::string_view to_string(Layout l) { return layout_names[static_cast<std::size_t>(l)]; }
 

@@ -10,7 +10,7 @@ namespace {
 struct Rules {
   const Shape& output;
   Framework framework;
-  bool mxnet = framework == Framework::mxnet;
+  bool mxnet = is_mxnet(framework);
   double values = static_cast<double>(elements(output));
 
   /// convolution_backward(grad, input, weight): the weight gradient needs the input.

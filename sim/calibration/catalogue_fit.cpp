@@ -20,15 +20,17 @@ std::string cost_line(const SoftwareCosts& costs) {
                      costs.fused < 1 ? fmt::format(", fused: {:.3g}", costs.fused) : "");
 }
 
-std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Eigen::VectorXd& x) {
+std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Posterior::HostFactors& hosts, const Eigen::VectorXd& x) {
   std::string text;
   for (std::size_t e = 0; e < execution_names.size(); ++e) {
     const auto execution = static_cast<ExecutionMode>(e);
     const SoftwareCosts issue = hierarchy.software_at(framework, execution, Layout::nchw, x);
+    const auto host = hosts.software.find({framework, execution});
+    const double us = 1e6 * (host == hosts.software.end() ? 1 : host->second);
     text +=
         fmt::format("{}:\n  issue_forward: {:.3g}us\n  issue_backward: {:.3g}us\n  issue_update: {:.3g}us\n",
-                    execution_names[e], 1e6 * issue.issue_forward_s, 1e6 * issue.issue_backward_s,
-                    1e6 * issue.issue_update_s);
+                    execution_names[e], us * issue.issue_forward_s, us * issue.issue_backward_s, us * issue.issue_update_s);
+    if (issue.wait_update_s > 0) text += fmt::format("  wait_update: {:.3g}us\n", us * issue.wait_update_s);
     for (const Layout layout : {Layout::nchw, Layout::nhwc})
       text += fmt::format("  {}: {{{}}}\n", to_string(layout),
                           cost_line(hierarchy.software_at(framework, execution, layout, x)));
@@ -75,10 +77,10 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   result.unknowns = static_cast<std::size_t>(fit.x().size());
   result.cost_before = fit.cost_before();
   result.cost_after = fit.cost_after();
-  const std::map<std::size_t, double> hosts = fit.host_factors();
+  const Posterior::HostFactors hosts = fit.host_factors();
   for (std::size_t d = 0; d < hierarchy.devices().size(); ++d) {
     DeviceType device = hierarchy.device_at(d, fit.x());
-    if (hosts.contains(d)) device.issue_factor = hosts.at(d);
+    if (hosts.devices.contains(d)) device.issue_factor = hosts.devices.at(d);
     Measurement typical;  // of which the posterior's spread is told
     typical.model = "resnet50";
     typical.batch = 64;
@@ -90,7 +92,7 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
     result.devices.emplace(device.name, catalogue_yaml(device));
   }
   for (std::size_t f = 0; f < framework_count; ++f)
-    result.software.emplace(framework_names[f], software_yaml(hierarchy, static_cast<Framework>(f), fit.x()));
+    result.software.emplace(framework_names[f], software_yaml(hierarchy, static_cast<Framework>(f), hosts, fit.x()));
   result.residuals = residuals_yaml(fit);
   return result;
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/calibration/fit_parameters.h"
 #include "sim/costs/issue_queue.h"
 
 namespace convoy {
@@ -86,7 +87,7 @@ const std::array<Parameter, 25> device_parameters{
     {"half_reduction", 30, 100, 0.5,
      [](Efficiency& e, double v) { e.half_reduction = e.half_weight_reduction = v; },
      [](const Efficiency& e) { return e.half_reduction; }, 24},
-    {"half_rows", 400, 600, 0.7,
+    {"half_rows", 4000, 5000, 0.7,
      [](Efficiency& e, double v) { e.half_rows = e.half_weight_rows = e.half_matmul_rows = v; },
      [](const Efficiency& e) { return e.half_rows; }, 300},
     {"half_weight_outputs", 40, 100, 0.5, [](Efficiency& e, double v) { e.half_weight_outputs = v; },
@@ -107,17 +108,24 @@ const std::array<Parameter, 25> device_parameters{
 constexpr double launch_alone_s = 10e-6;
 constexpr double launch_spread = 1.0;
 
-double prior(const Parameter& p, Precision precision, bool cpu) {
-  if (cpu && p.cpu >= 0) return p.cpu;
+double prior(const Parameter& p, Precision precision, const DeviceType& device) {
+  if (device.cpu && p.cpu >= 0) return p.cpu;
+  // Tiles fill multiprocessors: the more of these a device is known to have, the more it takes (the catalogue's typical values).
+  if (p.key == "half_rows" && device.sms > 0)
+    for (const FitParameter& of_catalogue : fit_parameters())
+      if (of_catalogue.key == p.key)
+        return device.sms * (on_tensor_cores(precision) ? of_catalogue.tensor : of_catalogue.cores);
   return on_tensor_cores(precision) ? p.tensor_cores : p.typical;
 }
 
-bool applies(const Parameter& p, Precision precision, bool cpu) { return prior(p, precision, cpu) > 0; }
+bool applies(const Parameter& p, Precision precision, const DeviceType& device) {
+  return prior(p, precision, device) > 0;
+}
 
-Efficiency prior_efficiency(Precision precision, bool cpu) {
+Efficiency prior_efficiency(Precision precision, const DeviceType& device) {
   Efficiency e;
   for (const Parameter& p : device_parameters)
-    if (applies(p, precision, cpu)) p.set(e, prior(p, precision, cpu));
+    if (applies(p, precision, device)) p.set(e, prior(p, precision, device));
   return e;
 }
 
@@ -142,7 +150,7 @@ class Problem {
         fitted_.push_back(p);
     for (const Precision precision : fitted_)
       for (const Parameter& p : device_parameters)
-        if (applies(p, precision, device.cpu)) unknowns_.push_back({&p, precision});
+        if (applies(p, precision, device)) unknowns_.push_back({&p, precision});
     start_.resize(1 + static_cast<Eigen::Index>(unknowns_.size()));
     start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s : launch_alone_s);
     Eigen::Index i = 1;
@@ -150,7 +158,7 @@ class Problem {
       const bool known = std::find(believed.precisions.begin(), believed.precisions.end(), u.precision) !=
                          believed.precisions.end();
       start_[i++] = std::log(known ? u.parameter->get(believed.device.efficiency[index(u.precision)])
-                                   : prior(*u.parameter, u.precision, device.cpu));
+                                   : prior(*u.parameter, u.precision, device));
     }
   }
 
@@ -263,7 +271,7 @@ DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observat
     else if (is_in(believed.precisions, like))
       result.efficiency[index(p)] = believed.device.efficiency[index(like)];
     else
-      result.efficiency[index(p)] = prior_efficiency(p, device.cpu);
+      result.efficiency[index(p)] = prior_efficiency(p, device);
   }
   return result;
 }

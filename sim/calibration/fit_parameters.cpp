@@ -66,6 +66,12 @@ constexpr FitParameter streaming{"bandwidth",
                                  },
                                  [](const Efficiency& e) { return e.bandwidth[at(KernelClass::matmul)]; }};
 
+// A core is full with one tile in its registers: 6 x 16 values of a product in BLIS' kernel for Haswell.
+constexpr double rows_of_registers = 6;
+// CPU libraries copy each output's inputs into a matrix first: 8 bytes written and read for 2 FLOPs an output channel, which take as
+// long as computing so many channels at the peak and the bandwidth of two Xeon E5-2630 v3 (1.23 TFLOP/s, 0.7 of 118 GB/s).
+constexpr double channels_of_copy = 60;
+
 using enum KernelClass;
 // Round numbers near what the devices with many rows give; the saturations near what DeepBench's kernels
 // give.
@@ -87,7 +93,7 @@ constexpr std::array<FitParameter, 30> parameters{
     member_of<&Efficiency::weight_gradient>("weight_gradient", 0.85, 0.85, 0.1, true),
     member_of<&Efficiency::half_outputs>("half_outputs", 20, 40, 0.5),
     member_of<&Efficiency::half_reduction>("half_reduction", 30, 100, 0.5),
-    member_of<&Efficiency::half_rows>("half_rows", 5, 8, 0.7, false, true),
+    member_of<&Efficiency::half_rows>("half_rows", 125, 90, 0.7, false, true),
     member_of<&Efficiency::half_weight_outputs>("half_weight_outputs", 40, 80, 0.5),
     member_of<&Efficiency::half_weight_reduction>("half_weight_reduction", 60, 200, 0.5),
     member_of<&Efficiency::half_weight_rows>("half_weight_rows", 6, 4, 0.7, false, true),
@@ -126,6 +132,8 @@ ComputePath compute_path(const DeviceType& device, Precision precision) {
 
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device) {
   if (device.cpu && parameter.key == "half_winograd") return 0;  // GPU libraries' algorithm
+  if (device.cpu && parameter.key == "half_rows") return rows_of_registers;
+  if (device.cpu && parameter.key == "half_outputs") return channels_of_copy;
   return path == ComputePath::cores ? parameter.cores : parameter.tensor;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/calibration/typical_issue.h"
 #include "sim/costs/issue_queue.h"
 
 namespace convoy {
@@ -17,30 +18,15 @@ namespace {
 constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12, of_tiles = 0.3;
 constexpr double of_version = 0.3;         // of a framework
 constexpr double typical_call_s = 10e-6;   // of a library that runs one kernel
-constexpr double typical_launch_s = 3e-6;  // a kernel's start on the device alone
+// The start and end of an operation's one to three kernels on the device alone: 1.1 to 1.3 us between kernels of a CUDA graph, 3.3 us
+// from a stream's kernel to its next (results/published/host_issue.csv). Narrow, since the rest belongs to the host's queue and to
+// kernels that fill no device.
+constexpr double typical_launch_s = 5e-6, launch_spread = 0.2, launch_spread_of_generation = 0.1;
 constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
 constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
 
 Efficiency& of_path(DeviceType& device, std::size_t path) {
   return device.efficiency[static_cast<std::size_t>(path_precisions[path])];
-}
-
-/// Time of issuing an operation, before any measurement: PyTorch's from results/published/host_issue.csv (6
-/// to 17 us an operator from Python, twice that with autograd), MXNet's and TensorFlow's graphs below it.
-double typical_issue_s(Framework framework, ExecutionMode execution) {
-  if (execution == ExecutionMode::compiled) return 5e-6;
-  switch (framework) {
-    case Framework::pytorch:
-    case Framework::pytorch1:
-      return execution == ExecutionMode::eager ? 25e-6 : 5e-6;
-    case Framework::caffe:
-    case Framework::caffe2:
-      return 6e-6;
-    case Framework::mxnet:
-      return 12e-6;
-    default:
-      return execution == ExecutionMode::eager ? 40e-6 : 10e-6;
-  }
 }
 
 /// Chips for computing, with HBM: their multiprocessors have much bandwidth and few units that share a scheduler.
@@ -67,7 +53,10 @@ void put_on(double value, std::size_t parameter, DeviceType& device, Software&) 
   put_parameter(fit_parameters()[parameter], value, device, of_path(device, path));
 }
 
-double watts_a_multiprocessor(const DeviceType& device) { return device.peak_power_w / device.sms; }
+/// What is left for computing of a board's power, a multiprocessor.
+double watts_a_multiprocessor(const DeviceType& device) {
+  return (device.peak_power_w - device.idle_power_w) / device.sms;
+}
 
 }  // namespace
 
@@ -154,7 +143,9 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
       link.parameter = p;
       // Tiles of a product are spread over multiprocessors alike in all generations.
       const double spread = parameter.of_multiprocessor ? of_tiles * parameter.spread : parameter.spread;
-      link.terms = {unknown("all." + name, std::log(typical), parameter.spread),
+      // What is typical of CPUs alone is theirs alone.
+      const double of_gpus = path == 0 ? parameter.cores : parameter.tensor;
+      link.terms = {unknown((typical == of_gpus ? "all." : "cpus.") + name, std::log(typical), parameter.spread),
                     unknown((is_compute_chip(device) ? "compute." : "graphics.") + name, 0, of_use * spread),
                     unknown(generation + "." + name, 0, of_generation * spread)};
       if (chip != device.name) link.terms.push_back(unknown(chip + " chip." + name, 0, of_chip * spread));
@@ -181,11 +172,13 @@ void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& gene
     launch.terms = {unknown("kernels.launch", std::log(typical_call_s), 0.5),
                     unknown(generation + ".kernels.launch", 0, 0.5)};
   else
-    launch.terms = {unknown("all.launch", std::log(typical_launch_s), 0.3), unknown(generation + ".launch", 0, 0.15)};
+    launch.terms = {unknown("all.launch", std::log(typical_launch_s), launch_spread),
+                    unknown(generation + ".launch", 0, launch_spread_of_generation)};
 }
 
-/// Under load a board runs at the clock that its power allows: within a design with a power of the watts a multiprocessor,
-/// whatever the boost clock of its data sheet.
+/// Under load a board runs at the clock that its power allows, whatever the boost clock of its data sheet: within a design with a
+/// power of the watts a multiprocessor that are left when the board's idle power is taken off. The exponent is 1/3 where voltage
+/// follows the clock and 1 where it is at its lowest.
 void Hierarchy::add_clock_link(const DeviceType& device, std::vector<Link>& links) {
   Link& clock = links.emplace_back();
   clock.parameter = exceeds_boost(device) ? 1 : 0;
@@ -199,7 +192,7 @@ void Hierarchy::add_clock_link(const DeviceType& device, std::vector<Link>& link
   }
   clock.terms = {
       unknown(design->first + ".clock", 0, 0.1),
-      unknown("all.clock_by_power", 0.4, 0.1, std::log(watts_a_multiprocessor(device)) - design->second.log_watts),
+      unknown("all.clock_by_power", 0.5, 0.1, std::log(watts_a_multiprocessor(device)) - design->second.log_watts),
       unknown(device.name + " device.clock", design->second.log_clock_hz - std::log(device.clock_hz), 0.07)};
 }
 
@@ -211,13 +204,13 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     bool of_layout;
     void (*put)(double, std::size_t, DeviceType&, Software&);
   };
-  const double issue_s = typical_issue_s(framework, execution);
+  const TypicalIssue issue = typical_issue(framework, execution);
   const std::array<Cost, 6> costs{
-      Cost{"issue_forward", 1.5 * issue_s, 0.4, false,
+      Cost{"issue_forward", issue.forward_s, 0.4, false,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_forward_s = v; }},
-      Cost{"issue_backward", issue_s, 0.4, false,
+      Cost{"issue_backward", issue.backward_s, 0.4, false,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_backward_s = v; }},
-      Cost{"issue_update", issue_s, 0.4, false,
+      Cost{"issue_update", issue.update_s, 0.4, false,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.issue_update_s = v; }},
       Cost{"convolution", 1, 0.12, true,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.convolution = v; }},
@@ -235,7 +228,13 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     Link& link = links.emplace_back();
     link.put = cost.put;
     link.terms = {unknown(family + " family " + what, std::log(cost.typical), cost.spread),
-                     unknown(fmt::format("{} {}", to_string(framework), what), 0, of_version * cost.spread)};
+                  unknown(fmt::format("{} {}", to_string(framework), what), 0, of_version * cost.spread)};
+    if (cost.name.starts_with("issue")) issue_times_.insert(link.terms.front().unknown);
+  }
+  if (framework == Framework::mxnet1) {
+    Link& wait = links.emplace_back();
+    wait.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.wait_update_s = v; };
+    wait.terms = {unknown("mxnet1.wait_update", std::log(typical_update_wait_s), 0.4)};
   }
   if (execution != ExecutionMode::compiled) return;
   Link& fused = links.emplace_back();
@@ -304,7 +303,8 @@ DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {
   }
   for (Efficiency& e :
        result.efficiency)  // the clock is no fact of a data sheet: it lowers what kernels reach
-    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c) e.compute[c] *= clock;
+    for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c)
+      e.compute[c] = std::min(e.compute[c] * clock, Efficiency::max_share);
   if (!result.has_tensor_cores()) result.efficiency.fill(result.efficiency.front());
   result.efficiency[static_cast<std::size_t>(Precision::bf16)] =
       result.efficiency[static_cast<std::size_t>(Precision::fp16)];

@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,8 @@ class Hierarchy {
 
   Eigen::VectorXd prior() const { return Eigen::Map<const Eigen::VectorXd>(prior_.data(), size()); }
   Eigen::VectorXd spread() const { return Eigen::Map<const Eigen::VectorXd>(spread_.data(), size()); }
+  /// Unknowns that are frameworks' times of issuing an operation.
+  const std::set<Eigen::Index>& issue_times() const { return issue_times_; }
   Eigen::Index size() const { return static_cast<Eigen::Index>(prior_.size()); }
 
  private:
@@ -84,6 +87,7 @@ class Hierarchy {
   std::map<std::string, Design> designs_;
   std::map<std::string, Eigen::Index> index_;
   std::vector<double> prior_, spread_;
+  std::set<Eigen::Index> issue_times_;
 };
 
 }  // namespace convoy

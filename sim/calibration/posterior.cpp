@@ -51,7 +51,14 @@ void Posterior::find_active() {
   }
 }
 
-void Posterior::minimise() { descend(1e-2, 3); }
+/// A step waits for its host or for its device, and what is far from being waited for moves no step. So the search begins with slow
+/// hosts, from where both sides of the bend are seen.
+void Posterior::minimise() {
+  constexpr double slow = 3;
+  for (const Eigen::Index i : hierarchy_.issue_times())
+    if (place_of_[static_cast<std::size_t>(i)] >= 0) x_[i] += std::log(slow);
+  descend(1e-2, 3);
+}
 
 void Posterior::minimise_again() { descend(1e-4, 1); }
 
@@ -107,8 +114,13 @@ double Posterior::spread_of(const HierarchyRow& row) {
   return std::sqrt(variance + std::max(0.0, derivative.dot(posterior_.solve(derivative))));
 }
 
-std::map<std::size_t, double> Posterior::host_factors() {
-  std::map<std::size_t, std::pair<double, double>> sums;  // of weights, of weighted logarithms
+Posterior::HostFactors Posterior::host_factors() {
+  struct Seen {
+    std::size_t device;
+    std::pair<Framework, ExecutionMode> software;
+    double weight, log_factor;
+  };
+  std::vector<Seen> seen;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     Links& links = links_[r];
     const auto host = std::find_if(links.begin(), links.end(), [](const auto& link) { return link.is_host; });
@@ -117,14 +129,30 @@ std::map<std::size_t, double> Posterior::host_factors() {
     const double value = host->value, base = std::log(hierarchy_.predict(rows_[r], links));
     host->value *= std::exp(step);
     const double slope = (std::log(hierarchy_.predict(rows_[r], links)) - base) / step;
-    constexpr double of_any = 1e-3;  // rows that do not depend on their host count a little
-    auto& [weights, weighted] = sums[rows_[r].device];
-    weights += slope * slope + of_any;
-    weighted += (slope * slope + of_any) * std::log(value);
+    seen.push_back({rows_[r].device, {rows_[r].framework, rows_[r].software.execution}, slope * slope, std::log(value)});
   }
-  std::map<std::size_t, double> factors;
-  for (const auto& [device, sum] : sums) factors[device] = std::exp(sum.second / sum.first);
-  return factors;
+  // In turns, each the means of what the others leave. A row that depends on its host by a third says that hosts are typical,
+  // so that rows that hardly depend on them say little.
+  constexpr double of_typical = 0.1;
+  constexpr int turns = 50;
+  std::map<std::size_t, double> devices;
+  std::map<std::pair<Framework, ExecutionMode>, double> software;
+  const auto means = [&](auto key_of, auto other_of, auto& factors) {
+    std::map<typename std::decay_t<decltype(factors)>::key_type, std::pair<double, double>> sums;
+    for (const Seen& row : seen) {
+      auto& [weights, weighted] = sums[key_of(row)];
+      weights += row.weight;
+      weighted += row.weight * (row.log_factor - other_of(row));
+    }
+    for (const auto& [key, sum] : sums) factors[key] = sum.second / (sum.first + of_typical);
+  };
+  for (int turn = 0; turn < turns; ++turn) {
+    means([](const Seen& row) { return row.device; }, [&](const Seen& row) { return software[row.software]; }, devices);
+    means([](const Seen& row) { return row.software; }, [&](const Seen& row) { return devices[row.device]; }, software);
+  }
+  for (auto& [device, factor] : devices) factor = std::exp(factor);
+  for (auto& [framework, factor] : software) factor = std::exp(factor);
+  return {std::move(devices), std::move(software)};
 }
 
 double Posterior::residual(std::size_t row) {

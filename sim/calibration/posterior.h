@@ -17,7 +17,7 @@ class Posterior {
   Posterior(Hierarchy& hierarchy, std::vector<HierarchyRow> rows);
 
   /// Levenberg-Marquardt with Marquardt's scaling (Nocedal and Wright, Numerical Optimization, section 10.3),
-  /// from the priors.
+  /// from the priors but for slower hosts.
   void minimise();
   /// The same after use(), from the maximum that was found before: it is near.
   void minimise_again();
@@ -25,9 +25,14 @@ class Posterior {
   void use(std::vector<bool> counted);
   /// Standard deviation of log(seconds) of a row that the posterior leaves, after minimise().
   double spread_of(const HierarchyRow& row);
-  /// What the hosts are like that rows of whole networks were measured on, relative to the typical one, by device: the mean of
-  /// the logarithms, weighted by the square of how much each row's time depends on its host.
-  std::map<std::size_t, double> host_factors();
+  /// How slow the hosts were that rows of whole networks were measured on, relative to the typical one: a factor of the device
+  /// times one of the framework and its execution, since a catalogue knows these of a step and not whose host it runs on. By
+  /// least squares of the logarithms, weighted by the square of how much each row's time depends on its host.
+  struct HostFactors {
+    std::map<std::size_t, double> devices;
+    std::map<std::pair<Framework, ExecutionMode>, double> software;
+  };
+  HostFactors host_factors();
   /// log(predicted / measured seconds) of a row.
   double residual(std::size_t row);
 

@@ -18,6 +18,27 @@ bool fits_tensor_cores(const Work& work, Precision precision) {
   return work.in_channels % multiple == 0 && work.out_channels % multiple == 0;
 }
 
+/// Multiprocessors compute a convolution's result in tiles of some pixels and about 64 channels: a layer with more channels has more
+/// tiles of the same pixels and fills the device with fewer images. A tile that channels fill only in part is one all the same,
+/// which `half_outputs` says of the share of peak. Never fewer than one, nor where channels are not told: for few channels libraries
+/// have narrower tiles.
+double tiles_across(double channels, const Efficiency& efficiency) {
+  return channels > 0 ? std::max(1.0, (channels + efficiency.half_outputs) / 64) : 1;
+}
+
+/// Share of the device that has work. @param rows output pixels of all images
+double filled_share(const Work& work, KernelClass kernel, double rows, const Efficiency& efficiency) {
+  if (kernel == KernelClass::matmul) return saturation(rows, efficiency.half_matmul_rows);
+  if (work.phase == Phase::weight_gradient) return saturation(rows, efficiency.half_weight_rows);
+  double channels = static_cast<double>(work.out_channels);
+  if (work.phase == Phase::data_gradient) {  // its result has the pixels and the channels of the input
+    const auto stride = static_cast<double>(std::max<std::int64_t>(1, work.stride));
+    rows *= stride * stride;
+    channels = static_cast<double>(work.in_channels);
+  }
+  return saturation(rows * tiles_across(channels, efficiency), efficiency.half_rows);
+}
+
 double phase_share(Phase phase, const Efficiency& efficiency) {
   if (phase == Phase::data_gradient) return efficiency.data_gradient;
   return phase == Phase::weight_gradient ? efficiency.weight_gradient : 1.0;
@@ -155,10 +176,7 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   // time.
   const double of_images = work.flops_per_image * images;
   if (of_images > 0) {
-    const double half = kernel == KernelClass::matmul ? efficiency.half_matmul_rows
-                        : weights                     ? efficiency.half_weight_rows
-                                                      : efficiency.half_rows;
-    const double stretched = of_images / saturation(images * pixels, half);
+    const double stretched = of_images / filled_share(work, kernel, images * pixels, efficiency);
     share *= (of_images + work.flops_fixed) / (stretched + work.flops_fixed);
   }
   return std::min(share, largest_share(kernel, precision));
@@ -175,6 +193,7 @@ double operation_time_s(const Work& work, double images, const Software& softwar
                               : device.launch_overhead_s;
   double time_s = product_time_s(work, images, software.precision, software.layout, device);
   if (!is_issued) return launch_s + time_s;
+  if (work.phase == Phase::update) return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
   if (is_product(kernel)) {
     if (software.precision != Precision::fp32 && device.runs(Precision::fp32))
       time_s = std::min(time_s, product_time_s(work, images, Precision::fp32, software.layout, device));

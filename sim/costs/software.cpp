@@ -18,6 +18,7 @@ void read_costs(YamlMap& map, SoftwareCosts& costs) {
   costs.issue_forward_s = map.quantity_or("issue_forward", Dimension::time, costs.issue_forward_s);
   costs.issue_backward_s = map.quantity_or("issue_backward", Dimension::time, costs.issue_backward_s);
   costs.issue_update_s = map.quantity_or("issue_update", Dimension::time, costs.issue_update_s);
+  costs.wait_update_s = map.quantity_or("wait_update", Dimension::time, costs.wait_update_s);
   costs.convolution = map.number_or("convolution", costs.convolution, least, most);
   costs.normalization = map.number_or("normalization", costs.normalization, least, most);
   costs.elementwise = map.number_or("elementwise", costs.elementwise, least, most);

@@ -10,6 +10,8 @@ namespace convoy {
 struct SoftwareCosts {
   /// Host time from one operation to the next, by phase. One process a device, or one with a thread for each.
   double issue_forward_s = 0, issue_backward_s = 0, issue_update_s = 0;
+  /// The device idles so long after an update, where the host waits for each one's end before it starts the next.
+  double wait_update_s = 0;
   double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
   /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
   /// kernels have no launch of their own then.

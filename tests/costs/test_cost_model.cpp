@@ -91,10 +91,10 @@ TEST_CASE("the share of peak is the product of kind, phase and three saturations
   e.weight_gradient = 0.8;
   e.half_outputs = 32;
   e.half_reduction = 64;
-  e.half_rows = 392;
+  e.half_rows = 980;
   Work w = convolution(1e9, 1);
   // 128 outputs: 128/160 = 0.8; dot products of 64 x 3 x 3 = 576: 576/640 = 0.9; 2 images of 28 x 28 = 1568
-  // rows: 1568/1960 = 0.8; 1.5 x 0.8 x 0.9 x 0.8 = 0.864
+  // rows, and 160/64 = 2.5 tiles across: 3920/4900 = 0.8; 1.5 x 0.8 x 0.9 x 0.8 = 0.864
   CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864).epsilon(1e-14));
   w.phase = Phase::weight_gradient;
   e.half_weight_outputs = 32;

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "sim/costs/cost_model.h"
 #include "sim/costs/issue_queue.h"
 
 using namespace convoy;
@@ -59,4 +60,23 @@ TEST_CASE("a stretch ends when the operations one by one do, wherever the device
     REQUIRE(stretch.end_s(start_s, slowness) == doctest::Approx(end_s).epsilon(1e-12));
     REQUIRE(stretch.issued_s() == doctest::Approx(issued_s).epsilon(1e-12));
   }
+}
+
+TEST_CASE("a framework that waits for the end of every update lets the device idle after it, and after nothing else") {
+  DeviceType d;
+  d.peak_flops = {{Precision::fp32, 10e12}};
+  d.memory_bandwidth_Bps = 100e9;
+  d.issue_factor = 1.5;  // a host half as slow again as the typical one
+  Work update;
+  update.kind = KernelKind::update;
+  update.phase = Phase::update;
+  update.bytes_fixed = 1e6;
+  const Software plain(Precision::fp32);
+  Software waits(Precision::fp32);
+  waits.costs.wait_update_s = 60e-6;
+  CHECK(operation_time_s(update, 8, waits, d) - operation_time_s(update, 8, plain, d) == doctest::Approx(90e-6).epsilon(1e-12));
+  Work other = update;
+  other.phase = Phase::forward;
+  other.kind = KernelKind::elementwise;
+  CHECK(operation_time_s(other, 8, waits, d) == operation_time_s(other, 8, plain, d));
 }

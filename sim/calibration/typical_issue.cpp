@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "sim/calibration/typical_issue.h"
+
+namespace convoy {
+
+TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
+  constexpr double of_forward = 1.5;  // a forward operation, relative to a backward one: it makes the backward one's node
+  const auto alike = [](double issue_s) { return TypicalIssue{of_forward * issue_s, issue_s, issue_s}; };
+  if (execution == ExecutionMode::compiled) return alike(5e-6);
+  switch (framework) {
+    case Framework::pytorch:
+    case Framework::pytorch1:
+      return alike(execution == ExecutionMode::eager ? 25e-6 : 5e-6);
+    case Framework::caffe:
+    case Framework::caffe2:
+      return alike(6e-6);
+    case Framework::mxnet:
+    case Framework::mxnet1:
+      return execution == ExecutionMode::eager ? alike(45e-6) : TypicalIssue{6e-6, 6e-6, 11e-6};
+    default:
+      return alike(execution == ExecutionMode::eager ? 40e-6 : 10e-6);
+  }
+}
+
+}  // namespace convoy
