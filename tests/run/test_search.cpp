@@ -193,6 +193,7 @@ TEST_CASE("search: where nothing fits the best of all is taken, and where someth
   CHECK_FALSE(smaller.result.fits);
   CHECK(smaller.result.strategy == small.result.search->ranking[0].strategy);
 }
+
 TEST_CASE("search: it tells how many candidates are decided, in the end all of them") {
   const Written written(searched("objective: throughput"));
   Preparer preparer(*written);
