@@ -106,7 +106,7 @@ const std::array<Parameter, 25> device_parameters{
      [](const Efficiency& e) { return e.unaligned; }, 0},
 };
 constexpr double launch_alone_s = 10e-6;
-constexpr double launch_spread = 1.0;
+constexpr double launch_alone_spread = 1.0;
 
 double prior(const Parameter& p, Precision precision, const DeviceType& device) {
   if (device.cpu && p.cpu >= 0) return p.cpu;
@@ -183,7 +183,7 @@ class Problem {
       r[row++] = o.has_outliers ? smooth_l1(residual) : residual;
     }
     const Eigen::VectorXd away = x - start();
-    r[row++] = away[0] / launch_spread;
+    r[row++] = away[0] / launch_alone_spread;
     Eigen::Index i = 1;
     for (const Unknown& u : unknowns_) r[row++] = away[i++] / u.parameter->spread;
     return r;

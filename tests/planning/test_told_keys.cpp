@@ -9,9 +9,9 @@ using namespace convoy;
 
 namespace {
 
-std::string plan_said(const std::string& goal, const std::string& plan) {
+std::string plan_said(const std::string& goal, const std::string& keys) {
   try {
-    const PlanSpec spec = plans::spec_of("{" + goal + "}", "{" + plan + "}");
+    const PlanSpec spec = plans::spec_of("{" + goal + "}", "{" + keys + "}");
     std::string text =
         fmt::format("{} {} {} {} {} {} {} {} {} {} {}", to_string(spec.objective), spec.servers.size(),
                     spec.all_servers, spec.mixtures, static_cast<int>(spec.interruptions), spec.failures,
