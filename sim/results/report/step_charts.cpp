@@ -30,7 +30,7 @@ struct Exchanged {
 Exchanged exchanged_within(const std::vector<TraceTrafficPoint>& traffic, std::size_t next, double from_s, double to_s) {
   Exchanged bytes;
   for (double at_s = from_s; at_s < to_s; ++next) {
-    const double until_s = next < traffic.size() ? std::min(to_s, traffic[next].time_s) : to_s;
+    const double until_s = next < traffic.size() ? std::min(to_s, rounded_s(traffic[next].time_s)) : to_s;
     if (next > 0) {
       bytes.sent_bytes += traffic[next - 1].sent_Bps * (until_s - at_s);
       bytes.received_bytes += traffic[next - 1].received_Bps * (until_s - at_s);
@@ -89,7 +89,8 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
 double exchanged_bytes(const std::vector<TraceTrafficPoint>& traffic) {
   double bytes = 0;
   for (std::size_t i = 0; i + 1 < traffic.size(); ++i)
-    bytes += (traffic[i].sent_Bps + traffic[i].received_Bps) * (traffic[i + 1].time_s - traffic[i].time_s);
+    bytes += (traffic[i].sent_Bps + traffic[i].received_Bps) *
+             (rounded_s(traffic[i + 1].time_s) - rounded_s(traffic[i].time_s));
   return bytes;
 }
 
@@ -102,7 +103,7 @@ std::string traffic_chart(const TraceProcess& host, double end_s) {
   std::size_t next = 0;
   for (std::size_t c = 0; c < columns; ++c) {
     const double from_s = column_s * static_cast<double>(c);
-    while (next < host.traffic.size() && host.traffic[next].time_s <= from_s) ++next;
+    while (next < host.traffic.size() && rounded_s(host.traffic[next].time_s) <= from_s) ++next;
     Exchanged mean = exchanged_within(host.traffic, next, from_s, from_s + column_s);
     mean.sent_bytes /= column_s, mean.received_bytes /= column_s;
     most_Bps = std::max({most_Bps, mean.sent_bytes, mean.received_bytes});
