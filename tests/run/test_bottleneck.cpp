@@ -122,8 +122,8 @@ TEST_CASE("bottleneck: devices that wait for their hosts to issue operations") {
   c.replayed.endpoints[0].compute_s = c.replayed.endpoints[1].compute_s = 9;
   c.replayed.endpoints[0].issue_wait_s = c.replayed.endpoints[1].issue_wait_s = 6;
   c.check("issue", "n0", 0.6,
-          "n0 issues operations more slowly than the k80 runs them: each of 2 devices waits for that 60 % of "
-          "the step");
+          "hosts such as n0 issue operations more slowly than the k80 runs them: each of 2 devices waits for "
+          "that 60 % of the step");
   c.replayed.endpoints[1].compute_s = 4;
   c.check("issue", "n0", 0.6,
           "n0 issues operations more slowly than the k80 runs them: it waits for that 60 % of the step");
