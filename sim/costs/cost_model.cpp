@@ -153,11 +153,14 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   const double inputs = static_cast<double>(work.in_channels) / groups;
   const double outputs = static_cast<double>(work.out_channels) / groups;
   double shape = phase_share(work.phase, efficiency);
-  if (outputs > 0)
-    shape *= saturation(outputs, weights ? efficiency.half_weight_outputs : efficiency.half_outputs);
-  if (inputs > 0)
+  // The product whose result is the gradient of the input has its channels for columns, and sums over the output's.
+  const bool swapped = work.phase == Phase::data_gradient;
+  const double columns = swapped ? inputs : outputs, summed = swapped ? outputs : inputs;
+  if (columns > 0)
+    shape *= saturation(columns, weights ? efficiency.half_weight_outputs : efficiency.half_outputs);
+  if (summed > 0)
     shape *=
-        saturation(inputs * area, weights ? efficiency.half_weight_reduction : efficiency.half_reduction);
+        saturation(summed * area, weights ? efficiency.half_weight_reduction : efficiency.half_reduction);
   const double general = efficiency.compute[static_cast<std::size_t>(KernelClass::convolution_other)] * shape;
   if (kernel == KernelClass::convolution_grouped || kernel == KernelClass::convolution_depthwise) {
     share = grouped_share(work, std::min(inputs, outputs), efficiency.half_group > 0 ? general : shape,
