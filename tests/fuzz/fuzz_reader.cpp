@@ -109,7 +109,8 @@ constexpr Reader readers[] = {
     {"jobs", "input.csv",
      [](const std::string&, const std::string&) {
        const YamlNode jobs = with_trace_read(parse_yaml("{trace: input.csv}", "jobs.yaml"));
-       if (const YamlNode* trace = jobs.find("trace")) read_traced_jobs(*trace);
+       constexpr std::uint32_t most_gpus = 64;
+      if (const YamlNode* trace = jobs.find("trace")) read_traced_jobs(*trace, most_gpus);
      }},
     {"dag", "input.json", [](const std::string& text, const std::string& file) { parse_dag(text, file); }},
     {"results", "input.json",
