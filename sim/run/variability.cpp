@@ -103,7 +103,7 @@ const Keys<VariabilitySpec>& all_variability_keys() {
       mappings_key<Spec>("stops", "[{host: n0, at: 100ms, for: 2s}]",
                          "hosts that stand still in the middle of a step", stop_keys(), &Spec::stops),
       mapping_key<Spec>("failures", "none", "hosts that fail in an epoch: per_host_day, at, or both",
-                        failure_keys(), [](Spec& spec) -> Failures& { return spec.failures.emplace(); })};
+                        failure_keys(), [](Spec& spec) -> Failures& { return *(spec.failures = Failures{}); })};
   return keys;
 }
 
