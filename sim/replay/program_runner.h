@@ -60,7 +60,7 @@ class ProgramRunner : protected MessageListener {
     return plan_.roles[role_of(endpoint_class)].program[id];
   }
   /// Of the time for which operations run, what is not waiting for the last of many.
-  DeviceTimes of_itself(std::uint32_t endpoint_class, DeviceTimes times) const {
+  DeviceTimes without_slowdown(std::uint32_t endpoint_class, DeviceTimes times) const {
     times.compute_s /= plan_.roles[role_of(endpoint_class)].slowdown;
     times.issue_wait_s /= plan_.roles[role_of(endpoint_class)].slowdown;
     return times;

@@ -65,7 +65,7 @@ void ServiceRun::add_client(std::uint32_t c, Execution& execution) {
   times.compute_s = std::min(step_s, times.compute_s / client.mean_stretch());
   times.issue_wait_s = std::min(times.compute_s, times.issue_wait_s);
   times.comm.exposed_s = std::min(step_s - times.compute_s, times.comm.exposed_s);
-  execution.usage.push_back({of_itself(c, times), step_s});
+  execution.usage.push_back({without_slowdown(c, times), step_s});
   execution.pace.push_back(pace);
   execution.input_wait_s =
       std::max(execution.input_wait_s, pace * input_wait_s_[c] / static_cast<double>(client.steps));

@@ -42,7 +42,7 @@ Execution StepRun::run() {
   for (std::uint32_t c = 0; c < class_count(); ++c) {
     double end_s = 0;
     for (const TaskTimes& times : timelines_[c].tasks) end_s = std::max(end_s, times.end_s);
-    execution.usage.push_back({of_itself(c, progress_[c].clock.times()), end_s});
+    execution.usage.push_back({without_slowdown(c, progress_[c].clock.times()), end_s});
     execution.end_s = std::max(execution.end_s, end_s);
   }
   messages_.count_lone_groups(link_clock_);
@@ -68,7 +68,7 @@ void StepRun::show_one_step(Execution& execution) const {
   };
   execution.end_s = (close.now_s - open.now_s) / steps;
   for (std::uint32_t c = 0; c < class_count(); ++c)
-    execution.usage[c] = {of_itself(c, (close.times[c] - open.times[c]) * (1 / steps)), execution.end_s};
+    execution.usage[c] = {without_slowdown(c, (close.times[c] - open.times[c]) * (1 / steps)), execution.end_s};
   execution.link_busy_s = of_step(open.link_busy_s, close.link_busy_s);
   execution.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
 }
