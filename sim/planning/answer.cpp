@@ -239,20 +239,23 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   const Setup& setup = planner.trials().setup(candidate.setup);
   const Trial& trial = planner.trials().trial(candidate.setup);
   CandidateResultOfPlan result;
-  result.doubts = planner.trials().spec().doubts;
+  const PlanSpec& spec = planner.trials().spec();
+  result.doubts = spec.doubts;
   result.order = setup.order;
   result.devices = setup.devices;
   result.market = candidate.market;
   result.region = candidate.region;
-  result.interruptible = candidate.market == Market::spot || planner.trials().spec().failures;
+  result.interruptible = candidate.market == Market::spot || spec.failures;
   result.reaction = candidate.reaction;
   result.prices = candidate.prices;
   for (const Price& price : candidate.prices)
-    if (const std::string doubt = planner.trials().spec().prices().doubt(price); !doubt.empty())
+    if (const std::string doubt = spec.prices().doubt(price); !doubt.empty())
       result.doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   result.precision = setup.precision;
   result.batch_per_device = setup.batch_per_device;
   result.global_batch = setup.global_batch;
+  if (const auto doubt = spec.goal.batch_doubt(static_cast<double>(setup.global_batch)))
+    result.doubts.push_back(*doubt);
   result.strategy = setup.strategy;
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;

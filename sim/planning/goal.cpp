@@ -142,6 +142,17 @@ std::vector<std::string> Goal::doubts(const std::string& network) const {
   return doubts;
 }
 
+std::optional<std::string> Goal::batch_doubt(double global_batch) const {
+  // Goyal et al., arXiv:1706.02677, figure 1: ResNet-50 on ImageNet keeps its accuracy after 90 epochs up to
+  // 8,192 images a step, and loses it beyond.
+  constexpr double largest_harmless_batch = 8192;
+  if (!std::holds_alternative<double>(length_) || global_batch <= largest_harmless_batch) return std::nullopt;
+  return fmt::format(
+      "as many epochs as with small batches, though ResNet-50 loses accuracy beyond {:g} images a step "
+      "(arXiv:1706.02677): 'target', 'table' or 'noise_scale' of the goal let epochs grow with the batch",
+      largest_harmless_batch);
+}
+
 double Goal::Pause::all_s(double epochs) const { return time_s * std::ceil(epochs / every_epochs - 1e-9); }
 
 double Goal::beside_s(double epochs) const {

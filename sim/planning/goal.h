@@ -33,6 +33,9 @@ class Goal {
   const std::string& text() const { return text_; }
   /// Why the goal's table may not hold for this network of the zoo ("": none of it) and this data set.
   std::vector<std::string> doubts(const std::string& network) const;
+  /// Why the goal's epochs may not suffice with so large a global batch, in images; nothing where they follow
+  /// the batch.
+  std::optional<std::string> batch_doubt(double global_batch) const;
   const SourcePos& pos() const { return pos_; }
   /// The batches that the goal's table spans; nothing where any will do.
   std::optional<std::pair<double, double>> range() const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ostream>
 
 #include "sim/base/quantity.h"
@@ -281,15 +282,30 @@ std::string effort_text(const PlanAnswer& answer) {
   return text;
 }
 
+/// Doubts that some of these candidates have and the choice has not, each with how many have it.
+std::string doubts_text(const std::vector<CandidateResultOfPlan>& candidates,
+                        const CandidateResultOfPlan& choice) {
+  std::map<std::string, int> having;
+  for (const CandidateResultOfPlan& candidate : candidates)
+    for (const std::string& doubt : candidate.doubts)
+      if (std::find(choice.doubts.begin(), choice.doubts.end(), doubt) == choice.doubts.end())
+        ++having[doubt];
+  std::string text;
+  for (const auto& [doubt, count] : having) text += fmt::format("  doubt of {} of these: {}\n", count, doubt);
+  return text;
+}
+
 std::string table(const PlanAnswer& answer) {
   std::string text = fmt::format("{}: {}, {}\n\n", answer.name, answer.goal, question_text(answer));
   if (!answer.choice) return text + no_choice_text(answer) + "\n" + effort_text(answer) + "\n";
   text += fmt::format("{}\n  {}\n  {}\n", order_text(*answer.choice), training_text(*answer.choice),
                       answer.choice->bottleneck);
   for (const std::string& price : price_texts(*answer.choice)) text += fmt::format("  {}\n", price);
-  text += "\nwhat time costs (nothing is both quicker and cheaper)\n" + candidates_table(answer.front);
+  text += "\nwhat time costs (nothing is both quicker and cheaper)\n" + candidates_table(answer.front) +
+          doubts_text(answer.front, *answer.choice);
   if (!answer.runners_up.empty()) {
-    text += "\nthe best of other servers\n" + candidates_table(answer.runners_up);
+    text += "\nthe best of other servers\n" + candidates_table(answer.runners_up) +
+            doubts_text(answer.runners_up, *answer.choice);
     for (const CandidateResultOfPlan& runner : answer.runners_up)
       text += fmt::format("  {}: {}\n", text_of(runner.order), runner.reason);
   }

@@ -55,3 +55,12 @@ TEST_CASE("goal: a table of another network or data set is doubted") {
         std::vector<std::string>{"the epochs are those of resnet50, trained is resnet18", samples});
   CHECK(goal_of("{epochs: 9}").doubts("resnet18").empty());
 }
+
+TEST_CASE("goal: epochs that do not follow the batch are doubted beyond 8192 images") {
+  for (const char* fixed : {"{epochs: 9}", "{samples: 1e6}"}) {
+    CHECK_FALSE(goal_of(fixed).batch_doubt(8192));
+    CHECK(goal_of(fixed).batch_doubt(8193));
+  }
+  CHECK_FALSE(goal_of("{target: resnet50-imagenet-75.9}").batch_doubt(65536));
+  CHECK_FALSE(goal_of("{noise_scale: 8000, epochs: 30}").batch_doubt(65536));
+}
