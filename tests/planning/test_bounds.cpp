@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Bounds of candidates against what their simulations come to.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "sim/planning/answer.h"
+#include "sim/planning/planner.h"
+#include "tests/planning/plan_text.h"
+
+using namespace convoy;
+using plans::answer_of;
+
+TEST_CASE("planner: on a front whose neighbours are a few percent apart no bound loses one") {
+  // Each machine more is a little quicker and a little dearer, so that all counts are on the front; there are
+  // more of them than are simulated at a time.
+  std::string counts = "8";
+  for (int nodes = 9; nodes <= 40; ++nodes) counts += fmt::format(", {}", nodes);
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      fmt::format("{{objective: front, servers: [aws-p3.2xlarge], nodes: [{}], batch_per_device: [64], "
+                  "strategies: [{{kind: data_parallel, sync: all_reduce, algorithm: ring}}]}}",
+                  counts));
+  const PlanAnswer quick = answer_of(spec, false), slow = answer_of(spec, true);
+  REQUIRE(slow.front.size() > 24);
+  REQUIRE(quick.front.size() == slow.front.size());
+  for (std::size_t i = 0; i < slow.front.size(); ++i) CHECK(quick.front[i].devices == slow.front[i].devices);
+}
+
+namespace {
+
+struct Bounded {
+  Trial before, after;
+  std::uint64_t devices;
+};
+
+/// Setups with these strategies before and after their simulation.
+std::vector<Bounded> simulated_setups(const std::string& strategies) {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      fmt::format("{{objective: cost, servers: [aws-p3.2xlarge, aws-g4dn.12xlarge], nodes: [1, 3], "
+                  "batch_per_device: [8, 64], precision: [fp32, fp16], strategies: [{}]}}",
+                  strategies));
+  Trials trials = plans::trials_of(spec);
+  std::vector<Bounded> all;
+  for (std::size_t s = 0; s < trials.space().setups.size(); ++s)
+    all.push_back({trials.trial(s), {}, static_cast<std::uint64_t>(trials.setup(s).devices)});
+  Planner(trials).simulate_all({});
+  for (std::size_t s = 0; s < all.size(); ++s) all[s].after = trials.trial(s);
+  std::erase_if(all, [](const Bounded& setup) { return setup.after.state != Trial::State::simulated; });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("planner: no simulation comes to less than the bound before it") {
+  const std::vector<Bounded> setups = simulated_setups(
+      "{kind: single}, {kind: data_parallel, sync: all_reduce, algorithm: [ring, tree]}, {kind: "
+      "data_parallel, sync: "
+      "all_reduce, zero: 2}, {kind: data_parallel, sync: all_reduce, micro_batches: 4}, {kind: pipeline, "
+      "micro_batches: 2, stages: 2}");
+  REQUIRE(setups.size() > 20);
+  for (const Bounded& setup : setups) {
+    CAPTURE(setup.after.label);
+    CHECK(setup.before.step_s <= setup.after.step_s * (1 + 1e-9));
+    CHECK(setup.before.energy_j <= setup.after.energy_j * (1 + 1e-9));
+  }
+}
+
+TEST_CASE("planner: the bound of one data-parallel device is what its simulation comes to") {
+  int alone = 0;
+  for (const Bounded& setup : simulated_setups("{kind: data_parallel, sync: all_reduce}")) {
+    if (setup.devices > 1) continue;
+    ++alone;
+    CHECK(setup.before.step_s == doctest::Approx(setup.after.step_s).epsilon(1e-6));
+    CHECK(setup.before.energy_j == doctest::Approx(setup.after.energy_j).epsilon(1e-6));
+  }
+  CHECK(alone == 4);
+}
