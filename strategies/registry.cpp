@@ -64,10 +64,18 @@ const KeyText* find_key(const StrategyEntry& entry, std::string_view name) {
   return nullptr;
 }
 
-Plan Strategy::plan(const StrategyInput& input) const {
-  Plan plan = steady_plan(input);
-  wait_for_the_last(plan, input.machine, input.cost);
-  return plan;
+ReportedPlan Strategy::plan(const StrategyInput& input) const {
+  ReportedPlan planned = steady_plan(input);
+  wait_for_the_last(planned.plan, input.machine, input.cost);
+  return planned;
+}
+
+std::vector<RunPhase> Strategy::phases(const StrategyInput& input) const {
+  ReportedPlan planned = plan(input);
+  std::vector<RunPhase> phases;
+  phases.push_back({0, static_cast<std::uint32_t>(input.machine.devices.size()), std::move(planned.plan),
+                    std::move(planned.report)});
+  return phases;
 }
 
 std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {

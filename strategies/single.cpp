@@ -30,9 +30,9 @@ class Single : public Strategy {
 
   std::string_view refuses_recomputation() const override { return {}; }
 
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     input.batch.divided(1, micro_batches_, fmt::format("{} micro-batches", micro_batches_));
-    return single_plan(input, input.batch.over(1), micro_batches_);
+    return {single_plan(input, input.batch.over(1), micro_batches_)};
   }
 
  private:

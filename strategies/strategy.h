@@ -50,17 +50,14 @@ class Strategy {
   }
   /// The plan of a step, with what devices wait for each other by chance (sim/lowering/jitter.h).
   /// @throws InputError where the strategy cannot run on this machine or batch.
-  Plan plan(const StrategyInput& input) const;
-  /// The phases of a run whose devices change as it goes; plan() is then that of the last. Empty: the whole
-  /// run is steps of plan(). @throws InputError as plan()
-  virtual std::vector<RunPhase> phases(const StrategyInput& input) const {
-    (void)input;
-    return {};
-  }
+  ReportedPlan plan(const StrategyInput& input) const;
+  /// The phases of a run: one, which is steps of plan() on all devices, unless devices come and go; plan() is
+  /// then that of the last. @throws InputError as plan()
+  virtual std::vector<RunPhase> phases(const StrategyInput& input) const;
 
  private:
   /// The same of devices that take equally long for every step. @throws InputError as plan()
-  virtual Plan steady_plan(const StrategyInput& input) const = 0;
+  virtual ReportedPlan steady_plan(const StrategyInput& input) const = 0;
 };
 
 /// What moves a strategy's bytes unless it says `transport:`: TensorFlow talks to parameter servers by gRPC,

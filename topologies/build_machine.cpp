@@ -18,7 +18,7 @@ constexpr std::uint64_t max_devices = 2'000'000, max_dedicated_hosts = 100'000;
 /// TensorFlow's assign_add of 10 MB vectors 6933 MB/s (tensorflow/tensorflow, issue 4498).
 constexpr double default_reduce_Bps = 6.9e9;
 /// Tells the draws of NICs from those of devices.
-constexpr std::uint64_t nics = 0x6e69635f73707264u;
+constexpr std::uint64_t nic_draws = 0x6e69635f73707264u;
 constexpr std::size_t max_links = 10'000'000;  // about 1 GB
 
 /// Joins the ways inside the two hosts and through the fabric.
@@ -253,7 +253,7 @@ class MachineBuilder {
         fabric_host.nic.bandwidth_Bps = *group.nic_bandwidth_Bps * fabric_host.nic.efficiency;
       if (group.nic_spread > 0)
         fabric_host.nic.bandwidth_Bps *=
-            1 + group.nic_spread * (2 * uniform(cluster_.speed_seed ^ nics, host) - 1);
+            1 + group.nic_spread * (2 * uniform(cluster_.speed_seed ^ nic_draws, host) - 1);
       fabric_host.own_rate = group.nic_bandwidth_Bps || group.nic_spread > 0;
     }
     machine_.hosts.push_back({std::move(name), group.server, first_device, count});

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <map>
+#include <optional>
+#include <utility>
 
-#include "sim/base/names.h"
+#include "sim/base/key_parts.h"
 #include "topologies/catalog.h"
+#include "topologies/cluster_keys.h"
 #include "topologies/host_names.h"
+#include "topologies/inventory.h"
 #include "topologies/power_limit.h"
 
 namespace convoy {
@@ -18,279 +20,285 @@ namespace {
 constexpr std::int64_t max_hosts = 2'000'000;
 constexpr std::size_t max_entries = 10'000;  // each is compared with each, for double names
 
-/// The servers and devices that a cluster may name: its own ones before the catalogue's.
-class Inventory {
- public:
-  explicit Inventory(YamlMap& cluster) {
-    if (cluster.find("devices")) {
-      YamlMap devices = cluster.map("devices");
-      const OwnEntries own = own_entries(devices);
-      for (const auto& [name, node] : own) {
-        const CatalogueEntry entry = derive_entry(CatalogueKind::device, name, *node, own);
-        DeviceType device = read_device(entry.node, name);
-        device.framework_reserves = !entry.root.empty() && !entry.node.find("reserved");
-        devices_.emplace(name, std::move(device));
-      }
-    }
-    if (cluster.find("servers")) {
-      YamlMap servers = cluster.map("servers");
-      own_servers_ = own_entries(servers);
-      for (const auto& [name, node] : own_servers_)
-        servers_.emplace(name, read_own_server(name, *node, servers.path_of(name)));
-    }
-  }
-
-  /// A server that is described where its name could stand: `{base: aws-p3.16xlarge, price: 10USD/h}`.
-  ServerSpec read_own_server(const std::string& name, const YamlNode& node, const std::string& path) const {
-    return read_catalogue_server(
-        derive_entry(CatalogueKind::server, name, node, own_servers_), path, name,
-        [this](const std::string& device, const SourcePos& pos) { return find_device(device, pos); });
-  }
-
-  ServerSpec find_server(const std::string& name, const SourcePos& pos) const {
-    if (const auto own = servers_.find(name); own != servers_.end()) return own->second;
-    suggest_own(servers_, "server", server_names(), name, pos);
-    return load_server(name, pos);
-  }
-
- private:
-  static OwnEntries own_entries(YamlMap& map) {
-    OwnEntries own;
-    for (const std::string& name : map.keys()) own.emplace(name, &map.node(name));
-    return own;
-  }
-
-  DeviceType find_device(const std::string& name, const SourcePos& pos) const {
-    if (const auto own = devices_.find(name); own != devices_.end()) return own->second;
-    suggest_own(devices_, "device", device_names(), name, pos);
-    return load_device(name, pos);
-  }
-
-  /// The catalogue's reader would suggest names of the catalogue only; the experiment's own are nearer at
-  /// hand.
-  template <class Own>
-  static void suggest_own(const Own& own, const char* what, const std::vector<std::string>& catalogue,
-                          const std::string& name, const SourcePos& pos) {
-    if (std::binary_search(catalogue.begin(), catalogue.end(), name)) return;
-    std::vector<std::string> names;
-    for (const auto& [key, value] : own) names.push_back(key);
-    if (const std::string hint = suggestion(name, names); !hint.empty())
-      throw InputError(pos, fmt::format("unknown {} '{}'{}", what, name, hint));
-  }
-
-  std::map<std::string, DeviceType> devices_;
-  std::map<std::string, ServerSpec> servers_;
-  OwnEntries own_servers_;
+/// An entry of `nodes` while it is read.
+struct NodeDraft {
+  NodeGroup group;
+  SourcePos name_pos;
+  std::string path;
+  YamlNode server;
 };
 
-void check_group_name(const YamlMap& map, const std::string& name) {
-  const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), allowed))
-    map.fail("name", fmt::format("'{}' is not a name: letters, digits, - and _ are allowed", name));
-  if (name == "ps" || is_server_host(name))  // several hosts of "ps" would be ps0, ps1, ...
-    map.fail("name", fmt::format("'{}' is kept for dedicated parameter servers (ps0, ps1, ...)", name));
-}
-
-/// Whether hosts of two entries have a name in common; "a" with 12 hosts and "a1" both have a host a10.
-std::optional<std::string> common_host(const NodeGroup& x, const NodeGroup& y) {
-  const NodeGroup &shorter = x.name.size() <= y.name.size() ? x : y, &longer = &shorter == &x ? y : x;
-  if (!longer.name.starts_with(shorter.name)) return std::nullopt;
-  const std::string digits = longer.name.substr(shorter.name.size());
-  if (digits.empty()) return shorter.name + "0";
-  const std::optional<double> start = parse_number(digits + "0");
-  const bool whole =
-      std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); });
-  if (!whole || !start || digits[0] == '0' || *start >= shorter.count) return std::nullopt;
-  return longer.name + "0";
-}
-
-class ClusterReader {
- public:
-  ClusterReader(const YamlNode& node) : map_(node, "cluster"), inventory_(map_) { cluster_.pos = node.pos; }
-
-  ClusterSpec read() {
-    cluster_.title = map_.text_or("title", "");
-    read_sources(map_);
-    read_speed_variation();
-    if (map_.find("server"))
-      read_one_server();
-    else
-      read_node_list();
-    if (const YamlNode* fabric = map_.find("fabric"))
-      cluster_.fabric = read_fabric(*fabric, map_.path_of("fabric"));
-    read_devices_per_node();
-    read_dedicated();
-    read_power_limit();
-    if (map_.find("step_jitter")) cluster_.step_jitter = read_step_jitter(map_);
-    if (map_.find("communication")) {
-      YamlMap communication = map_.map("communication");
-      cluster_.collective_overhead_s = communication.quantity_or("overhead", Dimension::time, 0);
-      communication.finish();
-    }
-    map_.finish();
-    check_fabric();
-    return std::move(cluster_);
-  }
-
- private:
-  void read_speed_variation() {
-    if (!map_.find("speed_variation")) return;
-    YamlMap variation = map_.map("speed_variation");
-    spread_ = read_spread(variation, "spread", 0);
-    cluster_.speed_seed = static_cast<std::uint64_t>(variation.integer_or("seed", 1, 0));
-    variation.finish();
-  }
-
-  static double read_spread(YamlMap& map, std::string_view key, double fallback) {
-    const double spread = map.quantity_or(key, Dimension::fraction, fallback);
-    if (spread >= 1)
-      map.fail(key, fmt::format("must be below 100%: a {} cannot be zero",
-                                key == "nic_spread" ? "NIC's rate" : "device's speed"));
-    return spread;
-  }
-
-  void read_one_server() {
-    const YamlNode& server = map_.node("server");
-    if (const YamlNode* nodes = map_.find("nodes"); nodes && nodes->kind == YamlNode::Kind::sequence)
-      map_.fail("nodes",
-                "expected a whole number beside `server`; a list of nodes names each entry's server itself");
-    NodeGroup group;
-    group.name = "n";
-    group.count = static_cast<std::uint32_t>(map_.integer_or("nodes", 1, 1, max_hosts));
-    group.server = add_server(server, map_.path_of("server"));
-    group.speed_spread = spread_;
-    group.nic_spread = read_spread(map_, "nic_spread", 0);
-    cluster_.groups.push_back(group);
-    cluster_.name =
-        map_.text_or("name", fmt::format("{} x {}", group.count, cluster_.servers[group.server].host.server));
-  }
-
-  void read_node_list() {
-    if (!map_.find("nodes"))
-      map_.fail("needs `server` with `nodes: N`, or a list of `nodes`, or the name of a catalogue cluster");
-    cluster_.name = map_.text_or("name", "cluster");
-    std::int64_t hosts = 0;
-    if (const YamlNode& list = map_.node("nodes"); list.items.size() > max_entries)
-      map_.fail("nodes",
-                fmt::format("{} entries; at most {} are allowed (an entry's `count` makes equal hosts)",
-                            list.items.size(), max_entries));
-    for (YamlMap& entry : map_.maps("nodes")) {
-      NodeGroup group;
-      group.name = entry.text_or("name", "n");
-      check_group_name(entry, group.name);
-      group.count = static_cast<std::uint32_t>(entry.integer_or("count", 1, 1, max_hosts));
-      group.speed = entry.number_or("speed", 1.0, 1e-6, 1e6);
-      group.speed_spread = read_spread(entry, "speed_spread", spread_);
-      if (entry.find("nic_bandwidth"))
-        group.nic_bandwidth_Bps = entry.quantity("nic_bandwidth", Dimension::bandwidth, true);
-      group.nic_spread = read_spread(entry, "nic_spread", 0);
-      group.server = add_server(entry.node("server"), entry.path_of("server"));
-      entry.finish();
-      for (const NodeGroup& other : cluster_.groups)
-        if (const std::optional<std::string> host = common_host(other, group))
-          entry.fail("name",
-                     fmt::format("two entries of nodes make a host '{}': give them different names", *host));
-      cluster_.groups.push_back(group);
-      hosts += group.count;
-    }
-    if (hosts == 0) map_.fail("nodes", "a cluster needs at least one node");
-    if (hosts > max_hosts)
-      map_.fail("nodes", fmt::format("{} hosts; at most {} are allowed", hosts, max_hosts));
-  }
-
-  /// A server by name, or one that is described there: called by its `name`, else by its base's.
-  std::uint32_t add_server(const YamlNode& server, const std::string& path) {
-    const bool described = server.kind == YamlNode::Kind::mapping;
-    const std::string name = described ? name_of_described(server) : read_text(server, path);
-    for (std::uint32_t s = 0; s < cluster_.servers.size(); ++s)
-      if (cluster_.servers[s].host.server == name) {
-        if (described)
-          throw InputError(
-              server.pos,
-              fmt::format("{}: there is a server '{}' already; give this one a `name`", path, name));
-        return s;
-      }
-    if (described) {
-      YamlNode node = server;
-      std::erase_if(node.entries, [](const auto& entry) { return entry.first == "name"; });
-      cluster_.servers.push_back(inventory_.read_own_server(name, node, path));
-    } else {
-      cluster_.servers.push_back(inventory_.find_server(name, server.pos));
-    }
-    return static_cast<std::uint32_t>(cluster_.servers.size() - 1);
-  }
-
-  static std::string name_of_described(const YamlNode& server) {
-    if (const YamlNode* name = server.find("name")) return read_text(*name, "name");
-    const YamlNode* base = server.find("base");
-    return base ? read_text(*base, "base") + ", changed" : "server";
-  }
-
-  void read_devices_per_node() {
-    if (!map_.find("devices_per_node")) return;
-    cluster_.devices_per_node = static_cast<std::uint32_t>(map_.integer("devices_per_node", 1));
-    for (const ServerSpec& server : cluster_.servers)
-      if (server.device_count() < cluster_.devices_per_node)
-        map_.fail("devices_per_node",
-                  fmt::format("{} are asked for, but server '{}' has {}", cluster_.devices_per_node,
-                              server.host.server, server.device_count()));
-  }
-
-  void read_dedicated() {
-    if (!map_.find("dedicated")) return;
-    YamlMap dedicated = map_.map("dedicated");
-    DedicatedHosts& hosts = cluster_.dedicated;
-    if (dedicated.find("server"))
-      hosts.server = std::make_shared<ServerSpec>(
-          inventory_.find_server(dedicated.text("server"), dedicated.pos("server")));
-    if (dedicated.find("nic_bandwidth")) {
-      hosts.nic_bandwidth_Bps = dedicated.quantity("nic_bandwidth", Dimension::bandwidth, true);
-      if (cluster_.fabric && !cluster_.fabric->has_nics())
-        dedicated.fail("nic_bandwidth", "this kind of fabric has no use for it");
-    }
-    if (dedicated.find("price")) hosts.price_usd_per_h = dedicated.quantity("price", Dimension::price);
-    dedicated.finish();
-  }
-
-  void read_power_limit() {
-    if (!map_.find("power_limit")) return;
-    const double limit_w = map_.quantity("power_limit", Dimension::power, true);
-    for (ServerSpec& server : cluster_.servers)
-      for (auto& [type, count] : server.devices) {
-        if (limit_w <= type.idle_power_w)
-          map_.fail("power_limit",
-                    fmt::format("must be above the idle power of '{}', {} W", type.name, type.idle_power_w));
-        limit_power(type, limit_w);
-      }
-  }
-
-  void check_fabric() const {
-    if (cluster_.fabric) {
-      for (const NodeGroup& group : cluster_.groups)
-        if ((group.nic_bandwidth_Bps || group.nic_spread > 0) && !cluster_.fabric->has_nics())
-          map_.fail("fabric",
-                    fmt::format("node '{}' has a `{}`, which this kind of fabric has no use for", group.name,
-                                group.nic_bandwidth_Bps ? "nic_bandwidth" : "nic_spread"));
-      return;
-    }
-    if (cluster_.node_count() == 1) return;
-    for (const ServerSpec& server : cluster_.servers) {
-      if (!server.fabric)
-        map_.fail(
-            fmt::format("key 'fabric' is missing, and server '{}' names none of its own, such as "
-                        "{{kind: switch, bandwidth: 10Gbps, latency: 25us}}",
-                        server.host.server));
-      if (cluster_.servers.size() > 1 && !server.fabric->mixes())
-        map_.fail(fmt::format("key 'fabric' is missing: the servers' own fabrics ('{}': {}) cannot be mixed",
-                              server.host.server, server.fabric->text()));
-    }
-  }
-
-  YamlMap map_;
-  Inventory inventory_;
-  ClusterSpec cluster_;
-  double spread_ = 0;
+/// A cluster while it is read: its own servers and devices first, then what names them.
+struct ClusterDraft {
+  ClusterSpec cluster;
+  std::optional<Inventory> inventory;
+  bool one_server = false;  ///< `server` with a number of nodes, no list of them
+  double speed_spread = 0;
 };
+
+double read_spread(YamlMap& map, std::string_view key, double fallback) {
+  const double spread = map.quantity_or(key, Dimension::fraction, fallback);
+  if (spread >= 1)
+    map.fail(key, fmt::format("must be below 100%: a {} cannot be zero",
+                              key == "nic_spread" ? "NIC's rate" : "device's speed"));
+  return spread;
+}
+
+/// Share by which something is drawn around its mean.
+template <class Options, class Field>
+Key<Options> spread_key(std::string name, std::string otherwise, std::string meaning, Field field) {
+  return {{name, std::move(otherwise) + " | a share below 100%", std::move(meaning)},
+          [name, field](YamlMap& map, Options& options) {
+            std::invoke(field, options) = read_spread(map, name, std::invoke(field, options));
+          }};
+}
+
+std::string name_of_described(const YamlNode& server) {
+  if (const YamlNode* name = server.find("name")) return read_text(*name, "name");
+  const YamlNode* base = server.find("base");
+  return base ? read_text(*base, "base") + ", changed" : "server";
+}
+
+/// A server by name, or one that is described there: called by its `name`, else by its base's.
+std::uint32_t add_server(ClusterDraft& draft, const YamlNode& server, const std::string& path) {
+  std::vector<ServerSpec>& servers = draft.cluster.servers;
+  const bool described = server.kind == YamlNode::Kind::mapping;
+  const std::string name = described ? name_of_described(server) : read_text(server, path);
+  for (std::uint32_t s = 0; s < servers.size(); ++s)
+    if (servers[s].host.server == name) {
+      if (described)
+        throw InputError(server.pos, fmt::format("{}: there is a server '{}' already; give this one a `name`",
+                                                 path, name));
+      return s;
+    }
+  if (described) {
+    YamlNode node = server;
+    std::erase_if(node.entries, [](const auto& entry) { return entry.first == "name"; });
+    servers.push_back(draft.inventory->read_own_server(name, node, path));
+  } else {
+    servers.push_back(draft.inventory->find_server(name, server.pos));
+  }
+  return static_cast<std::uint32_t>(servers.size() - 1);
+}
+
+const Keys<NodeDraft>& node_keys() {
+  using D = NodeDraft;
+  static const Keys<D> keys{
+      custom_key<D>("name", "n | letters, digits, - and _", "of its hosts, which are numbered: n0, n1, ...",
+                    [](YamlMap& map, D& draft) {
+                      draft.path = map.path();
+                      draft.name_pos = map.pos("name");
+                      draft.group.name = map.text_or("name", "n");
+                      check_host_name(map, draft.group.name);
+                    }),
+      optional_integer_key<D>("count", "1", 1, max_hosts, "of equal hosts",
+                              [](D& d) -> std::uint32_t& { return d.group.count; }),
+      optional_number_key<D>("speed", "1", 1e-6, 1e6, "of every device, times its own",
+                             [](D& d) -> double& { return d.group.speed; }),
+      spread_key<D>("speed_spread", "as speed_variation.spread", "as speed_variation.spread",
+                    [](D& d) -> double& { return d.group.speed_spread; }),
+      optional_quantity_key<D>("nic_bandwidth", "the fabric's", Dimension::bandwidth, true, "of each NIC",
+                               [](D& d) -> std::optional<double>& { return d.group.nic_bandwidth_Bps; }),
+      spread_key<D>("nic_spread", "0%",
+                    "each host's NICs are drawn from their bandwidth more or less so much",
+                    [](D& d) -> double& { return d.group.nic_spread; }),
+      custom_key<D>("server", "a name | a mapping", "of the cluster's `servers` or the catalogue; required",
+                    [](YamlMap& map, D& draft) { draft.server = map.node("server"); })};
+  return keys;
+}
+
+void add_group(ClusterDraft& draft, NodeDraft entry) {
+  ClusterSpec& cluster = draft.cluster;
+  entry.group.server = add_server(draft, entry.server, entry.path + ".server");
+  for (const NodeGroup& other : cluster.groups)
+    if (const std::optional<std::string> host =
+            common_host({other.name, other.count}, {entry.group.name, entry.group.count}))
+      throw InputError(
+          entry.name_pos,
+          fmt::format("{}.name: two entries of nodes make a host '{}': give them different names", entry.path,
+                      *host));
+  cluster.groups.push_back(std::move(entry.group));
+}
+
+void read_node_list(YamlMap& map, ClusterDraft& draft) {
+  if (!map.find("nodes"))
+    map.fail("needs `server` with `nodes: N`, or a list of `nodes`, or the name of a catalogue cluster");
+  std::int64_t hosts = 0;
+  if (const YamlNode& list = map.node("nodes"); list.items.size() > max_entries)
+    map.fail("nodes", fmt::format("{} entries; at most {} are allowed (an entry's `count` makes equal hosts)",
+                                  list.items.size(), max_entries));
+  for (YamlMap& item : map.maps("nodes")) {
+    NodeDraft entry;
+    entry.group.count = 1;
+    entry.group.speed_spread = draft.speed_spread;
+    read_part(node_keys(), std::move(item), entry);
+    hosts += entry.group.count;
+    add_group(draft, std::move(entry));
+  }
+  if (hosts == 0) map.fail("nodes", "a cluster needs at least one node");
+  if (hosts > max_hosts) map.fail("nodes", fmt::format("{} hosts; at most {} are allowed", hosts, max_hosts));
+}
+
+void read_nodes(YamlMap& map, ClusterDraft& draft) {
+  if (!draft.one_server) return read_node_list(map, draft);
+  if (const YamlNode* nodes = map.find("nodes"); nodes && nodes->kind == YamlNode::Kind::sequence)
+    map.fail("nodes",
+             "expected a whole number beside `server`; a list of nodes names each entry's server itself");
+  NodeGroup group;
+  group.name = "n";
+  group.count = static_cast<std::uint32_t>(map.integer_or("nodes", 1, 1, max_hosts));
+  group.server = add_server(draft, map.node("server"), map.path_of("server"));
+  group.speed_spread = draft.speed_spread;
+  draft.cluster.groups.push_back(std::move(group));
+}
+
+void read_cluster_name(YamlMap& map, ClusterDraft& draft) {
+  ClusterSpec& cluster = draft.cluster;
+  const NodeGroup& first = cluster.groups.front();
+  cluster.name = map.text_or("name", draft.one_server ? fmt::format("{} x {}", first.count,
+                                                                    cluster.servers[first.server].host.server)
+                                                      : "cluster");
+}
+
+void read_devices_per_node(YamlMap& map, ClusterDraft& draft) {
+  if (!map.find("devices_per_node")) return;
+  ClusterSpec& cluster = draft.cluster;
+  cluster.devices_per_node = static_cast<std::uint32_t>(map.integer("devices_per_node", 1));
+  for (const ServerSpec& server : cluster.servers)
+    if (server.device_count() < cluster.devices_per_node)
+      map.fail("devices_per_node",
+               fmt::format("{} are asked for, but server '{}' has {}", cluster.devices_per_node,
+                           server.host.server, server.device_count()));
+}
+
+const Keys<ClusterDraft>& dedicated_keys() {
+  using D = ClusterDraft;
+  static const Keys<D> keys{
+      custom_key<D>("server", "the first node's without its devices | a name", "what they are",
+                    [](YamlMap& map, D& draft) {
+                      if (map.find("server"))
+                        draft.cluster.dedicated.server = std::make_shared<ServerSpec>(
+                            draft.inventory->find_server(map.text("server"), map.pos("server")));
+                    }),
+      custom_key<D>("nic_bandwidth", "the fabric's | a bandwidth", "of each NIC",
+                    [](YamlMap& map, D& draft) {
+                      if (!map.find("nic_bandwidth")) return;
+                      draft.cluster.dedicated.nic_bandwidth_Bps =
+                          map.quantity("nic_bandwidth", Dimension::bandwidth, true);
+                      if (draft.cluster.fabric && !draft.cluster.fabric->has_nics())
+                        map.fail("nic_bandwidth", "this kind of fabric has no use for it");
+                    }),
+      optional_quantity_key<D>(
+          "price", "the server's host.price", Dimension::price, false, "of each",
+          [](D& d) -> std::optional<double>& { return d.cluster.dedicated.price_usd_per_h; })};
+  return keys;
+}
+
+void read_cluster_power_limit(YamlMap& map, ClusterDraft& draft) {
+  if (!map.find("power_limit")) return;
+  const double limit_w = map.quantity("power_limit", Dimension::power, true);
+  for (ServerSpec& server : draft.cluster.servers)
+    for (auto& [type, count] : server.devices) {
+      if (limit_w <= type.idle_power_w)
+        map.fail("power_limit",
+                 fmt::format("must be above the idle power of '{}', {} W", type.name, type.idle_power_w));
+      limit_power(type, limit_w);
+    }
+}
+
+Keys<ClusterDraft> speed_variation_keys() {
+  using D = ClusterDraft;
+  return {spread_key<D>("spread", "0%", "each device's speed is drawn from 1 more or less so much",
+                        &D::speed_spread),
+          optional_integer_key<D>("seed", "1", 0, YamlMap::max_integer, "of all that is drawn",
+                                  [](D& d) -> std::uint64_t& { return d.cluster.speed_seed; })};
+}
+
+/// What there is: servers, nodes, and what joins them.
+Keys<ClusterDraft> node_part_keys() {
+  using D = ClusterDraft;
+  const auto itself = [](D& draft) -> D& { return draft; };
+  return {
+      custom_key<D>("devices", "none | a mapping of names",
+                    "devices of its own (`convoy show keys device`), before the catalogue's",
+                    [](YamlMap& map, D& draft) { draft.inventory.emplace(map); }),
+      custom_key<D>("servers", "none | a mapping of names",
+                    "servers of its own (`convoy show keys server`), before the catalogue's",
+                    [](YamlMap&, D&) {}),
+      mapping_key<D>("speed_variation", "none", "devices that are not equally fast", speed_variation_keys(),
+                     itself),
+      custom_key<D>("server", "a name | a mapping", "of all nodes; else `nodes` is a list",
+                    [](YamlMap& map, D& draft) { draft.one_server = map.find("server") != nullptr; }),
+      list_key<D>("nodes", "1 | 1 to 2000000 | a list of " + keys_detail::mapping_text(texts_of(node_keys())),
+                  "how many of `server`, or entries of equal hosts", &read_nodes)
+          .with_parts(texts_of(node_keys())),
+      custom_key<D>("nic_spread", "0% | a share below 100%", "as a node's",
+                    [](YamlMap& map, D& draft) {
+                      draft.cluster.groups.front().nic_spread = read_spread(map, "nic_spread", 0);
+                    })
+          .only("server", [](const D& draft) { return draft.one_server; }),
+      custom_key<D>("name", "N x SERVER, or cluster | a text", "of the cluster", &read_cluster_name),
+      custom_key<D>("fabric", "the servers' own | {kind, ...}", "what joins the hosts",
+                    [](YamlMap& map, D& draft) {
+                      if (const YamlNode* fabric = map.find("fabric"))
+                        draft.cluster.fabric = read_fabric(*fabric, map.path_of("fabric"));
+                    }),
+      custom_key<D>("devices_per_node", "all of them | a whole number from 1",
+                    "use only so many of each host", &read_devices_per_node)};
+}
+
+Keys<ClusterDraft> make_cluster_keys() {
+  using D = ClusterDraft;
+  const auto itself = [](D& draft) -> D& { return draft; };
+  Keys<D> keys = node_part_keys();
+  for (Key<D>&key :
+       Keys<D>{mapping_key<D>("dedicated", "as the first node", "hosts of dedicated parameter servers",
+                              dedicated_keys(), itself),
+               custom_key<D>("power_limit", "none | a power", "of every device, as its own",
+                             &read_cluster_power_limit),
+               custom_key<D>("step_jitter", "the servers' | a fraction up to 50%",
+                             "what devices wait for the last of them in a step, by chance",
+                             [](YamlMap&map, D&draft) {
+                               if (map.find("step_jitter")) draft.cluster.step_jitter = read_step_jitter(map);
+                             }),
+               mapping_key<D>("communication", "none", "what every collective costs beside its messages",
+                              Keys<D>{optional_quantity_key<D>(
+                                  "overhead", "0s", Dimension::time, false, "before its first message",
+                                  [](D&d) -> double& { return d.cluster.collective_overhead_s; })},
+                              itself),
+               optional_text_key<D>("title", "none", "a text", "for people",
+                                    [](D&d) -> std::string& { return d.cluster.title; }),
+               custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
+                             [](YamlMap&map, D&) { read_sources(map); })})
+    keys.push_back(std::move(key));
+  return keys;
+}
+
+const Keys<ClusterDraft>& all_cluster_keys() {
+  static const Keys<ClusterDraft> keys = make_cluster_keys();
+  return keys;
+}
+
+void check_fabric(const YamlMap& map, const ClusterSpec& cluster) {
+  if (cluster.fabric) {
+    for (const NodeGroup& group : cluster.groups)
+      if ((group.nic_bandwidth_Bps || group.nic_spread > 0) && !cluster.fabric->has_nics())
+        map.fail("fabric", fmt::format("node '{}' has a `{}`, which this kind of fabric has no use for",
+                                       group.name, group.nic_bandwidth_Bps ? "nic_bandwidth" : "nic_spread"));
+    return;
+  }
+  if (cluster.node_count() == 1) return;
+  for (const ServerSpec& server : cluster.servers) {
+    if (!server.fabric)
+      map.fail(
+          fmt::format("key 'fabric' is missing, and server '{}' names none of its own, such as "
+                      "{{kind: switch, bandwidth: 10Gbps, latency: 25us}}",
+                      server.host.server));
+    if (cluster.servers.size() > 1 && !server.fabric->mixes())
+      map.fail(fmt::format("key 'fabric' is missing: the servers' own fabrics ('{}': {}) cannot be mixed",
+                           server.host.server, server.fabric->text()));
+  }
+}
 
 }  // namespace
 
@@ -323,7 +331,17 @@ Protocol ClusterSpec::protocol() const {
 
 ClusterSpec read_cluster(const YamlNode& node) {
   if (node.kind == YamlNode::Kind::scalar && !node.scalar.empty()) return load_cluster(node.scalar, node.pos);
-  return ClusterReader(node).read();
+  ClusterDraft draft;
+  draft.cluster.pos = node.pos;
+  const YamlMap map(node, "cluster");
+  read_part(all_cluster_keys(), map, draft);
+  check_fabric(map, draft.cluster);
+  return std::move(draft.cluster);
+}
+
+KeySection cluster_keys() {
+  return {"cluster", "what an experiment runs on: {server, nodes: N}, or a list of nodes",
+          texts_of(all_cluster_keys())};
 }
 
 }  // namespace convoy

@@ -3,31 +3,145 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/key_parts.h"
 #include "topologies/catalogue_files.h"
+#include "topologies/cluster_keys.h"
 #include "topologies/power_limit.h"
 
 namespace convoy {
 namespace {
 
-std::map<Precision, double> read_peaks(YamlMap& device) {
-  YamlMap map = device.map("peak");
-  std::map<Precision, double> peaks;
-  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
-    if (const YamlNode* peak = map.find(to_string(p)))
-      peaks[p] = read_quantity(*peak, map.path_of(to_string(p)), Dimension::flop_rate, true);
-  map.finish();
-  if (peaks.empty()) device.fail("peak", "give the peak of at least one precision: fp32, tf32, fp16 or bf16");
-  return peaks;
+Keys<DeviceType> peak_keys() {
+  Keys<DeviceType> keys;
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
+    const std::string name{to_string(p)};
+    keys.push_back(
+        {{name, "none | a rate", "FLOP/s of dense products; without it the precision cannot be run"},
+         [name, p](YamlMap& map, DeviceType& device) {
+           if (map.find(name)) device.peak_flops[p] = map.quantity(name, Dimension::flop_rate, true);
+         }});
+  }
+  return keys;
 }
 
-void read_chip(YamlMap& map, DeviceType& device) {
-  if (map.find("generation")) {
-    const std::vector<std::string>& names = generation_names();
-    device.generation = names[map.choice("generation", names)];
-  }
-  device.sms = static_cast<int>(map.integer_or("sms", 0, 1, 100'000));
-  device.clock_hz = map.quantity_or("clock", Dimension::frequency, 0, true);
-  device.l2_bytes = map.quantity_or("l2", Dimension::bytes, 0, true);
+Keys<DeviceType> evidence_keys() {
+  return {optional_integer_key<DeviceType>("rows", "", 0, 1'000'000, "published rows of this device itself",
+                                           &DeviceType::evidence_rows)
+              .required(),
+          optional_number_key<DeviceType>("spread", "", 0, 10,
+                                          "standard deviation of log(time) that the fit leaves",
+                                          &DeviceType::evidence_spread)
+              .required()};
+}
+
+void read_device_kind(YamlMap& map, DeviceType& device) {
+  device.cpu = map.choice_or("kind", {"gpu", "cpu"}, 0) == 1;
+}
+
+void read_device_peer_to_peer(YamlMap& map, DeviceType& device) {
+  device.peer_to_peer = map.flag_or("peer_to_peer", true);
+}
+
+void read_generation(YamlMap& map, DeviceType& device) {
+  const std::vector<std::string>& names = generation_names();
+  if (map.find("generation")) device.generation = names[map.choice("generation", names)];
+}
+
+void read_peak_power(YamlMap& map, DeviceType& device) {
+  device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
+  if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
+}
+
+void read_device_power_limit(YamlMap& map, DeviceType& device) {
+  if (!map.find("power_limit")) return;
+  const double limit_w = map.quantity("power_limit", Dimension::power, true);
+  if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
+  limit_power(device, limit_w);
+}
+
+void read_reserved(YamlMap& map, DeviceType& device) {
+  device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
+  if (device.reserved_bytes >= device.memory_bytes)
+    map.fail("reserved", "must be less than the device's memory");
+}
+
+void read_usable_memory(YamlMap& map, DeviceType& device) {
+  device.usable_memory_bytes = map.quantity_or("usable_memory", Dimension::bytes, device.memory_bytes, true);
+  if (device.usable_memory_bytes > device.memory_bytes || device.usable_memory_bytes <= device.reserved_bytes)
+    map.fail("usable_memory", "must be more than reserved and at most the device's memory");
+}
+
+void read_device_sources(YamlMap& map, DeviceType& device) {
+  if (!map.find("sources")) return;
+  YamlMap sources = map.map("sources");
+  for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));
+}
+
+/// What a chip computes and how fast.
+Keys<DeviceType> computing_keys() {
+  using D = DeviceType;
+  const auto itself = [](D& device) -> D& { return device; };
+  Key<D> generation = custom_key<D>("generation", "not told | a name", "of the chip", &read_generation);
+  generation.text.values = "not told";
+  for (const std::string& name : generation_names()) generation.text.values += " | " + name;
+  generation.text.choices = generation_names();
+  return {
+      mapping_key<D>("peak", "", "FLOP/s by precision, at least one", peak_keys(), itself).required(),
+      optional_quantity_key<D>("memory", "", Dimension::bytes, true, "of the data sheet", &D::memory_bytes)
+          .required(),
+      optional_quantity_key<D>("memory_bandwidth", "", Dimension::bandwidth, true, "of the data sheet",
+                               &D::memory_bandwidth_Bps)
+          .required(),
+      custom_key<D>("efficiency", "1e-06 to 4 | a mapping",
+                    "share of peak and bandwidth that kernels reach, 1: the roofline (docs/cost_model.md); "
+                    "required",
+                    [](YamlMap& map, D& device) { device.efficiency = read_efficiency(map); })
+          .with_parts(efficiency_keys()),
+      optional_quantity_key<D>("launch_overhead", "0us", Dimension::time, false,
+                               "of an operation with work, before its kernel runs", &D::launch_overhead_s),
+      optional_number_key<D>(
+          "issue_factor", "0", 0, 100,
+          "issue times on the hosts that it was measured in, relative to the typical host; 0: "
+          "issuing costs nothing",
+          &D::issue_factor),
+      mapping_key<D>("evidence", "none", "what the efficiencies rest on", evidence_keys(), itself),
+      std::move(generation),
+      optional_integer_key<D>("sms", "not told", 1, 100'000, "multiprocessors; cores of a CPU", &D::sms),
+      optional_quantity_key<D>("clock", "not told", Dimension::frequency, true,
+                               "at which peak.fp32 is stated", &D::clock_hz),
+      optional_quantity_key<D>("l2", "not told", Dimension::bytes, true, "last-level cache", &D::l2_bytes)};
+}
+
+Keys<DeviceType> make_device_keys() {
+  using D = DeviceType;
+  Keys<D> keys{optional_text_key<D>("title", "none", "a text", "for people", &D::title),
+               custom_key<D>("kind", "gpu | cpu", "which libraries' algorithms it runs", &read_device_kind)};
+  for (Key<D>& key : computing_keys()) keys.push_back(std::move(key));
+  for (Key<D>& key : Keys<D>{
+           custom_key<D>(
+               "reserved", "0B | a size",
+               "what a process takes before its first tensor; of a GPU of the catalogue the framework "
+               "decides it",
+               &read_reserved),
+           custom_key<D>("usable_memory", "as memory | a size", "what the driver leaves to processes",
+                         &read_usable_memory),
+           optional_quantity_key<D>("idle_power", "0W", Dimension::power, false,
+                                    "while a process holds the device and nothing runs", &D::idle_power_w),
+           custom_key<D>("peak_power", "as idle_power | a power", "at most (TDP)", &read_peak_power),
+           custom_key<D>("power_limit", "none | a power", "a lower limit: the clock falls until it is kept",
+                         &read_device_power_limit),
+           custom_key<D>("peer_to_peer", "true | false",
+                         "two of them reach each other over PCIe without host memory",
+                         &read_device_peer_to_peer),
+           custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
+                         &read_device_sources)})
+    keys.push_back(std::move(key));
+  return keys;
+}
+
+const Keys<DeviceType>& all_device_keys() {
+  static const Keys<DeviceType> keys = make_device_keys();
+  return keys;
 }
 
 }  // namespace
@@ -46,45 +160,18 @@ bool DeviceType::has_tensor_cores() const {
 }
 
 DeviceType read_device(const YamlNode& node, const std::string& name) {
-  YamlMap map(node, "devices." + name);
+  const YamlMap map(node, "devices." + name);
   DeviceType device;
   device.name = name;
-  device.title = map.text_or("title", "");
-  device.cpu = map.choice_or("kind", {"gpu", "cpu"}, 0) == 1;
-  device.peak_flops = read_peaks(map);
-  device.memory_bytes = map.quantity("memory", Dimension::bytes, true);
-  device.memory_bandwidth_Bps = map.quantity("memory_bandwidth", Dimension::bandwidth, true);
-  device.efficiency = read_efficiency(map);
-  device.launch_overhead_s = map.quantity_or("launch_overhead", Dimension::time, 0);
-  device.issue_factor = map.number_or("issue_factor", 0, 0, 100);
-  if (map.find("evidence")) {
-    YamlMap evidence = map.map("evidence");
-    device.evidence_rows = static_cast<int>(evidence.integer("rows", 0, 1'000'000));
-    device.evidence_spread = evidence.number("spread", 0, 10);
-    evidence.finish();
-  }
-  device.reserved_bytes = map.quantity_or("reserved", Dimension::bytes, 0);
-  if (device.reserved_bytes >= device.memory_bytes)
-    map.fail("reserved", "must be less than the device's memory");
-  device.usable_memory_bytes = map.quantity_or("usable_memory", Dimension::bytes, device.memory_bytes, true);
-  if (device.usable_memory_bytes > device.memory_bytes || device.usable_memory_bytes <= device.reserved_bytes)
-    map.fail("usable_memory", "must be more than reserved and at most the device's memory");
-  read_chip(map, device);
-  device.idle_power_w = map.quantity_or("idle_power", Dimension::power, 0);
-  device.peak_power_w = map.quantity_or("peak_power", Dimension::power, device.idle_power_w);
-  if (device.peak_power_w < device.idle_power_w) map.fail("peak_power", "must be at least idle_power");
-  device.peer_to_peer = map.flag_or("peer_to_peer", true);
-  if (map.find("power_limit")) {
-    const double limit_w = map.quantity("power_limit", Dimension::power, true);
-    if (limit_w <= device.idle_power_w) map.fail("power_limit", "must be above idle_power");
-    limit_power(device, limit_w);
-  }
-  if (const YamlNode* texts = map.find("sources")) {
-    YamlMap sources(*texts, map.path_of("sources"));
-    for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));
-  }
-  map.finish();
+  read_part(all_device_keys(), map, device);
+  if (device.peak_flops.empty())
+    map.fail("peak", "give the peak of at least one precision: fp32, tf32, fp16 or bf16");
   return device;
+}
+
+KeySection device_keys() {
+  return {"device", "an entry of a cluster's `devices`, or `{base: NAME}` with what differs",
+          texts_of(all_device_keys())};
 }
 
 DeviceType load_device(const std::string& name, const SourcePos& pos) {

@@ -3,6 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "sim/base/key_parts.h"
+#include "topologies/cluster_keys.h"
+
 namespace convoy {
 namespace {
 
@@ -12,41 +19,155 @@ constexpr double max_share = Efficiency::max_share;
 constexpr std::size_t index(KernelClass c) { return static_cast<std::size_t>(c); }
 constexpr bool computes(std::size_t c) { return c <= index(KernelClass::matmul); }
 
-double share(YamlMap& map, std::string_view key, double fallback) {
-  return map.number_or(key, fallback, min_share, max_share);
+// What is not named stays as it is in the options: the whole mapping starts from `default`, a precision's
+// part from the whole.
+
+template <class Field>
+Key<Efficiency> efficiency_share(std::string name, std::string otherwise, std::string meaning, Field field) {
+  return optional_number_key<Efficiency>(std::move(name), std::move(otherwise), min_share, max_share,
+                                         std::move(meaning), field);
 }
 
-// Keys shared by the whole mapping and by a precision's part of it: what is not named stays as it is in `e`.
-void read_shares(YamlMap& map, Efficiency& e) {
-  for (std::size_t c = 0; c < index(KernelClass::custom); ++c) {
-    double& value = computes(c) ? e.compute[c] : e.bandwidth[c];
-    value = share(map, kernel_class_names[c], value);
-  }
-  const double streaming = share(map, "bandwidth", e.bandwidth[index(KernelClass::matmul)]);
-  for (std::size_t c = 0; computes(c); ++c) e.bandwidth[c] = streaming;
-  double& custom = e.compute[index(KernelClass::custom)];
-  custom = e.bandwidth[index(KernelClass::custom)] = share(map, "custom", custom);
-  e.data_gradient = share(map, "data_gradient", e.data_gradient);
-  e.weight_gradient = share(map, "weight_gradient", e.weight_gradient);
-  // The weight gradient's halves follow the others' until they are given themselves.
-  const auto half = [&](std::string_view key, std::string_view weight_key, double& value, double& weight) {
-    const bool alike = weight == value;
-    value = map.number_or(key, value, 0);
-    weight = map.number_or(weight_key, alike ? value : weight, 0);
+template <class Field>
+Key<Efficiency> half_length(std::string name, std::string otherwise, std::string meaning, Field field) {
+  return optional_number_key<Efficiency>(std::move(name), std::move(otherwise), 0,
+                                         std::numeric_limits<double>::max(), std::move(meaning), field);
+}
+
+/// The same of a length that others follow until they are given themselves.
+Key<Efficiency> followed_half_length(std::string name, std::string meaning, double Efficiency::*field,
+                                     std::vector<double Efficiency::*> followers) {
+  Key<Efficiency> key = half_length(name, "0", std::move(meaning), field);
+  key.read = [inner = std::move(key.read), field, followers = std::move(followers)](YamlMap& map,
+                                                                                    Efficiency& e) {
+    const double before = e.*field;
+    inner(map, e);
+    for (double Efficiency::*const follower : followers)
+      if (e.*follower == before) e.*follower = e.*field;
   };
-  half("half_outputs", "half_weight_outputs", e.half_outputs, e.half_weight_outputs);
-  half("half_reduction", "half_weight_reduction", e.half_reduction, e.half_weight_reduction);
-  const bool alike = e.half_matmul_rows == e.half_rows;
-  half("half_rows", "half_weight_rows", e.half_rows, e.half_weight_rows);
-  e.half_matmul_rows = map.number_or("half_matmul_rows", alike ? e.half_rows : e.half_matmul_rows, 0);
-  e.strided_data_gradient = share(map, "strided_data_gradient", e.strided_data_gradient);
-  e.half_winograd = map.number_or("half_winograd", e.half_winograd, 0);
-  e.unaligned = share(map, "unaligned", e.unaligned);
-  e.half_group = map.number_or("half_group", e.half_group, 0);
-  e.depthwise_data_gradient = share(map, "depthwise_data_gradient", e.depthwise_data_gradient);
-  e.depthwise_weight_gradient = share(map, "depthwise_weight_gradient", e.depthwise_weight_gradient);
-  e.wide_groups_nhwc = share(map, "wide_groups_nhwc", e.wide_groups_nhwc);
-  e.transpose_passes = map.number_or("transpose_passes", e.transpose_passes, 0, 10);
+  return key;
+}
+
+Keys<Efficiency> class_keys() {
+  Keys<Efficiency> keys;
+  for (std::size_t c = 0; c < index(KernelClass::custom); ++c)
+    keys.push_back(efficiency_share(
+        std::string(kernel_class_names[c]), "as default",
+        computes(c) ? "share of peak of these kernels" : "share of bandwidth of these kernels",
+        [c](Efficiency& e) -> double& { return computes(c) ? e.compute[c] : e.bandwidth[c]; }));
+  Key<Efficiency> streaming =
+      efficiency_share("bandwidth", "as default", "share of bandwidth of convolutions' and products' bytes",
+                       [](Efficiency& e) -> double& { return e.bandwidth[index(KernelClass::matmul)]; });
+  streaming.read = [inner = std::move(streaming.read)](YamlMap& map, Efficiency& e) {
+    inner(map, e);
+    for (std::size_t c = 0; computes(c); ++c) e.bandwidth[c] = e.bandwidth[index(KernelClass::matmul)];
+  };
+  keys.push_back(std::move(streaming));
+  Key<Efficiency> custom =
+      efficiency_share("custom", "1", "share of peak and of bandwidth of layers of kind custom",
+                       [](Efficiency& e) -> double& { return e.compute[index(KernelClass::custom)]; });
+  custom.read = [inner = std::move(custom.read)](YamlMap& map, Efficiency& e) {
+    inner(map, e);
+    e.bandwidth[index(KernelClass::custom)] = e.compute[index(KernelClass::custom)];
+  };
+  keys.push_back(std::move(custom));
+  return keys;
+}
+
+Keys<Efficiency> make_share_keys() {
+  using E = Efficiency;
+  Keys<Efficiency> keys = class_keys();
+  for (Key<Efficiency>& key : Keys<Efficiency>{
+           efficiency_share("data_gradient", "1", "factor on the share of peak of data gradients",
+                            &E::data_gradient),
+           efficiency_share("weight_gradient", "1", "the same of weight gradients", &E::weight_gradient),
+           followed_half_length("half_outputs", "output channels at which half the peak is reached",
+                                &E::half_outputs, {&E::half_weight_outputs}),
+           half_length("half_weight_outputs", "as half_outputs", "the same of weight gradients",
+                       &E::half_weight_outputs),
+           followed_half_length("half_reduction",
+                                "length of the dot products at which half the peak is reached",
+                                &E::half_reduction, {&E::half_weight_reduction}),
+           half_length("half_weight_reduction", "as half_reduction", "the same of weight gradients",
+                       &E::half_weight_reduction),
+           followed_half_length("half_rows",
+                                "pixels of all images times tiles of channels at which half the peak is "
+                                "reached",
+                                &E::half_rows, {&E::half_weight_rows, &E::half_matmul_rows}),
+           half_length("half_weight_rows", "as half_rows", "the same of weight gradients",
+                       &E::half_weight_rows),
+           half_length("half_matmul_rows", "as half_rows", "rows of plain products, in every phase",
+                       &E::half_matmul_rows),
+           efficiency_share("strided_data_gradient", "1",
+                            "factor on the share of peak of data gradients of strided convolutions",
+                            &E::strided_data_gradient),
+           half_length(
+               "half_winograd", "0",
+               "channels at which Winograd's algorithm reaches half of convolution_3x3; 0: that share "
+               "is of whatever algorithm runs",
+               &E::half_winograd),
+           efficiency_share("unaligned", "1",
+                            "factor on the share of peak of products that do not fit the tensor cores",
+                            &E::unaligned),
+           half_length("half_group", "0",
+                       "channels of a group at which grouped convolutions are halfway from "
+                       "convolution_grouped to convolution_other",
+                       &E::half_group),
+           efficiency_share("depthwise_data_gradient", "1",
+                            "factor on the share of the depthwise kernels' data gradients",
+                            &E::depthwise_data_gradient),
+           efficiency_share("depthwise_weight_gradient", "1", "the same of their weight gradients",
+                            &E::depthwise_weight_gradient),
+           efficiency_share("wide_groups_nhwc", "1",
+                            "share of peak of groups that have no channels-last kernels on tensor cores",
+                            &E::wide_groups_nhwc),
+           optional_number_key<E>("transpose_passes", "0", 0, 10,
+                                  "passes over input and output of a convolution on tensor cores where "
+                                  "channels are not last",
+                                  &E::transpose_passes)})
+    keys.push_back(std::move(key));
+  return keys;
+}
+
+const Keys<Efficiency>& share_keys() {
+  static const Keys<Efficiency> keys = make_share_keys();
+  return keys;
+}
+
+/// A device's efficiencies while they are read.
+struct EfficiencyDraft {
+  Efficiency common;
+  std::array<std::optional<YamlNode>, 4> different;  ///< by Precision: what its part says
+};
+
+constexpr std::array<Precision, 3> precisions_apart{Precision::tf32, Precision::fp16, Precision::bf16};
+
+Keys<EfficiencyDraft> make_efficiency_keys() {
+  Keys<EfficiencyDraft> keys{{{"default", keys_detail::range_text(min_share, max_share),
+                               "share of the kinds of kernels that are not named; required"},
+                              [](YamlMap& map, EfficiencyDraft& draft) {
+                                const double share = map.number("default", min_share, max_share);
+                                for (std::size_t c = 0; c < index(KernelClass::custom); ++c) {
+                                  if (computes(c)) draft.common.compute[c] = share;
+                                  draft.common.bandwidth[c] = share;
+                                }
+                              }}};
+  for (Key<EfficiencyDraft>& key : keys_of_part<EfficiencyDraft>(share_keys(), &EfficiencyDraft::common))
+    keys.push_back(std::move(key));
+  for (const Precision p : precisions_apart) {
+    const std::string name{to_string(p)};
+    keys.push_back({{name, "none | a mapping of the keys before", "what differs in " + name},
+                    [name, p](YamlMap& map, EfficiencyDraft& draft) {
+                      if (const YamlNode* part = map.find(name))
+                        draft.different[static_cast<std::size_t>(p)] = *part;
+                    }});
+  }
+  return keys;
+}
+
+const Keys<EfficiencyDraft>& draft_keys() {
+  static const Keys<EfficiencyDraft> keys = make_efficiency_keys();
+  return keys;
 }
 
 }  // namespace
@@ -66,24 +187,16 @@ std::array<Efficiency, 4> read_efficiency(YamlMap& device) {
   if (node.kind != YamlNode::Kind::mapping)
     device.fail("efficiency", fmt::format("expected a number such as 0.7 or a mapping of shares, found {}",
                                           describe(node)));
-  YamlMap map = device.map("efficiency");
-  Efficiency common;
-  const double fallback = map.number("default", min_share, max_share);
-  for (std::size_t c = 0; c < index(KernelClass::custom); ++c) {
-    if (computes(c)) common.compute[c] = fallback;
-    common.bandwidth[c] = fallback;
-  }
-  read_shares(map, common);
-  result.fill(common);
-  for (const Precision p : {Precision::tf32, Precision::fp16, Precision::bf16}) {
-    const YamlNode* different = map.find(to_string(p));
-    if (!different) continue;
-    YamlMap part(*different, map.path_of(to_string(p)));
-    read_shares(part, result[static_cast<std::size_t>(p)]);
-    part.finish();
-  }
-  map.finish();
+  EfficiencyDraft draft;
+  const YamlMap map = device.map("efficiency");
+  read_part(draft_keys(), map, draft);
+  result.fill(draft.common);
+  for (const Precision p : precisions_apart)
+    if (const std::optional<YamlNode>& part = draft.different[static_cast<std::size_t>(p)])
+      read_part(share_keys(), YamlMap(*part, map.path_of(to_string(p))), result[static_cast<std::size_t>(p)]);
   return result;
 }
+
+std::vector<KeyText> efficiency_keys() { return texts_of(draft_keys()); }
 
 }  // namespace convoy

@@ -12,10 +12,19 @@ namespace convoy {
 
 // Keys whose values are mappings: with tables of their own, or as they stand.
 
+/// Refuses keys that the table does not have. Before anything is read, so that a misspelt key is told itself
+/// and not that the one it stands for is missing. @throws InputError
+template <class Options>
+void refuse_unknown_keys(const Keys<Options>& keys, YamlMap map) {
+  for (const Key<Options>& key : keys) map.find(key.text.name);
+  map.finish();
+}
+
 /// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets
 /// the mapping's. @throws InputError; an unknown key is one
 template <class Part>
 void read_part(const Keys<Part>& keys, YamlMap map, Part& part) {
+  refuse_unknown_keys(keys, map);
   if constexpr (requires { part.pos; }) part.pos = map.pos();
   read_keys(keys, map, part);
   map.finish();

@@ -11,14 +11,17 @@
 #include "sim/planning/plan_spec.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/experiment.h"
+#include "sim/studies/job_study.h"
 #include "strategies/strategy.h"
+#include "topologies/cluster_keys.h"
 
 namespace convoy {
 namespace {
 
 const std::vector<KeySection>& key_sections() {
   static const std::vector<KeySection> sections = [] {
-    std::vector<KeySection> table{experiment_keys(), training_keys(), input_keys(), variability_keys()};
+    std::vector<KeySection> table{experiment_keys(), training_keys(), input_keys(),  variability_keys(),
+                                  cluster_keys(),    server_keys(),   device_keys(), job_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;

@@ -65,7 +65,7 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
           }
     }
   // With backup workers a global batch is less than what all read.
-  const double once = !plan.service && total > plan.images ? plan.images / total : 1;
+  const double once = !plan.service() && total > plan.images ? plan.images / total : 1;
   InputFeed feed;
   feed.prefetch = static_cast<std::uint32_t>(spec.prefetch);
   for (std::size_t h = 0; h < machine.hosts.size(); ++h) {

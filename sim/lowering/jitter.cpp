@@ -97,8 +97,8 @@ double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter, std
 void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost) {
   double jitter = machine.step_jitter;
   std::size_t left_out = 0;
-  if (plan.service) {
-    const Service& service = *plan.service;
+  if (plan.service()) {
+    const Service& service = *plan.service();
     if (service.quorum > 0)
       left_out = service.clients.size() - service.quorum;
     else if (service.max_lead == Service::unbounded)

@@ -5,8 +5,15 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
+#include "sim/plan/strategy_report.h"
 
 namespace convoy {
+
+/// A plan, and what the strategy that made it tells of it.
+struct ReportedPlan {
+  Plan plan;
+  StrategyReport report{};
+};
 
 /// How a run comes from one phase to the next.
 struct Reconfiguration {
@@ -19,13 +26,13 @@ struct Reconfiguration {
 };
 
 /// Steps that follow one another under one plan on the first `devices` devices of a machine. The plan's
-/// endpoints are those of first_devices(machine, devices).
+/// endpoints are those of first_devices(machine, devices), or of the machine where these are all it has.
 struct RunPhase {
   std::int64_t at_step = 0;  ///< the phase is asked for when so many steps have been done
   std::uint32_t devices = 0;
-  std::vector<std::int64_t> images;  ///< of each device in a step
   Plan plan;
-  Reconfiguration change;  ///< from the phase before into this one; of the first: nothing
+  StrategyReport report{};
+  Reconfiguration change{};  ///< from the phase before into this one; of the first: nothing
 };
 
 }  // namespace convoy

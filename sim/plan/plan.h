@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/training_graph.h"
@@ -190,55 +191,22 @@ struct InputFeed {
   std::vector<std::string> limit;  ///< by host, for people: what sets the interval and what would shorten it
 };
 
-/// Updates that a gradient's parameters had missed when it was applied, over gradients and tensors.
-struct Staleness {
-  double mean = 0, max = 0;
-  bool operator==(const Staleness&) const = default;
-};
-
-/// A stage of a pipeline, as the strategy describes it.
-struct PipelineStage {
-  std::vector<EndpointId> devices;  ///< its replicas
-  std::vector<std::string> layers;
-  std::uint32_t weight_versions = 1;  ///< that each of them keeps
-  Staleness staleness{};
-};
-
-/// What a partition of the training graph's work over devices costs, where the strategy makes one.
-struct PartitionSummary {
-  std::string method;
-  double connectivity_bytes = 0;  ///< sent in a step: every tensor once to each further part that needs it
-  double cut_bytes = 0;           ///< of tensors that any other part needs, each once however many need it
-  double load_imbalance = 1;      ///< largest part over mean, in the measure that was balanced
-  bool operator==(const PartitionSummary&) const = default;
-};
-
-/// Consecutive layers that are shared out among the devices in one way, where the strategy decides it layer
-/// by layer.
-struct LayerGroup {
-  std::string layout;  ///< "batch", "filter"
-  std::vector<std::string> layers;
-  double parameter_bytes = 0;  ///< of one copy of their parameters on the device that has most
-  double exchange_bytes = 0;   ///< sent in a step for the tensors that they read, and for their gradients
-  double gradient_bytes = 0;   ///< sent in a step to sum weight gradients
-  bool operator==(const LayerGroup&) const = default;
-};
+/// A step of which everyone waits for everyone: programs begin together and are gone through once.
+struct OneStep {};
 
 struct Plan {
   std::vector<Role> roles;
   std::vector<Pattern> patterns;
   std::vector<Communication> communications;
-  double images = 0;               ///< of one step, over all devices: the global batch
-  std::optional<Service> service;  ///< where given, a step is the mean time in which `images` are learnt from
-  std::optional<EndlessRun> endless{};
+  double images = 0;  ///< of one step, over all devices: the global batch
+  /// How the programs are gone through. With a service a step is the mean time in which `images` are learnt
+  /// from.
+  std::variant<OneStep, EndlessRun, Service> course{};
   std::optional<InputFeed> input{};
-  bool tells_staleness = false;          ///< workers may miss updates: results tell how many, even if none
-  std::optional<Staleness> staleness{};  ///< where programs decide it, not their timing
-  // What a strategy tells of its plan beside the tasks: sections of results.json that only some strategies
-  // have.
-  std::vector<PipelineStage> stages{};
-  std::optional<PartitionSummary> partition;
-  std::vector<LayerGroup> layouts{};
+
+  const EndlessRun* endless() const { return std::get_if<EndlessRun>(&course); }  ///< nullptr: no such run
+  const Service* service() const { return std::get_if<Service>(&course); }
+  Service* service() { return std::get_if<Service>(&course); }
 };
 
 }  // namespace convoy

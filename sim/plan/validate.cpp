@@ -106,7 +106,7 @@ bool is_way_back(const Pattern& push, const Pattern& pull) {
 }
 
 void validate_service(const Plan& plan, const Machine& machine) {
-  const Service& service = *plan.service;
+  const Service& service = *plan.service();
   std::vector<char> is_client(machine.devices.size(), 0);
   for (const Service::Client& client : service.clients) {
     require(client.device < machine.devices.size() && !is_client[client.device],
@@ -140,8 +140,7 @@ void validate_service(const Plan& plan, const Machine& machine) {
 }
 
 void validate_endless(const Plan& plan) {
-  const EndlessRun& run = *plan.endless;
-  require(!plan.service, "an endless run with a service");
+  const EndlessRun& run = *plan.endless();
   require(run.steady_steps >= 2 && run.steady_steps <= run.steps.size(),
           "an endless run of {} steps of which {} are steady", run.steps.size(), run.steady_steps);
   require(run.uses_per_step.size() == plan.patterns.size(), "{} of {} patterns are used in a step",
@@ -185,8 +184,8 @@ void validate(const Plan& plan, const Machine& machine) {
     for (const std::vector<EndpointId>& group : pattern.groups)
       for (const EndpointId e : group)
         require(has_role[e], "{} communicates but has no role", machine.endpoint_name(e));
-  if (plan.service) validate_service(plan, machine);
-  if (plan.endless) validate_endless(plan);
+  if (plan.service()) validate_service(plan, machine);
+  if (plan.endless()) validate_endless(plan);
 }
 
 }  // namespace convoy

@@ -7,7 +7,7 @@
 namespace convoy {
 
 Execution execute(const FoldedPlan& folded, const Surroundings& surroundings) {
-  return folded.plan.service ? ServiceRun(folded, surroundings).run() : StepRun(folded, surroundings).run();
+  return folded.plan.service() ? ServiceRun(folded, surroundings).run() : StepRun(folded, surroundings).run();
 }
 
 }  // namespace convoy

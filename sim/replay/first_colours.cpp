@@ -49,8 +49,8 @@ class FirstColours {
         if (device && plan_.input)
           colours_[e] = mix(colours_[e], bits(plan_.input->interval_s[machine_.devices[e].host]));
       }
-    if (plan_.service)
-      for (const Service::Client& client : plan_.service->clients)
+    if (plan_.service())
+      for (const Service::Client& client : plan_.service()->clients)
         colours_[client.device] = mix(colours_[client.device],
                                       mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
   }

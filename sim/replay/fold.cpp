@@ -177,7 +177,7 @@ ThingClasses all_apart(const Machine& machine, const FlowTable& table) {
 
 std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table) {
   std::vector<std::uint32_t> result(table.flows.size());
-  for (const Service::Exchange& exchange : plan.service->exchanges) {
+  for (const Service::Exchange& exchange : plan.service()->exchanges) {
     const std::uint32_t push = table.first_group[plan.communications[exchange.push].pattern];
     const std::uint32_t pull = table.first_group[plan.communications[exchange.pull].pattern];
     const std::uint32_t count = table.first_group[plan.communications[exchange.push].pattern + 1] - push;

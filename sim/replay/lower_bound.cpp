@@ -123,20 +123,21 @@ void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& t
 
 LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel& cost) {
   LowerBound bound;
-  if (plan.endless || (plan.service && plan.service->quorum > 0)) return bound;
-  if (plan.service && plan.service->max_lead != Service::unbounded) {
+  if (plan.endless() || (plan.service() && plan.service()->quorum > 0)) return bound;
+  if (plan.service() && plan.service()->max_lead != Service::unbounded) {
     Plan without_waiting = plan;
-    without_waiting.service->max_lead = Service::unbounded;
+    without_waiting.service()->max_lead = Service::unbounded;
     return lower_bound(without_waiting, machine, cost);
   }
   validate(plan, machine);
-  const FlowTable table = expand_flows(plan, machine, plan.service ? Listing::always : Listing::where_needed);
+  const FlowTable table =
+      expand_flows(plan, machine, plan.service() ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
   const Folding folding = fold(plan, machine, table, one_by_one, true);
   const Execution execution =
       execute({plan, machine, cost, table, one_by_one, folding}, {.contention = Contention::none});
   bound.step_time_s = execution.end_s;
-  if (plan.service) return bound;
+  if (plan.service()) return bound;
   for (const Execution::Usage& usage : execution.usage)
     if (usage.end_s == execution.end_s)
       bound.critical_compute_s = std::max(bound.critical_compute_s, usage.times.compute_s);

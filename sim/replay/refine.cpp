@@ -43,7 +43,7 @@ class Refiner {
         numbers_(machine, table),
         classes_(first_colours(plan, machine, table, numbers_, disturbances)),
         messages_changed_(table.all_to_all.size(), false) {
-    if (!plan.service) return;
+    if (!plan.service()) return;
     const std::vector<std::uint32_t> way_back = answers(plan, table);
     of_answers_.emplace(way_back.size(), [&](auto see) {
       for (std::uint32_t f = 0; f < way_back.size(); ++f) see(way_back[f], numbers_.flows + f);

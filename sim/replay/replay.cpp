@@ -20,8 +20,8 @@ namespace {
 std::vector<double> step_bytes(const Plan& plan) {
   std::vector<double> bytes(plan.patterns.size(), 0.0);
   for (const Communication& comm : plan.communications)
-    if (plan.endless)
-      bytes[comm.pattern] = comm.bytes * plan.endless->uses_per_step[comm.pattern];
+    if (plan.endless())
+      bytes[comm.pattern] = comm.bytes * plan.endless()->uses_per_step[comm.pattern];
     else
       bytes[comm.pattern] += comm.bytes;
   return bytes;
@@ -63,7 +63,7 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     if (flow.link_count == 0) continue;
     const std::uint32_t pattern = table.groups[flow.group].pattern;
     double bytes = pattern_bytes[pattern] * flow.fraction * plan.patterns[pattern].rounds[flow.round].repeat;
-    if (plan.service)
+    if (plan.service())
       bytes *= pace[folding.endpoint_class[flow.from < machine.devices.size() ? flow.from : flow.to]];
     result.endpoints[flow.from].sent_bytes += bytes;
     result.endpoints[flow.to].received_bytes += bytes;
@@ -104,7 +104,7 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
                     const ReplayOptions& options) {
   validate(plan, machine);
   // The answers of a service belong to messages one by one.
-  const bool listed = !options.fold || plan.service.has_value();
+  const bool listed = !options.fold || plan.service() != nullptr;
   const FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
   const Folding folding = fold(plan, machine, table, one_by_one, options.fold, options.disturbances);
@@ -117,7 +117,7 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
     result.input_host = static_cast<std::uint32_t>(std::max_element(interval_s.begin(), interval_s.end()) -
                                                    interval_s.begin());
     result.input_wait_s = execution.input_wait_s;
-    if (!plan.service) wait_for_input(*plan.input, plan.endless.has_value(), execution, result);
+    if (!plan.service()) wait_for_input(*plan.input, plan.endless() != nullptr, execution, result);
   }
   result.step_time_s = execution.end_s;
   result.endpoints.resize(machine.endpoint_count());
@@ -146,7 +146,7 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   result.timelines = std::move(execution.timelines);
   result.timeline_of = folding.endpoint_class;
   count_bytes(plan, machine, table, folding, execution.pace, result);
-  if (plan.tells_staleness) result.staleness = execution.staleness.value_or(StalenessResult{});
+  result.staleness = execution.staleness;
   return result;
 }
 

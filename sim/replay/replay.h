@@ -77,7 +77,7 @@ struct ReplayResult {
       timeline_of;  ///< by endpoint: index into timelines, or no_timeline (it has no role)
   static constexpr std::uint32_t no_timeline = 0xffffffff;
   std::size_t simulated_flows = 0;           ///< flow classes
-  std::optional<StalenessResult> staleness;  ///< where the plan tells it
+  std::optional<StalenessResult> staleness;  ///< of a plan with a service
   /// Of the step, in which devices have nothing to do but wait for images; the host that they wait for.
   double input_wait_s = 0;
   std::uint32_t input_host = 0;

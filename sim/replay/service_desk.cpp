@@ -14,7 +14,7 @@ namespace {
 std::vector<std::pair<std::uint32_t, double>> adders(const Plan& plan, const Machine& machine,
                                                      const Folding& folding) {
   std::vector<std::pair<std::uint32_t, double>> result;
-  if (!plan.service) return result;
+  if (!plan.service()) return result;
   for (std::uint32_t c = 0; c < folding.endpoints.size(); ++c) {
     const EndpointId endpoint = folding.endpoints[c];
     if (endpoint < machine.devices.size()) continue;
@@ -39,7 +39,7 @@ std::vector<double> ServiceDesk::adder_capacities(const Plan& plan, const Machin
 
 ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTable& table,
                          const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener)
-    : service_(*plan.service),
+    : service_(*plan.service()),
       folding_(folding),
       engine_(engine),
       courier_(courier),

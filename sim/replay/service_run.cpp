@@ -10,14 +10,14 @@ namespace convoy {
 ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
       desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, courier_, *this),
-      steady_(*folded.plan.service, folded.folding),
+      steady_(*folded.plan.service(), folded.folding),
       shown_(class_count()),
       input_wait_s_(class_count(), 0) {}
 
 Execution ServiceRun::run() {
   if (steady_.is_warm()) open_ = all_readings();
   std::vector<char> begun(class_count(), 0);
-  for (const Service::Client& client : plan_.service->clients) {
+  for (const Service::Client& client : plan_.service()->clients) {
     const std::uint32_t c = folding_.endpoint_class[client.device];
     if (std::exchange(begun[c], 1)) continue;
     engine_.after(client.start_s, [this, c] {

@@ -13,7 +13,7 @@ namespace {
 /// links, or somebody wants to see the messages.
 std::unique_ptr<LoneGroups> lone_groups(const FoldedPlan& folded, const Surroundings& surroundings,
                                         const LinkClock& clock) {
-  if (folded.plan.endless || surroundings.contention == Contention::none ||
+  if (folded.plan.endless() || surroundings.contention == Contention::none ||
       surroundings.network_model == NetworkModel::simgrid || !surroundings.disturbances.empty())
     return nullptr;
   std::vector<double> link_Bps;
@@ -30,7 +30,7 @@ StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
       messages_(
           folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, courier_, *this, lone_.get(),
           lone_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
-  if (plan_.endless) watch_.emplace(*plan_.endless, folding_);
+  if (plan_.endless()) watch_.emplace(*plan_.endless(), folding_);
 }
 
 Execution StepRun::run() {
@@ -68,7 +68,8 @@ void StepRun::show_one_step(Execution& execution) const {
   };
   execution.end_s = (close.now_s - open.now_s) / steps;
   for (std::uint32_t c = 0; c < class_count(); ++c)
-    execution.usage[c] = {without_slowdown(c, (close.times[c] - open.times[c]) * (1 / steps)), execution.end_s};
+    execution.usage[c] = {without_slowdown(c, (close.times[c] - open.times[c]) * (1 / steps)),
+                          execution.end_s};
   execution.link_busy_s = of_step(open.link_busy_s, close.link_busy_s);
   execution.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
 }

@@ -40,7 +40,8 @@ Traffic::Traffic(const ReplayResult& result, const Plan& plan, const Machine& ma
     for (TaskId t = 0; t < program.size(); ++t)
       if (program[t].kind == Task::Kind::collective || program[t].kind == Task::Kind::send)
         sends_[i].emplace_back(program[t].comm, timeline.tasks[t]);
-    std::stable_sort(sends_[i].begin(), sends_[i].end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(sends_[i].begin(), sends_[i].end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 }
 
@@ -67,17 +68,19 @@ std::vector<Traffic::Message> Traffic::messages_of(const Pattern& pattern, std::
       // Only the pairs with one end here: not all of them, of which there may be many millions.
       for (const AllToAll::Part& from : round.all_to_all->senders)
         if (here(from.member))
-          for (const AllToAll::Part& to : round.all_to_all->receivers) add(from.member, to.member, from.share * to.share);
+          for (const AllToAll::Part& to : round.all_to_all->receivers)
+            add(from.member, to.member, from.share * to.share);
       for (const AllToAll::Part& to : round.all_to_all->receivers)
         if (here(to.member))
-          for (const AllToAll::Part& from : round.all_to_all->senders) add(from.member, to.member, from.share * to.share);
+          for (const AllToAll::Part& from : round.all_to_all->senders)
+            add(from.member, to.member, from.share * to.share);
     }
   }
   return messages;
 }
 
 std::vector<TrafficPoint> Traffic::of_host(std::uint32_t host) const {
-  if (plan_.service) return {};
+  if (plan_.service()) return {};
   std::vector<std::vector<Message>> messages;
   for (const Pattern& pattern : plan_.patterns) messages.push_back(messages_of(pattern, host));
   std::vector<RateChange> changes;
@@ -85,7 +88,8 @@ std::vector<TrafficPoint> Traffic::of_host(std::uint32_t host) const {
     for (const Message& message : messages[plan_.communications[c].pattern]) {
       const TaskTimes* times = sending(message.from, c);
       if (!times || times->end_s <= times->start_s) continue;
-      const double rate_Bps = plan_.communications[c].bytes * message.fraction / (times->end_s - times->start_s);
+      const double rate_Bps =
+          plan_.communications[c].bytes * message.fraction / (times->end_s - times->start_s);
       const double sent_Bps = message.leaves ? rate_Bps : 0, received_Bps = message.leaves ? 0 : rate_Bps;
       changes.push_back({times->start_s, sent_Bps, received_Bps, 1});
       changes.push_back({times->end_s, -sent_Bps, -received_Bps, -1});

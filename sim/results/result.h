@@ -10,7 +10,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/yaml_node.h"
-#include "sim/plan/plan.h"
+#include "sim/plan/strategy_report.h"
 
 namespace convoy {
 
@@ -21,7 +21,7 @@ struct DeviceResult {
   std::string name;
   double busy_s = 0, sent_bytes = 0, received_bytes = 0, peak_memory_bytes = 0, energy_j = 0;
   std::array<double, memory_class_count> memory{};  ///< by class at the peak, bytes
-  std::int64_t count = 1;                           ///< devices that are equal in all of this; `name` is the first
+  std::int64_t count = 1;  ///< devices that are equal in all of this; `name` is the first
   bool operator==(const DeviceResult&) const = default;
 };
 
@@ -81,7 +81,7 @@ struct CandidateResult {
   /// Of the objective: no simulation gives better. Where the cost table or the plan gives one.
   std::optional<double> bound;
   bool tie = false;    ///< simulated, and no worse than the interval of the best reaches
-  std::string reason;           ///< a sentence: why it is not the best
+  std::string reason;  ///< a sentence: why it is not the best
 };
 
 /// `strategy: {kind: auto}`: the run is that of the best candidate.
@@ -104,14 +104,15 @@ struct IntervalResult {
 /// A run repeated with what its experiment says varies (`variability:`).
 struct VariabilityResult {
   std::int64_t runs = 0;
-  double level = 0.8;                              ///< share of the repetitions inside the intervals
-  double step_time_s = 0;                          ///< on average
+  double level = 0.8;      ///< share of the repetitions inside the intervals
+  double step_time_s = 0;  ///< on average
   IntervalResult::Range step_time_interval_s{};
-  std::optional<double> epoch_time_s = {};         ///< on average, where the dataset is known
-  IntervalResult::Range epoch_time_interval_s{};   ///< zeros where it is not
-  std::optional<double> expected_epoch_time_s = {};  ///< of epochs whose steps take step_time_s, in closed form
-  std::optional<double> cost_usd_per_epoch = {};   ///< on average: all hosts, all the time
-  double failures = 0;                             ///< in an epoch, on average
+  std::optional<double> epoch_time_s = {};        ///< on average, where the dataset is known
+  IntervalResult::Range epoch_time_interval_s{};  ///< zeros where it is not
+  std::optional<double> expected_epoch_time_s =
+      {};                                         ///< of epochs whose steps take step_time_s, in closed form
+  std::optional<double> cost_usd_per_epoch = {};  ///< on average: all hosts, all the time
+  double failures = 0;                            ///< in an epoch, on average
   bool operator==(const VariabilityResult&) const = default;
 };
 
@@ -159,7 +160,8 @@ struct RunResult {
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
   /// Where the devices change during the run: its phases and what lies between them. All above is then of the
-  /// last phase, but peak_memory_bytes, process_memory_bytes, device_memory_bytes and fits, which are of the fullest one.
+  /// last phase, but peak_memory_bytes, process_memory_bytes, device_memory_bytes and fits, which are of the
+  /// fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
   std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates
@@ -167,11 +169,11 @@ struct RunResult {
   /// where the strategy has none.
   std::optional<double> bubble_fraction;
   std::vector<StageResult> stages;
-  std::optional<PartitionSummary> partition;  ///< where the strategy partitions the training graph
-  std::optional<SearchSummary> search;        ///< where the strategy was searched for
-  std::vector<LayerGroup> layouts;            ///< where the strategy decides layer by layer
+  std::optional<PartitionSummary> partition;     ///< where the strategy partitions the training graph
+  std::optional<SearchSummary> search;           ///< where the strategy was searched for
+  std::vector<LayerGroup> layouts;               ///< where the strategy decides layer by layer
   std::optional<VariabilityResult> variability;  ///< where the experiment says what varies
-  std::vector<Counterfactual> counterfactuals;  ///< where they were asked for
+  std::vector<Counterfactual> counterfactuals;   ///< where they were asked for
 };
 
 struct Manifest {
@@ -187,9 +189,9 @@ struct ScheduleResult {
   std::int64_t jobs = 0;
   double mean_interval_s = 0;  ///< between arrivals
   double mean_completion_s = 0, makespan_s = 0;
-  double busy_share = 0;     ///< of the GPUs' time that jobs held them
-  std::int64_t changes = 0;  ///< of a job's GPUs
-  std::optional<double> deadlines_met = {};    ///< share of the jobs with one, where there are any
+  double busy_share = 0;                     ///< of the GPUs' time that jobs held them
+  std::int64_t changes = 0;                  ///< of a job's GPUs
+  std::optional<double> deadlines_met = {};  ///< share of the jobs with one, where there are any
   /// Of the GPUs' time that jobs held them on more hosts than needed, where places make a difference.
   std::optional<double> scattered_share = {};
 };

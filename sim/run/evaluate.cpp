@@ -260,11 +260,12 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.comm_bytes = replayed.comm_bytes;
   fill_devices(run, replayed, result);
   fill_links(machine, replayed, result);
-  if (replayed.staleness) result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
-  if (run.plan.staleness) result.staleness = run.plan.staleness;
-  fill_stages(run.plan.stages, machine, replayed, result);
-  result.partition = run.plan.partition;
-  result.layouts = run.plan.layouts;
+  result.staleness = run.report.staleness;
+  if (result.staleness && replayed.staleness)
+    result.staleness = Staleness{replayed.staleness->mean, replayed.staleness->max};
+  fill_stages(run.report.stages, machine, replayed, result);
+  result.partition = run.report.partition;
+  result.layouts = run.report.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   fill_process(run, replayed, result);
   result.warnings = warnings_of(run);

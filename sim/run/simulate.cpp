@@ -114,6 +114,16 @@ CostModel make_cost(const Training& training, const TrainingGraph& graph, const 
   return cost;
 }
 
+/// Gives the phases' plans what the hosts of the devices that they run on have to make ready.
+void add_input_to_phases(std::vector<RunPhase>& phases, const TrainingGraph& graph, const Machine& machine,
+                         const InputSpec& spec) {
+  for (RunPhase& phase : phases)
+    if (phase.devices == machine.devices.size())
+      add_input(phase.plan, graph, machine, spec);
+    else
+      add_input(phase.plan, graph, first_devices(machine, phase.devices), spec);
+}
+
 }  // namespace
 
 const Model& Preparer::model(const YamlNode& node) {
@@ -173,25 +183,22 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   const NetworkModel network_model = experiment_ ? experiment_->network_model() : NetworkModel::convoy;
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};
-  std::shared_ptr<PhasedRun> phased;
-  Plan plan;
-  if (std::vector<RunPhase> phases = strategy->phases(input); phases.empty()) {
-    plan = strategy->plan(input);
-    add_input(plan, *graph, machine, point.training.input);
-  } else {
-    for (RunPhase& phase : phases)
-      add_input(phase.plan, *graph, first_devices(machine, phase.devices), point.training.input);
-    plan = phases.back().plan;
-    phased = std::make_shared<PhasedRun>(PhasedRun{machine, std::move(phases)});
-    machine = first_devices(machine, phased->phases.back().devices);
-  }
-  std::vector<std::string> algorithms = chosen_algorithms(instead ? *instead : point.strategy, plan, machine);
+  std::vector<RunPhase> phases = strategy->phases(input);
+  add_input_to_phases(phases, *graph, machine, point.training.input);
+  std::shared_ptr<const PhasedRun> phased;
+  if (!phases.back().report.images_by_device.empty())
+    phased = std::make_shared<const PhasedRun>(PhasedRun{machine, phases});
+  RunPhase last = std::move(phases.back());
+  if (last.devices < machine.devices.size()) machine = first_devices(machine, last.devices);
+  std::vector<std::string> algorithms =
+      chosen_algorithms(instead ? *instead : point.strategy, last.plan, machine);
   PreparedRun run{{},
                   {},
                   std::move(graph),
                   std::move(machine),
                   std::move(cost),
-                  std::move(plan),
+                  std::move(last.plan),
+                  std::move(last.report),
                   strategy->label(),
                   point.training.samples,
                   std::move(phased),

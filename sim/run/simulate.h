@@ -21,7 +21,7 @@
 
 namespace convoy {
 
-/// A run whose devices change as it goes.
+/// A run whose devices come and go.
 struct PhasedRun {
   Machine machine;  ///< with all devices that any phase uses, and more
   std::vector<RunPhase> phases;
@@ -35,13 +35,14 @@ struct PreparedRun {
   Machine machine;
   CostModel cost;
   Plan plan;
+  StrategyReport report;
   std::string strategy;                 ///< its label
   std::optional<std::int64_t> samples;  ///< of the dataset
-  /// Where the run has several phases; machine and plan above are those of the last.
+  /// Where the strategy tells the run's phases; machine, plan and report above are those of the last.
   std::shared_ptr<const PhasedRun> phased = nullptr;
   NetworkModel network_model = NetworkModel::convoy;
   std::string transport = "ideal", input = "synthetic";  ///< their names
-  std::vector<std::string> algorithms = {};  ///< that `algorithm: auto` came to
+  std::vector<std::string> algorithms = {};              ///< that `algorithm: auto` came to
   std::optional<VariabilitySpec> variability = {};
 };
 

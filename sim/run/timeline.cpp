@@ -72,7 +72,8 @@ class RunTimeline {
       const RunPhase& phase = phases_[i];
       const Replayed& step = steps_.at(phase.devices);
       const Fullness of_phase = fullness_of(step.result, step.machine);
-      const auto [least, most] = std::minmax_element(phase.images.begin(), phase.images.end());
+      const std::vector<std::int64_t>& images = phase.report.images_by_device;
+      const auto [least, most] = std::minmax_element(images.begin(), images.end());
       result.phases.push_back({starts_[i].step, phase.devices, starts_[i].start_s, times_[i].step_time_s,
                                times_[i].step_time_s > 0 ? phase.plan.images / times_[i].step_time_s : 0,
                                *least, *most, of_phase.bytes});

@@ -103,7 +103,8 @@ const Keys<VariabilitySpec>& all_variability_keys() {
       mappings_key<Spec>("stops", "[{host: n0, at: 100ms, for: 2s}]",
                          "hosts that stand still in the middle of a step", stop_keys(), &Spec::stops),
       mapping_key<Spec>("failures", "none", "hosts that fail in an epoch: per_host_day, at, or both",
-                        failure_keys(), [](Spec& spec) -> Failures& { return *(spec.failures = Failures{}); })};
+                        failure_keys(),
+                        [](Spec& spec) -> Failures& { return *(spec.failures = Failures{}); })};
   return keys;
 }
 
@@ -235,7 +236,7 @@ void require_host(const std::string& key, const std::string& name, const SourceP
 
 /// A time in a step needs steps that begin when the one before has ended, and convoy's own links.
 void require_single_steps(const std::string& key, const SourcePos& pos, const PreparedRun& run) {
-  if (run.plan.service || run.plan.endless)
+  if (run.plan.service() || run.plan.endless())
     throw InputError(pos, fmt::format("{}: is a time in a step, and the steps of this strategy ({}) overlap; "
                                       "leave it out, or take one whose steps follow one another",
                                       key, run.strategy));

@@ -5,37 +5,94 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "sim/base/csv.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
-#include "sim/base/yaml_map.h"
 
 namespace convoy {
 namespace {
 
 constexpr std::size_t most_jobs = 100'000;
 
-/// A list in `jobs:` that may stand in a file.
+constexpr double hour_s = 3600, least_gpu_h = 1e-6, least_length_s = 1e-9;
+
+/// What every job of a list says. @param most_gpus that it may ask for
+template <class ListedJob>
+Keys<ListedJob> asked_job_keys(std::uint32_t most_gpus) {
+  return {optional_number_key<ListedJob>("arrival_s", "", 0, std::numeric_limits<double>::max(),
+                                         "when it arrives, in seconds", &ListedJob::arrival_s)
+              .required(),
+          optional_integer_key<ListedJob>("gpus", "", 1, most_gpus, "that it asks for", &ListedJob::asked)
+              .required()};
+}
+
+Keys<TracedJob> traced_job_keys(std::uint32_t most_gpus) {
+  using Job = TracedJob;
+  Keys<Job> keys = asked_job_keys<Job>(most_gpus);
+  keys.push_back(optional_number_key<Job>("length_s", "", least_length_s, std::numeric_limits<double>::max(),
+                                          "that it takes on these GPUs", &Job::length_s)
+                     .required());
+  keys.push_back(
+      optional_text_key<Job>("model", "by chance", "a name", "one of the sweep's models", &Job::model));
+  keys.push_back(custom_key<Job>("deadline_s", "none | a number from arrival_s", "on the clock of arrivals",
+                                 [](YamlMap& map, Job& job) {
+                                   if (map.find("deadline_s"))
+                                     job.deadline_s = map.number("deadline_s", job.arrival_s);
+                                 }));
+  return keys;
+}
+
+Keys<WorkloadJob> workload_job_keys(std::uint32_t most_gpus) {
+  using Job = WorkloadJob;
+  Keys<Job> keys = asked_job_keys<Job>(most_gpus);
+  keys.push_back(custom_key<Job>(
+      "least_gpu_h", "a number from 1e-06", "GPU hours that it takes at least; required",
+      [](YamlMap& map, Job& job) { job.least_gpu_s = hour_s * map.number("least_gpu_h", least_gpu_h); }));
+  keys.push_back(custom_key<Job>(
+      "most_gpu_h", "a number from least_gpu_h", "and at most; required", [](YamlMap& map, Job& job) {
+        job.most_gpu_s = hour_s * map.number("most_gpu_h", job.least_gpu_s / hour_s);
+      }));
+  return keys;
+}
+
+/// A list in `jobs:` that may stand in a file, whose columns are then the keys of its jobs.
 struct ListedJobs {
   const char* key;
-  std::vector<std::string> columns, required;
+  std::vector<KeyText> columns;
   const char* example;
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const KeyText& column : columns) all.push_back(column.name);
+    return all;
+  }
+  std::vector<std::string> required() const {
+    std::vector<std::string> those;
+    for (const KeyText& column : columns)
+      if (column.meaning.ends_with("; required")) those.push_back(column.name);
+    return those;
+  }
 };
 
-const ListedJobs trace_list{"trace",
-                            {"arrival_s", "gpus", "length_s", "model", "deadline_s"},
-                            {"arrival_s", "gpus", "length_s"},
-                            "{arrival_s: 0, gpus: 4, length_s: 600}"};
-const ListedJobs workload_list{"workload",
-                               {"arrival_s", "gpus", "least_gpu_h", "most_gpu_h"},
-                               {"arrival_s", "gpus", "least_gpu_h", "most_gpu_h"},
+const ListedJobs& trace_list() {
+  static const ListedJobs list{"trace", traced_job_columns(), "{arrival_s: 0, gpus: 4, length_s: 600}"};
+  return list;
+}
+
+const ListedJobs& workload_list() {
+  static const ListedJobs list{"workload", workload_job_columns(),
                                "{arrival_s: 0, gpus: 4, least_gpu_h: 1, most_gpu_h: 10}"};
+  return list;
+}
 
 YamlNode read_job_file(const YamlNode& name, const ListedJobs& listed) {
   const std::string file = beside(name.pos, read_text(name, fmt::format("jobs.{}", listed.key)));
   if (!std::filesystem::is_regular_file(file))
     throw InputError(name.pos, fmt::format("jobs.{}: there is no file {}", listed.key, file));
-  const CsvTable table(file, listed.columns, listed.required);
+  const std::vector<std::string> columns = listed.names();
+  const CsvTable table(file, columns, listed.required());
   YamlNode list;
   list.kind = YamlNode::Kind::sequence;
   list.pos = name.pos;
@@ -43,7 +100,7 @@ YamlNode read_job_file(const YamlNode& name, const ListedJobs& listed) {
     YamlNode& job = list.items.emplace_back();
     job.kind = YamlNode::Kind::mapping;
     job.pos = row.front().pos;
-    for (const std::string& column : listed.columns)
+    for (const std::string& column : columns)
       if (const CsvCell* cell = table.find(row, column)) {
         YamlNode value;
         value.kind = YamlNode::Kind::scalar;
@@ -55,11 +112,18 @@ YamlNode read_job_file(const YamlNode& name, const ListedJobs& listed) {
   return list;
 }
 
-/// @throws InputError: not a list of at least one job, or of too many
-void check_job_list(const YamlNode& list, const ListedJobs& listed) {
+/// @throws InputError: not a list of at least one job, or of too many; a job that is wrong
+template <class ListedJob>
+std::vector<ListedJob> read_listed_jobs(const YamlNode& list, const ListedJobs& listed,
+                                        const Keys<ListedJob>& keys) {
   if (list.kind != YamlNode::Kind::sequence || list.items.empty() || list.items.size() > most_jobs)
-    throw InputError(list.pos, fmt::format("jobs.{}: expected a CSV file, or a list of 1 to 100000 jobs such as {}",
-                                           listed.key, listed.example));
+    throw InputError(list.pos,
+                     fmt::format("jobs.{}: expected a CSV file, or a list of 1 to 100000 jobs such as {}",
+                                 listed.key, listed.example));
+  const std::string path = fmt::format("jobs.{}", listed.key);
+  std::vector<ListedJob> jobs;
+  for (const YamlNode& item : list.items) read_part(keys, YamlMap(item, path), jobs.emplace_back());
+  return jobs;
 }
 
 }  // namespace
@@ -67,42 +131,23 @@ void check_job_list(const YamlNode& list, const ListedJobs& listed) {
 YamlNode with_trace_read(const YamlNode& jobs) {
   YamlNode result = jobs;
   for (auto& [key, value] : result.entries)
-    for (const ListedJobs* listed : {&trace_list, &workload_list})
+    for (const ListedJobs* listed : {&trace_list(), &workload_list()})
       if (key == listed->key && value.kind == YamlNode::Kind::scalar) value = read_job_file(value, *listed);
   return result;
 }
 
+std::vector<KeyText> traced_job_columns() { return texts_of(traced_job_keys(most_gpus_of_all)); }
+std::vector<KeyText> workload_job_columns() { return texts_of(workload_job_keys(most_gpus_of_all)); }
+
 std::vector<TracedJob> read_traced_jobs(const YamlNode& list, std::uint32_t most_gpus) {
-  check_job_list(list, trace_list);
-  std::vector<TracedJob> jobs;
-  for (const YamlNode& item : list.items) {
-    YamlMap map(item, "jobs.trace");
-    TracedJob& job = jobs.emplace_back();
-    job.arrival_s = map.number("arrival_s", 0);
-    job.asked = static_cast<std::uint32_t>(map.integer("gpus", 1, most_gpus));
-    job.length_s = map.number("length_s", 1e-9);
-    job.model = map.text_or("model", "");
-    if (map.has("deadline_s")) job.deadline_s = map.number("deadline_s", job.arrival_s);
-    map.finish();
-  }
-  std::stable_sort(jobs.begin(), jobs.end(), [](const TracedJob& a, const TracedJob& b) { return a.arrival_s < b.arrival_s; });
+  std::vector<TracedJob> jobs = read_listed_jobs(list, trace_list(), traced_job_keys(most_gpus));
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const TracedJob& a, const TracedJob& b) { return a.arrival_s < b.arrival_s; });
   return jobs;
 }
 
 std::vector<WorkloadJob> read_workload_jobs(const YamlNode& list, std::uint32_t most_gpus) {
-  constexpr double hour_s = 3600, least_gpu_h = 1e-6;
-  check_job_list(list, workload_list);
-  std::vector<WorkloadJob> jobs;
-  for (const YamlNode& item : list.items) {
-    YamlMap map(item, "jobs.workload");
-    WorkloadJob& job = jobs.emplace_back();
-    job.arrival_s = map.number("arrival_s", 0);
-    job.asked = static_cast<std::uint32_t>(map.integer("gpus", 1, most_gpus));
-    job.least_gpu_s = hour_s * map.number("least_gpu_h", least_gpu_h);
-    job.most_gpu_s = hour_s * map.number("most_gpu_h", job.least_gpu_s / hour_s);
-    map.finish();
-  }
-  return jobs;
+  return read_listed_jobs(list, workload_list(), workload_job_keys(most_gpus));
 }
 
 }  // namespace convoy

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <stdexcept>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
-#include "sim/base/yaml_map.h"
 #include "sim/schedule/policies.h"
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/trace_file.h"
@@ -17,7 +18,7 @@
 namespace convoy {
 namespace {
 
-constexpr std::int64_t most_gpus = 100'000;
+constexpr std::int64_t most_gpus = most_gpus_of_all;
 
 /// `gpus: 64`, or `gpus: {k80: 32, v100-sxm2-16gb: 32}`; `gpus_per_host` likewise.
 void read_pools(YamlMap& map, JobStudy& study) {
@@ -26,25 +27,29 @@ void read_pools(YamlMap& map, JobStudy& study) {
   if (gpus.kind != YamlNode::Kind::mapping) {
     study.kinds = {""};
     study.pools = {{static_cast<std::uint32_t>(map.integer("gpus", 1, most_gpus)), 0}};
-    if (hosts) study.pools[0].gpus_per_host = static_cast<std::uint32_t>(map.integer("gpus_per_host", 1, most_gpus));
+    if (hosts)
+      study.pools[0].gpus_per_host = static_cast<std::uint32_t>(map.integer("gpus_per_host", 1, most_gpus));
   } else {
     YamlMap kinds = map.map("gpus");
     std::optional<YamlMap> sizes;
     if (hosts && hosts->kind == YamlNode::Kind::mapping) sizes = map.map("gpus_per_host");
     for (const std::string& kind : kinds.keys()) {
       study.kinds.push_back(kind);
-      GpuPool& pool = study.pools.emplace_back(GpuPool{static_cast<std::uint32_t>(kinds.integer(kind, 1, most_gpus)), 0});
+      GpuPool& pool =
+          study.pools.emplace_back(GpuPool{static_cast<std::uint32_t>(kinds.integer(kind, 1, most_gpus)), 0});
       if (sizes)
         pool.gpus_per_host = static_cast<std::uint32_t>(sizes->integer(kind, 1, most_gpus));
       else if (hosts)
         pool.gpus_per_host = static_cast<std::uint32_t>(map.integer("gpus_per_host", 1, most_gpus));
     }
     if (sizes) sizes->finish();
-    if (study.pools.empty()) map.fail("gpus", "expected a number of GPUs, or kinds of them such as {k80: 32}");
+    if (study.pools.empty())
+      map.fail("gpus", "expected a number of GPUs, or kinds of them such as {k80: 32}");
   }
   for (const GpuPool& pool : study.pools)
     if (pool.gpus_per_host > 0 && pool.gpus % pool.gpus_per_host != 0)
-      map.fail("gpus_per_host", fmt::format("{} GPUs are not whole hosts of {}", pool.gpus, pool.gpus_per_host));
+      map.fail("gpus_per_host",
+               fmt::format("{} GPUs are not whole hosts of {}", pool.gpus, pool.gpus_per_host));
 }
 
 void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
@@ -88,7 +93,8 @@ void read_trace(YamlMap& map, JobStudy& study) {
   refuse_drawn_keys(map, "trace");
   study.traced = read_traced_jobs(map.node("trace"), smallest_pool(study));
   const double last_s = study.traced.back().arrival_s - study.traced.front().arrival_s;
-  study.mean_intervals_s = {study.traced.size() > 1 ? last_s / static_cast<double>(study.traced.size() - 1) : 0};
+  study.mean_intervals_s = {study.traced.size() > 1 ? last_s / static_cast<double>(study.traced.size() - 1)
+                                                    : 0};
 }
 
 /// `loads: [0.5, 1, 2]`: so many times the recorded jobs in the same hours.
@@ -101,10 +107,13 @@ void read_workload(YamlMap& map, JobStudy& study) {
   std::vector<double> loads{1};
   if (const YamlNode* given = map.find("loads")) {
     loads.clear();
-    for (const YamlNode& load : given->items) loads.push_back(read_number(load, "jobs.loads", 1 / recorded, most_jobs / recorded));
-    if (loads.empty()) map.fail("loads", "expected a list of multiples of the workload's jobs, such as [0.5, 1, 2]");
+    for (const YamlNode& load : given->items)
+      loads.push_back(read_number(load, "jobs.loads", 1 / recorded, most_jobs / recorded));
+    if (loads.empty())
+      map.fail("loads", "expected a list of multiples of the workload's jobs, such as [0.5, 1, 2]");
   }
-  for (const double load : loads) study.mean_intervals_s.push_back(workload_window_s(study.workload) / (load * recorded));
+  for (const double load : loads)
+    study.mean_intervals_s.push_back(workload_window_s(study.workload) / (load * recorded));
 }
 
 void read_seeds(YamlMap& map, JobStudy& study) {
@@ -113,19 +122,43 @@ void read_seeds(YamlMap& map, JobStudy& study) {
   for (std::int64_t i = 0; i < seeds; ++i) study.seeds.push_back(first + static_cast<std::uint64_t>(i));
 }
 
+/// Which jobs come, and when: as recorded, like recorded ones, or drawn.
+void read_which_jobs(YamlMap& map, JobStudy& study) {
+  if (map.has("workload"))
+    read_workload(map, study);
+  else if (map.has("trace"))
+    read_trace(map, study);
+  else
+    read_drawn_jobs(map, study);
+}
+
+/// Of one model of `convergence`, whose keys are the models' names.
+const Keys<Learning>& learning_keys() {
+  using L = Learning;
+  static const Keys<L> keys{
+      optional_number_key<L>("batch", "", 1, std::numeric_limits<double>::max(),
+                             "global batch under policies that do not choose it", &L::batch)
+          .required(),
+      custom_key<L>("target", "none | a name",
+                    "a table of epochs by batch (`convoy plan`'s goals); or noise_scale",
+                    [](YamlMap& map, L& learning) {
+                      if (map.find("target"))
+                        learning.table = load_goal(map.text("target"), map.pos("target"));
+                    }),
+      optional_number_key<L>("noise_scale", "none", 1, std::numeric_limits<double>::max(),
+                             "images; or target", &L::noise_scale_images)};
+  return keys;
+}
+
 void read_learning(YamlMap& map, JobStudy& study) {
   if (!map.has("convergence")) return;
   YamlMap models = map.map("convergence");
   for (const std::string& model : models.keys()) {
-    YamlMap one = models.map(model);
+    const YamlMap one = models.map(model);
     Learning learning;
-    learning.batch = one.number("batch", 1);
-    if (one.has("target") == one.has("noise_scale")) one.fail("expected 'target', a table of epochs, or 'noise_scale', images");
-    if (one.has("target"))
-      learning.table = load_goal(one.text("target"), one.pos("target"));
-    else
-      learning.noise_scale_images = one.number("noise_scale", 1);
-    one.finish();
+    read_part(learning_keys(), one, learning);
+    if (learning.table.has_value() == learning.noise_scale_images.has_value())
+      one.fail("expected 'target', a table of epochs, or 'noise_scale', images");
     study.learning[model] = std::move(learning);
   }
 }
@@ -142,9 +175,73 @@ void read_policies(YamlMap& map, JobStudy& study) {
       throw InputError(policy.pos, fmt::format("jobs.policies: '{}' is not a policy{}; there are {}", name,
                                                suggestion(name, policy_names()), list_of(policy_names())));
     if (study.pools.size() > 1 && !made->several_kinds())
-      throw InputError(policy.pos, fmt::format("jobs.policies: '{}' shares GPUs of one kind; of several do tiresias-l, "
-                                               "srtf, themis-like, edf, sia-like", name));
+      throw InputError(policy.pos,
+                       fmt::format("jobs.policies: '{}' shares GPUs of one kind; of several do tiresias-l, "
+                                   "srtf, themis-like, edf, sia-like",
+                                   name));
   }
+}
+
+Keys<DeadlineOptions> deadline_keys() {
+  return {
+      custom_key<DeadlineOptions>(
+          "least", "a number from 0", "from arrival, in lengths on the GPUs asked for; required",
+          [](YamlMap& map, DeadlineOptions& options) { options.least = map.number("least", 0); }),
+      custom_key<DeadlineOptions>(
+          "most", "a number from least", "the same; deadlines are drawn between the two; required",
+          [](YamlMap& map, DeadlineOptions& options) { options.most = map.number("most", options.least); })};
+}
+
+/// A list of jobs, or the file that has it.
+Key<JobStudy> listed_jobs_key(std::string name, std::string meaning, void (*read)(YamlMap&, JobStudy&),
+                              std::vector<KeyText> columns) {
+  return list_key<JobStudy>(std::move(name), "none | a CSV file | a list of jobs", std::move(meaning), read)
+      .with_parts(std::move(columns));
+}
+
+/// A key that the reader of another one takes.
+Key<JobStudy> taken_elsewhere(std::string name, std::string values, std::string meaning) {
+  return custom_key<JobStudy>(std::move(name), std::move(values), std::move(meaning),
+                              [](YamlMap&, JobStudy&) {});
+}
+
+Keys<JobStudy> make_job_keys() {
+  using S = JobStudy;
+  return {
+      custom_key<S>("gpus", "1 to 100000 | {KIND: number}",
+                    "of the cluster, or of each kind of device; required", &read_pools),
+      taken_elsewhere("gpus_per_host", "as one host | 1 to 100000 | {KIND: number}",
+                      "where jobs may be scattered"),
+      optional_quantity_key<S>("pause", "0s", Dimension::time, false, "when a job's GPUs change",
+                               &S::pause_s),
+      custom_key<S>("seed", "1 | a whole number from 0", "of the first trace", &read_seeds),
+      taken_elsewhere("seeds", "1 | 1 to 1000", "so many traces, seed + i of the i-th"),
+      listed_jobs_key("trace", "the jobs themselves, as recorded", &read_which_jobs, traced_job_columns()),
+      listed_jobs_key(
+          "workload", "jobs like these are drawn, as often as they are recorded", [](YamlMap&, S&) {},
+          workload_job_columns()),
+      taken_elsewhere("loads", "as recorded | a list of numbers", "with workload, so many times its jobs"),
+      taken_elsewhere("count", "1 to 100000", "jobs that are drawn, with neither trace nor workload"),
+      taken_elsewhere("median_length", "a time", "of drawn jobs, on the GPUs that they ask for"),
+      taken_elsewhere("spread", "0 to 5", "deviation of the logarithm of drawn jobs' lengths"),
+      taken_elsewhere("asked", "{GPUS: weight}", "GPUs that drawn jobs ask for, and how often"),
+      taken_elsewhere("mean_intervals", "a list of times", "between two drawn jobs' arrivals; a trace each"),
+      mapping_key<S>("deadlines", "none", "that are drawn for every job", deadline_keys(),
+                     [](S& study) -> DeadlineOptions& { return study.deadlines.emplace(); }),
+      custom_key<S>("convergence", "none | {MODEL: {batch, target | noise_scale}}",
+                    "how models learn by global batch, for policies that choose it", &read_learning)
+          .with_parts({{"MODEL",
+                        keys_detail::mapping_text(texts_of(learning_keys())),
+                        "of a model by its name",
+                        {},
+                        false,
+                        texts_of(learning_keys())}}),
+      custom_key<S>("policies", "a list of names", "in the order of the results; required", &read_policies)};
+}
+
+const Keys<JobStudy>& all_job_keys() {
+  static const Keys<JobStudy> keys = make_job_keys();
+  return keys;
 }
 
 std::vector<Job> jobs_of(const JobStudy& study, const std::vector<JobKind>& kinds, double mean_interval_s,
@@ -154,7 +251,8 @@ std::vector<Job> jobs_of(const JobStudy& study, const std::vector<JobKind>& kind
   options.seed = seed;
   std::vector<Job> jobs;
   if (!study.workload.empty()) {
-    const auto count = static_cast<std::size_t>(std::llround(workload_window_s(study.workload) / mean_interval_s));
+    const auto count =
+        static_cast<std::size_t>(std::llround(workload_window_s(study.workload) / mean_interval_s));
     jobs = make_job_trace(kinds, draw_workload(study.workload, count, seed), seed);
   } else {
     jobs = study.traced.empty() ? make_job_trace(kinds, options) : make_job_trace(kinds, study.traced, seed);
@@ -166,7 +264,8 @@ std::vector<Job> jobs_of(const JobStudy& study, const std::vector<JobKind>& kind
 /// The same jobs, as policies see them that choose the batch.
 void let_choose_batch(std::vector<Job>& jobs, const std::vector<JobKind>& kinds) {
   std::map<std::string, std::shared_ptr<const std::vector<Throughput>>> shared;
-  for (const JobKind& kind : kinds) shared[kind.model] = std::make_shared<const std::vector<Throughput>>(kind.kinds);
+  for (const JobKind& kind : kinds)
+    shared[kind.model] = std::make_shared<const std::vector<Throughput>>(kind.kinds);
   for (Job& job : jobs) job.kinds = shared.at(job.model);
 }
 
@@ -180,30 +279,18 @@ std::optional<double> Learning::epochs(double at_batch) const {
 
 JobStudy read_job_study(const YamlNode& node) {
   const YamlNode read = with_trace_read(node);
-  YamlMap map(read, "jobs");
   JobStudy study;
-  read_pools(map, study);
-  study.pause_s = map.quantity_or("pause", Dimension::time, 0);
-  read_seeds(map, study);
-  if (map.has("workload"))
-    read_workload(map, study);
-  else if (map.has("trace"))
-    read_trace(map, study);
-  else
-    read_drawn_jobs(map, study);
-  if (map.has("deadlines")) {
-    YamlMap deadlines = map.map("deadlines");
-    study.deadlines = DeadlineOptions{deadlines.number("least", 0), 0};
-    study.deadlines->most = deadlines.number("most", study.deadlines->least);
-    deadlines.finish();
-  }
-  read_learning(map, study);
-  read_policies(map, study);
-  map.finish();
+  read_part(all_job_keys(), YamlMap(read, "jobs"), study);
   return study;
 }
 
-std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds, const SourcePos& pos) {
+KeySection job_keys() {
+  return {"jobs", "a queue of training jobs, whose throughput the sweep's runs are",
+          texts_of(all_job_keys())};
+}
+
+std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds,
+                                          const SourcePos& pos) {
   std::vector<ScheduleResult> results;
   const bool placed = study.pools.front().gpus_per_host > 0;
   for (const double mean_interval_s : study.mean_intervals_s)
@@ -220,8 +307,14 @@ std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds&
         if (policy->adapts_batch()) let_choose_batch(jobs, kinds.best_batch);
         const ScheduleOutcome outcome = run_schedule(jobs, *policy, {study.pools, study.pause_s});
         ScheduleResult& result = results.emplace_back();
-        result = {name, seed, static_cast<std::int64_t>(jobs.size()), mean_interval_s, outcome.mean_completion_s(),
-                  outcome.makespan_s, outcome.busy_share, outcome.changes};
+        result = {name,
+                  seed,
+                  static_cast<std::int64_t>(jobs.size()),
+                  mean_interval_s,
+                  outcome.mean_completion_s(),
+                  outcome.makespan_s,
+                  outcome.busy_share,
+                  outcome.changes};
         result.deadlines_met = outcome.deadlines_met;
         if (placed) result.scattered_share = outcome.scattered_share;
       }

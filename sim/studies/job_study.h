@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/keys.h"
 #include "sim/base/yaml_node.h"
 #include "sim/planning/convergence.h"
 #include "sim/results/result.h"
@@ -41,6 +42,9 @@ struct JobStudy {
 
 /// @throws InputError
 JobStudy read_job_study(const YamlNode& node);
+
+/// What `convoy show keys` tells of `jobs`.
+KeySection job_keys();
 
 /// Throughput of the models among the runs, for policies that leave the batch to the owner and for those that
 /// choose it, which counts images by what they teach.

@@ -31,8 +31,8 @@ class AllReduce : public Strategy {
 
   std::string_view refuses_recomputation() const override { return {}; }
 
-  Plan steady_plan(const StrategyInput& input) const override {
-    return plan_replicas(input, options_.sync, share_batch(input, options_.shares), options_.micro_batches);
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
+    return {plan_replicas(input, options_.sync, share_batch(input, options_.shares), options_.micro_batches)};
   }
 
  private:

@@ -27,8 +27,10 @@ class ParameterServer : public Strategy {
     return options_.dedicated ? options_.servers : 0;
   }
   std::string_view refuses_recomputation() const override { return {}; }
-  Plan steady_plan(const StrategyInput& input) const override {
-    return plan_parameter_server(options_, input);
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
+    ReportedPlan planned{plan_parameter_server(options_, input)};
+    if (options_.mode != ServerMode::sync) planned.report.staleness.emplace();
+    return planned;
   }
 
  private:

@@ -56,7 +56,6 @@ class ServerPlanner {
       plan_.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
       add_workers(replica);
     }
-    plan_.tells_staleness = options_.mode != ServerMode::sync;
     if (is_service()) {
       add_service(options_, input_, exchanges_, plan_);
       Role role{"server", servers_, {"cpu"}, {}, {}};

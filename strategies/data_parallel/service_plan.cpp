@@ -68,7 +68,7 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
     }
     service.max_lead = options.staleness;
   }
-  plan.service = std::move(service);
+  plan.course = std::move(service);
 }
 
 }  // namespace convoy

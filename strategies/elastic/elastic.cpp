@@ -74,7 +74,10 @@ class Elastic : public Strategy {
 
   std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
 
-  Plan steady_plan(const StrategyInput& input) const override { return std::move(phases(input).back().plan); }
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
+    RunPhase last = std::move(phases(input).back());
+    return {std::move(last.plan), std::move(last.report)};
+  }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
     if (!input.batch.global)
@@ -93,8 +96,11 @@ class Elastic : public Strategy {
         batch.dealt =
             (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, entry.devices, micro_batch);
       const Machine machine = first_devices(input.machine, entry.devices);
-      phase.plan = options_.inner->plan({input.graph, machine, input.cost, batch});
-      phase.images = batch.dealt ? images_dealt(*batch.dealt) : images_met(phase.plan, entry.devices);
+      ReportedPlan planned = options_.inner->plan({input.graph, machine, input.cost, batch});
+      phase.plan = std::move(planned.plan);
+      phase.report = std::move(planned.report);
+      phase.report.images_by_device =
+          batch.dealt ? images_dealt(*batch.dealt) : images_met(phase.plan, entry.devices);
       if (phases.size() > 1)
         phase.change = change(input, phase.plan, phases[phases.size() - 2].devices, entry.devices);
     }

@@ -33,7 +33,7 @@ class FilterParallel : public Strategy {
                        options_.overlap ? ", overlap" : "");
   }
 
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     const std::size_t devices = input.machine.devices.size();
     if (options_.master >= devices)
       throw InputError(options_.master_pos,

@@ -46,11 +46,10 @@ class FilterPlanner {
     for (Exchange& exchange : exchanges_) add_communications(exchange);
   }
 
-  Plan build() {
+  ReportedPlan build() {
     plan_.roles.push_back(master());
     add_workers();
-    describe();
-    return std::move(plan_);
+    return {std::move(plan_), {.partition = summary()}};
   }
 
  private:
@@ -289,7 +288,7 @@ class FilterPlanner {
     return ops;
   }
 
-  void describe() {
+  PartitionSummary summary() const {
     PartitionSummary summary;
     summary.method = filter_shares_names[static_cast<std::size_t>(options_.shares)];
     std::vector<double> time_s(input_.machine.devices.size(), 0.0);
@@ -304,7 +303,7 @@ class FilterPlanner {
     double total_s = 0, longest_s = 0;
     for (const double t : time_s) total_s += t, longest_s = std::max(longest_s, t);
     if (total_s > 0) summary.load_imbalance = longest_s / (total_s / static_cast<double>(time_s.size()));
-    plan_.partition = std::move(summary);
+    return summary;
   }
 
   const FilterOptions& options_;
@@ -317,7 +316,7 @@ class FilterPlanner {
 
 }  // namespace
 
-Plan plan_filters(const FilterOptions& options, const StrategyInput& input, double images) {
+ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& input, double images) {
   return FilterPlanner(options, input, images).build();
 }
 

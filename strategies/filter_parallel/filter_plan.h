@@ -14,6 +14,6 @@ struct FilterOptions {
 };
 
 /// The plan of a step of so many images, as filter_parallel.h has it. @pre options.master is a device
-Plan plan_filters(const FilterOptions& options, const StrategyInput& input, double images);
+ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& input, double images);
 
 }  // namespace convoy

@@ -36,7 +36,7 @@ class Hybrid : public Strategy {
     return "schemes b and c run layers forward and back part by part";
   }
 
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     const auto all = static_cast<std::int64_t>(input.machine.devices.size());
     check_replicas(options_, all, "");
     const std::int64_t images = images_of_micro_batch(input, all);
@@ -175,8 +175,8 @@ std::string label_of(const HybridOptions& options) {
   return text;
 }
 
-Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
-                          const HybridPipeline& pipeline) {
+ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
+                                  const HybridPipeline& pipeline) {
   const Model& model = input.graph.model;
   const auto all = static_cast<std::int64_t>(pipeline.devices.front().size());
   const bool alone = pipeline.devices.size() == 1;

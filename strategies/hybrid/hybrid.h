@@ -62,7 +62,7 @@ struct HybridPipeline {
   bool recomputes = false;  ///< stages keep what they get from each other, and run forward again
 };
 /// @throws InputError where devices or images do not divide, or a group is too large for its exchanges
-Plan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
-                          const HybridPipeline& pipeline);
+ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
+                                  const HybridPipeline& pipeline);
 
 }  // namespace convoy

@@ -30,7 +30,7 @@ class HybridPlanner {
         devices_(stages.groups.front().front().size()),
         replicas_(plan_, input, stages.groups, stages.of_layer, shardings, communication.sync) {}
 
-  Plan build() {
+  ReportedPlan build() {
     plan_.images = schedule_.parts.front().total() * static_cast<double>(stages_.micro_batches) *
                    static_cast<double>(stages_.groups.front().size());
     exchanges_ = add_exchanges(plan_, input_, stages_.groups, schedule_, how_, stages_.micro_batches);
@@ -38,8 +38,8 @@ class HybridPlanner {
       edges_.insert({transfer.from, transfer.to, transfer.backward});
     for (std::uint32_t s = 0; s < stages_.groups.size(); ++s)
       for (const auto& [key, members] : alike(s)) plan_.roles.push_back(role(s, key.first, members));
-    plan_.layouts = replicas_.describe(schedule_, exchanges_);
-    return std::move(plan_);
+    std::vector<LayerGroup> layouts = replicas_.describe(schedule_, exchanges_);
+    return {std::move(plan_), {.layouts = std::move(layouts)}};
   }
 
  private:
@@ -194,9 +194,9 @@ class HybridPlanner {
 
 }  // namespace
 
-Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
-                 const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                 const HybridCommunication& communication) {
+ReportedPlan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
+                         const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                         const HybridCommunication& communication) {
   return HybridPlanner(input, stages, shardings, schedule, communication).build();
 }
 

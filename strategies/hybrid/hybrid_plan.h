@@ -22,8 +22,8 @@ struct HybridStages {
 /// the schedule transfers, device by device, all tensors of a pass in one message when it is over; devices of
 /// stages that exchange messages have equal positions in their groups.
 /// @throws InputError where a group is too large for its exchanges.
-Plan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
-                 const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                 const HybridCommunication& communication);
+ReportedPlan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
+                         const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
+                         const HybridCommunication& communication);
 
 }  // namespace convoy

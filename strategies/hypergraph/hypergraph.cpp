@@ -229,7 +229,7 @@ class HypergraphStrategy : public Strategy {
     return text;
   }
 
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const std::uint32_t parts = options_.parts.value_or(devices);
     if (parts > devices)
@@ -246,11 +246,11 @@ class HypergraphStrategy : public Strategy {
                            : NodePlanner(input, slice_graph(input.graph, nodes, assignment, parts, images),
                                          options_.micro_batches, images)
                                  .build();
-    plan.partition = PartitionSummary{method_names[static_cast<std::size_t>(options_.method)],
-                                      connectivity(nodes.graph, assignment) * static_cast<double>(batch),
-                                      cut(nodes.graph, assignment) * static_cast<double>(batch),
-                                      imbalance(nodes.graph.weight, assignment, speeds)};
-    return plan;
+    PartitionSummary summary{method_names[static_cast<std::size_t>(options_.method)],
+                             connectivity(nodes.graph, assignment) * static_cast<double>(batch),
+                             cut(nodes.graph, assignment) * static_cast<double>(batch),
+                             imbalance(nodes.graph.weight, assignment, speeds)};
+    return {std::move(plan), {.partition = std::move(summary)}};
   }
 
  private:

@@ -48,12 +48,11 @@ class Planner {
         placement_(answer.placement),
         memory_(emulate_memory(dag_, task.link, task.parts, placement_, own_schedule(task, answer))) {}
 
-  Plan run() {
+  ReportedPlan run() {
     plan_.images = images_;
     add_messages();
     for (Part part = 0; part < task_.parts; ++part) plan_.roles.push_back(role(part));
-    describe();
-    return std::move(plan_);
+    return {std::move(plan_), {.partition = summary()}};
   }
 
  private:
@@ -141,7 +140,7 @@ class Planner {
             std::move(frees)};
   }
 
-  void describe() {
+  PartitionSummary summary() const {
     PartitionSummary summary;
     summary.method = "pardnn";
     std::vector<bool> sent(dag_.size());
@@ -151,7 +150,7 @@ class Planner {
       sent[key.first] = true;
     }
     summary.load_imbalance = load_imbalance(dag_, task_.parts, placement_);
-    plan_.partition = std::move(summary);
+    return summary;
   }
 
   const StrategyInput& input_;
@@ -174,7 +173,7 @@ class Pardnn : public Strategy {
                        options_.refine ? "" : ", not refined");
   }
 
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const std::uint32_t parts = options_.parts.value_or(devices);
     if (parts > devices)
@@ -182,7 +181,7 @@ class Pardnn : public Strategy {
           options_.parts_pos,
           fmt::format("strategy.parts: {} parts need as many devices; the cluster has {}", parts, devices));
     const std::int64_t images = input.batch.over(parts);
-    if (parts == 1) return single_plan(input, images, 1);
+    if (parts == 1) return {single_plan(input, images, 1)};
     const OperationDag graph = operation_dag(input, static_cast<double>(images), parts);
     const PartitionTask task{
         graph.dag, parts, part_link(input.machine, parts), room(input.machine, parts), 1, options_.refine};

@@ -47,7 +47,7 @@ class Pipeline : public Strategy {
     return "a pipeline's segments are its stages: write strategy.recompute";
   }
 
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     const Units units = find_units(input.graph);
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
@@ -89,12 +89,12 @@ class Pipeline : public Strategy {
                                    options_.path, units.size(), counts.stages));
     if (options_.weights == Weights::flush && counts.spread &&
         counts.stages * options_.micro_batches < devices)
-      fail(options_.stages_pos, "stages",
-           fmt::format("{} stages cannot use {} devices with {} micro-batch{}: a stage's replicas take them "
-                       "in turn{}",
-                       counts.stages, devices, options_.micro_batches,
-                       options_.micro_batches == 1 ? "" : "es",
-                       enough_micro_batches(input.batch.over(devices), devices, counts.stages)));
+      fail(
+          options_.stages_pos, "stages",
+          fmt::format("{} stages cannot use {} devices with {} micro-batch{}: a stage's replicas take them "
+                      "in turn{}",
+                      counts.stages, devices, options_.micro_batches, options_.micro_batches == 1 ? "" : "es",
+                      enough_micro_batches(input.batch.over(devices), devices, counts.stages)));
     const std::int64_t slots = devices / counts.replicas;
     if (options_.weights == Weights::double_buffered && counts.stages > 1 && options_.micro_batches < slots)
       throw InputError(
@@ -179,12 +179,13 @@ class Pipeline : public Strategy {
                       "each)"));
   }
 
-  Plan plan_of_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
-    Plan plan = plan_hybrid_pipeline(input, *options_.hybrid, pipeline);
-    for (const std::vector<EndpointId>& devices : pipeline.devices) plan.stages.push_back({devices, {}});
+  ReportedPlan plan_of_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
+    ReportedPlan planned = plan_hybrid_pipeline(input, *options_.hybrid, pipeline);
+    std::vector<PipelineStage>& stages = planned.report.stages;
+    for (const std::vector<EndpointId>& devices : pipeline.devices) stages.push_back({devices, {}});
     for (std::size_t i = 0; i < pipeline.stage_of_layer.size(); ++i)
-      plan.stages[pipeline.stage_of_layer[i]].layers.push_back(input.graph.model.layers[i].name);
-    return plan;
+      stages[pipeline.stage_of_layer[i]].layers.push_back(input.graph.model.layers[i].name);
+    return planned;
   }
 
   HybridPipeline hybrid_stages(const StrategyInput& input, const Units& units, const Candidate& best) const {

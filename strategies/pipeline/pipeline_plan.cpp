@@ -87,21 +87,21 @@ class PipelinePlanner {
     }
   }
 
-  Plan build() {
+  ReportedPlan build() {
     plan_.images = shape_.images * static_cast<double>(shape_.micro_batches) *
                    static_cast<double>(shape_.slots.front().size());
     if (shape_.endless()) begin_endless();
     for (std::uint32_t s = 0; s < choices_.size(); ++s) {
       const auto versions =
           static_cast<std::uint32_t>(weight_versions(shape_, first_slot_[s], choices_[s].slots));
-      plan_.stages.push_back({devices_of(s), stages_.stages[s].layers, versions, {}});
+      report_.stages.push_back({devices_of(s), stages_.stages[s].layers, versions, {}});
       groups_.emplace_back(sync_, input_.graph, input_.machine,
                            replicated(input_.graph, stages_.stages[s], devices_of(s)),
                            fmt::format(" of stage {}", s), plan_);
       for (std::uint32_t k = 0; k < choices_[s].slots; ++k) add_slot(s, k);
     }
     if (shape_.endless()) end_endless();
-    return std::move(plan_);
+    return {std::move(plan_), std::move(report_)};
   }
 
  private:
@@ -121,9 +121,9 @@ class PipelinePlanner {
   /// Stages that send each other nothing keep in step by messages without bytes, as do those that have no
   /// gradient to send: else one of them could run ahead for ever.
   void begin_endless() {
-    plan_.endless.emplace();
-    plan_.endless->steady_steps = static_cast<std::size_t>(stretch_.steady / shape_.micro_batches);
-    plan_.endless->steps.resize(static_cast<std::size_t>(micro_batches_ / shape_.micro_batches));
+    EndlessRun& run = plan_.course.emplace<EndlessRun>();
+    run.steady_steps = static_cast<std::size_t>(stretch_.steady / shape_.micro_batches);
+    run.steps.resize(static_cast<std::size_t>(micro_batches_ / shape_.micro_batches));
     for (std::uint32_t s = 0; s + 1 < choices_.size(); ++s)
       if (std::none_of(edges_.begin(), edges_.end(),
                        [&](const StageEdge& edge) { return edge.from == s && edge.to == s + 1; }))
@@ -134,14 +134,14 @@ class PipelinePlanner {
     const auto per_step = [&](std::int64_t micro_batches) {
       return static_cast<double>(shape_.micro_batches) / static_cast<double>(micro_batches);
     };
-    plan_.endless->uses_per_step.resize(plan_.patterns.size());
+    std::vector<double>& uses_per_step = std::get<EndlessRun>(plan_.course).uses_per_step;
+    uses_per_step.resize(plan_.patterns.size());
     for (std::uint32_t s = 0; s < choices_.size(); ++s)
       for (const std::uint32_t pattern : groups_[s].patterns())
-        plan_.endless->uses_per_step[pattern] =
-            per_step(choices_[s].slots * share_of_update(shape_, choices_[s].slots));
+        uses_per_step[pattern] = per_step(choices_[s].slots * share_of_update(shape_, choices_[s].slots));
     for (const auto& [key, pattern] : patterns_) {
       const StageEdge& edge = edges_[std::get<0>(key)];
-      plan_.endless->uses_per_step[pattern] =
+      uses_per_step[pattern] =
           per_step(std::lcm<std::int64_t>(choices_[edge.from].slots, choices_[edge.to].slots));
     }
     // Of all tensors, each of whose gradients is that of one micro-batch.
@@ -149,12 +149,12 @@ class PipelinePlanner {
     double tensors = 0;
     for (std::uint32_t s = 0; s < choices_.size(); ++s) {
       const auto weight = static_cast<double>(stages_.stages[s].parameters.size());
-      total.mean += weight * plan_.stages[s].staleness.mean;
-      if (weight > 0) total.max = std::max(total.max, plan_.stages[s].staleness.max);
+      total.mean += weight * report_.stages[s].staleness.mean;
+      if (weight > 0) total.max = std::max(total.max, report_.stages[s].staleness.max);
       tensors += weight;
     }
     if (tensors > 0) total.mean /= tensors;
-    plan_.staleness = total;
+    report_.staleness = total;
   }
 
   // Communications. Those of one micro-batch have one for each edge between stages and direction.
@@ -224,7 +224,7 @@ class PipelinePlanner {
     }
     update();
     if (!missed.empty())
-      plan_.stages[s].staleness = {
+      report_.stages[s].staleness = {
           std::accumulate(missed.begin(), missed.end(), 0.0) / static_cast<double>(missed.size()),
           *std::max_element(missed.begin(), missed.end())};
   }
@@ -277,12 +277,15 @@ class PipelinePlanner {
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
           input_.machine.device_types[type].reserved_bytes;
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
-          (plan_.stages[s].weight_versions - 1) * version_bytes;
+          (report_.stages[s].weight_versions - 1) * version_bytes;
       plan_.roles.push_back(std::move(role));
       for (const auto& [micro_batch, task] : ends_)
-        if ((micro_batch + 1) % shape_.micro_batches == 0)
-          plan_.endless->steps[static_cast<std::size_t>(micro_batch / shape_.micro_batches)].push_back(
-              {static_cast<std::uint32_t>(plan_.roles.size() - 1), task});
+        if ((micro_batch + 1) % shape_.micro_batches == 0) {
+          const auto step = static_cast<std::size_t>(micro_batch / shape_.micro_batches);
+          std::get<EndlessRun>(plan_.course)
+              .steps[step]
+              .push_back({static_cast<std::uint32_t>(plan_.roles.size() - 1), task});
+        }
     }
     ends_.clear();
   }
@@ -297,6 +300,7 @@ class PipelinePlanner {
   std::int64_t micro_batches_;             ///< that are simulated
   std::vector<std::uint32_t> first_slot_;  ///< by stage
   Plan plan_;
+  StrategyReport report_;
   std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
   std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;  ///< edge, backward, micro-batch
   std::map<std::tuple<std::size_t, bool, EndpointId, EndpointId>, std::size_t> patterns_;
@@ -329,8 +333,9 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
   return passes;
 }
 
-Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
-                   const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync) {
+ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
+                           const std::vector<StageChoice>& choices, const Stages& stages,
+                           const GradientSync& sync) {
   return PipelinePlanner(input, shape, choices, stages, sync).build();
 }
 

@@ -31,7 +31,8 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
 /// Replicas of a stage sum its gradients and update its parameters as `sync` says (ReplicaProgram) when their
 /// last backward pass completes them; without flush in the same way after the backward pass that completes an
 /// update's (share_of_update), between the passes of other micro-batches.
-Plan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
-                   const std::vector<StageChoice>& choices, const Stages& stages, const GradientSync& sync);
+ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
+                           const std::vector<StageChoice>& choices, const Stages& stages,
+                           const GradientSync& sync);
 
 }  // namespace convoy

@@ -29,14 +29,14 @@ class OneDevice : public Strategy {
   std::string_view refuses_recomputation() const override { return {}; }
 
  private:
-  Plan steady_plan(const StrategyInput& input) const override {
+  ReportedPlan steady_plan(const StrategyInput& input) const override {
     const std::size_t devices = input.machine.devices.size();
     if (options_.device >= devices)
       throw InputError(options_.device_pos,
                        fmt::format("strategy.device: there is no device {}; the cluster has {}, 0 to {}",
                                    options_.device, devices, devices - 1));
     const std::uint32_t type = input.machine.devices[options_.device].type;
-    return plan_replicas(input, {}, {{type, input.batch.over(1), {options_.device}}}, 1);
+    return {plan_replicas(input, {}, {{type, input.batch.over(1), {options_.device}}}, 1)};
   }
 
   OneDeviceOptions options_;

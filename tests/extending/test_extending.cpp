@@ -24,7 +24,7 @@ Plan plan_of(const std::string& strategy, const lab::Experiment& lab, std::int64
   map.text("kind");
   const std::unique_ptr<Strategy> made = one_device_entry().read(map);
   map.finish();
-  return made->plan({lab.graph(), lab.machine(), lab.cost(), {batch, std::nullopt, {"e.yaml", 1, 1}}});
+  return made->plan({lab.graph(), lab.machine(), lab.cost(), {batch, std::nullopt, {"e.yaml", 1, 1}}}).plan;
 }
 
 }  // namespace

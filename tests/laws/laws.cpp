@@ -147,7 +147,7 @@ void check_bytes(const Trial& trial) {
   const Traffic expected = traffic_of(trial.plan, trial.machine);
   double sent = 0, received = 0;
   for (EndpointId e = 0; e < trial.machine.endpoint_count(); ++e) {
-    if (!trial.plan.service) {
+    if (!trial.plan.service()) {
       CHECK(same(result.endpoints[e].sent_bytes, expected.sent[e]));
       CHECK(same(result.endpoints[e].received_bytes, expected.received[e]));
     }
@@ -156,13 +156,13 @@ void check_bytes(const Trial& trial) {
   }
   CHECK(same(sent, received));
   CHECK(same(sent, result.comm_bytes));
-  if (!trial.plan.service) CHECK(same(expected.total, result.comm_bytes));
+  if (!trial.plan.service()) CHECK(same(expected.total, result.comm_bytes));
   for (std::size_t l = 0; l < result.links.size(); ++l) {
     const Link& link = trial.machine.links[l];
     CAPTURE(link.name);
-    if (!trial.plan.service) CHECK(same(result.links[l].bytes, expected.links[l]));
+    if (!trial.plan.service()) CHECK(same(result.links[l].bytes, expected.links[l]));
     const double least_s = result.links[l].bytes / link.bandwidth_Bps;
-    if (trial.plan.service)
+    if (trial.plan.service())
       CHECK(least_s <= result.step_time_s * (1 + sampling));
     else
       CHECK(no_more(least_s, result.links[l].busy_s));
@@ -196,12 +196,12 @@ void check_devices(const Trial& trial) {
         spans_s += span.end_s - span.start_s;
       }
       // The step shown of an asynchronous worker takes its random multiple of the mean.
-      const double spread = trial.plan.service ? trial.plan.service->compute_spread : 0;
+      const double spread = trial.plan.service() ? trial.plan.service()->compute_spread : 0;
       // Events less than 1e-12 s apart are of one moment (sim/replay/flow_model.h), at either end of a task.
       const double moments_s = 2e-12 * static_cast<double>(role.program.size());
       CHECK(no_more((1 - spread) * program_s, spans_s + moments_s));
       CHECK(no_more(spans_s, (1 + spread) * program_s + moments_s));
-      if (!trial.plan.service)
+      if (!trial.plan.service())
         CHECK(std::abs(trial.result.endpoints[member].compute_s - program_s / role.slowdown) <=
               rounding * program_s + moments_s);
     }
@@ -237,7 +237,7 @@ void check_bounds(const Trial& trial) {
   CHECK(no_more(bound.step_time_s, trial.result.step_time_s));
   for (EndpointId d = 0; d < bound.running_s.size(); ++d)
     CHECK(same(bound.running_s[d], trial.result.endpoints[d].running_s()));
-  if (trial.plan.service) return;  // no common step
+  if (trial.plan.service()) return;  // no common step
   CHECK(no_more(LongestChain(trial).seconds(), trial.result.step_time_s));
 }
 
@@ -256,9 +256,9 @@ void check_operations(const Trial& trial, const OperationCounts& counts) {
         of_operation.flops += members * (op.images * op.work.flops_per_image + op.work.flops_fixed);
       }
   double images = trial.plan.images;
-  if (trial.plan.service) {
+  if (trial.plan.service()) {
     images = 0;
-    for (const Service::Client& client : trial.plan.service->clients) images += client.images;
+    for (const Service::Client& client : trial.plan.service()->clients) images += client.images;
   }
   std::set<std::string> again;
   for (const Operation& op : trial.graph.operations)

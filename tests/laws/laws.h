@@ -6,6 +6,7 @@
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/strategy_report.h"
 #include "sim/replay/replay.h"
 #include "topologies/machine.h"
 
@@ -29,6 +30,7 @@ struct Trial {
   const Machine& machine;
   const CostModel& cost;
   const Plan& plan;
+  const StrategyReport& report;
   ReplayResult result;
 };
 

@@ -57,10 +57,10 @@ inline std::map<std::string, double> executed(const Plan& plan) {
 }
 
 /// Stage of every layer, from the plan's own list.
-inline std::map<std::string, std::size_t> stage_of_layers(const Plan& plan) {
+inline std::map<std::string, std::size_t> stage_of_layers(const StrategyReport& report) {
   std::map<std::string, std::size_t> stage;
-  for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    for (const std::string& layer : plan.stages[s].layers) CHECK(stage.emplace(layer, s).second);
+  for (std::size_t s = 0; s < report.stages.size(); ++s)
+    for (const std::string& layer : report.stages[s].layers) CHECK(stage.emplace(layer, s).second);
   return stage;
 }
 
@@ -70,7 +70,7 @@ inline std::map<std::string, std::size_t> stage_of_layers(const Plan& plan) {
 inline double expected_bytes(const Experiment& experiment, double images,
                              const std::function<double(std::size_t)>& sums) {
   const Model& model = experiment.graph().model;
-  const std::map<std::string, std::size_t> stage = stage_of_layers(experiment.plan());
+  const std::map<std::string, std::size_t> stage = stage_of_layers(experiment.report());
   double bytes = 0;
   std::set<std::pair<std::size_t, std::size_t>> sent;  // layer, stage
   for (const Layer& layer : model.layers) {
@@ -84,8 +84,8 @@ inline double expected_bytes(const Experiment& experiment, double images,
       bytes += images * 4.0 * static_cast<double>(elements(from.output)) * 2;
     }
   }
-  for (std::size_t s = 0; s < experiment.plan().stages.size(); ++s) {
-    const PipelineStage& part = experiment.plan().stages[s];
+  for (std::size_t s = 0; s < experiment.report().stages.size(); ++s) {
+    const PipelineStage& part = experiment.report().stages[s];
     double parameters = 0;
     for (const Layer& layer : model.layers)
       if (std::find(part.layers.begin(), part.layers.end(), layer.name) != part.layers.end())

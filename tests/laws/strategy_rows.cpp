@@ -20,7 +20,7 @@ OperationCounts with_compression(const Trial& trial) {
 }
 OperationCounts by_servers_with_compression(const Trial&) { return {.updates = 0, .sums = "compressed"}; }
 OperationCounts on_every_replica(const Trial& trial) {
-  return {.updates = static_cast<double>(trial.plan.stages.front().devices.size())};
+  return {.updates = static_cast<double>(trial.report.stages.front().devices.size())};
 }
 
 double parameter_bytes(const TrainingGraph& graph) {
@@ -77,14 +77,14 @@ bool dedicated(const Machine& machine) { return machine.hosts.back().device_coun
 std::optional<double> pushed_and_pulled(const Trial& trial) {
   const auto n = static_cast<double>(trial.machine.devices.size());
   if (dedicated(trial.machine)) return 2 * n * parameter_bytes(trial.graph);
-  if (trial.plan.service || trial.machine.devices.size() > trial.machine.hosts.size()) return std::nullopt;
+  if (trial.plan.service() || trial.machine.devices.size() > trial.machine.hosts.size()) return std::nullopt;
   return 2 * (n - 1) * parameter_bytes(trial.graph);
 }
 
 /// What the partition of the graph says that it cuts.
 std::optional<double> connectivity_of_partition(const Trial& trial) {
   if (!apart(trial.machine)) return std::nullopt;
-  return trial.plan.partition ? trial.plan.partition->connectivity_bytes : 0;
+  return trial.report.partition ? trial.report.partition->connectivity_bytes : 0;
 }
 
 /// Marques: of each shared convolution every worker gets the input, its filters and its gradients and returns

@@ -58,11 +58,11 @@ struct EndlessCase {
   int share(std::size_t stage) const { return std::max(1, micro_batches / replicas[stage]); }
 };
 
-std::size_t stage_of(const Plan& plan, EndpointId device) {
-  for (std::size_t s = 0; s < plan.stages.size(); ++s)
-    for (const EndpointId d : plan.stages[s].devices)
+std::size_t stage_of(const StrategyReport& report, EndpointId device) {
+  for (std::size_t s = 0; s < report.stages.size(); ++s)
+    for (const EndpointId d : report.stages[s].devices)
       if (d == device) return s;
-  return plan.stages.size();
+  return report.stages.size();
 }
 
 /// Of an operation or task "name #7": 7.
@@ -110,7 +110,7 @@ TEST_CASE("without flush a stage updates once for every replica's share of micro
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
     for (const Role& role : experiment.plan().roles) {
-      const std::size_t s = stage_of(experiment.plan(), role.members[0]);
+      const std::size_t s = stage_of(experiment.report(), role.members[0]);
       int backward = 0, updates = 0;
       for (const Task& task : role.program) {
         if (task.name.starts_with("backward")) ++backward;
@@ -134,8 +134,8 @@ TEST_CASE("without flush: staleness and versions of weights are those that the r
     const ReplayResult result = experiment.run();
     for (const Timeline& timeline : result.timelines) {
       const Role& role = experiment.plan().roles[timeline.role];
-      const std::size_t s = stage_of(experiment.plan(), timeline.representative);
-      const PipelineStage& stage = experiment.plan().stages[s];
+      const std::size_t s = stage_of(experiment.report(), timeline.representative);
+      const PipelineStage& stage = experiment.report().stages[s];
       std::vector<double> forward_s, backward_end_s, update_s;
       for (TaskId t = 0; t < role.program.size(); ++t) {
         const std::string& name = role.program[t].name;
@@ -181,7 +181,7 @@ TEST_CASE("PipeDream: stage s of P misses P - 1 - s updates and keeps P - s vers
       "{kind: pipeline, partition: even}", images);
   for (std::size_t s = 0; s < stages; ++s) {
     CAPTURE(s);
-    const PipelineStage& stage = experiment.plan().stages[s];
+    const PipelineStage& stage = experiment.report().stages[s];
     const double behind = static_cast<double>(stages - 1 - s);
     CHECK(stage.staleness.mean == behind);
     CHECK(stage.staleness.max == behind);
@@ -192,9 +192,9 @@ TEST_CASE("PipeDream: stage s of P misses P - 1 - s updates and keeps P - s vers
     CHECK(peak_memory(experiment.plan().roles[s]).bytes - peak_memory(flushed.plan().roles[s]).bytes ==
           behind * (4.0 * parameters + held));
   }
-  REQUIRE(experiment.plan().staleness);
-  CHECK(experiment.plan().staleness->mean == 2);  // of 4, 3, 2, 1, 0
-  CHECK(experiment.plan().staleness->max == 4);
+  REQUIRE(experiment.report().staleness);
+  CHECK(experiment.report().staleness->mean == 2);  // of 4, 3, 2, 1, 0
+  CHECK(experiment.report().staleness->max == 4);
 }
 
 TEST_CASE("PipeDream-2BW: every gradient misses one update, and two versions are enough") {
@@ -205,7 +205,7 @@ TEST_CASE("PipeDream-2BW: every gradient misses one update, and two versions are
         fmt::format("{{kind: pipeline, weights: double_buffered, micro_batches: {}, partition: even}}",
                     micro_batches),
         micro_batches);
-    for (const PipelineStage& stage : experiment.plan().stages) {
+    for (const PipelineStage& stage : experiment.report().stages) {
       CHECK(stage.staleness == Staleness{1, 1});
       CHECK(stage.weight_versions == 2);
     }
@@ -311,7 +311,7 @@ TEST_CASE("without flush: bytes of a step equal the count from the model, its ti
     }
     // The work of a step, counted from the graph: all passes, and each device's share of an update.
     const DeviceType& type = experiment.machine().device_types[0];
-    const auto stage = lab::stage_of_layers(experiment.plan());
+    const auto stage = lab::stage_of_layers(experiment.report());
     double work_s = 0;
     for (const Operation& op : experiment.graph().operations) {
       const std::size_t s = stage.at(experiment.graph().model.layers[op.layer].name);

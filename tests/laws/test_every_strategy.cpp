@@ -58,10 +58,19 @@ TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, o
       CAPTURE(cluster.text());
       CAPTURE(strategy);
       const Experiment it = experiment(row, model, cluster, strategy, devices);
-      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
-      for (const RunPhase& phase : it.phases()) {
+      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
+      const std::vector<RunPhase> phases = it.phases();
+      REQUIRE_FALSE(phases.empty());
+      CHECK(phases.back().plan.images == it.plan().images);
+      if (it.report().images_by_device.empty()) {
+        CHECK(phases.size() == 1);
+        CHECK(phases.front().devices == it.machine().devices.size());
+      }
+      for (std::size_t i = 0; phases.size() > 1 && i < phases.size(); ++i) {
+        const RunPhase& phase = phases[i];
         const Machine part = first_devices(it.machine(), phase.devices);
-        check_laws(row, {it.graph(), part, it.cost(), phase.plan, replay(phase.plan, part, it.cost(), {})});
+        check_laws(row, {it.graph(), part, it.cost(), phase.plan, phase.report,
+                         replay(phase.plan, part, it.cost(), {})});
       }
     }
 }
@@ -87,7 +96,7 @@ TEST_CASE("laws of every strategy that takes recomputation: the same, with what 
       TrainingOptions options;
       options.recompute = dice.coin() ? Recomputation::blocks : Recomputation::sqrt;
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
-      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
     }
   for (const char* name : {"single", "elastic", "hybrid", "hybrid with micro-batches"})
     CHECK(taken.contains(name));
@@ -113,7 +122,7 @@ TEST_CASE("laws of every strategy: the same under every framework's rules of mem
       CAPTURE(cluster.text());
       CAPTURE(strategy);
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
-      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
     }
 }
 
@@ -144,7 +153,7 @@ TEST_CASE("laws of every strategy: the same in every precision") {
           continue;
         }
         const Experiment it = experiment(row, model, cluster, strategy, devices, options);
-        check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.run()});
+        check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
       }
 }
 

@@ -148,9 +148,9 @@ TEST_CASE(
          {"[{name: n, count: 4, server: box}]", "[{name: n, count: 4, server: box, speed_spread: 0.1}]"}) {
       CAPTURE(nodes);
       CAPTURE(strategy);
-      lab::Experiment experiment(lab::custom_model(4, 700'000), cluster(folding_fabrics[0], 1, "{kind: none}", nodes),
-                                 strategy, 3);
-      if (auto& service = experiment.plan().service)
+      lab::Experiment experiment(lab::custom_model(4, 700'000),
+                                 cluster(folding_fabrics[0], 1, "{kind: none}", nodes), strategy, 3);
+      if (Service* service = experiment.plan().service())
         service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
       check_folded_equals_unfolded(experiment);
     }

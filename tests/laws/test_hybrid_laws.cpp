@@ -151,8 +151,8 @@ TEST_CASE("hybrid: bytes, memory, time and bounds of random plans hold, folded a
     const RandomHybrid hybrid(dice);
     CAPTURE_CASE(hybrid);
     const Experiment experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch);
-    const Trial trial{experiment.graph(), experiment.machine(), experiment.cost(), experiment.plan(),
-                      experiment.run()};
+    const Trial trial{experiment.graph(), experiment.machine(), experiment.cost(),
+                      experiment.plan(),  experiment.report(),  experiment.run()};
     check_bytes(trial);
     check_time(trial);
     check_devices(trial);
@@ -175,8 +175,10 @@ TEST_CASE("hybrid: one device does exactly what it does alone, whatever the layo
       if (const auto at = hybrid.strategy.find(key); at != std::string::npos)
         hybrid.strategy.replace(at + std::strlen(key), 1, "1");
     CAPTURE_CASE(hybrid);
-    const ReplayResult alone = Experiment(hybrid.model, hybrid.cluster.text(), "{kind: single}", hybrid_batch).run();
-    const ReplayResult one = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch).run();
+    const ReplayResult alone =
+        Experiment(hybrid.model, hybrid.cluster.text(), "{kind: single}", hybrid_batch).run();
+    const ReplayResult one =
+        Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch).run();
     CHECK(same(one.step_time_s, alone.step_time_s));
     CHECK(one.comm_bytes == 0);
     CHECK(one.endpoints[0].peak_memory_bytes == alone.endpoints[0].peak_memory_bytes);
@@ -195,10 +197,12 @@ TEST_CASE("hybrid: with all layers split by images it is data parallelism, in gr
     hybrid.strategy =
         fmt::format("{{kind: hybrid, conv: batch, fc: batch, replicas: {}, {}}}", hybrid.replicas, how);
     CAPTURE_CASE(hybrid);
-    const ReplayResult replicas = Experiment(hybrid.model, hybrid.cluster.text(),
-                                             "{kind: data_parallel, sync: all_reduce, " + how + "}", hybrid_batch)
-                                      .run();
-    const ReplayResult result = Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch).run();
+    const ReplayResult replicas =
+        Experiment(hybrid.model, hybrid.cluster.text(),
+                   "{kind: data_parallel, sync: all_reduce, " + how + "}", hybrid_batch)
+            .run();
+    const ReplayResult result =
+        Experiment(hybrid.model, hybrid.cluster.text(), hybrid.strategy, hybrid_batch).run();
     CHECK(same(result.step_time_s, replicas.step_time_s));
     CHECK(same(result.comm_bytes, replicas.comm_bytes));
     for (std::size_t d = 0; d < replicas.endpoints.size(); ++d) {

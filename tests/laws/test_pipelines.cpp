@@ -87,12 +87,12 @@ TEST_CASE("pipelines: every operation happens once for every image, forward as o
     std::map<std::string, double> images = executed(experiment.plan());
     images.erase("gradients handed on");
     CHECK(images.size() == experiment.graph().operations.size());
-    const std::map<std::string, std::size_t> stage = stage_of_layers(experiment.plan());
+    const std::map<std::string, std::size_t> stage = stage_of_layers(experiment.report());
     CHECK(stage.size() == experiment.graph().model.layers.size());
     for (const Operation& op : experiment.graph().operations) {
       CAPTURE(op.name);
       const Layer& layer = experiment.graph().model.layers[op.layer];
-      const PipelineStage& part = experiment.plan().stages[stage.at(layer.name)];
+      const PipelineStage& part = experiment.report().stages[stage.at(layer.name)];
       if (op.phase == Phase::update) {
         CHECK(images[op.name] == static_cast<double>(part.devices.size()));
         continue;

@@ -262,9 +262,9 @@ TEST_CASE(
                      {{{0, 1, 3}}, {{{{2, 0}, {2, 1}}, {1.0}, 1}}}};
     plan.communications = {{"push", 0, 1e6, Fidelity::automatic, 0},
                            {"pull", 1, 1e6, Fidelity::automatic, 0}};
-    plan.service.emplace();
-    plan.service->clients = {{0, 8, 0, 0}, {1, 8, 0, 0}};
-    plan.service->exchanges = {{0, 1}};
+    Service& service = plan.course.emplace<Service>();
+    service.clients = {{0, 8, 0, 0}, {1, 8, 0, 0}};
+    service.exchanges = {{0, 1}};
   };
   CHECK(error_after(serve) == "valid");
   const auto error = [&](auto change) {
@@ -273,17 +273,18 @@ TEST_CASE(
       change(plan);
     });
   };
-  CHECK(error([](Plan& plan) { plan.service->clients.pop_back(); }) ==
+  CHECK(error([](Plan& plan) { plan.service()->clients.pop_back(); }) ==
         "plan: role 'worker' is neither a client of the service nor a host without program");
-  CHECK(error([](Plan& plan) { plan.service->clients[1].device = 0; }) ==
+  CHECK(error([](Plan& plan) { plan.service()->clients[1].device = 0; }) ==
         "plan: client 0 of the service is no device, or twice there");
   CHECK(error([](Plan& plan) {
           plan.patterns[1].rounds[0].pairs = {{2, 1}, {2, 0}};
         }) == "plan: 'pull' is not the way back of 'push'");
   CHECK(error([](Plan& plan) {
-          plan.service->exchanges = {{0, 2}};
+          plan.service()->exchanges = {{0, 2}};
         }) == "plan: the service exchanges communications 0 and 2 of 2");
-  CHECK(error([](Plan& plan) { plan.service->quorum = 3; }) == "plan: 3 pushes of 2 clients make an update");
-  CHECK(error([](Plan& plan) { plan.service->max_lead = 0; }) ==
+  CHECK(error([](Plan& plan) { plan.service()->quorum = 3; }) ==
+        "plan: 3 pushes of 2 clients make an update");
+  CHECK(error([](Plan& plan) { plan.service()->max_lead = 0; }) ==
         "plan: a service with lead 0, 8 measured steps");
 }

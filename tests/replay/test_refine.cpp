@@ -104,8 +104,8 @@ class PlanSights {
       own.insert(own.end(), {double(machine_.devices[e].type), machine_.devices[e].speed});
       if (plan_.input) own.push_back(plan_.input->interval_s[machine_.devices[e].host]);
     }
-    if (plan_.service)
-      for (const Service::Client& c : plan_.service->clients)
+    if (plan_.service())
+      for (const Service::Client& c : plan_.service()->clients)
         if (c.device == e) own.insert(own.end(), {c.start_s, double(c.head_start), c.images});
     for (const Disturbances::Stop& stop : disturbances_.stops)
       if (stop.endpoint == e) own.insert(own.end(), {-1, stop.at_s, stop.until_s});
@@ -123,7 +123,7 @@ class PlanSights {
     const Flow& it = table_.flows[f];
     see_each_other(at_.flows + f, of_group, at_.groups + it.group, crosses);
     for (const LinkId l : table_.route(it)) see_each_other(at_.flows + f, crosses, at_.links + l, on);
-    if (plan_.service)
+    if (plan_.service())
       sights_.sees[at_.flows + f].emplace_back(answers_it, at_.flows + answers(plan_, table_)[f]);
     if (!one_by_one_[table_.groups[it.group].pattern]) return;
     see_each_other(at_.flows + f, sends, it.from, sends);
@@ -185,7 +185,8 @@ std::vector<std::uint32_t> in_order(std::span<const std::uint32_t> classes) {
 std::pair<std::size_t, std::size_t> check_as_plainly(const Plan& plan, const Machine& machine,
                                                      const Disturbances& disturbances = {},
                                                      std::optional<bool> ranks = std::nullopt) {
-  const FlowTable table = expand_flows(plan, machine, plan.service ? Listing::always : Listing::where_needed);
+  const FlowTable table =
+      expand_flows(plan, machine, plan.service() ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one =
       ranks ? std::vector<bool>(plan.patterns.size(), *ranks) : ranks_go_one_by_one(plan, machine, table);
   const ThingClasses found = refined_classes(plan, machine, table, one_by_one, disturbances);
@@ -254,7 +255,7 @@ TEST_CASE("refining what has changed gives the classes of refining everything [r
     if (dice.coin()) ranks = dice.coin();
     const auto [found, of] = check_as_plainly(experiment.plan(), experiment.machine(), disturbances, ranks);
     ++(2 * found < of ? folded : apart);
-    services += experiment.plan().service.has_value();
+    services += experiment.plan().service() != nullptr;
     all_to_alls +=
         !expand_flows(experiment.plan(), experiment.machine(), Listing::where_needed).all_to_all.empty();
   }

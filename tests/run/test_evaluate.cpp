@@ -16,7 +16,7 @@ namespace {
 /// Two devices of 10 W idle and 110 W busy, 1000 bytes of memory, in two hosts of 50 W at 3 USD/h, and a step
 /// of 2 s.
 struct Evaluated {
-  PreparedRun run{"3", {}, nullptr, {}, CostModel(Precision::fp32), {}, "some strategy", std::nullopt};
+  PreparedRun run{"3", {}, nullptr, {}, CostModel(Precision::fp32), {}, {}, "some strategy", std::nullopt};
   ReplayResult replayed;
 
   Evaluated() {
@@ -115,12 +115,12 @@ TEST_CASE("evaluate: time and cost of an epoch where data set and prices are kno
 TEST_CASE("evaluate: stages of a pipeline with what their devices did, and the share of the step they wait") {
   Evaluated c;
   CHECK_FALSE(evaluate(c.run, c.replayed).bubble_fraction.has_value());
-  c.run.plan.stages = {{{0}, {"conv"}}, {{1}, {"flat", "fc"}}};
+  c.run.report.stages = {{{0}, {"conv"}}, {{1}, {"flat", "fc"}}};
   const RunResult result = evaluate(c.run, c.replayed);
   CHECK(*result.bubble_fraction == 0.5);  // 0.5 s and 1.5 s of 2 s
   CHECK(result.stages ==
         std::vector<StageResult>{{"a", {"a"}, {"conv"}, 0.5, 400}, {"b", {"b"}, {"flat", "fc"}, 1.5, 700}});
-  c.run.plan.stages = {{{0, 1}, {"conv", "flat", "fc"}}};  // replicas: the slowest, and the fullest
+  c.run.report.stages = {{{0, 1}, {"conv", "flat", "fc"}}};  // replicas: the slowest, and the fullest
   CHECK(evaluate(c.run, c.replayed).stages ==
         std::vector<StageResult>{{"a", {"a", "b"}, {"conv", "flat", "fc"}, 1.5, 700}});
 }

@@ -43,7 +43,7 @@ class Case {
   }
   double step_s(const RunPhase& phase) const { return step_s(phase.plan, phase.devices); }
   Plan plan(const std::string& strategy, std::int64_t global_batch) const {
-    return read_strategy(parse_yaml(strategy, "strategy.yaml"))->plan(input(global_batch));
+    return read_strategy(parse_yaml(strategy, "strategy.yaml"))->plan(input(global_batch)).plan;
   }
 
  private:
@@ -71,7 +71,7 @@ TEST_CASE("elastic: a phase for each entry of the schedule, each with the whole 
   REQUIRE(phases.size() == 3);
   CHECK(phases[1].at_step == 20);
   CHECK(phases[2].devices == 3);
-  CHECK(phases[2].images == std::vector<std::int64_t>{22, 21, 21});
+  CHECK(phases[2].report.images_by_device == std::vector<std::int64_t>{22, 21, 21});
   for (const RunPhase& phase : phases) CHECK(phase.plan.images == 64);
   CHECK(phases[0].change.traffic.roles.empty());
   CHECK(phases[1].change.traffic_devices == 8);
@@ -148,8 +148,8 @@ TEST_CASE("elastic: the same number of devices again changes nothing") {
 TEST_CASE("elastic: coarse micro-batches stay what they were for the first devices") {
   const auto phases = Case(8).phases(
       elastic("[{at_step: 0, devices: 4}, {at_step: 9, devices: 8}]", ", balance: coarse"), 64);
-  CHECK(phases[0].images == std::vector<std::int64_t>{16, 16, 16, 16});
-  CHECK(phases[1].images == std::vector<std::int64_t>{16, 16, 16, 16, 0, 0, 0, 0});
+  CHECK(phases[0].report.images_by_device == std::vector<std::int64_t>{16, 16, 16, 16});
+  CHECK(phases[1].report.images_by_device == std::vector<std::int64_t>{16, 16, 16, 16, 0, 0, 0, 0});
 }
 
 TEST_CASE("elastic: errors name the place and what is allowed") {
@@ -205,7 +205,8 @@ TEST_CASE("elastic: phases over another inner strategy are that strategy on thei
     for (const RunPhase& phase : phases) {
       const Plan alone = read_strategy(parse_yaml(inner, "strategy.yaml"))
                              ->plan({lab.input(64).graph, first_devices(lab.input(64).machine, phase.devices),
-                                     lab.input(64).cost, lab.input(64).batch});
+                                     lab.input(64).cost, lab.input(64).batch})
+                             .plan;
       CHECK(lab.step_s(phase) == lab.step_s(alone, phase.devices));
       CHECK(phase.plan.images == 64);
     }

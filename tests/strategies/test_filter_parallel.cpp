@@ -116,7 +116,7 @@ TEST_CASE("volume is the closed form, whatever the devices, batch and filters") 
           const double partial = images * k1 * 14.0 * 14 * others;  // the first layer has no data gradient
           CHECK(result.comm_bytes ==
                 doctest::Approx(4 * (inputs + 2 * filters + 2 * outputs + partial)).epsilon(1e-12));
-          CHECK(experiment.plan().partition->connectivity_bytes ==
+          CHECK(experiment.report().partition->connectivity_bytes ==
                 doctest::Approx(result.comm_bytes).epsilon(1e-12));
         }
       }

@@ -77,11 +77,11 @@ TEST_CASE(
   CHECK(sent_bytes(experiment.plan(), "all-reduce bucket") == doctest::Approx(2 * (n - 1) * 2469696.0 * 4));
   const double sent = experiment.run().comm_bytes;
   double told = 0;
-  for (const LayerGroup& group : experiment.plan().layouts)
+  for (const LayerGroup& group : experiment.report().layouts)
     told += group.exchange_bytes + group.gradient_bytes;
   CHECK(told == doctest::Approx(sent));
-  REQUIRE(experiment.plan().layouts.size() == 2);
-  const LayerGroup& fc = experiment.plan().layouts[1];
+  REQUIRE(experiment.report().layouts.size() == 2);
+  const LayerGroup& fc = experiment.report().layouts[1];
   CHECK(fc.layout == "filter");
   CHECK(fc.layers == std::vector<std::string>{"fc6", "relu6", "dropout7", "fc7", "relu7", "fc8"});
   CHECK(fc.parameter_bytes == (61100840 - 2469696) / 8 * 4);
@@ -269,8 +269,8 @@ TEST_CASE("hybrid: cropped rows come from whoever has them, and U-Net stays spli
   CHECK(sent_bytes(experiment.plan(), "all-gather") == 0);
   CHECK(experiment.run().step_time_s == doctest::Approx(experiment.run(false).step_time_s));
   const Experiment unet("unet", star(4, "1GB/s", "1us"), "{kind: hybrid, conv: height}", 1);
-  REQUIRE(unet.plan().layouts.size() == 1);
-  CHECK(unet.plan().layouts[0].layout == "height");
+  REQUIRE(unet.report().layouts.size() == 1);
+  CHECK(unet.report().layouts[0].layout == "height");
 }
 
 TEST_CASE("hybrid: devices of two types have roles of their own, with equal shares") {

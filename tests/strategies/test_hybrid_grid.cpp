@@ -206,7 +206,7 @@ TEST_CASE("grids: strips become quarters by sending what changes its owner") {
 TEST_CASE("grids: layers that follow keep it, and tell it") {
   const Experiment experiment("resnet18", star(4, "1GB/s", "1us"),
                               "{kind: hybrid, conv: {height: 2, width: 2}, fc: replicated}", 2);
-  const std::vector<LayerGroup>& layouts = experiment.plan().layouts;
+  const std::vector<LayerGroup>& layouts = experiment.report().layouts;
   REQUIRE(layouts.size() == 2);
   CHECK(layouts[0].layout == "height 2 x width 2");
   CHECK(layouts[0].layers.size() > 60);  // convolutions, normalizations, sums, pools

@@ -14,7 +14,7 @@ using namespace convoy::lab;
 namespace {
 
 std::string hybrid_error(const std::string& strategy, int devices, const std::string& model = "alexnet",
-                     std::int64_t batch = 8) {
+                         std::int64_t batch = 8) {
   try {
     Experiment::with_global_batch(model, star(devices, "1GB/s", "0us"), strategy, batch);
   } catch (const InputError& error) {
@@ -32,7 +32,8 @@ TEST_CASE("hybrid: what cannot be shared out is an error with its place") {
         "strategy:1:22: strategy.conv: unknown value 'rows'; allowed: batch, filter, channel, pairs, height, "
         "width, replicated, {height: ROWS, width: COLUMNS}");
   CHECK(hybrid_error("{kind: hybrid, conv: {batch: 2}}", 2) ==
-        "strategy:1:22: strategy.conv: a mapping is a grid, {height: ROWS, width: COLUMNS}; any other layout is "
+        "strategy:1:22: strategy.conv: a mapping is a grid, {height: ROWS, width: COLUMNS}; any other layout "
+        "is "
         "one word of batch, filter, channel, pairs, height, width, replicated");
   CHECK(hybrid_error("{kind: hybrid, fc: height}", 2) ==
         "strategy:1:20: strategy.fc: layer 'fc6' (linear) cannot be shared out by height; allowed for it: "
@@ -91,7 +92,7 @@ TEST_CASE("hybrid: a group that names no layer, or none as it should, is an erro
 TEST_CASE("hybrid: rules may overlap, the last counts, ranges and patterns pass over what cannot follow") {
   const auto layout_of = [](const std::string& strategy, const std::string& layer) {
     const Experiment experiment("alexnet", star(2, "1GB/s", "0us"), strategy, 8);
-    for (const LayerGroup& group : experiment.plan().layouts)
+    for (const LayerGroup& group : experiment.report().layouts)
       if (std::find(group.layers.begin(), group.layers.end(), layer) != group.layers.end())
         return group.layout;
     return std::string("none");

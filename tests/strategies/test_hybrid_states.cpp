@@ -94,7 +94,7 @@ TEST_CASE("hybrid states: shares of weights are sharded over the replicas, what 
                                           : 16 * psi / replicas;
       CHECK(sum(experiment.plan().roles[0].resident_bytes) == doctest::Approx(expected).epsilon(1e-12));
       double told = 0;
-      for (const LayerGroup& group : experiment.plan().layouts)
+      for (const LayerGroup& group : experiment.report().layouts)
         told += group.exchange_bytes + group.gradient_bytes;
       CHECK(told == doctest::Approx(experiment.run().comm_bytes).epsilon(1e-12));
     }

@@ -138,7 +138,7 @@ TEST_CASE("what is sent is the connectivity of the partition, and all operations
         CAPTURE(parts);
         const lab::Experiment e = experiment(model, parts, ", micro_batches: 2, method: " + method, 2);
         const ReplayResult result = e.run();
-        CHECK(result.comm_bytes == doctest::Approx(e.plan().partition->connectivity_bytes).epsilon(1e-9));
+        CHECK(result.comm_bytes == doctest::Approx(e.report().partition->connectivity_bytes).epsilon(1e-9));
         std::map<std::string, double> done;
         double work = 0;
         for (const Role& role : e.plan().roles)
@@ -204,8 +204,8 @@ TEST_CASE("VGG-16 on CIFAR-10, batch 64: 93 % less is sent than by data parallel
     CAPTURE(parts);
     const lab::Experiment e = experiment("vgg16_cifar10", parts, ", granularity: 8", 64 / parts);
     const double all_reduce = 2.0 * (parts - 1) * e.graph().gradient_bytes();
-    CHECK(std::abs(e.plan().partition->connectivity_bytes / all_reduce - 0.07) < 0.04);
-    CHECK(e.plan().partition->load_imbalance <= 1.1 + 1e-9);
+    CHECK(std::abs(e.report().partition->connectivity_bytes / all_reduce - 0.07) < 0.04);
+    CHECK(e.report().partition->load_imbalance <= 1.1 + 1e-9);
   }
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("fewer bytes than any other balanced way to split, and better balance 
     CAPTURE(model);
     std::map<std::string, PartitionSummary> of;
     for (const std::string method : {"hypergraph", "layerwise", "even", "random"})
-      of[method] = *experiment(model, 4, ", method: " + method, 16).plan().partition;
+      of[method] = *experiment(model, 4, ", method: " + method, 16).report().partition;
     CHECK(of["hypergraph"].connectivity_bytes < of["even"].connectivity_bytes / 3);
     CHECK(of["hypergraph"].connectivity_bytes < of["random"].connectivity_bytes / 3);
     CHECK(of["hypergraph"].load_imbalance <= 1.1 + 1e-9);

@@ -211,8 +211,8 @@ TEST_CASE(
         lab::Experiment(model, lab::star(8, "1GB/s", "0us"), strategy + ", recompute: always}", 8).run();
     CHECK(again.comm_bytes ==
           doctest::Approx(exchanged + (pairs - 2) * 2 * tensor + sent + summed).epsilon(1e-9));
-    REQUIRE(lab.plan().stages.size() == 2);
-    CHECK(lab.plan().stages[0].layers == std::vector<std::string>{"flat", "fc0", "fc1", "fc2", "fc3"});
+    REQUIRE(lab.report().stages.size() == 2);
+    CHECK(lab.report().stages[0].layers == std::vector<std::string>{"flat", "fc0", "fc1", "fc2", "fc3"});
     // Half of four layers' weights, and of their gradients.
     const StateBytes states = lab.plan().roles[0].resident_bytes;
     CHECK(states[static_cast<std::size_t>(MemoryClass::weights)] == weights / 4);
@@ -260,12 +260,11 @@ TEST_CASE("keys that an inner hybrid strategy cannot have are errors") {
 }
 
 TEST_CASE("a stage has all devices that its share of the pipeline leaves it") {
-  const Plan plan = lab::Experiment(lab::custom_model(8, 1000), lab::star(8, "1GB/s", "10us"),
-                                    pipeline("stages: 2, micro_batches: 4", "overlap: false"), 8)
-                        .plan();
-  REQUIRE(plan.stages.size() == 2);
-  CHECK(plan.stages[0].devices.size() == 4);
-  CHECK(plan.stages[1].devices.size() == 4);
+  const lab::Experiment experiment(lab::custom_model(8, 1000), lab::star(8, "1GB/s", "10us"),
+                                   pipeline("stages: 2, micro_batches: 4", "overlap: false"), 8);
+  REQUIRE(experiment.report().stages.size() == 2);
+  CHECK(experiment.report().stages[0].devices.size() == 4);
+  CHECK(experiment.report().stages[1].devices.size() == 4);
 }
 
 TEST_CASE(
@@ -273,7 +272,7 @@ TEST_CASE(
   const auto stages = [](std::int64_t parameters, const std::string& inner) {
     return lab::Experiment(lab::custom_model(8, parameters), lab::star(8, "1000GB/s", "0us"),
                            fmt::format("{{kind: pipeline, stages: auto, micro_batches: 2{}}}", inner), 8)
-        .plan()
+        .report()
         .stages.size();
   };
   const std::string replicas = ", inner: {kind: data_parallel, sync: all_reduce}";

@@ -69,10 +69,10 @@ TEST_CASE("pardnn on one device is single") {
 TEST_CASE("pardnn sends what crosses: the volume is the partition's connectivity") {
   for (const int devices : {2, 3, 4}) {
     const lab::Experiment run = experiment(branched_model, devices);
-    REQUIRE(run.plan().partition);
-    CHECK(run.plan().partition->connectivity_bytes > 0);
-    CHECK(run.run().comm_bytes == doctest::Approx(run.plan().partition->connectivity_bytes).epsilon(1e-9));
-    CHECK(run.plan().partition->cut_bytes <= run.plan().partition->connectivity_bytes);
+    REQUIRE(run.report().partition);
+    CHECK(run.report().partition->connectivity_bytes > 0);
+    CHECK(run.run().comm_bytes == doctest::Approx(run.report().partition->connectivity_bytes).epsilon(1e-9));
+    CHECK(run.report().partition->cut_bytes <= run.report().partition->connectivity_bytes);
   }
 }
 

@@ -21,15 +21,15 @@ std::string pipeline_error(const std::string& strategy, int layers = 3) {
   return "no error";
 }
 
-std::vector<std::vector<std::string>> stages_of(const Plan& plan) {
+std::vector<std::vector<std::string>> stages_of(const StrategyReport& report) {
   std::vector<std::vector<std::string>> result;
-  for (const PipelineStage& stage : plan.stages) result.push_back(stage.layers);
+  for (const PipelineStage& stage : report.stages) result.push_back(stage.layers);
   return result;
 }
 
-std::vector<std::vector<EndpointId>> devices_of(const Plan& plan) {
+std::vector<std::vector<EndpointId>> devices_of(const StrategyReport& report) {
   std::vector<std::vector<EndpointId>> result;
-  for (const PipelineStage& stage : plan.stages) result.push_back(stage.devices);
+  for (const PipelineStage& stage : report.stages) result.push_back(stage.devices);
   return result;
 }
 
@@ -51,10 +51,12 @@ std::string passes(const Role& role) {
   return text;
 }
 
+lab::Experiment line_of_layers(int layers, int devices, const std::string& strategy, std::int64_t batch) {
+  return {lab::custom_model(layers, 1000), lab::star(devices, "1GB/s", "10us"), strategy, batch};
+}
+
 Plan plan_of(int layers, int devices, const std::string& strategy, std::int64_t batch = 4) {
-  return lab::Experiment(lab::custom_model(layers, 1000), lab::star(devices, "1GB/s", "10us"), strategy,
-                         batch)
-      .plan();
+  return line_of_layers(layers, devices, strategy, batch).plan();
 }
 
 }  // namespace
@@ -121,7 +123,7 @@ TEST_CASE("where stages begin can be given, and wrong places are errors") {
   const auto pipeline = [](const std::string& begins) {
     return fmt::format("{{kind: pipeline, replicas: 1, begins: {}}}", begins);
   };
-  CHECK(stages_of(plan_of(5, 3, pipeline("[body1, body4]"))) ==
+  CHECK(stages_of(line_of_layers(5, 3, pipeline("[body1, body4]"), 4).report()) ==
         std::vector<std::vector<std::string>>{{"body0"}, {"body1", "body2", "body3"}, {"body4"}});
   CHECK(pipeline_error(pipeline("[body1, body9, body2]"), 4) ==
         "strategy:1:47: strategy.begins: the model has no layer 'body9' that runs a kernel");
@@ -197,7 +199,7 @@ TEST_CASE("a slow first stage gets the devices that are left over, which take it
   const lab::Experiment experiment(model, lab::star(4, "1GB/s", "1us"),
                                    "{kind: pipeline, stages: 2, micro_batches: 6}", 3);
   const Plan& plan = experiment.plan();
-  CHECK(devices_of(plan) == std::vector<std::vector<EndpointId>>{{0, 1, 2}, {3}});
+  CHECK(devices_of(experiment.report()) == std::vector<std::vector<EndpointId>>{{0, 1, 2}, {3}});
   REQUIRE(plan.roles.size() == 4);
   CHECK(passes(plan.roles[0]) == "F0 F3 B0 B3");  // 4 devices for 3 replicas: 2 under way in each
   CHECK(passes(plan.roles[1]) == "F1 F4 B1 B4");
@@ -221,7 +223,7 @@ TEST_CASE("neighbours: a pipeline's stages or a stage's replicas, and auto takes
                                     "neighbours: {}}}",
                                     neighbours),
                         8)
-            .plan());
+            .report());
   };
   using Devices = std::vector<std::vector<EndpointId>>;
   const Devices stages{{0, 2}, {1, 3}}, replicas{{0, 1}, {2, 3}};

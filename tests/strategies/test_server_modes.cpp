@@ -18,11 +18,12 @@ std::string label(const std::string& more) {
       ->label();
 }
 
-Plan plan_of(const std::string& more, const std::string& cluster) {
-  return lab::Experiment(lab::custom_model(2, 1000), cluster,
-                         "{kind: data_parallel, sync: parameter_server, " + more + "}", 4)
-      .plan();
+lab::Experiment planned(const std::string& more, const std::string& cluster) {
+  return {lab::custom_model(2, 1000), cluster, "{kind: data_parallel, sync: parameter_server, " + more + "}",
+          4};
 }
+
+Plan plan_of(const std::string& more, const std::string& cluster) { return planned(more, cluster).plan(); }
 
 }  // namespace
 
@@ -77,20 +78,21 @@ TEST_CASE("server modes: workers set out in 8 groups over the time of a step, th
       "{kind: switch, bandwidth: 1GB/s, latency: 1us}, " +
       lab::ideal_servers() + "}";
   const Plan plan = plan_of("mode: ssp, staleness: 3", two_speeds);
-  REQUIRE(plan.service.has_value());
-  REQUIRE(plan.service->clients.size() == 10);
+  REQUIRE(plan.service() != nullptr);
+  REQUIRE(plan.service()->clients.size() == 10);
   // 2 layers x 4 images x 0.3 ms = 2.4 ms.
   for (std::uint32_t w = 0; w < 9; ++w) {
-    CHECK(plan.service->clients[w].start_s == doctest::Approx(2.4e-3 * (w % 8) / 8).epsilon(1e-12));
-    CHECK(plan.service->clients[w].head_start == 3);
+    CHECK(plan.service()->clients[w].start_s == doctest::Approx(2.4e-3 * (w % 8) / 8).epsilon(1e-12));
+    CHECK(plan.service()->clients[w].head_start == 3);
   }
-  CHECK(plan.service->clients[9].start_s == doctest::Approx(4.8e-3 / 8).epsilon(1e-12));
-  CHECK(plan.service->clients[9].head_start == 0);
-  CHECK(plan.service->max_lead == 3);
-  CHECK_FALSE(plan_of("mode: ssp, staleness: 0", two_speeds).service.has_value());
-  CHECK(plan_of("mode: ssp, staleness: 0", two_speeds).tells_staleness);
-  CHECK_FALSE(plan_of("backup_workers: 0", two_speeds).service.has_value());
-  CHECK(plan_of("backup_workers: 4", two_speeds).service->quorum == 6);
+  CHECK(plan.service()->clients[9].start_s == doctest::Approx(4.8e-3 / 8).epsilon(1e-12));
+  CHECK(plan.service()->clients[9].head_start == 0);
+  CHECK(plan.service()->max_lead == 3);
+  CHECK(plan_of("mode: ssp, staleness: 0", two_speeds).service() == nullptr);
+  CHECK(planned("mode: ssp, staleness: 0", two_speeds).report().staleness == Staleness{});
+  CHECK_FALSE(planned("backup_workers: 4", two_speeds).report().staleness);
+  CHECK(plan_of("backup_workers: 0", two_speeds).service() == nullptr);
+  CHECK(plan_of("backup_workers: 4", two_speeds).service()->quorum == 6);
 }
 
 TEST_CASE("expected order statistics: published values, symmetry, a sum of nothing") {

@@ -37,18 +37,19 @@ class Experiment {
         strategy_->library.value_or(default_library(*strategy_, options.framework, false));
     machine_ = build_machine(spec, strategy_->dedicated_hosts(spec.node_count()),
                              load_transport(library, spec.protocol(), spec.pos));
-    plan_ = strategy_->plan({graph_, machine_, cost_, batch_});
+    planned_ = strategy_->plan({graph_, machine_, cost_, batch_});
   }
 
   ReplayResult run(bool fold = true, NetworkModel network_model = NetworkModel::convoy) const {
-    return replay(plan_, machine_, cost_, {fold, network_model});
+    return replay(planned_.plan, machine_, cost_, {fold, network_model});
   }
 
   const TrainingGraph& graph() const { return graph_; }
   const Machine& machine() const { return machine_; }
   const CostModel& cost() const { return cost_; }
-  const Plan& plan() const { return plan_; }
-  Plan& plan() { return plan_; }
+  const Plan& plan() const { return planned_.plan; }
+  Plan& plan() { return planned_.plan; }
+  const StrategyReport& report() const { return planned_.report; }
   bool takes_recomputation() const { return strategy_->refuses_recomputation().empty(); }
   std::vector<RunPhase> phases() const { return strategy_->phases({graph_, machine_, cost_, batch_}); }
 
@@ -59,7 +60,7 @@ class Experiment {
   BatchSpec batch_;
   std::unique_ptr<Strategy> strategy_;
   Machine machine_;
-  Plan plan_;
+  ReportedPlan planned_;
 };
 
 /// `layers` equal custom layers of 1 GFLOP forward and 2 GFLOP backward an image with `parameters` parameters

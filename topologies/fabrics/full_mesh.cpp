@@ -9,7 +9,7 @@ namespace convoy {
 namespace {
 
 /// The number of cables grows with the square of the hosts: 523,776 at this limit.
-constexpr std::size_t max_hosts = 1024;
+constexpr std::size_t max_mesh_hosts = 1024;
 
 class FullMeshRoutes final : public FabricRoutes {
  public:
@@ -51,9 +51,9 @@ class FullMeshFabric final : public Fabric {
   bool has_nics() const override { return false; }
   std::unique_ptr<const FabricRoutes> build(std::span<const FabricHost> hosts,
                                             LinkTable& links) const override {
-    if (hosts.size() > max_hosts)
+    if (hosts.size() > max_mesh_hosts)
       fail(fmt::format("a full mesh of {} hosts; at most {} are allowed (its cables grow with their square)",
-                       hosts.size(), max_hosts));
+                       hosts.size(), max_mesh_hosts));
     return std::make_unique<FullMeshRoutes>(hosts, nic(), links);
   }
   std::string text() const override { return "full mesh, " + nic_text(nic()); }

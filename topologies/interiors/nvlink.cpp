@@ -11,7 +11,7 @@
 namespace convoy {
 namespace {
 
-constexpr std::int64_t max_links = 64;  ///< of a pair
+constexpr std::int64_t max_pair_links = 64;  ///< of a pair
 
 struct NvlinkPair {
   std::uint32_t a = 0, b = 0, links = 0;
@@ -67,7 +67,7 @@ std::vector<std::vector<std::int64_t>> read_rows(YamlMap& map, std::string_view 
 }
 
 std::vector<NvlinkPair> pairs_of_matrix(YamlMap& map, std::uint32_t devices) {
-  const auto rows = read_rows(map, "matrix", "a square of link counts", max_links);
+  const auto rows = read_rows(map, "matrix", "a square of link counts", max_pair_links);
   for (const auto& row : rows)
     if (rows.size() != devices || row.size() != devices)
       map.fail("matrix", fmt::format("must have {0} rows of {0} link counts, one for each device", devices));
@@ -92,9 +92,9 @@ std::vector<NvlinkPair> pairs_of_list(YamlMap& map, std::uint32_t devices) {
       map.fail(
           "pairs",
           fmt::format("each must be [a, b] or [a, b, links] with two different devices below {}", devices));
-    if (row.size() == 3 && (row[2] < 1 || row[2] > max_links))
+    if (row.size() == 3 && (row[2] < 1 || row[2] > max_pair_links))
       map.fail("pairs", fmt::format("{} links between {} and {}; 1 to {} are allowed", row[2], row[0], row[1],
-                                    max_links));
+                                    max_pair_links));
     const auto [low, high] = std::minmax(row[0], row[1]);
     if (seen[static_cast<std::size_t>(low * devices + high)])
       map.fail("pairs", fmt::format("{} and {} are listed twice", low, high));
@@ -120,7 +120,7 @@ std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t
   const double latency_s = map.quantity_or("latency", Dimension::time, 0);
   std::vector<NvlinkPair> pairs = map.find("matrix")  ? pairs_of_matrix(map, devices)
                                   : map.find("pairs") ? pairs_of_list(map, devices)
-                                                     : all_pairs(devices);
+                                                      : all_pairs(devices);
   std::optional<PcieTree> pcie = read_optional_pcie(map, devices);
   if (!pcie && pairs.size() < std::size_t{devices} * (devices - 1) / 2)
     map.fail("key 'pcie' is missing: some pairs of devices have no NVLink, and PCIe is their way");

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "sim/base/keys.h"
+
+namespace convoy {
+
+/// What `convoy show keys` tells of a cluster's parts. Each is told by the table that its reader goes by.
+KeySection cluster_keys();
+KeySection server_keys();
+KeySection device_keys();
+
+/// The keys of a device's `efficiency`, where it is a mapping.
+std::vector<KeyText> efficiency_keys();
+
+}  // namespace convoy
