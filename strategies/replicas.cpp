@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/replica_program.h"
 
@@ -157,8 +158,9 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
     ReplicaProgram program(input.graph, stage, {&group}, role, communication_stream, passes);
     for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
     program.update("");
-    hold_normalizations(role, group, input.graph, input.machine, input.cost,
-                        input.machine.device_types[replica.device_type]);
+    const DeviceType& type = input.machine.device_types[replica.device_type];
+    hold_normalizations(role, group, input.graph, input.machine, input.cost, type);
+    add_grouped_launches(role, group, input.graph, input.machine, input.cost, type);
     plan.roles.push_back(std::move(role));
   }
   return plan;

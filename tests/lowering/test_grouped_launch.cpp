@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/support/lab.h"
+
+using namespace convoy;
+
+namespace {
+
+constexpr double one_launch_s = 75e-6;
+constexpr int gradients = 6;  // layers with parameters, one bucket each
+
+TrainingOptions of_framework(Framework framework, ExecutionMode execution = ExecutionMode::graph) {
+  TrainingOptions options;
+  options.framework = framework;
+  options.execution = execution;
+  return options;
+}
+
+/// Six layers of 0.3 ms an image on exact devices, whose gradients of 4 kB each take next to nothing.
+lab::Experiment launches(int hosts, int devices, std::int64_t batch, const TrainingOptions& options,
+                         const std::string& sync = "bucket: 1B") {
+  const std::string cluster = fmt::format(
+      "{{nodes: [{{name: n, count: {}, server: box}}], "
+      "fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, protocol: tcp}}, "
+      "servers: {{box: {{devices: [{{device: exact, count: {}}}], "
+      "interconnect: {{kind: pcie, bandwidth: 12GB/s, latency: 5us}}}}}}, "
+      "devices: {{exact: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
+      "1.0}}}}}}",
+      hosts, devices);
+  return {lab::custom_model(gradients, 1000),
+          cluster,
+          fmt::format("{{kind: data_parallel, sync: all_reduce, transport: nccl, {}}}", sync),
+          {batch, std::nullopt, {"test", 1, 1}},
+          options};
+}
+
+double step_s(const lab::Experiment& lab) { return lab.run().step_time_s; }
+
+/// What the launches of one process add to a step: TensorFlow 1's against PyTorch's processes, which launch
+/// for themselves.
+double added_s(int hosts, int devices, std::int64_t batch, const std::string& sync = "bucket: 1B") {
+  return step_s(launches(hosts, devices, batch, of_framework(Framework::tensorflow1), sync)) -
+         step_s(launches(hosts, devices, batch, of_framework(Framework::pytorch1), sync));
+}
+
+/// Of two devices whose times are scaled so that one alone does so many images/s at batch 8.
+double anchored_step_s(Framework framework, double images_per_s) {
+  const lab::Experiment lab = launches(1, 2, 8, of_framework(framework));
+  CostModel cost(Precision::fp32);
+  cost.anchor(lab.graph(), 8, images_per_s, lab.machine().device_types[0]);
+  const BatchSpec batch{8, std::nullopt, {"test", 1, 1}};
+  const Plan plan =
+      read_strategy(
+          parse_yaml("{kind: data_parallel, sync: all_reduce, transport: nccl, bucket: 1B}", "strategy"))
+          ->plan({lab.graph(), lab.machine(), cost, batch});
+  return replay(plan, lab.machine(), cost, {}).step_time_s;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "one process: a step grows by one launch a collective, whatever the batch and the number of devices") {
+  for (const int devices : {2, 4, 8})
+    for (const std::int64_t batch : {8, 64}) {
+      CAPTURE(devices);
+      CAPTURE(batch);
+      CHECK(added_s(1, devices, batch) == doctest::Approx(gradients * one_launch_s).epsilon(1e-9));
+    }
+  CHECK(added_s(1, 4, 8, "bucket: 25MiB") == doctest::Approx(one_launch_s).epsilon(1e-9));
+}
+
+TEST_CASE("one process: a launch takes as long where times are scaled to a measured step") {
+  for (const double images_per_s : {100.0, 10'000.0}) {
+    CAPTURE(images_per_s);
+    CHECK(anchored_step_s(Framework::tensorflow1, images_per_s) -
+              anchored_step_s(Framework::pytorch1, images_per_s) ==
+          doctest::Approx(gradients * one_launch_s).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("no launches of one process without overlap, compiled, on several hosts, with NCCL 1 or of other frameworks") {
+  CHECK(added_s(1, 4, 8, "overlap: false") == doctest::Approx(0).epsilon(1e-12));
+  CHECK(added_s(2, 4, 8) == doctest::Approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "bucket: 1B, rings: in_order") == doctest::Approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 1, 8) == doctest::Approx(0).epsilon(1e-12));
+  const double alone_s = step_s(launches(1, 4, 8, of_framework(Framework::pytorch1)));
+  CHECK(step_s(launches(1, 4, 8, of_framework(Framework::tensorflow1, ExecutionMode::compiled))) ==
+        doctest::Approx(alone_s).epsilon(1e-12));
+  CHECK(step_s(launches(1, 4, 8, of_framework(Framework::tensorflow))) ==
+        doctest::Approx(alone_s).epsilon(1e-12));
+}
