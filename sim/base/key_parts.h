@@ -12,10 +12,18 @@ namespace convoy {
 
 // Keys whose values are mappings: with tables of their own, or as they stand.
 
+/// Refuses the first key of the mapping that is none of `names`. Called before the keys are read, so that a
+/// misspelt key is told and not that the one it was meant for is missing. @throws InputError
+inline void refuse_unknown_keys(YamlMap map, const std::vector<std::string>& names) {
+  for (const std::string& name : names) map.find(name);
+  map.finish();
+}
+
 /// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets
 /// the mapping's. @throws InputError; an unknown key is one
 template <class Part>
 void read_part(const Keys<Part>& keys, YamlMap map, Part& part) {
+  refuse_unknown_keys(map, names_of(keys));
   if constexpr (requires { part.pos; }) part.pos = map.pos();
   read_keys(keys, map, part);
   map.finish();

@@ -46,7 +46,12 @@ void refused_with_place(const std::string& old, const std::string& fresh, const 
 }  // namespace
 
 TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
-  refused("batch_per_device: 8", "batch_per_devise: 8",
+  refused(
+      "batch_per_device: 8", "batch_per_devise: 8",
+      "10:12: training.batch_per_devise: unknown key (did you mean 'batch_per_device'?); known here: anchor, "
+      "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
+      "processes, profile, recompute");
+  refused("batch_per_device: 8, ", "",
           "10:11: training: the batch is missing: give batch_per_device or global_batch");
   refused(
       "optimizer: sgd", "optimizer: sgd, precison: fp32",
@@ -59,7 +64,19 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
       "tensorflow, tensorflow1, mxnet, mxnet1, paddle, caffe, caffe2");
   refused("optimizer: sgd", "optimizer: sgd, recompute: all",
           "10:77: training.recompute: unknown value 'all'; allowed: none, blocks, sqrt");
-  refused("strategy:", "stategy:", "1:1: key 'strategy' is missing (did you mean 'stategy'?)");
+  refused(
+      "strategy:", "stategy:",
+      "20:1: stategy: unknown key (did you mean 'strategy'?); known here: cluster, experiment, jobs, model, "
+      "strategy, sweep, training, variability");
+}
+
+TEST_CASE("wrong input: a plan is asked of an experiment") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment());
+  refused(place, {"plan", "e.yaml"},
+          "e.yaml:1:1: this is an experiment: use `convoy run FILE`; a plan has the keys goal and plan in "
+          "place of "
+          "cluster and strategy");
 }
 
 TEST_CASE("wrong input: a value of the wrong type") {
