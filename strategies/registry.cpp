@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "sim/base/key_parts.h"
 #include "sim/lowering/jitter.h"
 #include "strategies/auto_options.h"
 #include "strategies/data_parallel/data_parallel.h"
@@ -38,6 +39,13 @@ Key<Strategy> transport_key() {
             if (map.find("transport"))
               strategy.library = read_choice<Library>(map, "transport", library_names);
           }};
+}
+
+/// `kind`, and the keys that one of the kind's variants takes.
+std::vector<std::string> key_names(const StrategyEntry& entry) {
+  std::vector<std::string> names{"kind"};
+  for (const KeyText& key : entry.keys) names.push_back(key.name);
+  return names;
 }
 
 }  // namespace
@@ -84,6 +92,7 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
   for (const StrategyEntry& entry : strategy_registry()) kinds.emplace_back(entry.kind);
   const std::size_t row = map.choice("kind", kinds);
   const StrategyEntry& entry = strategy_registry()[row];
+  refuse_unknown_keys(map, key_names(entry));
   std::unique_ptr<Strategy> strategy = entry.read(map);
   if (has_transport(entry)) transport_key().read(map, *strategy);
   map.finish();

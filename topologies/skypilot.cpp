@@ -148,6 +148,7 @@ class SkypilotReader {
 
   void append(const std::string& server, const Provider& provider, std::vector<Price>& prices) const {
     const std::string instance = server.substr(provider.name.size() + 1);
+    if (!lists(instance) && !lists(without_gpus(instance))) return;  // before the server is read
     const auto [machine, gpus] = parts(server, instance);
     const std::size_t first = prices.size();
     for (const auto& [key, usd] : rates_.usd_per_hour) {
@@ -166,6 +167,16 @@ class SkypilotReader {
                           [&](const Price& price) { return price.region == provider.home; });
   }
 
+  bool lists(const std::string& name) const {
+    const auto row = rates_.usd_per_hour.lower_bound({name, "", Market::on_demand});
+    return row != rates_.usd_per_hour.end() && std::get<0>(row->first) == name;
+  }
+
+  /// "n1-standard-8-k80x2" -> "n1-standard-8": of machines that are named after the GPUs beside them.
+  static std::string without_gpus(const std::string& instance) {
+    return instance.starts_with("n1-") ? instance.substr(0, instance.rfind('-')) : instance;
+  }
+
   /// The machine whose row has a server's price, and the GPUs beside it that have one of their own:
   /// "gcp-n1-standard-8-k80x2" -> {"n1-standard-8", "2 x K80"}, "gcp-a3-highgpu-8g" -> {"a3-highgpu-8g",
   /// "8 x H100"}, "aws-p3.2xlarge" -> {"p3.2xlarge", ""}. Where the list names the GPUs of a machine, or of
@@ -173,8 +184,7 @@ class SkypilotReader {
   std::pair<std::string, std::string> parts(const std::string& server, const std::string& instance) const {
     if (complete_.contains(instance) || !table_.has("AcceleratorName")) return {instance, ""};
     const std::string gpus = gpus_of(server, catalogue_);
-    const bool named_after_gpus = instance.starts_with("n1-") && !gpus.empty();
-    return {named_after_gpus ? instance.substr(0, instance.rfind('-')) : instance, gpus};
+    return {gpus.empty() ? instance : without_gpus(instance), gpus};
   }
 
   const CsvTable& table_;

@@ -12,11 +12,10 @@ namespace convoy {
 
 // Keys whose values are mappings: with tables of their own, or as they stand.
 
-/// Refuses keys that the table does not have. Before anything is read, so that a misspelt key is told itself
-/// and not that the one it stands for is missing. @throws InputError
-template <class Options>
-void refuse_unknown_keys(const Keys<Options>& keys, YamlMap map) {
-  for (const Key<Options>& key : keys) map.find(key.text.name);
+/// Refuses the first key of the mapping that is none of `names`. Called before the keys are read, so that a
+/// misspelt key is told and not that the one it was meant for is missing. @throws InputError
+inline void refuse_unknown_keys(YamlMap map, const std::vector<std::string>& names) {
+  for (const std::string& name : names) map.find(name);
   map.finish();
 }
 
@@ -24,7 +23,7 @@ void refuse_unknown_keys(const Keys<Options>& keys, YamlMap map) {
 /// the mapping's. @throws InputError; an unknown key is one
 template <class Part>
 void read_part(const Keys<Part>& keys, YamlMap map, Part& part) {
-  refuse_unknown_keys(keys, map);
+  refuse_unknown_keys(map, names_of(keys));
   if constexpr (requires { part.pos; }) part.pos = map.pos();
   read_keys(keys, map, part);
   map.finish();

@@ -41,13 +41,15 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> know
       best_distance = d;
     }
   }
-  // "v100" is meant to be v100-pcie-16gb, however few letters make it another name.
-  if (wrong.size() >= 3 && best_distance > 1)
-    for (const std::string& name : known)
-      if (name.starts_with(wrong)) {
-        best = &name;
-        break;
-      }
+  // "v100" is meant to be v100-pcie-16gb, however few letters make it another name; "p3.16xlarge" is
+  // aws-p3.16xlarge.
+  if (wrong.size() >= 3 && best_distance > 1) {
+    const auto found = [&](auto part) { return std::find_if(known.begin(), known.end(), part); };
+    auto name = found([&](const std::string& each) { return each.starts_with(wrong); });
+    if (name == known.end() && !best)
+      name = found([&](const std::string& each) { return each.ends_with(wrong); });
+    if (name != known.end()) best = &*name;
+  }
   return best ? fmt::format(" (did you mean '{}'?)", *best) : std::string{};
 }
 

@@ -16,6 +16,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
+#include "sim/base/names.h"
 #include "sim/calibration/cross_validation.h"
 #include "sim/cli/commands.h"
 #include "sim/replay/engine.h"
@@ -137,7 +138,8 @@ struct CommandLine {
     sub->add_option("FILE", plan.file, "experiment with goal and plan (YAML)")->required();
     add_settings(sub, plan.settings);
     sub->add_option("--out", plan.out, "folder for the plan (default: runs/EXPERIMENT)");
-    sub->add_option("--prices", plan.prices, "price table (CSV as topologies/catalog/prices.csv, or SkyPilot's vms.csv)");
+    sub->add_option("--prices", plan.prices,
+                    "price table (CSV as topologies/catalog/prices.csv, or SkyPilot's vms.csv)");
     sub->add_flag("--json", plan.json, "print plan.json only; write a folder only with --out");
     sub->add_flag("--exhaustive", plan.exhaustive, "simulate every candidate: the same answer, slowly");
     add_jobs(sub, plan.jobs);
@@ -178,9 +180,10 @@ struct CommandLine {
     sub->add_option("--catalogue", calibrate.catalogue,
                     "fit all devices and frameworks together, and write their files' parts into this folder")
         ->excludes(device);
-    sub->add_option("--leave-out", calibrate.leave_out,
-                    "fit all devices and frameworks without one device, generation, source or family at a time, "
-                    "and print its rows as predicted by the fit that has not seen them (CSV)")
+    sub->add_option(
+           "--leave-out", calibrate.leave_out,
+           "fit all devices and frameworks without one device, generation, source or family at a time, "
+           "and print its rows as predicted by the fit that has not seen them (CSV)")
         ->check(CLI::IsMember(std::vector<std::string>(leave_out_names.begin(), leave_out_names.end())))
         ->excludes(device)
         ->excludes("--catalogue");
@@ -225,6 +228,17 @@ struct CommandLine {
   }
 };
 
+/// What is wrong with the first argument where it stands in the place of a command and is none; else "".
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return {};
+  return fmt::format("there is no command '{}'{}; commands are {}", excerpt(argv[1]),
+                     suggestion(argv[1], names), list_of(names));
+}
+
 }  // namespace
 
 Exit convoy_main(int argc, char** argv) {
@@ -233,6 +247,10 @@ Exit convoy_main(int argc, char** argv) {
   ::signal(SIGXFSZ, SIG_IGN);
   try {
     CommandLine line;
+    if (const std::string wrong = unknown_command(line.app, argc, argv); !wrong.empty()) {
+      complain(fmt::format("convoy: {} (convoy --help says more)", wrong));
+      return Exit::bad_input;
+    }
     try {
       line.app.parse(argc, argv);
     } catch (const CLI::Success& wanted) {  // --help, --version

@@ -263,6 +263,11 @@ std::string_view to_string(PlanObjective objective) {
 
 PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");
+  if (!tree.has("plan") && !tree.has("goal") && tree.has("strategy"))
+    throw InputError(
+        tree.pos(),
+        "this is an experiment: use `convoy run FILE`; a plan has the keys goal and plan in place "
+        "of cluster and strategy");
   if (experiment.swept())
     throw InputError(tree.pos(), "sweep: a plan tries what its lists of values say; it has no sweep");
   for (const char* key : {"cluster", "strategy"})

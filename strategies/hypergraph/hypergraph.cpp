@@ -17,6 +17,9 @@
 namespace convoy {
 namespace {
 
+/// Time and memory of the refinement grow with vertices times parts: 512 parts of ResNet-50 take seconds.
+constexpr std::uint32_t max_parts = 1024;
+
 enum class Method : std::uint8_t { hypergraph, layerwise, even, random };
 const std::vector<std::string> method_names{"hypergraph", "layerwise", "even", "random"};
 
@@ -236,6 +239,11 @@ class HypergraphStrategy : public Strategy {
       throw InputError(options_.parts_pos, fmt::format("strategy.parts: {} parts need a device each, and the "
                                                        "cluster has {}; at most {} here",
                                                        parts, devices, devices));
+    if (parts > max_parts)
+      throw InputError(options_.parts_pos,
+                       fmt::format("strategy.parts: the cluster has {} devices, and a network is cut into at "
+                                   "most {} parts; write parts: {}, or less",
+                                   devices, max_parts, max_parts));
     const std::int64_t batch = input.batch.over(parts);
     const auto images = static_cast<double>(input.batch.divided(
         parts, options_.micro_batches, fmt::format("{} micro-batches", options_.micro_batches)));
@@ -287,7 +295,8 @@ void read_granularity(YamlMap& map, HypergraphOptions& options) {
 const Keys<HypergraphOptions>& hypergraph_keys() {
   using Options = HypergraphOptions;
   static const Keys<Options> keys{
-      optional_integer_key<Options>("parts", "all devices", 1, 1024, "parts, one a device", &Options::parts)
+      optional_integer_key<Options>("parts", "all devices", 1, max_parts, "parts, one a device",
+                                    &Options::parts)
           .at(&Options::parts_pos),
       number_key<Options>("epsilon", 0, 1000, "how far a part's work may exceed the mean", &Options::epsilon),
       integer_key<Options>("micro_batches", 1, 10'000, "parts of the batch that are under way at a time",

@@ -13,6 +13,7 @@ constexpr std::size_t max_vain_moves = 400;  ///< without a new best, before a p
 constexpr std::uint32_t bucket_size = 32;
 constexpr double rounding = 1e-9;  ///< of a limit: what sums of weights may be off by
 constexpr double no_gain = -std::numeric_limits<double>::infinity();
+constexpr double unknown_gain = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -33,6 +34,7 @@ FmRefinement::FmRefinement(const LayeredNets& graph, Parts& parts, std::vector<d
       above_(count_, 0),
       best_(count_ * (vertices_ / bucket_size + 1)),
       known_(best_.size(), 0),
+      most_(count_, unknown_gain),
       change_(graph.members.size()) {
   count_pins();
   find_gains();
@@ -87,6 +89,11 @@ FmRefinement::Score FmRefinement::score() const {
   return {excess, cost_};
 }
 
+void FmRefinement::forget_gains() {
+  std::fill(known_.begin(), known_.end(), 0);
+  std::fill(most_.begin(), most_.end(), unknown_gain);
+}
+
 double FmRefinement::mark_overloaded() {
   double most = 0;
   bool changed = false;
@@ -97,7 +104,7 @@ double FmRefinement::mark_overloaded() {
     above_[p] = above;
     most = std::max(most, over);
   }
-  if (changed) std::fill(known_.begin(), known_.end(), 0);
+  if (changed) forget_gains();
   overloaded_ = most > 0;
   return most;
 }
@@ -152,29 +159,40 @@ void FmRefinement::look_into(std::uint32_t bucket, std::uint32_t to, Move& best)
   }
 }
 
-/// The move of the greatest gain; of equal ones that of the first vertex, into the first part.
+void FmRefinement::look_at_part(std::uint32_t to, double over, Move& best) {
+  const auto buckets = static_cast<std::uint32_t>(best_.size() / count_);
+  const double room = (limits_[to] - part_weight_[to] + over) + rounding * limits_[to];
+  double most = no_gain;
+  for (std::uint32_t b = 0; b < buckets; ++b) {
+    const Best& of_bucket = best_of(b, to);
+    most = std::max(most, of_bucket.gain);
+    if (of_bucket.gain == no_gain || of_bucket.gain < best.gain) continue;
+    if (of_bucket.gain == best.gain && b * bucket_size > best.vertex) continue;
+    if (of_bucket.lightest <= room || of_bucket.lightest == 0) look_into(b, to, best);
+  }
+  most_[to] = most;
+}
+
+/// The move of the greatest gain; of equal ones that of the first vertex, into the first part. Begins with
+/// the part that promises most, so that few others have to be looked at.
 bool FmRefinement::best_move(Move& best) {
   best = {static_cast<std::uint32_t>(vertices_), 0, no_gain};
   const double over = mark_overloaded();
-  const auto buckets = static_cast<std::uint32_t>(best_.size() / count_);
-  for (std::uint32_t p = 0; p < count_; ++p) {
-    const double room = (limits_[p] - part_weight_[p] + over) + rounding * limits_[p];
-    for (std::uint32_t b = 0; b < buckets; ++b) {
-      const Best& of_bucket = best_of(b, p);
-      if (of_bucket.gain == no_gain || of_bucket.gain < best.gain) continue;
-      if (of_bucket.gain == best.gain && b * bucket_size > best.vertex) continue;
-      if (of_bucket.lightest <= room || of_bucket.lightest == 0) look_into(b, p, best);
-    }
-  }
+  const auto first = static_cast<std::uint32_t>(std::max_element(most_.begin(), most_.end()) - most_.begin());
+  look_at_part(first, over, best);
+  for (std::uint32_t p = 0; p < count_; ++p)
+    if (p != first && most_[p] >= best.gain) look_at_part(p, over, best);
   return best.gain != no_gain;
 }
 
 /// A gain has changed: what its bucket knows follows, or is forgotten where the best of it may now be
 /// another's.
 void FmRefinement::revise(std::uint32_t vertex, std::uint32_t part, double before) {
-  const std::size_t at = part * (best_.size() / count_) + vertex / bucket_size;
-  if (!known_[at] || parts_[vertex] == part || !may_leave(vertex)) return;
+  if (parts_[vertex] == part || !may_leave(vertex)) return;
   const double now = gain(vertex, part);
+  most_[part] = std::max(most_[part], now);
+  const std::size_t at = part * (best_.size() / count_) + vertex / bucket_size;
+  if (!known_[at]) return;
   if (now >= best_[at].gain)
     best_[at].gain = now;
   else if (before == best_[at].gain)
@@ -260,7 +278,7 @@ bool FmRefinement::pass() {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> undo;  // vertex and where it came from
   std::size_t kept = 0;
   std::fill(locked_.begin(), locked_.end(), 0);
-  std::fill(known_.begin(), known_.end(), 0);
+  forget_gains();
   for (Move next{}; undo.size() - kept < max_vain_moves && best_move(next);) {
     undo.emplace_back(next.vertex, parts_[next.vertex]);
     lock(next.vertex);

@@ -7,7 +7,8 @@ namespace convoy {
 
 /// k-way Fiduccia-Mattheyses on one level, in place. Gains are real numbers, so that instead of buckets of
 /// equal gain there are buckets of neighbouring vertices that know their best gain into every part: a move
-/// looks at the buckets, and anew only at those whose best gain the one before has lowered.
+/// looks at the buckets, and anew only at those whose best gain the one before has lowered. Parts into which
+/// no move can gain as much as the best one found are not looked at.
 class FmRefinement {
  public:
   /// @param limits weight that each part should not exceed; as many as there are parts
@@ -33,8 +34,11 @@ class FmRefinement {
   };
   bool pass();
   bool best_move(Move& best);
+  /// Takes the best move into a part where it is better than `best`.
+  void look_at_part(std::uint32_t to, double over, Move& best);
   void look_into(std::uint32_t bucket, std::uint32_t to, Move& best) const;
   const Best& best_of(std::uint32_t bucket, std::uint32_t to);
+  void forget_gains();
   void lock(std::uint32_t vertex);
   /// @pre the vertex is locked: no bucket counts on it
   void move(std::uint32_t vertex, std::uint32_t to);
@@ -74,10 +78,11 @@ class FmRefinement {
   std::vector<double> entering_;  ///< by part and vertex: cost of its nets that are not there
   std::vector<double> part_weight_;
   std::vector<char> locked_;
-  std::vector<char> above_;  ///< by part: whether it is above its limit
-  bool overloaded_ = false;  ///< some part is: only such parts are left
-  std::vector<Best> best_;   ///< by part and bucket
-  std::vector<char> known_;  ///< by part and bucket: whether best_ holds
+  std::vector<char> above_;   ///< by part: whether it is above its limit
+  bool overloaded_ = false;   ///< some part is: only such parts are left
+  std::vector<Best> best_;    ///< by part and bucket
+  std::vector<char> known_;   ///< by part and bucket: whether best_ holds
+  std::vector<double> most_;  ///< by part: no move into it gains more
 
   struct LayerChange {
     double entering_from = 0, entering_to = 0, leaving_from = 0, leaving_to = 0;

@@ -36,6 +36,14 @@ TEST_CASE("usage: what is not a command is one line and exit code 2") {
   wrong_usage({"reproduce", "everything"});
 }
 
+TEST_CASE("usage: a command that there is not is named, with the nearest one") {
+  const Workplace place;
+  CHECK(place.convoy({"sho", "models"}).err ==
+        "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, show, "
+        "calibrate, "
+        "reproduce, report, merge, partition (convoy --help says more)\n");
+}
+
 TEST_CASE("usage: a missing argument is named") {
   const Workplace place;
   CHECK(place.convoy({"run"}).err == "convoy: FILE is required (convoy --help says more)\n");

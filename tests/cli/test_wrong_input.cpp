@@ -51,6 +51,8 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
       "10:12: training.batch_per_devise: unknown key (did you mean 'batch_per_device'?); known here: anchor, "
       "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
       "processes, profile, recompute");
+  refused("batch_per_device: 8, ", "",
+          "10:11: training: the batch is missing: give batch_per_device or global_batch");
   refused(
       "optimizer: sgd", "optimizer: sgd, precison: fp32",
       "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
@@ -66,6 +68,14 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
       "strategy:", "stategy:",
       "20:1: stategy: unknown key (did you mean 'strategy'?); known here: cluster, experiment, jobs, model, "
       "strategy, sweep, training, variability");
+}
+
+TEST_CASE("wrong input: a plan is asked of an experiment") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment());
+  refused(place, {"plan", "e.yaml"},
+          "e.yaml:1:1: this is an experiment: use `convoy run FILE`; a plan has the keys goal and plan in "
+          "place of cluster and strategy");
 }
 
 TEST_CASE("wrong input: a value of the wrong type") {

@@ -225,6 +225,9 @@ TEST_CASE("fewer bytes than any other balanced way to split, and better balance 
 TEST_CASE("wrong parts, batches and granularities are errors that say what is allowed") {
   CHECK(error_of(2, ", parts: 4") ==
         "strategy:1:27: strategy.parts: 4 parts need a device each, and the cluster has 2; at most 2 here");
+  CHECK(error_of(1025, "") ==
+        "strategy:1:1: strategy.parts: the cluster has 1025 devices, and a network is cut into at most 1024 "
+        "parts; write parts: 1024, or less");
   CHECK(error_of(2, ", micro_batches: 4") ==
         "test:1:1: training.batch_per_device: 3 on each of 2 devices, 6 images in all, cannot be divided "
         "into 4 micro-batches; 2 or 4 can");

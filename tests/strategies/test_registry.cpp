@@ -48,6 +48,8 @@ TEST_CASE("unknown keys and values name what is allowed") {
         "all_reduce, "
         "parameter_server");
   CHECK(registry_error("{kind: data_parallel}") == "s.yaml:1:1: strategy: key 'sync' is missing");
+  CHECK(registry_error("{kind: data_parallel, snyc: all_reduce}")
+            .starts_with("s.yaml:1:23: strategy.snyc: unknown key (did you mean 'sync'?); known here: "));
   CHECK(registry_error("{kind: data_parallel, sync: all_reduce, algorithm: rings}") ==
         "s.yaml:1:52: strategy.algorithm: unknown value 'rings' (did you mean 'ring'?); allowed: ring, tree, "
         "halving_doubling, hierarchical, double_binary_tree, nccl, auto");
