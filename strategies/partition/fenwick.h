@@ -19,7 +19,7 @@ class FenwickTree {
   }
 
   /// Of each value the sum over positions [from, to); 0 where the range is empty.
-  void sum(std::size_t from, std::size_t to, std::vector<double>& result) const {
+  void sum(std::size_t from, std::size_t to, std::vector<double>& result) {
     result.assign(values_, 0);
     if (from >= to) return;
     before_from_.assign(values_, 0);
@@ -36,7 +36,7 @@ class FenwickTree {
 
   std::size_t positions_, values_;
   std::vector<double> sums_;
-  mutable std::vector<double> before_from_;
+  std::vector<double> before_from_;
 };
 
 }  // namespace convoy
