@@ -7,6 +7,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/studies/claims/claim.h"
+#include "sim/studies/claims/kernel_records.h"
 #include "sim/studies/thesis.h"
 #include "tests/support/working_file.h"
 
@@ -123,6 +124,26 @@ fails_if: {scale: {run.step_time_s: 2}}
   CHECK(judge(replaced(worst, "take: max", "take: min"))[0].ours == 2);
   // (8 + 16 + 4 + 8 + 2 + 4) / 6 = 7
   CHECK(judge(replaced(worst, "take: max", "take: mean"))[0].ours == 7);
+}
+
+TEST_CASE("claims: shares of kernels' time add up to one, and convolutions' grows with the filters of both") {
+  const YamlNode node = parse_yaml("kernel_shares: papers/marques2016\n"
+                                   "sweep: {cluster.nodes: [[{name: n, count: 1, server: gpu}]],"
+                                   " model.filters: [[50, 500], [150, 800], [500, 1500]]}\n",
+                                   "records.yaml");
+  YamlMap map(node, "records");
+  const std::vector<Record> records = kernel_share_records(map, 1);
+  REQUIRE(records.size() == 3);
+  double fewer = 0;
+  for (const Record& record : records) {
+    double all = 0;
+    for (const auto& [name, share] : record.numbers) all += share;
+    CHECK(all == doctest::Approx(1).epsilon(1e-12));
+    CHECK(record.texts.at("device_type") == "k20");
+    // Products of filters grow faster than what is done once an output.
+    CHECK(record.numbers.at("share.convolution") > fewer);
+    fewer = record.numbers.at("share.convolution");
+  }
 }
 
 TEST_CASE("claims: wrong files of claims are refused with the place") {
