@@ -31,6 +31,7 @@ void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, Jso
   optional("low", claim.low);
   optional("high", claim.high);
   if (!claim.shortfall.empty()) json.field("shortfall", claim.shortfall);
+  if (!claim.fails_under.empty()) json.field("fails_under", claim.fails_under);
   if (!claim.source.empty()) json.field("source", thesis.source_of(claim));
   json.end_object();
 }

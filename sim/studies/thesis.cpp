@@ -46,11 +46,11 @@ ThesisStudy run_thesis(const std::string& name, std::size_t jobs) {
   return study;
 }
 
-ThesisReproduction judge(const ThesisStudy& study, bool perturbed) {
+ThesisReproduction judge(const ThesisStudy& study) {
   const ClaimFile& file = study.file;
   ThesisReproduction result{file.name, file.title, file.note, file.sources, {}, {}};
   for (const ClaimSpec& spec : file.claims)
-    for (JudgedClaim& claim : spec.judge(study.records, perturbed)) result.claims.push_back(std::move(claim));
+    for (JudgedClaim& claim : spec.judge(study.records)) result.claims.push_back(std::move(claim));
   for (const AbstractSentence& sentence : file.sentences)
     result.abstract.push_back(judge_sentence(sentence, result.claims));
   return result;

@@ -39,7 +39,6 @@ struct ThesisStudy {
 /// @throws InputError, std::runtime_error where a run failed
 ThesisStudy run_thesis(const std::string& name, std::size_t jobs);
 
-/// @param perturbed with the wrong inputs that the claims state, under which they have to fail
-ThesisReproduction judge(const ThesisStudy& study, bool perturbed = false);
+ThesisReproduction judge(const ThesisStudy& study);
 
 }  // namespace convoy

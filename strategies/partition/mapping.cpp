@@ -31,15 +31,12 @@ class Mapper {
         slices_(slices),
         message_(message_costs(dag_, task.link)),
         part_of_(slices.clusters.size(), no_part),
-        free_load_(0) {
-    find_levels();
-    load_.assign(task_.parts, FenwickTree(levels_));
-    free_load_ = FenwickTree(levels_);
+        load_(find_levels(), task.parts + 1) {
     for (std::uint32_t c = 0; c < part_of_.size(); ++c) {
       work_.push_back(0);
       for (const NodeId v : slices_.clusters[c]) {
         work_.back() += dag_.time_us(v);
-        free_load_.add(level_[v], dag_.time_us(v));
+        load_.add(level_[v], task_.parts, dag_.time_us(v));
       }
     }
     with_part_.resize(task_.parts);
@@ -68,8 +65,8 @@ class Mapper {
   }
 
  private:
-  /// Levels are the different values of top_us, in order.
-  void find_levels() {
+  /// Levels are the different values of top_us, in order. Their number.
+  std::uint32_t find_levels() {
     tops_ = slices_.top_us;
     std::sort(tops_.begin(), tops_.end());
     tops_.erase(std::unique(tops_.begin(), tops_.end()), tops_.end());
@@ -77,6 +74,7 @@ class Mapper {
     levels_ = static_cast<std::uint32_t>(tops_.size() / merged_ + 1);
     level_.resize(dag_.size());
     for (NodeId v = 0; v < dag_.size(); ++v) level_[v] = level_at(slices_.top_us[v]);
+    return levels_;
   }
   std::uint32_t level_at(double time_us) const {
     const auto at = std::lower_bound(tops_.begin(), tops_.end(), time_us);
@@ -95,8 +93,8 @@ class Mapper {
   void assign(std::uint32_t cluster, Part part) {
     part_of_[cluster] = part;
     for (const NodeId v : slices_.clusters[cluster]) {
-      load_[part].add(level_[v], dag_.time_us(v));
-      free_load_.add(level_[v], -dag_.time_us(v));
+      load_.add(level_[v], part, dag_.time_us(v));
+      load_.add(level_[v], task_.parts, -dag_.time_us(v));
       for (const NodeId w : dag_.children(v)) messages_[slices_.cluster_of[w]].known = false;
       for (const NodeId u : dag_.parents(v)) messages_[slices_.cluster_of[u]].known = false;
     }
@@ -182,15 +180,13 @@ class Mapper {
     const double saved = with.with_part;
     if (saved <= task_.link.latency_us || saved < with.largest_free) return no_part;
     const Window& slack = window_[cluster];
-    double most = 0, least = 0, all = 0;
-    for (Part k = 0; k < task_.parts; ++k) {
-      const double load = load_[k].sum(slack.from, slack.to);
-      most = k == 0 ? load : std::max(most, load);
-      least = k == 0 ? load : std::min(least, load);
-      all += load;
-    }
-    const double work = work_[cluster], open = free_load_.sum(slack.from, slack.to);
-    const double after = load_[part].sum(slack.from, slack.to) + work;
+    load_.sum(slack.from, slack.to, in_window_);
+    const auto unmapped = in_window_.begin() + task_.parts;
+    const double most = *std::max_element(in_window_.begin(), unmapped);
+    const double least = *std::min_element(in_window_.begin(), unmapped);
+    const double all = std::accumulate(in_window_.begin(), unmapped, 0.0);
+    const double work = work_[cluster], open = *unmapped;
+    const double after = in_window_[part] + work;
     const bool balanced = after <= (all + open) / task_.parts;
     const bool not_later =
         after <= std::max(most, least + work + saved + task_.link.latency_us + open / task_.parts);
@@ -207,11 +203,11 @@ class Mapper {
 
   Part cheapest(std::uint32_t cluster) {
     weigh_messages(cluster);
-    const Window& slack = window_[cluster];
+    load_.sum(window_[cluster].from, window_[cluster].to, in_window_);
     Part best = 0;
     double best_cost = 0;
     for (Part k = 0; k < task_.parts; ++k) {
-      const double cost = load_[k].sum(slack.from, slack.to) - with_part_[k];
+      const double cost = in_window_[k] - with_part_[k];
       if (k == 0 || cost < best_cost) best = k, best_cost = cost;
     }
     return best;
@@ -224,11 +220,10 @@ class Mapper {
   std::vector<Part> part_of_;
   std::uint32_t levels_ = 0, merged_ = 1;
   std::vector<std::uint32_t> level_;
-  std::vector<FenwickTree> load_;   ///< of each part, by level
-  FenwickTree free_load_;           ///< of what is not mapped yet
+  FenwickTree load_;                ///< by level, of each part and, last, of what is not mapped yet
   std::vector<Window> window_;      ///< of each cluster
   std::vector<Messages> messages_;  ///< of each cluster
-  std::vector<double> with_part_;
+  std::vector<double> with_part_, in_window_;
   std::vector<std::pair<std::uint32_t, double>> with_free_;
   double largest_free_ = 0, all_free_ = 0;
 };

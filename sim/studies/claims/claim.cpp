@@ -2,9 +2,11 @@
 #include "sim/studies/claims/claim.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/names.h"
@@ -133,26 +135,42 @@ ClaimSpec::ClaimSpec(const YamlNode& node,
   } else if (stated_in_ != StatedIn::ours) {
     map.fail("a claim that a source states needs 'accept'");
   }
-  if (map.has("fails_if")) {
-    YamlMap wrong = map.map("fails_if");
-    if (wrong.has("scale")) {
-      YamlMap scale = wrong.map("scale");
-      for (const std::string& name : scale.keys()) scale_[name] = scale.number(name, 0);
-    }
-    if (const YamlNode* instead = wrong.find("select")) instead_ = *instead;
-    wrong.finish();
+  if (const YamlNode* wrong = map.find("fails_if")) {
+    const bool several = wrong->kind == YamlNode::Kind::sequence;
+    for (YamlMap& one : several ? map.maps("fails_if") : std::vector{map.map("fails_if")})
+      wrong_inputs_.push_back(read_wrong_input(one));
   } else if (!accept_.empty()) {
     map.fail("a claim with a verdict needs 'fails_if', a wrong input under which it fails");
   }
   map.finish();
 }
 
-double ClaimSpec::value(const RecordTables& tables, const Scope& cell, bool perturbed) const {
+ClaimSpec::WrongInput ClaimSpec::read_wrong_input(YamlMap& map) {
+  WrongInput wrong;
+  if (map.has("scale")) {
+    YamlMap scale = map.map("scale");
+    for (const std::string& name : scale.keys()) wrong.scale[name] = scale.number(name, 0);
+  }
+  if (const YamlNode* instead = map.find("select")) wrong.instead = *instead;
+  map.finish();
+  return wrong;
+}
+
+std::string ClaimSpec::WrongInput::text() const {
+  std::vector<std::string> told;
+  for (const auto& [name, factor] : scale)
+    told.push_back(fmt::format("{} x {:.3g}", name, std::pow(factor, power)));
+  for (const auto& [alias, selection] : instead.entries)
+    told.push_back(fmt::format("{} of {}", alias, to_flow(selection)));
+  return fmt::format("{}", fmt::join(told, ", "));
+}
+
+double ClaimSpec::value(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const {
   std::map<std::string, const Record*> records;
   const YamlNode select = substitute(select_, cell);
   for (const auto& [alias, selection] : select.entries) {
     YamlNode wanted = selection;
-    if (const YamlNode* instead = perturbed ? instead_.find(alias) : nullptr)
+    if (const YamlNode* instead = wrong ? wrong->instead.find(alias) : nullptr)
       for (const auto& [key, value] : substitute(*instead, cell).entries) {
         std::erase_if(wanted.entries, [&key = key](const auto& entry) { return entry.first == key; });
         wanted.entries.emplace_back(key, value);
@@ -170,8 +188,8 @@ double ClaimSpec::value(const RecordTables& tables, const Scope& cell, bool pert
     if (number == record->second->numbers.end())
       throw InputError(expression_pos_,
                        fmt::format("{} ({}) has no number '{}'", record->first, record->second->name(), name));
-    const auto factor = perturbed ? scale_.find(name) : scale_.end();
-    return number->second * (factor == scale_.end() ? 1 : factor->second);
+    const bool scaled = wrong && wrong->scale.contains(name);
+    return number->second * (scaled ? std::pow(wrong->scale.at(name), wrong->power) : 1);
   });
 }
 
@@ -186,14 +204,14 @@ std::string ClaimSpec::told(const std::string& text, const Scope& cell) const {
   return result;
 }
 
-JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell, bool perturbed) const {
+JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const {
   JudgedClaim judged;
   Scope shown = cell;
   std::vector<double> each;
   for (std::size_t i = 0; i < over_.size(); ++i) {
     Scope inner = cell;
     inner.insert(over_[i].begin(), over_[i].end());
-    const double one = each.emplace_back(value(tables, inner, perturbed));
+    const double one = each.emplace_back(value(tables, inner, wrong));
     if (i == 0 || (take_ == "max" ? one > judged.ours : one < judged.ours)) {
       judged.ours = one;
       shown = inner;
@@ -210,7 +228,6 @@ JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
   judged.role = role_;
   judged.stated_in = stated_in_;
   judged.shortfall = shortfall_;
-  judged.perturbed = !scale_.empty() || !instead_.entries.empty();
   const auto number = [&](const YamlNode& node) {
     return evaluate_expression(node.scalar, node.pos, [&](const std::string& name) -> double {
       throw InputError(node.pos, fmt::format("'{}': names are not allowed here", name));
@@ -241,12 +258,23 @@ JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
   return judged;
 }
 
-std::vector<JudgedClaim> ClaimSpec::judge(const RecordTables& tables, bool perturbed) const {
+std::string ClaimSpec::smallest_failure(const RecordTables& tables, const Scope& cell) const {
+  constexpr int most = 16;
+  for (WrongInput wrong : wrong_inputs_)
+    for (wrong.power = 1; wrong.power <= (wrong.scale.empty() ? 1 : most); ++wrong.power)
+      if (judge_cell(tables, cell, &wrong).verdict() == Verdict::failed) return wrong.text();
+  return {};
+}
+
+std::vector<JudgedClaim> ClaimSpec::judge(const RecordTables& tables) const {
   std::vector<JudgedClaim> judged;
-  for (const Scope& cell : cells_) judged.push_back(judge_cell(tables, cell, perturbed));
+  for (const Scope& cell : cells_) {
+    JudgedClaim& line = judged.emplace_back(judge_cell(tables, cell, nullptr));
+    if (line.verdict() == Verdict::passed) line.fails_under = smallest_failure(tables, cell);
+  }
   const auto failed = std::count_if(judged.begin(), judged.end(),
                                     [](const JudgedClaim& line) { return line.verdict() == Verdict::failed; });
-  if (known_failures_ > 0 && failed != known_failures_ && !perturbed)
+  if (known_failures_ > 0 && failed != known_failures_)
     for (JudgedClaim& line : judged) {
       line.miscounted = fmt::format("{} lines fail, and {} are listed (shortfall.lines)", failed, known_failures_);
       line.shortfall.clear();

@@ -41,7 +41,8 @@ struct JudgedClaim {
   std::string shortfall;            ///< why it is known to fail; "" where it should pass
   /// Where the claim lists another number of failing lines than there are: that. No line is excused then.
   std::string miscounted;
-  bool perturbed = false;           ///< the claim states a wrong input under which it has to fail
+  /// Of a line that passed the smallest wrong input under which it fails: "many.step_time_s x 4"; "" where none does.
+  std::string fails_under;
   Verdict verdict() const;
 };
 
@@ -49,20 +50,32 @@ struct JudgedClaim {
 using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
 
 /// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it. With
-/// `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer.
+/// `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer. `fails_if` states
+/// a wrong input, or several in a list: other records in some records' place (`select`), or figures that are scaled
+/// (`scale: {name: 2}`). Factors are raised to the power of 1, 2, 3, … 16 until a line fails, so that each line tells
+/// how wrong its input has to be; of several wrong inputs the first that fails counts.
 class ClaimSpec {
  public:
   /// @param file_sources keys that `source` may name. @throws InputError
   ClaimSpec(const YamlNode& node, const std::vector<std::pair<std::string, std::string>>& file_sources);
-  /// A line a cell. @param perturbed with the wrong input of `fails_if`. @throws InputError for a selection
-  /// that is not exactly one record, and for names that the records do not have.
-  std::vector<JudgedClaim> judge(const RecordTables& tables, bool perturbed = false) const;
+  /// A line a cell. @throws InputError for a selection that is not exactly one record, and for names that the records
+  /// do not have.
+  std::vector<JudgedClaim> judge(const RecordTables& tables) const;
   const std::string& title() const { return claim_; }
   StatedIn stated_in() const { return stated_in_; }
 
  private:
-  double value(const RecordTables& tables, const Scope& cell, bool perturbed) const;
-  JudgedClaim judge_cell(const RecordTables& tables, const Scope& cell, bool perturbed) const;
+  struct WrongInput {
+    std::map<std::string, double> scale;  ///< "alias.name" -> factor
+    YamlNode instead;                     ///< alias -> keys of its selection
+    int power = 1;                        ///< of the factors
+    std::string text() const;
+  };
+  static WrongInput read_wrong_input(YamlMap& map);
+  /// @param wrong nullptr: as it is
+  double value(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const;
+  JudgedClaim judge_cell(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const;
+  std::string smallest_failure(const RecordTables& tables, const Scope& cell) const;
   std::string told(const std::string& text, const Scope& cell) const;
 
   SourcePos pos_;
@@ -75,8 +88,7 @@ class ClaimSpec {
   YamlNode select_;                      ///< alias -> {from, key: value}
   std::optional<YamlNode> published_;    ///< an expression, or {by: axis, value: expression}
   std::map<std::string, YamlNode> accept_;  ///< at_most, at_least, within
-  std::map<std::string, double> scale_;     ///< fails_if: "alias.name" -> factor
-  YamlNode instead_;                        ///< fails_if: alias -> keys of its selection
+  std::vector<WrongInput> wrong_inputs_;    ///< fails_if
 };
 
 /// What a sentence of a thesis's abstract says, in our words, and the claims that judge it.

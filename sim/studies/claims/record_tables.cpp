@@ -10,6 +10,7 @@
 #include "sim/base/data_path.h"
 #include "sim/run/sweep.h"
 #include "sim/studies/claims/configs.h"
+#include "sim/studies/claims/kernel_records.h"
 #include "sim/studies/claims/network_records.h"
 #include "sim/studies/claims/placement_records.h"
 #include "sim/studies/job_study.h"
@@ -94,6 +95,7 @@ constexpr std::array providers{Provider{"experiment", &experiment_records},
                                Provider{"points_of", &point_records}, Provider{"jobs_of", &job_records},
                                Provider{"largest_batches", &largest_batch_records},
                                Provider{"makespans", &makespan_records},
+                               Provider{"kernel_shares", &kernel_share_records},
                                Provider{"operation_networks", &network_records}};
 
 }  // namespace
@@ -104,7 +106,8 @@ RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs) {
     YamlMap map(node, "records." + name);
     const auto provider =
         std::find_if(providers.begin(), providers.end(), [&](const Provider& p) { return map.has(p.key); });
-    if (provider == providers.end()) map.fail("expected experiment, points_of, jobs_of, largest_batches, makespans or operation_networks");
+    if (provider == providers.end())
+      map.fail("expected experiment, points_of, jobs_of, largest_batches, makespans, kernel_shares or operation_networks");
     tables[name] = provider->make(map, jobs);
     map.finish();
   }
