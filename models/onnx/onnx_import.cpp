@@ -283,7 +283,7 @@ void OnnxImport::convert(const OnnxNode& node) {
     return define(node, 0, std::move(value));
   }
   if (convert_onnx_compute(*this, node) || convert_onnx_arithmetic(*this, node) ||
-      convert_onnx_view(*this, node))
+      convert_onnx_view(*this, node) || convert_onnx_size(*this, node))
     return;
   unknown(node);
 }
