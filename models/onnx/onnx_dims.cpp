@@ -10,7 +10,8 @@ namespace convoy {
 std::optional<std::int64_t> count_of(const OnnxDims& dims) {
   std::int64_t count = 1;
   for (const std::int64_t size : dims)
-    if (size < 0 || size > max_onnx_count || __builtin_mul_overflow(count, size, &count) || count > max_onnx_count)
+    if (size < 0 || size > max_onnx_count || __builtin_mul_overflow(count, size, &count) ||
+        count > max_onnx_count)
       return std::nullopt;
   return count;
 }

@@ -246,20 +246,11 @@ void same(OnnxImport& import, const OnnxNode& node) {
   import.define(node, 0, OnnxValue(import.result(node, 0)));
 }
 
-constexpr Converter converters[] = {{"Reshape", reshape},
-                                    {"Flatten", flatten},
-                                    {"Squeeze", squeeze},
-                                    {"Unsqueeze", squeeze},
-                                    {"Transpose", transpose},
-                                    {"Concat", concat},
-                                    {"Slice", slice},
-                                    {"Split", split},
-                                    {"Gather", gather},
-                                    {"Identity", same},
-                                    {"Cast", same},
-                                    {"CastLike", same},
-                                    {"QuantizeLinear", same},
-                                    {"DequantizeLinear", same}};
+constexpr Converter converters[] = {
+    {"Reshape", reshape},     {"Flatten", flatten},      {"Squeeze", squeeze}, {"Unsqueeze", squeeze},
+    {"Transpose", transpose}, {"Concat", concat},        {"Slice", slice},     {"Split", split},
+    {"Gather", gather},       {"Identity", same},        {"Cast", same},       {"CastLike", same},
+    {"QuantizeLinear", same}, {"DequantizeLinear", same}};
 
 }  // namespace
 

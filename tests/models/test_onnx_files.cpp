@@ -66,7 +66,8 @@ TEST_CASE("sizes that the file leaves open are given beside it") {
   CHECK(import_error(onnx.bytes()) ==
         "net.onnx: input 'x' has no fixed size of an image; give it, such as {onnx: FILE, input: [3, 224, "
         "224]}");
-  const Model given = import_onnx(parse_onnx(onnx.bytes(), "net.onnx"), "net.onnx", {.input = Shape{3, 10, 12}});
+  const Model given =
+      import_onnx(parse_onnx(onnx.bytes(), "net.onnx"), "net.onnx", {.input = Shape{3, 10, 12}});
   CHECK(given.layers.at(0).output == Shape{8, 8, 10});
 }
 
