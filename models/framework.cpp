@@ -30,6 +30,8 @@ const FrameworkMemory& framework_memory(Framework framework) {
       // (github:pytorch/pytorch#28394).
       {319 * mib, 0, false, false, true},
       {481 * mib, 0, false, true, false},
+      // Torch7's context: as Caffe's. A layer's accGradParameters adds to the gradient in its product.
+      {319 * mib, 0, false, true, false},
   }};
   return table[static_cast<std::size_t>(framework)];
 }
@@ -38,6 +40,7 @@ ExecutionMode default_execution(Framework framework) {
   switch (framework) {
     case Framework::pytorch:
     case Framework::pytorch1:
+    case Framework::torch7:
       return ExecutionMode::eager;
     default:
       return ExecutionMode::graph;
@@ -50,7 +53,8 @@ Layout default_layout(Framework framework, Precision precision) {
 }
 
 Precision default_precision(Framework framework, bool devices_have_tf32) {
-  const bool older = framework == Framework::caffe || framework == Framework::caffe2;
+  const bool older =
+      framework == Framework::caffe || framework == Framework::caffe2 || framework == Framework::torch7;
   return devices_have_tf32 && !older ? Precision::tf32 : Precision::fp32;
 }
 

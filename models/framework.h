@@ -14,7 +14,7 @@ namespace convoy {
 /// its kernels and their issue cost stands in the parameters of the cost model (sim/costs).
 enum class Framework : std::uint8_t {
   pytorch,      ///< PyTorch 2 with CUDA 11.7 or later
-  pytorch1,     ///< PyTorch 1 with earlier CUDA; Torch7
+  pytorch1,     ///< PyTorch 1 with earlier CUDA
   tensorflow,   ///< TensorFlow 2
   tensorflow1,  ///< TensorFlow 1, one process a host
   mxnet,        ///< MXNet 1.5 or later, symbolic: one kernel updates many parameters
@@ -22,10 +22,12 @@ enum class Framework : std::uint8_t {
   paddle,       ///< PaddlePaddle 2
   caffe,        ///< Caffe and its forks
   caffe2,
+  torch7,  ///< its nn, with cuDNN on GPUs and BLAS on CPUs
 };
-inline constexpr std::size_t framework_count = 9;
+inline constexpr std::size_t framework_count = 10;
 inline constexpr std::array<std::string_view, framework_count> framework_names{
-    "pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "mxnet1", "paddle", "caffe", "caffe2"};
+    "pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet",
+    "mxnet1",  "paddle",   "caffe",      "caffe2",      "torch7"};
 
 /// How a step's kernels come to be: issued one by one by the program, from a graph prepared once, or from a
 /// graph whose chains of elementwise operations are one kernel each (XLA, torch.compile).
@@ -45,7 +47,7 @@ constexpr std::string_view to_string(Layout l) { return layout_names[static_cast
 ExecutionMode default_execution(Framework framework);
 /// TensorFlow turns mixed-precision graphs to NHWC (its layout optimizer); the others keep NCHW.
 Layout default_layout(Framework framework, Precision precision);
-/// Of "fp32" code on devices that have TF32: convolutions run in it, but in Caffe, which is older.
+/// Of "fp32" code on devices that have TF32: convolutions run in it, but in Caffe and Torch7, which are older.
 Precision default_precision(Framework framework, bool devices_have_tf32);
 
 struct FrameworkMemory {

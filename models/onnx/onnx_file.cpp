@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 
+#include "models/onnx/onnx_data.h"
 #include "models/onnx/onnx_graph.h"
 #include "sim/base/input_error.h"
 
@@ -24,23 +25,6 @@ using google::protobuf::internal::WireFormatLite;
 
 constexpr std::size_t max_items = 100'000;           // nodes, initialisers
 constexpr std::size_t max_kept_bytes = 128u << 20u;  // of everything that is kept, with its overhead
-
-enum DataType {
-  float32 = 1,
-  uint8,
-  int8,
-  uint16,
-  int16,
-  int32,
-  int64,
-  text,
-  boolean,
-  float16,
-  float64,
-  uint32,
-  uint64,
-  bfloat16 = 16
-};
 
 class Parser {
  public:
@@ -280,43 +264,11 @@ class Parser {
       tensor.dims.push_back(to_integer(size));
       count *= size;
     }
-    tensor.is_float = type == float32 || type == float16 || type == float64 || type == bfloat16;
-    if (values.empty()) values = decode(raw, type);
+    tensor.is_float = is_onnx_float(type);
+    if (values.empty()) values = decode_onnx_data(raw, type);
     if (static_cast<double>(values.size()) == count && values.size() <= OnnxTensor::max_values)
       tensor.values = std::move(values);
     return tensor;
-  }
-
-  template <typename Number>
-  static std::vector<double> decode_as(const std::string& raw) {
-    std::vector<double> values(raw.size() / sizeof(Number));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      Number number;
-      std::memcpy(&number, raw.data() + i * sizeof number, sizeof number);
-      values[i] = static_cast<double>(number);
-    }
-    return values;
-  }
-
-  /// Little endian, as this machine is taken to be. Half precision is not needed for shapes: left out.
-  static std::vector<double> decode(const std::string& raw, std::int64_t type) {
-    switch (type) {
-      case float32:
-        return decode_as<float>(raw);
-      case float64:
-        return decode_as<double>(raw);
-      case int64:
-        return decode_as<std::int64_t>(raw);
-      case int32:
-        return decode_as<std::int32_t>(raw);
-      case uint8:
-      case boolean:
-        return decode_as<std::uint8_t>(raw);
-      case int8:
-        return decode_as<std::int8_t>(raw);
-      default:
-        return {};
-    }
   }
 
   OnnxValueInfo value_info() {

@@ -12,7 +12,7 @@
 namespace convoy {
 namespace {
 
-constexpr std::size_t max_layers = 100'000;
+constexpr std::size_t max_onnx_layers = 100'000;
 constexpr std::size_t max_rank = 32;
 constexpr std::size_t max_kept_values = 4'000'000;
 constexpr std::int64_t oldest_opset = 7, newest_opset = 17;
@@ -118,8 +118,8 @@ std::string OnnxImport::name_of(const OnnxNode& node, const std::vector<const On
 
 LayerIndex OnnxImport::emit(const OnnxNode& node, LayerKind kind, std::vector<LayerIndex> inputs,
                             const std::vector<const OnnxValue*>& weights, std::string_view suffix) {
-  if (model_.layers.size() >= max_layers)
-    fail(node, fmt::format("the model has more than {} layers", max_layers));
+  if (model_.layers.size() >= max_onnx_layers)
+    fail(node, fmt::format("the model has more than {} layers", max_onnx_layers));
   Layer layer;
   layer.name = name_of(node, weights, suffix);
   layer.kind = std::move(kind);
@@ -283,7 +283,7 @@ void OnnxImport::convert(const OnnxNode& node) {
     return define(node, 0, std::move(value));
   }
   if (convert_onnx_compute(*this, node) || convert_onnx_arithmetic(*this, node) ||
-      convert_onnx_view(*this, node))
+      convert_onnx_view(*this, node) || convert_onnx_size(*this, node))
     return;
   unknown(node);
 }

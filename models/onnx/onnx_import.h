@@ -109,6 +109,7 @@ class OnnxImport {
 bool convert_onnx_compute(OnnxImport& import, const OnnxNode& node);     ///< onnx_compute.cpp
 bool convert_onnx_arithmetic(OnnxImport& import, const OnnxNode& node);  ///< onnx_arithmetic.cpp
 bool convert_onnx_view(OnnxImport& import, const OnnxNode& node);        ///< onnx_views.cpp
+bool convert_onnx_size(OnnxImport& import, const OnnxNode& node);        ///< onnx_sizes.cpp
 
 /// First outputs of the convolutions that an export for inference folded batch normalization into
 /// (onnx_batch_norm.cpp): those whose weights and biases have names that the exporter made up; where names

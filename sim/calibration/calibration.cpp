@@ -37,8 +37,8 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.batch = m.batch;
   row.precision = to_string(m.precision);
   row.published = m.images_per_s;
-  const double seconds =
-      predicted_s({works, m.batch, software_of(m), m.seconds(), 0, false, m.without_launch}, device);
+  const double seconds = predicted_s(
+      {works, m.batch, software_of(m), m.seconds(), 0, false, m.without_launch, m.operations_after}, device);
   row.predicted = m.batch / seconds;
   row.error = row.predicted / row.published - 1;
   row.framework = m.framework;
@@ -105,9 +105,10 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
     if (!does_something(works)) throw InputError(m.pos, "what was measured computes and moves nothing");
     if (!m.fit) continue;
     if (m.whole_network())
-      networks.push_back({works, m.batch, software_of(m), m.seconds(), network_spread, false, false});
+      networks.push_back(
+          {works, m.batch, software_of(m), m.seconds(), network_spread, false, false, m.operations_after});
     else
-      parts.push_back({works, m.batch, software_of(m), m.seconds(), part_spread, true, m.without_launch});
+      parts.push_back({works, m.batch, software_of(m), m.seconds(), part_spread, true, m.without_launch, 0});
   }
   if (parts.empty() && networks.empty())
     throw InputError(pos, fmt::format("holds no row with device {} and role fit", device.name));

@@ -31,6 +31,7 @@ std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Poste
         fmt::format("{}:\n  issue_forward: {:.3g}us\n  issue_backward: {:.3g}us\n  issue_update: {:.3g}us\n",
                     execution_names[e], us * issue.issue_forward_s, us * issue.issue_backward_s, us * issue.issue_update_s);
     if (issue.wait_update_s > 0) text += fmt::format("  wait_update: {:.3g}us\n", us * issue.wait_update_s);
+    if (issue.one_thread > 0) text += fmt::format("  one_thread: {:.3g}\n", issue.one_thread);
     for (const Layout layout : {Layout::nchw, Layout::nhwc})
       text += fmt::format("  {}: {{{}}}\n", to_string(layout),
                           cost_line(hierarchy.software_at(framework, execution, layout, x)));

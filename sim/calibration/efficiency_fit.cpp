@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "sim/calibration/fit_parameters.h"
+#include "sim/calibration/measurements.h"
 #include "sim/costs/issue_queue.h"
 
 namespace convoy {
@@ -248,7 +249,8 @@ double predicted_s(const Observation& o, const DeviceType& device) {
     queue.run(issue_time_s(work, o.images, o.software, device),
               operation_time_s(work, o.images, o.software, device));
   const double launches_s = device.launch_overhead_s * static_cast<double>(o.works.size());
-  return o.without_launch ? queue.end_s() - launches_s : queue.end_s();
+  return (o.without_launch ? queue.end_s() - launches_s : queue.end_s()) +
+         after_step_s(o.operations_after, o.software, device);
 }
 
 DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,

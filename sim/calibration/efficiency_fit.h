@@ -19,6 +19,7 @@ struct Observation {
   /// single kernels are often far off for reasons of their own.
   bool has_outliers = false;
   bool without_launch = false;  ///< `seconds` holds no launch overhead
+  double operations_after = 0;  ///< Measurement::operations_after
 };
 
 /// What takes the place of the typical values.

@@ -68,9 +68,8 @@ constexpr FitParameter streaming{"bandwidth",
 
 // A core is full with one tile in its registers: 6 x 16 values of a product in BLIS' kernel for Haswell.
 constexpr double rows_of_registers = 6;
-// CPU libraries copy each output's inputs into a matrix first: 8 bytes written and read for 2 FLOPs an output channel, which take as
-// long as computing so many channels at the peak and the bandwidth of two Xeon E5-2630 v3 (1.23 TFLOP/s, 0.7 of 118 GB/s).
-constexpr double channels_of_copy = 60;
+// CPU libraries compute convolutions as products, without Winograd's algorithm or the Fourier transform.
+constexpr double product_share_of_cpu = 0.65;
 
 using enum KernelClass;
 // Round numbers near what the devices with many rows give; the saturations near what DeepBench's kernels
@@ -133,14 +132,16 @@ ComputePath compute_path(const DeviceType& device, Precision precision) {
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device) {
   if (device.cpu && parameter.key == "half_winograd") return 0;  // GPU libraries' algorithm
   if (device.cpu && parameter.key == "half_rows") return rows_of_registers;
-  if (device.cpu && parameter.key == "half_outputs") return channels_of_copy;
+  if (device.cpu && (parameter.key == "convolution_3x3" || parameter.key == "convolution_5x5"))
+    return product_share_of_cpu;
   return path == ComputePath::cores ? parameter.cores : parameter.tensor;
 }
 
 void put_parameter(const FitParameter& parameter, double value, const DeviceType& device,
                    Efficiency& efficiency) {
   if (parameter.of_multiprocessor) value *= device.sms;
-  parameter.set(efficiency, std::min(value, parameter.highest));
+  const double highest = device.cpu && parameter.highest == highest_share ? 1.0 : parameter.highest;
+  parameter.set(efficiency, std::min(value, highest));
 }
 
 std::string chip_of(const DeviceType& device) {

@@ -35,6 +35,12 @@ bool is_compute_chip(const DeviceType& device) {
   return std::find(chips.begin(), chips.end(), chip_of(device)) != chips.end() || device.name.starts_with("b200");
 }
 
+/// What the chip is made for.
+std::string use_of(const DeviceType& device) {
+  if (device.cpu) return "programs.";
+  return is_compute_chip(device) ? "compute." : "graphics.";
+}
+
 /// Boards of one design: a generation's compute chips, or its others.
 std::string design_of(const DeviceType& device) {
   return (device.cpu ? "cpu" : device.generation) + (is_compute_chip(device) ? " compute" : "");
@@ -111,6 +117,7 @@ HierarchyRow Hierarchy::row_of(const Measurement& m, std::size_t device) const {
   row.seconds = m.seconds();
   row.is_kernel = !m.whole_network();
   row.spread = row.is_kernel ? 0.5 : 0.08;
+  row.operations_after = m.operations_after;
   row.framework = m.software;
   if (!row.is_kernel) row.repository = m.repository();
   row.software.precision = m.precision;
@@ -145,9 +152,10 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
       const double spread = parameter.of_multiprocessor ? of_tiles * parameter.spread : parameter.spread;
       // What is typical of CPUs alone is theirs alone.
       const double of_gpus = path == 0 ? parameter.cores : parameter.tensor;
-      link.terms = {unknown((typical == of_gpus ? "all." : "cpus.") + name, std::log(typical), parameter.spread),
-                    unknown((is_compute_chip(device) ? "compute." : "graphics.") + name, 0, of_use * spread),
-                    unknown(generation + "." + name, 0, of_generation * spread)};
+      link.terms = {
+          unknown((typical == of_gpus ? "all." : "cpus.") + name, std::log(typical), parameter.spread),
+          unknown(use_of(device) + name, 0, of_use * spread),
+          unknown(generation + "." + name, 0, of_generation * spread)};
       if (chip != device.name) link.terms.push_back(unknown(chip + " chip." + name, 0, of_chip * spread));
       if (parameter.of_device) link.terms.push_back(unknown(device.name + " device." + name, 0, of_device * spread));
     }
@@ -236,16 +244,28 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
     wait.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.wait_update_s = v; };
     wait.terms = {unknown("mxnet1.wait_update", std::log(typical_update_wait_s), 0.4)};
   }
+  add_one_thread_link(framework, links);
   if (execution != ExecutionMode::compiled) return;
   Link& fused = links.emplace_back();
   fused.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.fused = v; };
   fused.terms = {unknown("compiled.fused", std::log(0.4), 0.5)};
 }
 
+void Hierarchy::add_one_thread_link(Framework framework, std::vector<Link>& links) {
+  const double typical = typical_one_thread(framework);
+  if (typical <= 0) return;
+  Link& thread = links.emplace_back();
+  thread.put = [](double v, std::size_t, DeviceType&, Software& s) { s.costs.one_thread = v; };
+  thread.terms = {unknown("one_thread", std::log(typical), 0.4)};
+}
+
 std::vector<Hierarchy::Link> Hierarchy::links(const HierarchyRow& row) {
   std::vector<Link> links;
   add_device_links(row, links);
-  if (!row.is_kernel && !devices_[row.device].cpu)
+  if (row.is_kernel) return links;
+  if (devices_[row.device].cpu)
+    add_one_thread_link(row.framework, links);
+  else
     add_software_links(row.framework, row.software.execution, row.software.layout, links);
   return links;
 }
@@ -276,7 +296,7 @@ double Hierarchy::predict(const HierarchyRow& row, const std::vector<Link>& link
                        operation_time_s(work, row.images, software, device));
   IssueQueue queue;
   for (const std::size_t i : row.order) queue.run(times[i].first, times[i].second);
-  return queue.end_s();
+  return queue.end_s() + after_step_s(row.operations_after, software, device);
 }
 
 DeviceType Hierarchy::device_at(std::size_t device, const Eigen::VectorXd& x) {

@@ -22,6 +22,7 @@ struct HierarchyRow {
   std::vector<std::size_t> order;
   double images = 0, seconds = 0;
   double spread = 0;  ///< of log(seconds), beyond which its error counts linearly
+  double operations_after = 0;  ///< Measurement::operations_after
   bool is_kernel = false;
   Framework framework = Framework::pytorch;
   Software software;
@@ -82,6 +83,7 @@ class Hierarchy {
   void add_device_links(const HierarchyRow& row, std::vector<Link>& links);
   void add_software_links(Framework framework, ExecutionMode execution, Layout layout,
                           std::vector<Link>& links);
+  void add_one_thread_link(Framework framework, std::vector<Link>& links);
 
   std::vector<DeviceType> devices_;
   std::map<std::string, Design> designs_;

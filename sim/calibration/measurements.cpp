@@ -60,6 +60,8 @@ Measurement read_row(const CsvTable& columns, const CsvRow& row) {
   m.images_per_s = has_speed || !columns.has("time_ms")
                        ? columns.number(row, "images_per_s", true)
                        : 1e3 * m.batch / columns.number(row, "time_ms", true);
+  if (columns.find(row, "operations_after"))
+    m.operations_after = columns.number(row, "operations_after", false);
   m.fit = choice(columns, row, "role", std::array<std::string_view, 2>{"fit", "test"}, "fit") == 0;
   m.source = columns.text(row, "source");
   m.note = columns.text(row, "note");
@@ -226,7 +228,7 @@ std::vector<Measurement> read_measurements(const std::string& csv_file) {
   const CsvTable table(
       csv_file,
       {"device", "model", "layer", "kernel", "batch", "precision", "step", "framework", "software",
-       "execution", "layout", "images_per_s", "time_ms", "role", "source", "note"},
+       "execution", "layout", "images_per_s", "time_ms", "role", "source", "note", "operations_after"},
       {"device", "batch", "step"});
   if (table.rows().empty()) throw InputError({csv_file, 0, 0}, "holds no measurement");
   if (!table.has("images_per_s") && !table.has("time_ms"))
@@ -263,6 +265,10 @@ std::vector<Work> measured_work(const Measurement& m) {
     if (covers(m.step, operation.phase) && (m.layer.empty() || names[operation.layer] == m.layer))
       works.push_back(operation.work);
   return works;
+}
+
+double after_step_s(double operations, const Software& software, const DeviceType& device) {
+  return operations * std::max(software.costs.issue_update_s * device.issue_factor, device.launch_overhead_s);
 }
 
 }  // namespace convoy

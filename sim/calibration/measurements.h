@@ -9,6 +9,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/input_error.h"
+#include "sim/costs/cost_model.h"
 
 namespace convoy {
 
@@ -44,6 +45,8 @@ struct Measurement {
   Layout layout = Layout::nchw;
   std::string framework;  ///< name and version as the source has them
   double images_per_s = 0;
+  /// That the host issues when it has waited for the end of the step: a training program's own statistics.
+  double operations_after = 0;
   bool without_launch = false;  ///< the time is that of the GPU's kernels alone
   bool fit = true;              ///< used for the catalogue's efficiencies; else the model is tested on it
   std::string source, note;
@@ -68,5 +71,8 @@ std::string network_family(const std::string& model);
 /// The operations whose times add up to the measured time.
 /// @throws InputError at the row for an unknown model, layer or kernel.
 std::vector<Work> measured_work(const Measurement& measurement);
+
+/// Seconds of small operations that the host issues one by one to a device that has nothing else to do.
+double after_step_s(double operations, const Software& software, const DeviceType& device);
 
 }  // namespace convoy

@@ -17,6 +17,19 @@ double robust_slope(double r) {
   return std::abs(value) < 1e-9 ? 1 : r / std::sqrt(1 + r * r) / value;
 }
 
+/// Sorts derivatives by their unknown and adds up those by the same one.
+void merge_same(std::vector<std::pair<Eigen::Index, double>>& gradient) {
+  std::sort(gradient.begin(), gradient.end());
+  std::size_t kept = 0;
+  for (const auto& [unknown, derivative] : gradient) {
+    if (kept > 0 && gradient[kept - 1].first == unknown)
+      gradient[kept - 1].second += derivative;
+    else
+      gradient[kept++] = {unknown, derivative};
+  }
+  gradient.resize(kept);
+}
+
 }  // namespace
 
 Posterior::Posterior(Hierarchy& hierarchy, std::vector<HierarchyRow> rows)
@@ -215,9 +228,11 @@ std::pair<Eigen::MatrixXd, Eigen::VectorXd> Posterior::normal_equations() {
       for (const auto& [unknown, coefficient] : link.terms)
         row_gradient.emplace_back(place_of_[static_cast<std::size_t>(unknown)], d * coefficient);
     }
-    for (const auto& [i, di] : row_gradient) {
-      gradient[i] += di * value;
-      for (const auto& [j, dj] : row_gradient) normal(i, j) += di * dj;
+    merge_same(row_gradient);
+    for (auto column = row_gradient.begin(); column != row_gradient.end(); ++column) {
+      gradient[column->first] += column->second * value;
+      for (auto entry = column; entry != row_gradient.end(); ++entry)
+        normal(entry->first, column->first) += entry->second * column->second;
     }
   }
   return {std::move(normal), std::move(gradient)};

@@ -50,7 +50,7 @@ class Posterior {
   void register_rest();
   void descend(double damping, int small_gains);
   double cost(const Eigen::VectorXd& x);
-  /// Of the active unknowns.
+  /// Of the active unknowns; of the matrix, which is symmetric, the lower triangle.
   std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations();
 
   Hierarchy& hierarchy_;

@@ -10,6 +10,7 @@ TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
   switch (framework) {
     case Framework::pytorch:
     case Framework::pytorch1:
+    case Framework::torch7:
       return alike(execution == ExecutionMode::eager ? 25e-6 : 5e-6);
     case Framework::caffe:
     case Framework::caffe2:
@@ -19,6 +20,17 @@ TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
       return execution == ExecutionMode::eager ? alike(45e-6) : TypicalIssue{6e-6, 6e-6, 11e-6};
     default:
       return alike(execution == ExecutionMode::eager ? 40e-6 : 10e-6);
+  }
+}
+
+double typical_one_thread(Framework framework) {
+  switch (framework) {
+    case Framework::caffe:
+    case Framework::caffe2:
+    case Framework::torch7:
+      return 2;  // loops over single values
+    default:
+      return 0;
   }
 }
 

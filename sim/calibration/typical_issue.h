@@ -21,4 +21,9 @@ TypicalIssue typical_issue(Framework framework, ExecutionMode execution);
 /// parameter's push, pull and update, some 20 us each from a kernel's launch to its start on a V100 (same source).
 constexpr double typical_update_wait_s = 60e-6;
 
+/// SoftwareCosts::one_thread before any measurement: of frameworks that hand a CPU's products to BLAS alone
+/// (im2col of Caffe's and Torch7's sources: util/im2col.cpp, lib/THNN/generic/SpatialConvolutionMM.c); 0 for
+/// others.
+double typical_one_thread(Framework framework);
+
 }  // namespace convoy

@@ -139,6 +139,38 @@ double product_time_s(const Work& work, double images, Precision precision, Layo
   return time_s;
 }
 
+/// Bytes that copying between a convolution's images and the matrix of its product moves (im2col and its
+/// inverse): a row of the matrix holds the inputs of an output pixel. Forward a value is read and written; a
+/// gradient is read and added to its image. The weight gradient's product finds the matrix of the forward
+/// pass.
+double matrix_copy_bytes(const Work& work, double images, Precision precision) {
+  if (work.kind != KernelKind::convolution && work.kind != KernelKind::depthwise_convolution) return 0;
+  if (work.phase == Phase::weight_gradient) return 0;
+  const double accesses = work.phase == Phase::data_gradient ? 3 : 2;
+  const auto values =
+      static_cast<double>(work.in_channels * work.kernel_h * work.kernel_w * work.out_h * work.out_w);
+  return accesses * values * images * element_bytes(precision);
+}
+
+/// Seconds of what one thread of a CPU does (SoftwareCosts::one_thread): the copies around a product, or all
+/// that is none.
+double one_thread_s(const Work& work, double images, const Software& software, const DeviceType& device) {
+  const KernelClass kernel = kernel_class(work);
+  const bool product = is_product(kernel);
+  const double bytes =
+      product ? matrix_copy_bytes(work, images, software.precision) : amount_of(work, images).bytes;
+  const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(software.precision)];
+  const double share =
+      efficiency.bandwidth[static_cast<std::size_t>(product ? KernelClass::elementwise : kernel)];
+  return software.costs.one_thread * bytes / (device.memory_bandwidth_Bps / device.sms * share);
+}
+
+/// Whether the framework leaves what is no product to one thread of this CPU: of the catalogue's, since
+/// nothing of the kind is in a device whose efficiencies are given.
+bool has_one_thread(const Software& software, const DeviceType& device) {
+  return device.cpu && device.sms > 0 && device.evidence_spread > 0 && software.costs.one_thread > 0;
+}
+
 }  // namespace
 
 double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,
@@ -195,6 +227,8 @@ double operation_time_s(const Work& work, double images, const Software& softwar
                               ? 0
                               : device.launch_overhead_s;
   double time_s = product_time_s(work, images, software.precision, software.layout, device);
+  if (has_one_thread(software, device) && work.phase != Phase::update)
+    return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);
   if (!is_issued) return launch_s + time_s;
   if (work.phase == Phase::update) return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
   if (is_product(kernel)) {

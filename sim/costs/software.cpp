@@ -23,6 +23,7 @@ void read_costs(YamlMap& map, SoftwareCosts& costs) {
   costs.normalization = map.number_or("normalization", costs.normalization, least, most);
   costs.elementwise = map.number_or("elementwise", costs.elementwise, least, most);
   costs.fused = map.number_or("fused", costs.fused, least, 1);
+  costs.one_thread = map.number_or("one_thread", costs.one_thread, least, most);
 }
 
 SoftwareCosts read_software(Framework framework, ExecutionMode execution, Layout layout) {

@@ -16,6 +16,10 @@ struct SoftwareCosts {
   /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
   /// kernels have no launch of their own then.
   double fused = 1;
+  /// On a CPU: one thread copies each image's inputs into a matrix before a convolution's product (im2col) and runs
+  /// what is no product, and takes so many times as long as a core's share of the memory's bandwidth lets it. 0: all
+  /// cores share all work, and convolutions read their inputs in place (oneDNN, Eigen).
+  double one_thread = 0;
 };
 
 /// Of a framework as it is run. @throws InputError where the catalogue's file is wrong.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "sim/calibration/calibration.h"
 #include "tests/calibration/written_file.h"
@@ -14,22 +13,6 @@ using namespace convoy;
 namespace {
 
 using Profile = WrittenFile;
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-// The message of reading `text`, without the file's name.
-std::string profile_error(const std::string& text) {
-  const Profile profile(text);
-  const std::string message = error_of([&] { calibrate({profile.path()}, "k80"); });
-  return message.starts_with(profile.path()) ? message.substr(profile.path().size()) : message;
-}
 
 // The model of docs/cost_model.md, written a second time: time of the forward pass of a convolution, square
 // kernel, stride 1, on a device of 10 TFLOP/s and 100 GB/s.
@@ -240,27 +223,6 @@ TEST_CASE("layers and kernels of a profile are fitted like networks") {
   CHECK(measured_work(read_measurements(profile.path())[3])[0].flops_per_image == 8192000);
 }
 
-TEST_CASE("a kernel's time may stand in milliseconds, and kernels of other kinds have their bytes") {
-  const Profile profile(
-      "device,kernel,batch,step,time_ms\n"
-      "k80,convolution 128>128 3x3/2 14x14 groups 32,16,forward,2.5\n"
-      "k80,convolution 64>64 1x1/2 28x28,16,forward,2.5\n"
-      "k80,batch_norm 64 56x56,16,forward,2.5\n"
-      "k80,relu 200704,16,forward,2.5\n");
-  const std::vector<Measurement> rows = read_measurements(profile.path());
-  REQUIRE(rows.size() == 4);
-  CHECK(rows[0].seconds() == doctest::Approx(2.5e-3).epsilon(1e-15));
-  const auto work = [&](std::size_t i) { return measured_work(rows[i]).at(0); };
-  // 2 x 14 x 14 x 128 x (128/32) x 9
-  CHECK(work(0).flops_per_image == 1806336);
-  CHECK(work(0).groups == 32);
-  // A 1x1 kernel with stride 2 reads a quarter of 64 x 56 x 56 values, and writes 64 x 28 x 28
-  CHECK(work(1).bytes_per_image == 4 * 2 * 64 * 28 * 28);
-  // reads and writes 64 x 56 x 56 values of 4 B
-  CHECK(work(2).bytes_per_image == 2 * 4 * 200704);
-  CHECK(work(3).bytes_per_image == 2 * 4 * 200704);
-}
-
 TEST_CASE("kernels are fitted first, networks move the result") {
   const std::string kernels =
       "k80,,convolution 256>256 3x3/1 14x14,32,forward,9000\n"
@@ -283,81 +245,4 @@ TEST_CASE("times without launches tell nothing of the launch overhead") {
   rows[0].without_launch = true;
   CHECK(calibrate(rows, load_device("k80", {}), {}).device.launch_overhead_s == doctest::Approx(10e-6).epsilon(1e-6));
   CHECK(calibrate(rows, load_device("k80", {}), {}, 42e-6).device.launch_overhead_s == doctest::Approx(42e-6).epsilon(1e-6));
-}
-
-TEST_CASE("steps cover the phases they name") {
-  const auto count = [](const char* step) {
-    const Profile profile(fmt::format("device,model,batch,step,images_per_s\nk80,vgg11,8,{},10\n", step));
-    return measured_work(read_measurements(profile.path())[0]).size();
-  };
-  CHECK(count("forward_backward") == count("forward") + count("backward"));
-  CHECK(count("backward") == count("data_gradient") + count("weight_gradient"));
-  CHECK(count("train") > count("forward_backward"));
-}
-
-TEST_CASE("wrong profiles are refused with line and column") {
-  CHECK(profile_error("device,model,batch,step\nk80,vgg11,8,train\n") ==
-        ":1:1: a column 'images_per_s' or 'time_ms' is missing");
-  CHECK(profile_error("device,batch,step,images_per_s\nk80,8,train,1\n") ==
-        ":1:1: a column 'model' or 'kernel' is missing");
-  CHECK(
-      profile_error("device,model,bacth,step,images_per_s\n") ==
-      ":1:14: unknown column 'bacth' (did you mean 'batch'?); there are device, model, layer, kernel, batch, "
-      "precision, step, framework, software, execution, layout, images_per_s, time_ms, role, source, note");
-  CHECK(profile_error("device,model,batch,step,images_per_s,time_ms\nk80,vgg11,8,train,10,20\n") ==
-        ":2:1: give either images_per_s or time_ms, and not both");
-  CHECK(profile_error("device,model,batch,step,time_ms\nk80,vgg11,8,train,fast\n") ==
-        ":2:19: time_ms: expected a number above zero, found 'fast'");
-  CHECK(profile_error("device,model,batch,step,step,images_per_s\n") ==
-        ":1:25: column 'step' is there twice");
-  const std::string head = "device,model,batch,step,images_per_s\n";
-  CHECK(profile_error(head) == ": holds no measurement");
-  CHECK(profile_error(head + "k80,vgg11,8,train\n") == ":2:1: 4 cells where the header has 5");
-  CHECK(profile_error(head + "k80,vgg11,0,train,10\n") ==
-        ":2:11: batch: expected a number above zero, found '0'");
-  CHECK(profile_error(head + "k80,vgg11,8,train,nan\n") ==
-        ":2:19: images_per_s: expected a number above zero, found 'nan'");
-  CHECK(profile_error(head + "k80,vgg11,8,trian,10\n") ==
-        ":2:13: step: 'trian' is not one of train, forward_backward, forward, backward, data_gradient, "
-        "weight_gradient (did you mean 'train'?)");
-  CHECK(profile_error(head + "k80,,8,train,10\n") == ":2:1: give either a model or a kernel, and not both");
-  CHECK(profile_error(head + ",vgg11,8,train,10\n") == ":2:1: device: expected a name, found nothing");
-  CHECK(profile_error(head + "k80,\"vgg11,8,train,10\n") == ":2:5: a quoted cell does not end on its line");
-  CHECK(profile_error(head + "k80,\"vgg11\"x,8,train,10\n") ==
-        ":2:5: expected a comma after the closing quote");
-  CHECK(profile_error(head + "t4,vgg11,8,train,10\n") == ": holds no row with device k80 and role fit");
-  CHECK(profile_error("device,model,precision,batch,step,images_per_s\nk80,vgg11,tf32,8,train,10\n") ==
-        ":2:1: k80 has no peak for tf32");
-  CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,nosuch,8,train,10\n") ==
-        ":2:1: layer: vgg11 has no layer 'nosuch'");
-  CHECK(
-      profile_error("device,kernel,batch,step,images_per_s\nk80,convolution 3x3,8,forward,10\n") ==
-      ":2:1: kernel: expected 'convolution IN>OUT KHxKW/STRIDE HxW' (of the output; 'groups G' may follow), "
-      "'matmul IN>OUT', 'batch_norm CHANNELS HxW' or 'relu VALUES', found 'convolution 3x3'");
-  // Sizes whose product no whole number holds
-  CHECK(profile_error(
-            "device,kernel,batch,step,images_per_s\nk80,matmul 999999999999>999999999999,8,forward,10\n")
-            .starts_with(":2:1: kernel: expected 'convolution IN>OUT"));
-  CHECK(profile_error("device,model,layer,batch,step,images_per_s\nk80,vgg11,classifier.dropout6,8,weight_"
-                      "gradient,10\n") == ":2:1: what was measured computes and moves nothing");
-  CHECK(error_of([] { read_measurements("/nowhere/profile.csv"); }) ==
-        "/nowhere/profile.csv: cannot be read");
-}
-
-TEST_CASE("speeds no device can have are refused, not fitted") {
-  // A K80 does 4.4 TFLOP/s; VGG-16's forward pass is 31 GFLOPs an image.
-  const std::string message =
-      profile_error("device,model,batch,step,images_per_s\nk80,vgg16,256,forward,1e9\n");
-  CAPTURE(message);
-  CHECK(message.starts_with(": k80 would have to run convolution_"));
-  CHECK(message.ends_with(": check images_per_s, batch and device of its rows"));
-}
-
-TEST_CASE("cells may be quoted") {
-  const Profile profile(
-      "device,model,batch,step,images_per_s,note\r\nk80,\"vgg11\",8,train,10,\"a, \"\"b\"\"\"\r\n");
-  const std::vector<Measurement> rows = read_measurements(profile.path());
-  REQUIRE(rows.size() == 1);
-  CHECK(rows[0].model == "vgg11");
-  CHECK(rows[0].note == "a, \"b\"");
 }

@@ -101,8 +101,8 @@ TEST_CASE("memory: a catalogue GPU is shown to leave its reserve to the framewor
 
 TEST_CASE("memory: hybrids of networks with branches run under the memory rules of every framework") {
   const Workplace place;
-  for (const std::string framework :
-       {"pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "mxnet1", "paddle", "caffe", "caffe2"})
+  for (const std::string framework : {"pytorch", "pytorch1", "tensorflow", "tensorflow1", "mxnet", "mxnet1",
+                                      "paddle", "caffe", "caffe2", "torch7"})
     for (const std::string model : {"alexnet", "resnet18", "googlenet"}) {
       CAPTURE(framework);
       CAPTURE(model);

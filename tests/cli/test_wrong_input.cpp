@@ -61,7 +61,7 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
   refused(
       "optimizer: sgd", "optimizer: sgd, framework: cafe",
       "10:77: training.framework: unknown value 'cafe' (did you mean 'caffe'?); allowed: pytorch, pytorch1, "
-      "tensorflow, tensorflow1, mxnet, mxnet1, paddle, caffe, caffe2");
+      "tensorflow, tensorflow1, mxnet, mxnet1, paddle, caffe, caffe2, torch7");
   refused("optimizer: sgd", "optimizer: sgd, recompute: all",
           "10:77: training.recompute: unknown value 'all'; allowed: none, blocks, sqrt");
   refused(
