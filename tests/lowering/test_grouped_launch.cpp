@@ -80,7 +80,9 @@ TEST_CASE("one process: a launch takes as long where times are scaled to a measu
   }
 }
 
-TEST_CASE("no launches of one process without overlap, compiled, on several hosts, with NCCL 1 or of other frameworks") {
+TEST_CASE(
+    "no launches of one process without overlap, compiled, on several hosts, with NCCL 1 or of other "
+    "frameworks") {
   CHECK(added_s(1, 4, 8, "overlap: false") == doctest::Approx(0).epsilon(1e-12));
   CHECK(added_s(2, 4, 8) == doctest::Approx(0).epsilon(1e-12));
   CHECK(added_s(1, 4, 8, "bucket: 1B, rings: in_order") == doctest::Approx(0).epsilon(1e-12));
