@@ -54,7 +54,8 @@ double anchored_step_s(Framework framework, double images_per_s) {
   const Plan plan =
       read_strategy(
           parse_yaml("{kind: data_parallel, sync: all_reduce, transport: nccl, bucket: 1B}", "strategy"))
-          ->plan({lab.graph(), lab.machine(), cost, batch});
+          ->plan({lab.graph(), lab.machine(), cost, batch})
+          .plan;
   return replay(plan, lab.machine(), cost, {}).step_time_s;
 }
 
