@@ -3,25 +3,47 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy {
 namespace {
 
-/// Time of a layer's kernels (no update) with `fraction` of its filters on a device.
-double probe_s(const StrategyInput& input, std::uint32_t layer, double fraction, double images,
-               const Device& device) {
-  double time_s = 0;
-  const double read_bytes = input_bytes(input.graph, layer);
-  for (const Operation& operation : input.graph.operations)
-    if (operation.layer == layer && operation.phase != Phase::update &&
-        operation.work.kind != KernelKind::elementwise && operation.work.kind != KernelKind::softmax_loss)
-      time_s += input.cost.time_s(part_of(operation.work, read_bytes, fraction, 1), images,
-                                  input.machine.device_types[device.type]);
-  return time_s / device.speed;
-}
+/// Times of a layer's kernels (no update) with some of its filters on a device. Each kind of device and
+/// number of filters is timed once: a cluster has few of them, and perhaps many devices.
+class Probe {
+ public:
+  Probe(const StrategyInput& input, const SharedConvolution& shared, double images)
+      : input_(input),
+        shared_(shared),
+        images_(images),
+        read_bytes_(input_bytes(input.graph, shared.layer)) {}
+
+  double time_s(const Device& device, std::int64_t filters) {
+    const auto [known, fresh] = known_s_.try_emplace({device.type, filters});
+    if (fresh) known->second = kernels_s(input_.machine.device_types[device.type], filters);
+    return known->second / device.speed;
+  }
+
+ private:
+  double kernels_s(const DeviceType& type, std::int64_t filters) const {
+    const double fraction = static_cast<double>(filters) / static_cast<double>(shared_.total);
+    double time_s = 0;
+    for (const Operation& operation : input_.graph.operations)
+      if (operation.layer == shared_.layer && operation.phase != Phase::update &&
+          operation.work.kind != KernelKind::elementwise && operation.work.kind != KernelKind::softmax_loss)
+        time_s += input_.cost.time_s(part_of(operation.work, read_bytes_, fraction, 1), images_, type);
+    return time_s;
+  }
+
+  const StrategyInput& input_;
+  const SharedConvolution& shared_;
+  double images_, read_bytes_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, double> known_s_;  ///< by type of device and filters
+};
 
 /// The master first, then the others in order.
 std::vector<EndpointId> in_order(std::size_t devices, EndpointId master) {
@@ -66,13 +88,13 @@ std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterS
   for (std::uint32_t layer = 0; layer < input.graph.model.layers.size(); ++layer) {
     if (!is_convolution(input.graph.model.layers[layer])) continue;
     SharedConvolution shared{layer, {}, {}, input.graph.model.layers[layer].output.front()};
+    Probe probe(input, shared, images);
     std::vector<double> whole_s;
-    for (const Device& device : devices) whole_s.push_back(probe_s(input, layer, 1, images, device));
+    for (const Device& device : devices) whole_s.push_back(probe.time_s(device, shared.total));
     shared.filters = shares == FilterShares::equal ? equal_shares(shared.total, order)
                                                    : probed_shares(shared.total, whole_s, order);
     for (EndpointId d = 0; d < devices.size(); ++d)
-      shared.time_s.push_back(
-          shared.filters[d] == 0 ? 0 : probe_s(input, layer, shared.fraction(d), images, devices[d]));
+      shared.time_s.push_back(shared.filters[d] == 0 ? 0 : probe.time_s(devices[d], shared.filters[d]));
     result.push_back(std::move(shared));
   }
   return result;

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <vector>
 
 #include "sim/base/quantity.h"
 #include "sim/costs/issue_queue.h"
 #include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
+#include "sim/run/search/node_chain.h"
 #include "sim/run/search/split_time.h"
 
 namespace convoy {
@@ -201,6 +201,17 @@ std::optional<Floor> floor_of_placement(const YamlNode& candidate, const BatchSp
       fmt::format("at least {} a step for operations that wait for each other", format_time(step_s))};
 }
 
+std::optional<Floor> floor_of_nodes(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
+  const std::int64_t parts = number_of(candidate, "parts").value_or(device_count(table));
+  const std::int64_t images = batch.global ? *batch.global : *batch.per_device * parts;
+  const std::int64_t micro_batches = number_of(candidate, "micro_batches").value_or(1);
+  if (parts < 1 || images % micro_batches != 0) return std::nullopt;
+  const double step_s =
+      node_chain_s(table.run(), static_cast<double>(images / micro_batches), parts, table.kinds());
+  return Floor{step_s, static_cast<double>(images),
+               fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};
+}
+
 std::optional<Floor> floor_of(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
   const std::string& kind = text_of(candidate, "kind");
   if (kind == "single") return floor_of_single(candidate, batch, table);
@@ -208,13 +219,13 @@ std::optional<Floor> floor_of(const YamlNode& candidate, const BatchSpec& batch,
   if (kind == "pipeline") return floor_of_pipeline(candidate, batch, table);
   if (kind == "hybrid") return floor_of_hybrid(candidate, batch, table);
   if (kind == "pardnn") return floor_of_placement(candidate, batch, table);
+  if (kind == "hypergraph") return floor_of_nodes(candidate, batch, table);
   return std::nullopt;
 }
 
 /// Of one device, or of each of several that split all layers among them.
-CostTable::Passes passes_of(const PreparedRun& run, double images, const Device& device,
+CostTable::Passes passes_of(const PreparedRun& run, double images, const DeviceType& type, double speed,
                             const CostTable::Split& split) {
-  const DeviceType& type = run.machine.device_types[device.type];
   const std::vector<Operation>& operations = run.graph->operations;
   CostTable::Passes passes;
   IssueQueue queue;
@@ -227,7 +238,7 @@ CostTable::Passes passes_of(const PreparedRun& run, double images, const Device&
     const double time_s = (split.devices > 1 ? least_split_time_s(*run.graph, operation, images,
                                                                   split.devices, split.grid, run.cost, type)
                                              : run.cost.time_s(operation.work, update ? 1 : images, type)) /
-                          device.speed;
+                          speed;
     if (update) {
       passes.update_s += time_s;
       continue;
@@ -245,13 +256,15 @@ CostTable::Passes passes_of(const PreparedRun& run, double images, const Device&
 
 }  // namespace
 
+CostTable::CostTable(const PreparedRun& run) : run_(run) {
+  for (const Device& device : run.machine.devices) kinds_.emplace(device.type, device.speed);
+}
+
 const std::vector<CostTable::Passes>& CostTable::of_kinds(double images, const Split& split) {
   const auto [row, fresh] = rows_.try_emplace({images, split.devices, split.grid ? split.grid->h : 0});
   if (!fresh) return row->second;
-  std::set<std::pair<std::uint32_t, double>> seen;  // types and speeds of devices
-  for (const Device& device : run_.machine.devices)
-    if (seen.emplace(device.type, device.speed).second)
-      row->second.push_back(passes_of(run_, images, device, split));
+  for (const auto& [type, speed] : kinds_)
+    row->second.push_back(passes_of(run_, images, run_.machine.device_types[type], speed, split));
   return row->second;
 }
 

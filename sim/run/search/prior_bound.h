@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/run/search/assess.h"
@@ -27,9 +29,11 @@ class CostTable {
   };
 
   /// @param run of the cluster's own hosts; must outlive the table
-  explicit CostTable(const PreparedRun& run) : run_(run) {}
+  explicit CostTable(const PreparedRun& run);
 
   const PreparedRun& run() const { return run_; }
+  /// Types and speeds of the cluster's devices, each pair once.
+  const std::set<std::pair<std::uint32_t, double>>& kinds() const { return kinds_; }
   /// Of each kind of device in the cluster, at its speed.
   const std::vector<Passes>& of_kinds(double images) { return of_kinds(images, {}); }
   /// Devices that split every layer of the images among them, as hybrids may (least_split_time_s).
@@ -45,6 +49,7 @@ class CostTable {
   const std::vector<Passes>& of_kinds(double images, const Split& split);
 
   const PreparedRun& run_;
+  std::set<std::pair<std::uint32_t, double>> kinds_;
   /// By images, devices, and the rows of their grid (0: none).
   std::map<std::tuple<double, std::int64_t, std::int64_t>, std::vector<Passes>> rows_;
 };
@@ -70,7 +75,8 @@ class CostTable {
 /// of its images (data_parallel), or of its part of every operation (hybrid). Where the number of stages is
 /// chosen, the bound is the least over those that it may be.
 ///
-/// Operations that are placed whole (pardnn) take at least the longest path of them.
+/// Operations that are placed whole (pardnn) take at least the longest path of them. Where channels are
+/// placed (hypergraph), node_chain_s says how long the path of a micro-batch takes at least.
 ///
 /// Tests hold it against the bounds of plans and against simulations.
 /// @param candidate a readable `strategy:` mapping  @param label what results call it
