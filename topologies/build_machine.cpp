@@ -318,12 +318,12 @@ Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts,
 
 namespace {
 
-/// Processors' worth of computing that a collective among the devices of one host takes: its blocks, and what
-/// these take of caches and memory. Proteus (Duan et al., arXiv:2306.02267) measures computing and
-/// collectives beside each other to last 1.3 times as long on Titan Xp (28 processors: 6.5 of them), 1.1
-/// times on V100 (80: 7.3) and A100 (108: 9.8). Across hosts, where the network sets the pace, it is the
-/// blocks alone: Transport::channels.
-constexpr double processors_inside_host = 7;
+/// Processors' worth of computing that a collective takes at least: its blocks, and what these take of caches and
+/// memory. Proteus (Duan et al., arXiv:2306.02267) measures computing and collectives beside each other to last
+/// 1.3 times as long on Titan Xp (28 processors: 6.5 of them), 1.1 times on V100 (80: 7.3) and A100 (108: 9.8).
+/// Across hosts as inside one: the same kernels move the bytes between the device's memory and the network's
+/// buffers.
+constexpr double processors_of_collective = 7;
 /// The largest that Proteus measured.
 constexpr double most_taken = 1 - 1 / 1.3;
 
@@ -331,8 +331,7 @@ constexpr double most_taken = 1 - 1 / 1.3;
 
 double Machine::processors_taken(const DeviceType& type) const {
   if (type.sms == 0 || transport.channels == 0) return 0;
-  const double processors =
-      hosts.size() == 1 ? std::max<double>(transport.channels, processors_inside_host) : transport.channels;
+  const double processors = std::max<double>(transport.channels, processors_of_collective);
   return std::min(most_taken, processors / type.sms);
 }
 

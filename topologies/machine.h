@@ -99,8 +99,8 @@ struct Machine {
   /// the slowest.
   double step_jitter = 0;
   /// Share of a device's processors that are a collective's while one is under way on it: a channel of the
-  /// transport is a block of threads that fills a multiprocessor; inside one host at least seven of them, and
-  /// never more than Proteus measured (build_machine.cpp). 0 where either number is 0.
+  /// transport is a block of threads that fills a multiprocessor; at least seven of them, and never more than
+  /// Proteus measured (build_machine.cpp). 0 where either number is 0.
   double processors_taken(const DeviceType& type) const;
 
   std::string network_model;  ///< for the manifest and README: "max-min, alpha-beta"

@@ -54,7 +54,7 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
       courier_(folded.folding, engine_, link_clock_, *this),
       compute_times_(folded.plan, folded.machine, folded.cost),
       compute_(engine_, processors_taken(folded.machine, folded.folding),
-               surroundings.contention == Contention::shared && folded.machine.hosts.size() == 1),
+               surroundings.contention == Contention::shared),
       stops_(surroundings.disturbances, folded.folding) {
   for (const Role& role : plan_.roles) programs_.push_back(analyse(role));
   progress_.resize(folding_.endpoints.size());

@@ -172,7 +172,7 @@ TEST_CASE("what a collective takes from computing is its share of the processors
   const std::string deep = lab::custom_model(6, 4'000'000);
   const std::string fabric = "bandwidth: 25Gbps, latency: 20us, protocol: rdma";
   const std::string ring = "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 8MB}";
-  const lab::Experiment taken(deep, cluster(4, 1, fabric, "", ", sms: 10"), ring, 4);
+  const lab::Experiment taken(deep, cluster(4, 1, fabric, "", ", sms: 35"), ring, 4);
   const lab::Experiment free(deep, cluster(4, 1, fabric), ring, 4);
   const ReplayResult slower = taken.run(), faster = free.run();
   const double share = taken.machine().processors_taken(taken.machine().device_types[0]);
