@@ -136,16 +136,19 @@ TEST_CASE("without peer-to-peer messages between devices go through the host's m
 }
 
 TEST_CASE(
-    "a collective takes a multiprocessor a channel across hosts, seven inside one, and at most what Proteus "
-    "measured") {
-  Transport transport = load_transport("nccl-rdma", {});
-  Machine machine = two_hosts(", protocol: rdma", transport);
-  CHECK(machine.processors_taken(machine.device_types[0]) == doctest::Approx(transport.channels / 40.0));
-  machine.transport.channels = 100;
-  CHECK(machine.processors_taken(machine.device_types[0]) == 1 - 1 / 1.3);
-  machine.transport.channels = 2;
-  machine.hosts.resize(1);
-  CHECK(machine.processors_taken(machine.device_types[0]) == doctest::Approx(7.0 / 40));
+    "a collective takes a multiprocessor a channel, at least seven, and at most what Proteus measured") {
+  const Transport transport = load_transport("nccl-rdma", {});
+  Machine machine = two_hosts(", protocol: rdma", transport);  // of devices with 40 multiprocessors
+  const auto taken_of = [&](std::uint32_t channels) {
+    machine.transport.channels = channels;
+    return machine.processors_taken(machine.device_types[0]);
+  };
+  CHECK(taken_of(8) == doctest::Approx(8.0 / 40));
+  CHECK(taken_of(2) == doctest::Approx(7.0 / 40));
+  CHECK(taken_of(100) == 1 - 1 / 1.3);
+  CHECK(taken_of(0) == 0);
+  machine.hosts.resize(1);  // inside one host as across several
+  CHECK(taken_of(2) == doctest::Approx(7.0 / 40));
   machine.device_types[0].sms = 0;
-  CHECK(machine.processors_taken(machine.device_types[0]) == 0);
+  CHECK(taken_of(2) == 0);
 }
