@@ -39,7 +39,7 @@ int hold_prior_bounds(const convoy::Experiment& experiment, const std::vector<Ya
 
 TEST_CASE("search: no simulation goes below the cost table's bound, on random models and clusters") {
   int bounded = 0;
-  for (unsigned seed = 101; seed < 101 + lab::fabrics().size(); ++seed) {  // each fabric once
+  for (unsigned seed = 101; seed <= 115; ++seed) {
     lab::Dice dice(seed);
     const std::string model = lab::random_model(dice);
     const lab::RandomCluster random = lab::random_cluster(dice, lab::fabrics()[seed % lab::fabrics().size()]);
@@ -74,7 +74,7 @@ TEST_CASE("search: no simulation goes below the cost table's bound, on random mo
     for (const YamlNode& each : candidates) strategies.push_back(*each.find("all"));
     bounded += hold_prior_bounds(*written, strategies);
   }
-  CHECK(bounded > 70);
+  CHECK(bounded > 150);
 }
 
 TEST_CASE(
