@@ -280,7 +280,7 @@ std::vector<std::string> show_subjects() {
   return names;
 }
 
-Exit show_command(const ShowArguments& arguments) {
+void show(std::ostream& out, const ShowArguments& arguments) {
   const auto subject = std::find_if(subjects.begin(), subjects.end(),
                                     [&](const Subject& s) { return s.name == arguments.what; });
   const bool one_model = arguments.what == "models" && !arguments.name.empty();
@@ -292,12 +292,14 @@ Exit show_command(const ShowArguments& arguments) {
                      "--dot shows one model or cluster: convoy show models NAME, convoy show clusters NAME");
   if (!one_cluster && arguments.svg)
     throw InputError(argument_pos(arguments.what), "--svg shows one cluster: convoy show clusters NAME");
-  write_stdout([&](std::ostream& out) {
-    if (arguments.name.empty())
-      print_list(out, {subject->names(), subject->line}, arguments.json);
-    else
-      subject->show(out, arguments);
-  });
+  if (arguments.name.empty())
+    print_list(out, {subject->names(), subject->line}, arguments.json);
+  else
+    subject->show(out, arguments);
+}
+
+Exit show_command(const ShowArguments& arguments) {
+  write_stdout([&](std::ostream& out) { show(out, arguments); });
   return Exit::done;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -108,6 +109,8 @@ Exit report_command(const ReportArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
 
+/// What `convoy show` prints. @throws InputError
+void show(std::ostream& out, const ShowArguments& arguments);
 std::vector<std::string> show_subjects();           ///< "models", "devices", ...
 std::vector<std::string> partition_method_names();  ///< "pardnn", "heft", ...
 std::vector<std::string> reproduction_names();      ///< "single-device", "scaling"
