@@ -77,7 +77,7 @@ std::string cluster_said(const std::string& entries) {
 const std::string least_device =
     "peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1";
 const std::string own_devices = "devices: {mine: {" + least_device + "}}, ";
-const std::string plain_fabric = "fabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}, ";
+const std::string one_switch = "fabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}, ";
 
 /// Reads entries as what stands between two texts.
 told::Reading told_between(std::string before, std::string after, std::string (*read)(const std::string&)) {
@@ -115,7 +115,7 @@ TEST_CASE("told keys: a server takes those that its table tells, and their defau
 
 TEST_CASE("told keys: a cluster takes those that its table tells, and their defaults change nothing") {
   const std::vector<KeyText> keys = cluster_keys().keys;
-  const std::string own = own_devices + "servers: {box: {devices: [{device: mine}]}}, " + plain_fabric;
+  const std::string own = own_devices + "servers: {box: {devices: [{device: mine}]}}, " + one_switch;
   CHECK(told::check(keys, own + "server: box", &cluster_said) == 2);
   CHECK(told::check(told::parts_of(keys, "nodes"), "server: box",
                     told_between(own + "nodes: [{", "}]", &cluster_said)) == 4);
@@ -127,7 +127,7 @@ TEST_CASE("told keys: a cluster takes those that its table tells, and their defa
 }
 
 TEST_CASE("told keys: a misspelt key of a list's item is told, and not that another one is missing") {
-  const std::string own = own_devices + plain_fabric;
+  const std::string own = own_devices + one_switch;
   CHECK(
       cluster_said(own + "servers: {box: {devices: [{device: mine}]}}, nodes: [{name: a, serve: box}]")
           .ends_with("cluster.nodes[0].serve: unknown key (did you mean 'server'?); known here: count, name, "
