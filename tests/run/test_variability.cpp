@@ -187,7 +187,7 @@ TEST_CASE("variability: what is wrong is said with its place") {
   CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops[0]: key 'for' is missing") !=
         std::string::npos);
   CHECK(error_of("{stops: [{host: n1, at: 1ms, duration: 1s}]}")
-            .find("variability.stops[0].duration: unknown key; known here: at, for, host") !=
+            .find("variability.stops[0].duration: unknown key; known here: at, chance, for, host") !=
         std::string::npos);
   CHECK(
       error_of("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops[0].at: '1' lacks its unit") !=
