@@ -20,6 +20,11 @@ void refuse_unknown_keys(const Keys<Options>& keys, YamlMap map) {
   map.finish();
 }
 
+inline void refuse_unknown_keys(const std::vector<KeyText>& keys, YamlMap map) {
+  for (const KeyText& key : keys) map.find(key.name);
+  map.finish();
+}
+
 /// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets
 /// the mapping's. @throws InputError; an unknown key is one
 template <class Part>
