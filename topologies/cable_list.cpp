@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -15,23 +16,39 @@ double read_payload_share(YamlMap& map) {
   return share;
 }
 
+namespace {
+
+const Keys<CableEntry>& cable_entry_table() {
+  using C = CableEntry;
+  static const Keys<C> keys{
+      optional_text_key<C>("from", "", "a name", "of a host, device or switch", &C::from)
+          .required()
+          .at(&C::from_pos),
+      optional_text_key<C>("to", "", "a name", "likewise", &C::to).required().at(&C::to_pos),
+      optional_quantity_key<C>("bandwidth", "", Dimension::bandwidth, true, "in one direction",
+                               &C::bandwidth_Bps)
+          .required(),
+      optional_quantity_key<C>("latency", "0s", Dimension::time, false, "one way", &C::latency_s),
+      optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name)};
+  return keys;
+}
+
+}  // namespace
+
+std::vector<KeyText> cable_entry_keys() { return texts_of(cable_entry_table()); }
+
 std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency) {
   std::vector<CableEntry> entries;
   std::set<std::string> names;
   for (YamlMap& link : map.maps("links")) {
     CableEntry entry;
-    entry.from = link.text("from");
-    entry.to = link.text("to");
-    entry.from_pos = link.pos("from");
-    entry.to_pos = link.pos("to");
     entry.path = link.path();
+    read_part(cable_entry_table(), link, entry);
     if (entry.from == entry.to) link.fail("to", fmt::format("a cable from '{}' to itself", entry.to));
-    entry.bandwidth_Bps = efficiency * link.quantity("bandwidth", Dimension::bandwidth, true);
-    entry.latency_s = link.quantity_or("latency", Dimension::time, 0);
-    entry.name = link.text_or("name", entry.from + '-' + entry.to);
+    entry.bandwidth_Bps *= efficiency;
+    if (!link.has("name")) entry.name = entry.from + '-' + entry.to;
     if (!names.insert(entry.name).second)
       link.fail("name", fmt::format("there is a cable '{}' already; give this one a `name`", entry.name));
-    link.finish();
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 #include "topologies/shortest_paths.h"
 
@@ -26,6 +27,9 @@ struct CableEntry {
 /// Reads `links`. Cables of one name (two between the same places, say) must be given names. @throws
 /// InputError
 std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency);
+
+/// The keys of an entry of `links`.
+std::vector<KeyText> cable_entry_keys();
 
 /// Reads a list of new names (`switches`); empty where the key is absent. @throws InputError: double names
 std::vector<std::string> read_name_list(YamlMap& map, std::string_view key);

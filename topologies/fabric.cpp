@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/keys.h"
+#include "sim/base/key_parts.h"
 #include "topologies/cable_list.h"
+#include "topologies/cluster_keys.h"
 #include "topologies/fabrics/custom.h"
 #include "topologies/fabrics/dragonfly.h"
 #include "topologies/fabrics/fat_tree.h"
@@ -21,75 +22,92 @@ namespace convoy {
 
 const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
-      {"switch", "one non-blocking switch",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, stream_bandwidth",
-       read_switch_fabric},
-      {"shared", "one medium for everybody and both directions, such as Wi-Fi",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth",
+      {"switch", "one non-blocking switch", texts_of(nic_keys()), read_switch_fabric},
+      {"shared", "one medium for everybody and both directions, such as Wi-Fi", texts_of(cable_keys()),
        read_shared_fabric},
-      {"ring", "hosts in a ring of cables; messages go the shorter way",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth",
+      {"ring", "hosts in a ring of cables; messages go the shorter way", texts_of(cable_keys()),
        read_ring_fabric},
-      {"full_mesh", "a cable between every two hosts",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth",
-       read_full_mesh_fabric},
+      {"full_mesh", "a cable between every two hosts", texts_of(cable_keys()), read_full_mesh_fabric},
       {"fat_tree", "leaf and spine switches, or pods of them under core switches; d-mod-k routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, stream_bandwidth, levels: "
-       "2 | 3, radix or "
-       "hosts_per_leaf, "
-       "spines, "
-       "leaves_per_pod, cores_per_spine, oversubscription, core_oversubscription, hop_latency",
-       read_fat_tree_fabric},
-      {"torus", "hosts in a grid whose rows are rings; dimension-ordered routing",
-       "bandwidth, latency, efficiency, message_overhead, protocol, streams, stream_bandwidth, dims",
+       fat_tree_keys(), read_fat_tree_fabric},
+      {"torus", "hosts in a grid whose rows are rings; dimension-ordered routing", torus_keys(),
        read_torus_fabric},
       {"dragonfly", "groups of fully meshed routers, a cable between every two groups; minimal routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, protocol, streams, stream_bandwidth, groups, "
-       "routers, hosts, "
-       "local_bandwidth, "
-       "local_latency, "
-       "global_bandwidth, global_latency",
-       read_dragonfly_fabric},
-      {"custom", "switches and cables as listed; the way of least latency",
-       "switches, links: [{from, to, bandwidth, latency}], hosts_forward, efficiency, message_overhead, "
-       "protocol, streams, stream_bandwidth",
+       dragonfly_keys(), read_dragonfly_fabric},
+      {"custom", "switches and cables as listed; the way of least latency", custom_fabric_keys(),
        read_custom_fabric},
-      {"rail", "NIC r of every host on switch r of its group, spines above; d-mod-k routing",
-       "bandwidth, latency, nics, efficiency, message_overhead, hosts_per_group, spines, oversubscription, "
-       "hop_latency",
+      {"rail", "NIC r of every host on switch r of its group, spines above; d-mod-k routing", rail_keys(),
        read_rail_fabric},
       {"sites", "hosts in several places, each with a fabric of its own, and a WAN between every two",
-       "sites: [{hosts, fabric}], wan: {bandwidth, latency, efficiency}", read_sites_fabric},
+       sites_keys(), read_sites_fabric},
       {"simgrid", "the network of a SimGrid platform file, whose hosts are the cluster's in its order",
-       "file, efficiency, message_overhead", read_simgrid_fabric},
+       simgrid_keys(), read_simgrid_fabric},
   };
   return registry;
 }
 
-void read_protocol(YamlMap& map, NicSpec& nic) {
-  nic.protocol = read_choice(map, "protocol", protocol_names, Protocol::ideal);
-  for (const char* key : {"streams", "stream_bandwidth"})
-    if (map.find(key) && nic.protocol == Protocol::ideal)
-      map.fail(key, "has no meaning with protocol: ideal; use protocol: tcp or rdma");
-  if (map.has("streams")) nic.streams = static_cast<std::uint32_t>(map.integer("streams", 1, 1024));
-  nic.stream_bandwidth_Bps =
-      map.quantity_or("stream_bandwidth", Dimension::bandwidth, nic.stream_bandwidth_Bps, true);
+Keys<NicSpec> payload_keys() {
+  return {custom_key<NicSpec>("efficiency", "100% | a share, up to 100%",
+                              "of the nominal bandwidth that payload can use",
+                              [](YamlMap& map, NicSpec& nic) { nic.efficiency = read_payload_share(map); }),
+          optional_quantity_key<NicSpec>("message_overhead", "0s", Dimension::time, false,
+                                         "added to the latency of each message, whatever its way",
+                                         &NicSpec::message_overhead_s)};
+}
+
+Keys<NicSpec> protocol_keys() {
+  const auto costs = [](const NicSpec& nic) { return nic.protocol != Protocol::ideal; };
+  return {
+      choice_key<NicSpec>("protocol", protocol_names, "what the hosts speak", &NicSpec::protocol),
+      optional_integer_key<NicSpec>("streams", "the library's", 1, 1024, "connections of a message",
+                                    &NicSpec::streams)
+          .only("protocol: tcp or rdma", costs),
+      optional_quantity_key<NicSpec>("stream_bandwidth", "no limit", Dimension::bandwidth, true,
+                                     "that the network gives one connection", &NicSpec::stream_bandwidth_Bps)
+          .only("protocol: tcp or rdma", costs)};
+}
+
+Keys<NicSpec> cable_keys() {
+  Keys<NicSpec> keys = payload_keys();
+  keys.push_back(custom_key<NicSpec>(
+      "bandwidth", "a bandwidth", "of a NIC or cable in one direction; required",
+      [](YamlMap& map, NicSpec& nic) {
+        nic.bandwidth_Bps = nic.efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
+      }));
+  keys.push_back(optional_quantity_key<NicSpec>("latency", "", Dimension::time, false,
+                                                "one way between two hosts of one switch, or along a cable",
+                                                &NicSpec::latency_s)
+                     .required());
+  for (Key<NicSpec>& key : protocol_keys()) keys.push_back(std::move(key));
+  return keys;
+}
+
+Keys<NicSpec> nic_keys() {
+  Keys<NicSpec> keys = cable_keys();
+  keys.push_back(
+      integer_key<NicSpec>("nics", 1, 32, "that each host has, each of that bandwidth", &NicSpec::count));
+  return keys;
 }
 
 NicSpec read_cable(YamlMap& map) {
   NicSpec nic;
-  nic.efficiency = read_payload_share(map);
-  nic.bandwidth_Bps = nic.efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
-  nic.latency_s = map.quantity("latency", Dimension::time);
-  nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
-  read_protocol(map, nic);
+  static const Keys<NicSpec> keys = cable_keys();
+  read_keys(keys, map, nic);
   return nic;
 }
 
 NicSpec read_nic(YamlMap& map) {
-  NicSpec nic = read_cable(map);
-  nic.count = static_cast<std::uint32_t>(map.integer_or("nics", 1, 1, 32));
+  NicSpec nic;
+  static const Keys<NicSpec> keys = nic_keys();
+  read_keys(keys, map, nic);
   return nic;
+}
+
+KeySection fabric_keys() {
+  std::vector<KindKeys> kinds;
+  for (const FabricEntry& entry : fabric_registry())
+    kinds.push_back({std::string(entry.kind), std::string(entry.summary), entry.keys});
+  return {"fabric", "what joins the hosts of a cluster", keys_of_kinds(kinds)};
 }
 
 void Fabric::fail(const std::string& message) const { throw InputError(pos_, path_ + ": " + message); }
@@ -105,8 +123,9 @@ std::shared_ptr<const Fabric> read_fabric(const YamlNode& node, const std::strin
   YamlMap map(node, path);
   std::vector<std::string> kinds;
   for (const FabricEntry& entry : fabric_registry()) kinds.emplace_back(entry.kind);
-  const std::size_t kind = map.choice("kind", kinds);
-  std::shared_ptr<const Fabric> fabric = fabric_registry()[kind].read(map);
+  const FabricEntry& entry = fabric_registry()[map.choice("kind", kinds)];
+  refuse_unknown_keys(entry.keys, map);
+  std::shared_ptr<const Fabric> fabric = entry.read(map);
   map.finish();
   return fabric;
 }

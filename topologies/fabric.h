@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 #include "topologies/link_table.h"
 #include "topologies/transport.h"
@@ -29,11 +30,16 @@ struct NicSpec {
   /// What the network gives one connection in one direction, whatever the library could do.
   double stream_bandwidth_Bps = std::numeric_limits<double>::infinity();
 };
-/// Takes `protocol`, `streams` and `stream_bandwidth`. @throws InputError
-void read_protocol(YamlMap& map, NicSpec& nic);
-/// Reads them all; `nics` only for fabrics with switches, whose hosts have NICs. @throws InputError
-NicSpec read_nic(YamlMap& map);
+/// Keys of cables whose rates are said elsewhere: `efficiency` and `message_overhead`.
+Keys<NicSpec> payload_keys();
+/// `protocol`, `streams` and `stream_bandwidth`.
+Keys<NicSpec> protocol_keys();
+/// Keys of equal cables: all of NicSpec's but `nics`, which only fabrics with switches have.
+Keys<NicSpec> cable_keys();
+Keys<NicSpec> nic_keys();
+/// Read by these tables. @throws InputError
 NicSpec read_cable(YamlMap& map);
+NicSpec read_nic(YamlMap& map);
 
 /// A host as the fabric sees it. Hosts may have NICs of different speed.
 struct FabricHost {
@@ -93,7 +99,7 @@ std::shared_ptr<const Fabric> read_fabric(const YamlNode& node, const std::strin
 struct FabricEntry {
   std::string_view kind;
   std::string_view summary;
-  std::string_view keys;
+  std::vector<KeyText> keys;  ///< of the table that `read` goes by
   std::shared_ptr<const Fabric> (*read)(YamlMap& map);
 };
 const std::vector<FabricEntry>& fabric_registry();

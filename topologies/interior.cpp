@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/interior.h"
 
+#include "sim/base/key_parts.h"
+#include "topologies/cluster_keys.h"
 #include "topologies/interiors/custom.h"
 #include "topologies/interiors/nccl_xml.h"
 #include "topologies/interiors/none.h"
@@ -13,26 +15,18 @@ namespace convoy {
 
 const std::vector<InteriorEntry>& interior_registry() {
   static const std::vector<InteriorEntry> registry = {
-      {"none", "devices of a server exchange data in no time", "", read_no_interior},
-      {"pcie", "lanes of each device to the root, or to PCIe switches below one or more sockets",
-       "bandwidth, latency, efficiency, switches, uplink, sockets, socket_link, hop_latency",
+      {"none", "devices of a server exchange data in no time", {}, read_no_interior},
+      {"pcie", "lanes of each device to the root, or to PCIe switches below one or more sockets", pcie_keys(),
        read_pcie_interior},
-      {"nvlink", "links between pairs of devices; pairs without one go over PCIe",
-       "bandwidth (of one link), latency, efficiency, pairs: [[0, 1, links]] or matrix, pcie",
+      {"nvlink", "links between pairs of devices; pairs without one go over PCIe", nvlink_keys(),
        read_nvlink_interior},
-      {"nvswitch", "a port of each device to a switch that joins any two",
-       "bandwidth, latency, efficiency, pcie", read_nvswitch_interior},
+      {"nvswitch", "a port of each device to a switch that joins any two", nvswitch_keys(),
+       read_nvswitch_interior},
       {"custom", "cables between gpu0, gpu1, ..., host and switches as listed; the way of least latency",
-       "switches, links: [{from, to, bandwidth, latency}], nics_at, efficiency", read_custom_interior},
+       custom_interior_keys(), read_custom_interior},
       {"nvidia_smi", "what `nvidia-smi topo -m` printed: PCIe switches, sockets, NVLinks, NICs",
-       "file, bandwidth (PCIe), latency, uplink, hop_latency, socket_link, nvlink (of one link), "
-       "nvlink_latency, "
-       "efficiency",
-       read_nvidia_smi_interior},
-      {"nccl_xml", "what NCCL wrote (NCCL_TOPO_DUMP_FILE), with the PCIe rates",
-       "file, latency, hop_latency, socket_link, nvlink (of one link; by compute capability), "
-       "nvlink_latency, "
-       "efficiency",
+       nvidia_smi_keys(), read_nvidia_smi_interior},
+      {"nccl_xml", "what NCCL wrote (NCCL_TOPO_DUMP_FILE), with the PCIe rates", nccl_keys(),
        read_nccl_interior},
   };
   return registry;
@@ -43,10 +37,18 @@ std::shared_ptr<const Interior> read_interior(const YamlNode& node, const std::s
   YamlMap map(node, path);
   std::vector<std::string> kinds;
   for (const InteriorEntry& entry : interior_registry()) kinds.emplace_back(entry.kind);
-  const std::size_t kind = map.choice("kind", kinds);
-  std::shared_ptr<const Interior> interior = interior_registry()[kind].read(map, devices);
+  const InteriorEntry& entry = interior_registry()[map.choice("kind", kinds)];
+  refuse_unknown_keys(entry.keys, map);
+  std::shared_ptr<const Interior> interior = entry.read(map, devices);
   map.finish();
   return interior;
+}
+
+KeySection interconnect_keys() {
+  std::vector<KindKeys> kinds;
+  for (const InteriorEntry& entry : interior_registry())
+    kinds.push_back({std::string(entry.kind), std::string(entry.summary), entry.keys});
+  return {"interconnect", "what joins the devices of a server", keys_of_kinds(kinds)};
 }
 
 }  // namespace convoy

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 #include "topologies/shortest_paths.h"
 
@@ -48,7 +49,7 @@ std::shared_ptr<const Interior> read_interior(const YamlNode& node, const std::s
 struct InteriorEntry {
   std::string_view kind;
   std::string_view summary;
-  std::string_view keys;
+  std::vector<KeyText> keys;  ///< of the table that `read` goes by
   std::shared_ptr<const Interior> (*read)(YamlMap& map, std::uint32_t devices);
 };
 const std::vector<InteriorEntry>& interior_registry();

@@ -19,6 +19,11 @@ inline void refuse_unknown_keys(YamlMap map, const std::vector<std::string>& nam
   map.finish();
 }
 
+inline void refuse_unknown_keys(const std::vector<KeyText>& keys, YamlMap map) {
+  for (const KeyText& key : keys) map.find(key.name);
+  map.finish();
+}
+
 /// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets
 /// the mapping's. @throws InputError; an unknown key is one
 template <class Part>

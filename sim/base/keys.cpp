@@ -13,6 +13,28 @@ const KeyText* find_key(const std::vector<KeyText>& texts, const std::string& na
   return it == texts.end() ? nullptr : &*it;
 }
 
+using Variants = std::vector<std::pair<std::string, std::vector<KeyText>>>;
+
+/// "ring, torus: of a cable; switch: of a NIC": what a key means in the variants that have it, those together
+/// in which it means the same.
+std::string meanings_by_variant(const Variants& variants, const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> meanings;  // variants, and what it means in them
+  for (const auto& [variant, keys] : variants) {
+    const KeyText* its = find_key(keys, name);
+    if (!its) continue;
+    const auto alike = std::find_if(meanings.begin(), meanings.end(),
+                                    [&](const auto& said) { return said.second == its->meaning; });
+    if (alike == meanings.end())
+      meanings.emplace_back(variant, its->meaning);
+    else
+      alike->first += ", " + variant;
+  }
+  std::string text;
+  for (const auto& [those, meaning] : meanings)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", those, meaning);
+  return text;
+}
+
 }  // namespace
 
 namespace keys_detail {
@@ -73,11 +95,7 @@ std::vector<KeyText> texts_of_variants(
         return its && its->meaning == text.meaning;
       });
       if (same) continue;
-      std::string& meaning = merged.back().meaning;
-      meaning.clear();
-      for (const auto& [other, keys] : variants)
-        if (const KeyText* its = find_key(keys, text.name))
-          meaning += fmt::format("{}{}: {}", meaning.empty() ? "" : "; ", other, its->meaning);
+      merged.back().meaning = meanings_by_variant(variants, text.name);
     }
   return merged;
 }

@@ -20,8 +20,9 @@ namespace {
 
 const std::vector<KeySection>& key_sections() {
   static const std::vector<KeySection> sections = [] {
-    std::vector<KeySection> table{experiment_keys(), training_keys(), input_keys(),  variability_keys(),
-                                  cluster_keys(),    server_keys(),   device_keys(), job_keys()};
+    std::vector<KeySection> table{experiment_keys(),   training_keys(), input_keys(),  variability_keys(),
+                                  cluster_keys(),      server_keys(),   device_keys(), fabric_keys(),
+                                  interconnect_keys(), job_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;

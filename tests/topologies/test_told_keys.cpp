@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+#include <optional>
+
 #include "sim/base/input_error.h"
 #include "tests/support/told_keys.h"
 #include "topologies/cluster.h"
@@ -79,6 +82,35 @@ const std::string least_device =
 const std::string own_devices = "devices: {mine: {" + least_device + "}}, ";
 const std::string one_switch = "fabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}, ";
 
+std::string fabric_said(const std::string& entries) {
+  return said_of(entries, [](const YamlNode& node) {
+    const std::shared_ptr<const Fabric> read = read_fabric(node, "fabric");
+    const NicSpec& nic = read->nic();
+    return fmt::format("{} {} {} {} {} {} {}", read->text(), nic.message_overhead_s, nic.efficiency,
+                       nic.count, static_cast<int>(nic.protocol), nic.streams, nic.stream_bandwidth_Bps);
+  });
+}
+
+std::string interconnect_said(const std::string& entries) {
+  return said_of(entries,
+                 [](const YamlNode& node) { return read_interior(node, "interconnect", 4)->text(); });
+}
+
+/// A registry's row takes the keys that it tells, beside its kind. @param least beside the kind; none: what
+/// it reads without which keys is not tried
+template <class Entry>
+void check_kind(const Entry& entry, const std::optional<std::string>& least,
+                std::string (*read)(const std::string&)) {
+  CAPTURE(entry.kind);
+  std::vector<KeyText> keys = entry.keys;
+  keys.push_back({"kind", "a name", "said"});
+  const std::string kind = fmt::format("kind: {}", entry.kind);
+  if (least)
+    told::check(keys, kind + *least, read);
+  else
+    CHECK(told::known_keys(read(kind + ", zzzzzzzz: 1")) == told::told_names(keys));
+}
+
 /// Reads entries as what stands between two texts.
 told::Reading told_between(std::string before, std::string after, std::string (*read)(const std::string&)) {
   return [=](const std::string& entries) { return read(before + entries + after); };
@@ -134,4 +166,48 @@ TEST_CASE("told keys: a misspelt key of a list's item is told, and not that anot
                      "nic_bandwidth, nic_spread, server, speed, speed_spread"));
   CHECK(cluster_said(own + "server: box, servers: {box: {devices: [{type: mine}]}}")
             .ends_with("cluster.servers.box.devices[0].type: unknown key; known here: count, device"));
+}
+
+TEST_CASE(
+    "told keys: every kind of fabric takes those that its row tells, and their defaults change nothing") {
+  const std::string nic = ", bandwidth: 1GB/s, latency: 1us, protocol: tcp",
+                    site = "{hosts: 1, fabric: {kind: switch" + nic + "}}";
+  const std::map<std::string, std::string> least{
+      {"switch", nic},
+      {"shared", nic},
+      {"ring", nic},
+      {"full_mesh", nic},
+      {"fat_tree", nic + ", levels: 3, hosts_per_leaf: 2, leaves_per_pod: 2"},
+      {"torus", nic + ", dims: [2, 2]"},
+      {"dragonfly", nic + ", groups: 2, routers: 2, hosts: 2"},
+      {"custom", ", protocol: tcp, links: []"},
+      {"rail", nic + ", hosts_per_group: 2"},
+      {"sites", ", sites: [" + site + ", " + site + "], wan: {bandwidth: 1GB/s, latency: 1us}"}};
+  for (const FabricEntry& entry : fabric_registry()) {
+    const auto it = least.find(std::string(entry.kind));
+    check_kind(entry, it == least.end() ? std::nullopt : std::optional(it->second), &fabric_said);
+  }
+  CHECK(fabric_said("kind: fat_tree" + nic + ", radix: 4, spines: 2")
+            .ends_with("fabric.spines: goes with no radix only; leave it out"));
+}
+
+TEST_CASE(
+    "told keys: every kind of interconnect takes those that its row tells, and their defaults change "
+    "nothing") {
+  const std::map<std::string, std::string> least{
+      {"none", ""},
+      {"pcie", ", bandwidth: 1GB/s, switches: [[0, 1], [2, 3]], sockets: [[0], [1]], socket_link: 1GB/s"},
+      {"nvlink", ", bandwidth: 1GB/s"},
+      {"nvswitch", ", bandwidth: 1GB/s"},
+      {"custom",
+       ", switches: [s], links: [{from: gpu0, to: s, bandwidth: 1GB/s}, {from: gpu1, to: s, bandwidth: "
+       "1GB/s}, "
+       "{from: gpu2, to: s, bandwidth: 1GB/s}, {from: gpu3, to: s, bandwidth: 1GB/s}, {from: host, to: s, "
+       "bandwidth: 1GB/s}]"}};
+  for (const InteriorEntry& entry : interior_registry()) {
+    const auto it = least.find(std::string(entry.kind));
+    check_kind(entry, it == least.end() ? std::nullopt : std::optional(it->second), &interconnect_said);
+  }
+  CHECK(interconnect_said("kind: nvlink, bandwidth: 1GB/s, pcie: {bandwith: 1GB/s}")
+            .find("pcie.bandwith: unknown key (did you mean 'bandwidth'?)") != std::string::npos);
 }

@@ -86,7 +86,7 @@ TEST_CASE("what a fabric speaks is told by the cluster's, or its servers'") {
   CHECK(protocol("nodes: [{name: a, server: dgx-a100}, {name: b, server: aws-p3.2xlarge}]") == Protocol::tcp);
   CHECK_THROWS_WITH_AS(
       protocol("server: dgx2\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us, streams: 2}"),
-      doctest::Contains("streams: has no meaning with protocol: ideal"), InputError);
+      doctest::Contains("streams: goes with protocol: tcp or rdma only; leave it out"), InputError);
   CHECK_THROWS_WITH_AS(
       protocol("server: dgx2\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us, protocol: udp}"),
       doctest::Contains("ideal, tcp, rdma"), InputError);

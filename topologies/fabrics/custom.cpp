@@ -113,17 +113,42 @@ class CustomFabric final : public Fabric {
   bool hosts_forward_;
 };
 
+struct CustomFabricDraft {
+  NicSpec nic;
+  std::vector<std::string> switches;
+  std::vector<CableEntry> cables;
+  bool hosts_forward = false;
+};
+
+const Keys<CustomFabricDraft>& custom_fabric_table() {
+  using D = CustomFabricDraft;
+  static const Keys<D> keys = [] {
+    Keys<D> table = keys_of_part<D>(payload_keys(), &D::nic);
+    for (Key<D>& key : keys_of_part<D>(protocol_keys(), &D::nic)) table.push_back(std::move(key));
+    for (Key<D>&key :
+         Keys<D>{list_key<D>("switches", "none | a list of names", "places beside the hosts",
+                             [](YamlMap&map, D&draft) { draft.switches = read_name_list(map, "switches"); }),
+                 list_key<D>(
+                     "links", "a list of " + keys_detail::mapping_text(cable_entry_keys()),
+                     "cables between hosts and switches; required",
+                     [](YamlMap&map, D&draft) { draft.cables = read_cable_list(map, draft.nic.efficiency); })
+                     .with_parts(cable_entry_keys()),
+                 flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)})
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> custom_fabric_keys() { return texts_of(custom_fabric_table()); }
+
 std::shared_ptr<const Fabric> read_custom_fabric(YamlMap& map) {
-  NicSpec nic;
-  nic.efficiency = read_payload_share(map);
-  nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
-  read_protocol(map, nic);
-  std::vector<std::string> switches = read_name_list(map, "switches");
-  std::vector<CableEntry> cables = read_cable_list(map, nic.efficiency);
-  return std::make_shared<CustomFabric>(map, nic, std::move(switches), std::move(cables),
-                                        map.flag_or("hosts_forward", false));
+  CustomFabricDraft draft;
+  read_keys(custom_fabric_table(), map, draft);
+  return std::make_shared<CustomFabric>(map, draft.nic, std::move(draft.switches), std::move(draft.cables),
+                                        draft.hosts_forward);
 }
 
 }  // namespace convoy

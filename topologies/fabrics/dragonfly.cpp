@@ -95,26 +95,67 @@ class DragonflyFabric final : public Fabric {
   DragonflyShape shape_;
 };
 
+struct DragonflyDraft {
+  NicSpec nic;
+  DragonflyShape shape;
+};
+
+Key<DragonflyDraft> router_count_key(std::string name, std::string meaning,
+                                     std::uint32_t DragonflyShape::*field) {
+  return optional_integer_key<DragonflyDraft>(
+             std::move(name), "", 1, max_count, std::move(meaning),
+             [field](DragonflyDraft& draft) -> std::uint32_t& { return draft.shape.*field; })
+      .required();
+}
+
+/// As payload can use it; that of the NICs where it is not given.
+Key<DragonflyDraft> router_bandwidth_key(std::string name, std::string meaning,
+                                         double DragonflyShape::*field) {
+  return {{name, "as bandwidth | a bandwidth", std::move(meaning)},
+          [name, field](YamlMap& map, DragonflyDraft& draft) {
+            draft.shape.*field = map.find(name)
+                                     ? draft.nic.efficiency * map.quantity(name, Dimension::bandwidth, true)
+                                     : draft.nic.bandwidth_Bps;
+          }};
+}
+
+Key<DragonflyDraft> router_latency_key(std::string name, std::string meaning, double DragonflyShape::*field) {
+  return optional_quantity_key<DragonflyDraft>(
+      std::move(name), "0s", Dimension::time, false, std::move(meaning),
+      [field](DragonflyDraft& draft) -> double& { return draft.shape.*field; });
+}
+
+const Keys<DragonflyDraft>& dragonfly_table() {
+  using S = DragonflyShape;
+  static const Keys<DragonflyDraft> keys = [] {
+    Keys<DragonflyDraft> table = keys_of_part<DragonflyDraft>(nic_keys(), &DragonflyDraft::nic);
+    for (Key<DragonflyDraft>& key : Keys<DragonflyDraft>{
+             router_count_key("groups", "of routers", &S::groups),
+             router_count_key("routers", "of a group", &S::routers),
+             router_count_key("hosts", "of a router", &S::hosts),
+             router_bandwidth_key("local_bandwidth", "of cables inside a group", &S::local_Bps),
+             router_bandwidth_key("global_bandwidth", "of cables between groups", &S::global_Bps),
+             router_latency_key("local_latency", "of cables inside a group", &S::local_latency_s),
+             router_latency_key("global_latency", "of cables between groups", &S::global_latency_s)})
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> dragonfly_keys() { return texts_of(dragonfly_table()); }
+
 std::shared_ptr<const Fabric> read_dragonfly_fabric(YamlMap& map) {
-  const NicSpec nic = read_nic(map);
-  DragonflyShape shape;
-  shape.groups = static_cast<std::uint32_t>(map.integer("groups", 1, max_count));
-  shape.routers = static_cast<std::uint32_t>(map.integer("routers", 1, max_count));
-  shape.hosts = static_cast<std::uint32_t>(map.integer("hosts", 1, max_count));
-  const auto bandwidth_or_nic = [&](std::string_view key) {
-    return map.find(key) ? nic.efficiency * map.quantity(key, Dimension::bandwidth, true) : nic.bandwidth_Bps;
-  };
-  shape.local_Bps = bandwidth_or_nic("local_bandwidth");
-  shape.global_Bps = bandwidth_or_nic("global_bandwidth");
-  shape.local_latency_s = map.quantity_or("local_latency", Dimension::time, 0);
-  shape.global_latency_s = map.quantity_or("global_latency", Dimension::time, 0);
+  DragonflyDraft draft;
+  read_keys(dragonfly_table(), map, draft);
+  const DragonflyShape& shape = draft.shape;
   const auto pairs = [](std::uint64_t n) { return n * (n - 1) / 2; };
   if (const std::uint64_t cables = shape.groups * pairs(shape.routers) + pairs(shape.groups);
       cables > max_router_cables)
     map.fail(fmt::format("{} cables between routers; at most {} are allowed", cables, max_router_cables));
-  return std::make_shared<DragonflyFabric>(map, nic, shape);
+  return std::make_shared<DragonflyFabric>(map, draft.nic, shape);
 }
 
 }  // namespace convoy

@@ -9,5 +9,6 @@ namespace convoy {
 /// way is minimal: at most one local, one global and one local cable (Kim, Dally, Scott, Abts:
 /// Technology-driven, highly-scalable dragonfly topology, ISCA 2008).
 std::shared_ptr<const Fabric> read_dragonfly_fabric(YamlMap& map);
+std::vector<KeyText> dragonfly_keys();
 
 }  // namespace convoy

@@ -103,48 +103,100 @@ class FatTreeFabric final : public Fabric {
   FatTreeShape shape_;
 };
 
-std::uint32_t read_count(YamlMap& map, std::string_view key) {
-  return static_cast<std::uint32_t>(map.integer(key, 1, max_ports));
+/// A fat tree while it is read.
+struct FatTreeDraft {
+  NicSpec nic;
+  bool three_levels = false;
+  std::optional<std::uint32_t> radix, spines, cores_per_spine;
+  std::uint32_t hosts_per_leaf = 0, leaves_per_pod = 0;
+  double oversubscription = 1, core_oversubscription = 1;
+  double hop_latency_s = 0;
+};
+
+void read_radix(YamlMap& map, FatTreeDraft& draft) {
+  if (!map.find("radix")) return;
+  const auto radix = static_cast<std::uint32_t>(map.integer("radix", 2, max_ports));
+  if (radix % 2 != 0)
+    map.fail("radix", fmt::format("{} is odd: half of a switch's ports go up, half down", radix));
+  if (radix / 2 % draft.nic.count != 0)
+    map.fail("radix", fmt::format("a leaf's {} ports down do not divide among hosts with {} NICs", radix / 2,
+                                  draft.nic.count));
+  draft.radix = radix;
 }
-std::uint32_t read_count_or(YamlMap& map, std::string_view key, std::uint32_t fallback) {
-  return static_cast<std::uint32_t>(map.integer_or(key, fallback, 1, max_ports));
+
+const Keys<FatTreeDraft>& fat_tree_table() {
+  using D = FatTreeDraft;
+  static const Keys<D> keys = [] {
+    const auto no_radix = [](const D& draft) { return !draft.radix; };
+    const auto three_levels = [](const D& draft) { return draft.three_levels; };
+    Keys<D> table = keys_of_part<D>(nic_keys(), &D::nic);
+    for (Key<D>& key : Keys<D>{
+             choice_key<D>("levels", {"2", "3"}, "leaves and spines, or pods of these under cores",
+                           &D::three_levels),
+             custom_key<D>("radix", "none | an even number, 2 to 65536",
+                           "ports of every switch, half of them up; else hosts_per_leaf", &read_radix),
+             optional_integer_key<D>("hosts_per_leaf", "", 1, max_ports, "below a leaf switch",
+                                     &D::hosts_per_leaf)
+                 .required()
+                 .only("no radix", no_radix),
+             optional_integer_key<D>("spines", "hosts_per_leaf x nics", 1, max_ports,
+                                     "that each leaf has a cable to", &D::spines)
+                 .only("no radix", no_radix),
+             optional_integer_key<D>("leaves_per_pod", "", 1, max_ports, "of a pod", &D::leaves_per_pod)
+                 .required()
+                 .only("no radix", no_radix)
+                 .only("levels: 3", three_levels),
+             optional_integer_key<D>("cores_per_spine", "as leaves_per_pod", 1, max_ports,
+                                     "that each spine has a cable to", &D::cores_per_spine)
+                 .only("no radix", no_radix)
+                 .only("levels: 3", three_levels),
+             number_key<D>("oversubscription", 1e-3, 1e6,
+                           "bandwidth of a leaf's hosts over that of its cables up", &D::oversubscription),
+             number_key<D>("core_oversubscription", 1e-3, 1e6, "the same of a pod", &D::core_oversubscription)
+                 .only("levels: 3", three_levels),
+             optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
+                                      "of each cable between switches", &D::hop_latency_s)})
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
+FatTreeShape shape_of(const FatTreeDraft& draft) {
+  FatTreeShape shape;
+  if (draft.radix) {
+    // Equal switches with half of their ports down and half up (Al-Fares, Loukissas, Vahdat: A scalable,
+    // commodity data center network architecture, SIGCOMM 2008); the top level has all of its ports down.
+    const std::uint32_t radix = *draft.radix;
+    shape.hosts_per_leaf = radix / 2 / draft.nic.count;
+    shape.spines = radix / 2;
+    if (draft.three_levels) shape.leaves_per_pod = shape.cores_per_spine = radix / 2;
+    shape.max_leaves = draft.three_levels ? std::uint64_t{radix} * radix / 2 : radix;
+  } else {
+    shape.hosts_per_leaf = draft.hosts_per_leaf;
+    shape.spines = draft.spines.value_or(shape.hosts_per_leaf * draft.nic.count);
+    if (draft.three_levels) {
+      shape.leaves_per_pod = draft.leaves_per_pod;
+      shape.cores_per_spine = draft.cores_per_spine.value_or(shape.leaves_per_pod);
+    }
+  }
+  shape.leaf_cable_Bps = shape.hosts_per_leaf * draft.nic.count * draft.nic.bandwidth_Bps /
+                         (shape.spines * draft.oversubscription);
+  if (draft.three_levels)
+    shape.core_cable_Bps =
+        shape.leaves_per_pod * shape.leaf_cable_Bps / (shape.cores_per_spine * draft.core_oversubscription);
+  shape.hop_latency_s = draft.hop_latency_s;
+  return shape;
 }
 
 }  // namespace
 
+std::vector<KeyText> fat_tree_keys() { return texts_of(fat_tree_table()); }
+
 std::shared_ptr<const Fabric> read_fat_tree_fabric(YamlMap& map) {
-  const NicSpec nic = read_nic(map);
-  const bool three_levels = map.choice_or("levels", {"2", "3"}, 0) == 1;
-  FatTreeShape shape;
-  if (map.find("radix")) {
-    // Equal switches with half of their ports down and half up (Al-Fares, Loukissas, Vahdat: A scalable,
-    // commodity data center network architecture, SIGCOMM 2008); the top level has all of its ports down.
-    const std::uint32_t radix = static_cast<std::uint32_t>(map.integer("radix", 2, max_ports));
-    if (radix % 2 != 0)
-      map.fail("radix", fmt::format("{} is odd: half of a switch's ports go up, half down", radix));
-    if (radix / 2 % nic.count != 0)
-      map.fail("radix", fmt::format("a leaf's {} ports down do not divide among hosts with {} NICs",
-                                    radix / 2, nic.count));
-    shape.hosts_per_leaf = radix / 2 / nic.count;
-    shape.spines = radix / 2;
-    if (three_levels) shape.leaves_per_pod = shape.cores_per_spine = radix / 2;
-    shape.max_leaves = three_levels ? std::uint64_t{radix} * radix / 2 : radix;
-  } else {
-    shape.hosts_per_leaf = read_count(map, "hosts_per_leaf");
-    shape.spines = read_count_or(map, "spines", shape.hosts_per_leaf * nic.count);
-    if (three_levels) {
-      shape.leaves_per_pod = read_count(map, "leaves_per_pod");
-      shape.cores_per_spine = read_count_or(map, "cores_per_spine", shape.leaves_per_pod);
-    }
-  }
-  const double oversubscription = map.number_or("oversubscription", 1, 1e-3, 1e6);
-  shape.leaf_cable_Bps =
-      shape.hosts_per_leaf * nic.count * nic.bandwidth_Bps / (shape.spines * oversubscription);
-  if (three_levels)
-    shape.core_cable_Bps = shape.leaves_per_pod * shape.leaf_cable_Bps /
-                           (shape.cores_per_spine * map.number_or("core_oversubscription", 1, 1e-3, 1e6));
-  shape.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-  return std::make_shared<FatTreeFabric>(map, nic, shape);
+  FatTreeDraft draft;
+  read_keys(fat_tree_table(), map, draft);
+  return std::make_shared<FatTreeFabric>(map, draft.nic, shape_of(draft));
 }
 
 }  // namespace convoy

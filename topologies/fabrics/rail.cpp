@@ -76,18 +76,47 @@ class RailFabric final : public Fabric {
   RailShape shape_;
 };
 
+struct RailDraft {
+  NicSpec nic;
+  std::uint32_t hosts_per_group = 0;
+  std::optional<std::uint32_t> spines;
+  double oversubscription = 1, hop_latency_s = 0;
+};
+
+const Keys<RailDraft>& rail_table() {
+  using D = RailDraft;
+  static const Keys<D> keys = [] {
+    Keys<D> table = keys_of_part<D>(nic_keys(), &D::nic);
+    for (Key<D>& key : Keys<D>{
+             optional_integer_key<D>("hosts_per_group", "", 1, max_rail_ports,
+                                     "whose equal NICs share a leaf", &D::hosts_per_group)
+                 .required(),
+             optional_integer_key<D>("spines", "as hosts_per_group", 1, max_rail_ports,
+                                     "that each leaf has a cable to", &D::spines),
+             number_key<D>("oversubscription", 1e-3, 1e6,
+                           "bandwidth of a leaf's hosts over that of its cables up", &D::oversubscription),
+             optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
+                                      "of each cable between switches", &D::hop_latency_s)})
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> rail_keys() { return texts_of(rail_table()); }
+
 std::shared_ptr<const Fabric> read_rail_fabric(YamlMap& map) {
-  const NicSpec nic = read_nic(map);
+  RailDraft draft;
+  read_keys(rail_table(), map, draft);
   RailShape shape;
-  shape.hosts_per_group = static_cast<std::uint32_t>(map.integer("hosts_per_group", 1, max_rail_ports));
-  shape.spines =
-      static_cast<std::uint32_t>(map.integer_or("spines", shape.hosts_per_group, 1, max_rail_ports));
-  shape.leaf_cable_Bps = shape.hosts_per_group * nic.bandwidth_Bps /
-                         (shape.spines * map.number_or("oversubscription", 1, 1e-3, 1e6));
-  shape.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-  return std::make_shared<RailFabric>(map, nic, shape);
+  shape.hosts_per_group = draft.hosts_per_group;
+  shape.spines = draft.spines.value_or(shape.hosts_per_group);
+  shape.leaf_cable_Bps =
+      shape.hosts_per_group * draft.nic.bandwidth_Bps / (shape.spines * draft.oversubscription);
+  shape.hop_latency_s = draft.hop_latency_s;
+  return std::make_shared<RailFabric>(map, draft.nic, shape);
 }
 
 }  // namespace convoy

@@ -10,5 +10,6 @@ namespace convoy {
 /// spines, each leaf with a cable to each spine, which the destination's number chooses (d-mod-k). NVIDIA DGX
 /// SuperPOD reference architecture.
 std::shared_ptr<const Fabric> read_rail_fabric(YamlMap& map);
+std::vector<KeyText> rail_keys();
 
 }  // namespace convoy

@@ -76,13 +76,31 @@ class PlatformFabric final : public Fabric {
   PlatformFile platform_;
 };
 
+struct PlatformDraft {
+  NicSpec nic;
+  std::string file;
+};
+
+const Keys<PlatformDraft>& platform_table() {
+  using D = PlatformDraft;
+  static const Keys<D> keys = [] {
+    Keys<D> table = keys_of_part<D>(payload_keys(), &D::nic);
+    table.push_back(custom_key<D>("file", "a file",
+                                  "of version 4 of the format, beside the experiment; required",
+                                  [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); }));
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> simgrid_keys() { return texts_of(platform_table()); }
+
 std::shared_ptr<const Fabric> read_simgrid_fabric(YamlMap& map) {
-  NicSpec nic;
-  nic.efficiency = read_payload_share(map);
-  nic.message_overhead_s = map.quantity_or("message_overhead", Dimension::time, 0);
-  return std::make_shared<PlatformFabric>(map, nic, PlatformFile(named_file(map, "file")));
+  PlatformDraft draft;
+  read_keys(platform_table(), map, draft);
+  return std::make_shared<PlatformFabric>(map, draft.nic, PlatformFile(draft.file));
 }
 
 }  // namespace convoy

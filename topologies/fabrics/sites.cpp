@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "topologies/cable_list.h"
+#include "sim/base/key_parts.h"
 
 namespace convoy {
 namespace {
@@ -106,28 +106,61 @@ class SitesFabric final : public Fabric {
   double wan_Bps_, wan_latency_s_;
 };
 
-}  // namespace
-
-std::shared_ptr<const Fabric> read_sites_fabric(YamlMap& map) {
+struct SitesDraft {
   std::vector<Site> sites;
+  NicSpec wan;
+};
+
+const Keys<Site>& site_keys() {
+  static const Keys<Site> keys{
+      optional_integer_key<Site>("hosts", "", 1, 100'000, "of the site, in the cluster's order", &Site::hosts)
+          .required(),
+      custom_key<Site>("fabric", "{kind, ...}", "that joins them; required", [](YamlMap& map, Site& site) {
+        site.fabric = read_fabric(map.node("fabric"), map.path_of("fabric"));
+      })};
+  return keys;
+}
+
+void read_sites(YamlMap& map, SitesDraft& draft) {
   for (YamlMap& entry : map.maps("sites")) {
     Site site;
-    site.hosts = static_cast<std::uint32_t>(entry.integer("hosts", 1, 100'000));
-    site.fabric = read_fabric(entry.node("fabric"), entry.path_of("fabric"));
-    if (!sites.empty() && (site.fabric->nic().count != sites.front().fabric->nic().count ||
-                           site.fabric->has_nics() != sites.front().fabric->has_nics()))
+    read_part(site_keys(), entry, site);
+    if (!draft.sites.empty() && (site.fabric->nic().count != draft.sites.front().fabric->nic().count ||
+                                 site.fabric->has_nics() != draft.sites.front().fabric->has_nics()))
       entry.fail("fabric", "hosts must have as many NICs as those of the first site");
-    entry.finish();
-    sites.push_back(std::move(site));
+    draft.sites.push_back(std::move(site));
   }
-  if (sites.size() < 2 || sites.size() > max_sites)
-    map.fail("sites", fmt::format("{} sites; 2 to {} are allowed", sites.size(), max_sites));
-  YamlMap wan = map.map("wan");
-  const double bandwidth_Bps =
-      read_payload_share(wan) * wan.quantity("bandwidth", Dimension::bandwidth, true);
-  const double latency_s = wan.quantity("latency", Dimension::time);
-  wan.finish();
-  return std::make_shared<SitesFabric>(map, std::move(sites), bandwidth_Bps, latency_s);
+  if (draft.sites.size() < 2 || draft.sites.size() > max_sites)
+    map.fail("sites", fmt::format("{} sites; 2 to {} are allowed", draft.sites.size(), max_sites));
+}
+
+Keys<NicSpec> wan_keys() {
+  Keys<NicSpec> keys = cable_keys();
+  std::erase_if(keys, [](const Key<NicSpec>& key) {
+    return key.text.name != "efficiency" && key.text.name != "bandwidth" && key.text.name != "latency";
+  });
+  return keys;
+}
+
+const Keys<SitesDraft>& sites_table() {
+  static const Keys<SitesDraft> keys{
+      list_key<SitesDraft>("sites", "a list of " + keys_detail::mapping_text(texts_of(site_keys())),
+                           "two or more; required", &read_sites)
+          .with_parts(texts_of(site_keys())),
+      mapping_key<SitesDraft>("wan", "", "the cable between every two sites", wan_keys(), &SitesDraft::wan)
+          .required()};
+  return keys;
+}
+
+}  // namespace
+
+std::vector<KeyText> sites_keys() { return texts_of(sites_table()); }
+
+std::shared_ptr<const Fabric> read_sites_fabric(YamlMap& map) {
+  SitesDraft draft;
+  read_keys(sites_table(), map, draft);
+  return std::make_shared<SitesFabric>(map, std::move(draft.sites), draft.wan.bandwidth_Bps,
+                                       draft.wan.latency_s);
 }
 
 }  // namespace convoy

@@ -108,24 +108,44 @@ class TorusFabric final : public Fabric {
   Grid grid_;
 };
 
-}  // namespace
+struct TorusDraft {
+  NicSpec cable;
+  Grid grid;
+};
 
-std::shared_ptr<const Fabric> read_torus_fabric(YamlMap& map) {
-  const NicSpec cable = read_cable(map);
+void read_dims(YamlMap& map, TorusDraft& draft) {
   const YamlNode& list = map.node("dims");
   if (list.kind != YamlNode::Kind::sequence || list.items.empty() || list.items.size() > max_dims)
     map.fail("dims", fmt::format("expected a list of 1 to {} whole numbers, such as [4, 4, 8]", max_dims));
-  Grid grid;
   std::int64_t positions = 1;
   for (std::size_t d = 0; d < list.items.size(); ++d) {
     const std::int64_t size =
         read_integer(list.items[d], fmt::format("{}[{}]", map.path_of("dims"), d), 1, max_positions);
     positions *= size;
     if (positions > max_positions) map.fail("dims", fmt::format("more than {} positions", max_positions));
-    grid.dims.push_back(static_cast<std::uint32_t>(size));
+    draft.grid.dims.push_back(static_cast<std::uint32_t>(size));
   }
-  grid.positions = static_cast<std::uint32_t>(positions);
-  return std::make_shared<TorusFabric>(map, cable, std::move(grid));
+  draft.grid.positions = static_cast<std::uint32_t>(positions);
+}
+
+const Keys<TorusDraft>& torus_table() {
+  static const Keys<TorusDraft> keys = [] {
+    Keys<TorusDraft> table = keys_of_part<TorusDraft>(cable_keys(), &TorusDraft::cable);
+    table.push_back(list_key<TorusDraft>("dims", "a list such as [4, 4, 8]",
+                                         "positions by dimension, the first fastest; required", &read_dims));
+    return table;
+  }();
+  return keys;
+}
+
+}  // namespace
+
+std::vector<KeyText> torus_keys() { return texts_of(torus_table()); }
+
+std::shared_ptr<const Fabric> read_torus_fabric(YamlMap& map) {
+  TorusDraft draft;
+  read_keys(torus_table(), map, draft);
+  return std::make_shared<TorusFabric>(map, draft.cable, std::move(draft.grid));
 }
 
 }  // namespace convoy

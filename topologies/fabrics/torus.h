@@ -9,5 +9,6 @@ namespace convoy {
 /// messages correct one coordinate after the other, each the shorter way round. A host with a NIC of its own (`nic_bandwidth`) has a link
 /// between it and its place in the grid, which what only passes does not cross.
 std::shared_ptr<const Fabric> read_torus_fabric(YamlMap& map);
+std::vector<KeyText> torus_keys();
 
 }  // namespace convoy

@@ -43,9 +43,36 @@ class CustomInterior final : public Interior {
   std::vector<std::uint32_t> nics_at_;
 };
 
+struct CustomInteriorDraft {
+  double efficiency = 1;
+  std::vector<std::string> switches, nics_at;
+  std::vector<CableEntry> cables;
+};
+
+const Keys<CustomInteriorDraft>& custom_interior_table() {
+  using D = CustomInteriorDraft;
+  static const Keys<D> keys{
+      custom_key<D>("efficiency", "100% | a share, up to 100%",
+                    "of the nominal bandwidth that payload can use",
+                    [](YamlMap& map, D& draft) { draft.efficiency = read_payload_share(map); }),
+      list_key<D>("switches", "none | a list of names", "places beside gpu0, gpu1, ... and host",
+                  [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
+      list_key<D>("links", "a list of " + keys_detail::mapping_text(cable_entry_keys()),
+                  "cables between them; required",
+                  [](YamlMap& map, D& draft) { draft.cables = read_cable_list(map, draft.efficiency); })
+          .with_parts(cable_entry_keys()),
+      list_key<D>("nics_at", "the host | a list of names", "where NICs are, in turn",
+                  [](YamlMap& map, D& draft) { draft.nics_at = read_name_list(map, "nics_at"); })};
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> custom_interior_keys() { return texts_of(custom_interior_table()); }
+
 std::shared_ptr<const Interior> read_custom_interior(YamlMap& map, std::uint32_t devices) {
+  CustomInteriorDraft draft;
+  read_keys(custom_interior_table(), map, draft);
   std::map<std::string, std::uint32_t> vertices;
   std::vector<std::string> places;
   const auto add = [&](const std::string& name) {
@@ -55,11 +82,11 @@ std::shared_ptr<const Interior> read_custom_interior(YamlMap& map, std::uint32_t
   };
   for (std::uint32_t d = 0; d < devices; ++d) add(fmt::format("gpu{}", d));
   add("host");
-  for (const std::string& name : read_name_list(map, "switches")) add(name);
+  for (const std::string& name : draft.switches) add(name);
 
-  std::vector<Cable> cables = resolve_cables(read_cable_list(map, read_payload_share(map)), vertices);
+  std::vector<Cable> cables = resolve_cables(draft.cables, vertices);
   std::vector<std::uint32_t> nics_at;
-  for (const std::string& name : read_name_list(map, "nics_at")) {
+  for (const std::string& name : draft.nics_at) {
     const auto place = vertices.find(name);
     if (place == vertices.end())
       map.fail("nics_at", fmt::format("there is no '{}'{}; there are: {}", name, suggestion(name, places),

@@ -190,19 +190,47 @@ NcclSystem read_nccl_system(const std::string& file) {
   return system;
 }
 
+struct NcclDraft {
+  std::string file;
+  NcclRates rates;
+};
+
+const Keys<NcclDraft>& nccl_table() {
+  using D = NcclDraft;
+  static const Keys<D> keys{
+      custom_key<D>("file", "a file", "beside the experiment; required",
+                    [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); }),
+      custom_key<D>("efficiency", "100% | a share, up to 100%",
+                    "of the nominal bandwidth that payload can use",
+                    [](YamlMap& map, D& draft) { draft.rates.efficiency = read_payload_share(map); }),
+      custom_key<D>("nvlink", "as NCCL takes it for the GPU | a bandwidth", "of one link",
+                    [](YamlMap& map, D& draft) {
+                      if (map.find("nvlink"))
+                        draft.rates.nvlink_Bps = map.quantity("nvlink", Dimension::bandwidth, true);
+                    }),
+      optional_quantity_key<D>("nvlink_latency", "0s", Dimension::time, false, "of a link",
+                               [](D& d) -> double& { return d.rates.nvlink_latency_s; }),
+      optional_quantity_key<D>("latency", "0s", Dimension::time, false, "one way between two devices",
+                               [](D& d) -> double& { return d.rates.latency_s; }),
+      optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false, "of an uplink or socket link",
+                               [](D& d) -> double& { return d.rates.hop_latency_s; }),
+      optional_quantity_key<D>("socket_link", "none", Dimension::bandwidth, true,
+                               "between sockets, as payload can use it; required where there are several",
+                               [](D& d) -> double& { return d.rates.socket_link_Bps; })};
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> nccl_keys() { return texts_of(nccl_table()); }
+
 std::shared_ptr<const Interior> read_nccl_interior(YamlMap& map, std::uint32_t devices) {
-  NcclSystem system = read_nccl_system(named_file(map, "file"));
+  NcclDraft draft;
+  read_keys(nccl_table(), map, draft);
+  const NcclRates& rates = draft.rates;
+  NcclSystem system = read_nccl_system(draft.file);
   if (system.gpus.size() != devices)
     map.fail("file", fmt::format("the file has {} GPUs, the server {} devices", system.gpus.size(), devices));
-  NcclRates rates;
-  rates.efficiency = read_payload_share(map);
-  if (map.find("nvlink")) rates.nvlink_Bps = map.quantity("nvlink", Dimension::bandwidth, true);
-  rates.nvlink_latency_s = map.quantity_or("nvlink_latency", Dimension::time, 0);
-  rates.latency_s = map.quantity_or("latency", Dimension::time, 0);
-  rates.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-  rates.socket_link_Bps = map.quantity_or("socket_link", Dimension::bandwidth, 0, true);
   if (system.sockets.size() > 1 && rates.socket_link_Bps == 0)
     map.fail(fmt::format("key 'socket_link' is missing: the file has {} sockets", system.sockets.size()));
   return std::make_shared<NcclInterior>(std::move(system), rates);

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "sim/base/named_file.h"
-#include "topologies/cable_list.h"
+#include "topologies/interiors/rate_keys.h"
 #include "topologies/interiors/topo_matrix.h"
 
 namespace convoy {
@@ -156,22 +156,59 @@ class NvidiaSmiInterior final : public Interior {
   ImportedRates rates_;
 };
 
+struct NvidiaSmiDraft {
+  std::string file;
+  double efficiency = 1, bandwidth_Bps = 0, latency_s = 0;
+  ImportedRates rates;
+};
+
+const Keys<NvidiaSmiDraft>& nvidia_smi_table() {
+  using D = NvidiaSmiDraft;
+  static const Keys<D> keys = [] {
+    Keys<D> table = rate_keys<D>("of PCIe lanes");
+    for (Key<D>&key : Keys<D>{
+             custom_key<D>("file", "a file", "beside the experiment; required",
+                           [](YamlMap&map, D&draft) { draft.file = named_file(map, "file"); }),
+             custom_key<D>("uplink", "as bandwidth | a bandwidth", "of each PCIe switch",
+                           [](YamlMap&map, D&draft) {
+                             draft.rates.uplink_Bps =
+                                 map.find("uplink")
+                                     ? draft.efficiency * map.quantity("uplink", Dimension::bandwidth, true)
+                                     : draft.bandwidth_Bps;
+                           }),
+             optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
+                                      "of an uplink or socket link",
+                                      [](D&d) -> double& { return d.rates.hop_latency_s; }),
+             custom_key<D>("nvlink", "none | a bandwidth", "of one link; required where the table has any",
+                           [](YamlMap&map, D&draft) {
+                             draft.rates.nvlink_Bps =
+                                 draft.efficiency * map.quantity_or("nvlink", Dimension::bandwidth, 0, true);
+                           }),
+             optional_quantity_key<D>("nvlink_latency", "0s", Dimension::time, false, "of a link",
+                                      [](D&d) -> double& { return d.rates.nvlink_latency_s; }),
+             optional_quantity_key<D>(
+                 "socket_link", "none", Dimension::bandwidth, true,
+                 "between sockets, as payload can use it; required where there are several",
+                 [](D&d) -> double& { return d.rates.socket_link_Bps; })})
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> nvidia_smi_keys() { return texts_of(nvidia_smi_table()); }
+
 std::shared_ptr<const Interior> read_nvidia_smi_interior(YamlMap& map, std::uint32_t devices) {
-  TopoMatrix topo = read_topo_matrix(named_file(map, "file"));
+  NvidiaSmiDraft draft;
+  read_keys(nvidia_smi_table(), map, draft);
+  TopoMatrix topo = read_topo_matrix(draft.file);
   if (topo.gpus != devices)
     map.fail("file", fmt::format("the table has {} GPUs, the server {} devices", topo.gpus, devices));
-  const double efficiency = read_payload_share(map);
-  ImportedRates rates;
-  rates.pcie_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
-  rates.pcie_latency_s = map.quantity_or("latency", Dimension::time, 0);
-  rates.uplink_Bps =
-      map.find("uplink") ? efficiency * map.quantity("uplink", Dimension::bandwidth, true) : rates.pcie_Bps;
-  rates.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-  rates.nvlink_Bps = efficiency * map.quantity_or("nvlink", Dimension::bandwidth, 0, true);
-  rates.nvlink_latency_s = map.quantity_or("nvlink_latency", Dimension::time, 0);
-  rates.socket_link_Bps = map.quantity_or("socket_link", Dimension::bandwidth, 0, true);
+  ImportedRates rates = draft.rates;
+  rates.pcie_Bps = draft.bandwidth_Bps;
+  rates.pcie_latency_s = draft.latency_s;
   auto interior = std::make_shared<NvidiaSmiInterior>(std::move(topo), rates);
   if (interior->has_nvlinks() && rates.nvlink_Bps == 0)
     map.fail("key 'nvlink' is missing: the table has NVLinks, and not how fast one is");

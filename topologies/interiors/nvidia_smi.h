@@ -7,5 +7,6 @@ namespace convoy {
 
 /// `kind: nvidia_smi`: the inside of a server as `nvidia-smi topo -m` prints it.
 std::shared_ptr<const Interior> read_nvidia_smi_interior(YamlMap& map, std::uint32_t devices);
+std::vector<KeyText> nvidia_smi_keys();
 
 }  // namespace convoy

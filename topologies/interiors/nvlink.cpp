@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "topologies/cable_list.h"
 #include "topologies/interiors/pcie.h"
+#include "topologies/interiors/rate_keys.h"
 
 namespace convoy {
 namespace {
@@ -112,19 +112,48 @@ std::vector<NvlinkPair> all_pairs(std::uint32_t devices) {
   return pairs;
 }
 
+struct NvlinkDraft {
+  std::uint32_t devices = 0;
+  double efficiency = 1, bandwidth_Bps = 0, latency_s = 0;
+  bool has_matrix = false;
+  std::vector<NvlinkPair> pairs;
+  std::optional<PcieTree> pcie;
+};
+
+void read_matrix(YamlMap& map, NvlinkDraft& draft) {
+  draft.has_matrix = map.find("matrix") != nullptr;
+  draft.pairs = draft.has_matrix ? pairs_of_matrix(map, draft.devices) : all_pairs(draft.devices);
+}
+
+const Keys<NvlinkDraft>& nvlink_table() {
+  using D = NvlinkDraft;
+  static const Keys<D> keys = [] {
+    Keys<D> table = rate_keys<D>("of one link");
+    table.push_back(list_key<D>("matrix", "one link between any two | a list of rows", "links of every pair",
+                                &read_matrix));
+    table.push_back(list_key<D>("pairs", "all of them | a list such as [[0, 1], [0, 3, 2]]",
+                                "those that are linked, and by how many links",
+                                [](YamlMap& map, D& draft) {
+                                  if (map.find("pairs")) draft.pairs = pairs_of_list(map, draft.devices);
+                                })
+                        .only("no matrix", [](const D& draft) { return !draft.has_matrix; }));
+    table.push_back(pcie_key<D>());
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> nvlink_keys() { return texts_of(nvlink_table()); }
+
 std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t devices) {
-  const double efficiency = read_payload_share(map);
-  const double link_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
-  const double latency_s = map.quantity_or("latency", Dimension::time, 0);
-  std::vector<NvlinkPair> pairs = map.find("matrix")  ? pairs_of_matrix(map, devices)
-                                  : map.find("pairs") ? pairs_of_list(map, devices)
-                                                      : all_pairs(devices);
-  std::optional<PcieTree> pcie = read_optional_pcie(map, devices);
-  if (!pcie && pairs.size() < std::size_t{devices} * (devices - 1) / 2)
+  NvlinkDraft draft{.devices = devices, .pairs = {}, .pcie = {}};
+  read_keys(nvlink_table(), map, draft);
+  if (!draft.pcie && draft.pairs.size() < std::size_t{devices} * (devices - 1) / 2)
     map.fail("key 'pcie' is missing: some pairs of devices have no NVLink, and PCIe is their way");
-  return std::make_shared<NvlinkInterior>(std::move(pairs), link_Bps, latency_s, std::move(pcie));
+  return std::make_shared<NvlinkInterior>(std::move(draft.pairs), draft.bandwidth_Bps, draft.latency_s,
+                                          std::move(draft.pcie));
 }
 
 }  // namespace convoy

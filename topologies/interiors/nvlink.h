@@ -9,5 +9,6 @@ namespace convoy {
 /// what is another one's: pairs without a link go over PCIe, and so do the ways to the host's memory and
 /// NICs.
 std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t devices);
+std::vector<KeyText> nvlink_keys();
 
 }  // namespace convoy

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "topologies/cable_list.h"
 #include "topologies/interiors/pcie.h"
+#include "topologies/interiors/rate_keys.h"
 
 namespace convoy {
 namespace {
@@ -35,13 +35,29 @@ class NvswitchInterior final : public Interior {
   std::optional<PcieTree> pcie_;
 };
 
+struct NvswitchDraft {
+  std::uint32_t devices = 0;
+  double efficiency = 1, bandwidth_Bps = 0, latency_s = 0;
+  std::optional<PcieTree> pcie;
+};
+
+const Keys<NvswitchDraft>& nvswitch_table() {
+  static const Keys<NvswitchDraft> keys = [] {
+    Keys<NvswitchDraft> table = rate_keys<NvswitchDraft>("of a port");
+    table.push_back(pcie_key<NvswitchDraft>());
+    return table;
+  }();
+  return keys;
+}
+
 }  // namespace
 
+std::vector<KeyText> nvswitch_keys() { return texts_of(nvswitch_table()); }
+
 std::shared_ptr<const Interior> read_nvswitch_interior(YamlMap& map, std::uint32_t devices) {
-  const double efficiency = read_payload_share(map);
-  const double port_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
-  const double latency_s = map.quantity_or("latency", Dimension::time, 0);
-  return std::make_shared<NvswitchInterior>(port_Bps, latency_s, read_optional_pcie(map, devices));
+  NvswitchDraft draft{.devices = devices, .pcie = {}};
+  read_keys(nvswitch_table(), map, draft);
+  return std::make_shared<NvswitchInterior>(draft.bandwidth_Bps, draft.latency_s, std::move(draft.pcie));
 }
 
 }  // namespace convoy

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "topologies/cable_list.h"
+#include "sim/base/key_parts.h"
+#include "topologies/interiors/rate_keys.h"
 
 namespace convoy {
 namespace {
@@ -26,10 +27,75 @@ class PcieInterior final : public Interior {
   PcieTree tree_;
 };
 
-/// Refuses keys that say something of what another key has not named.
-void refuse_pcie_keys_without(YamlMap& map, std::initializer_list<const char*> keys, const char* needed) {
-  for (const char* key : keys)
-    if (map.find(key)) map.fail(key, fmt::format("needs {}", needed));
+/// A tree while it is read.
+struct PcieDraft {
+  std::uint32_t devices = 0;
+  double efficiency = 1, bandwidth_Bps = 0, latency_s = 0;
+  PcieTree tree;
+};
+
+/// Refuses a key that says something of what another key has not named.
+void refuse_without(bool there, YamlMap& map, std::string_view key, std::string_view needed) {
+  if (!there && map.find(key)) map.fail(key, fmt::format("needs {}", needed));
+}
+constexpr std::string_view needed_switches =
+    "`switches`: the devices of each PCIe switch, such as [[0, 1], [2, 3]]";
+constexpr std::string_view needed_sockets = "`sockets`: the switches of each, such as [[0], [1]]";
+
+void read_uplink(YamlMap& map, PcieDraft& draft) {
+  const bool there = !draft.tree.switches.empty();
+  refuse_without(there, map, "uplink", needed_switches);
+  if (there)
+    draft.tree.uplink_Bps = map.find("uplink")
+                                ? draft.efficiency * map.quantity("uplink", Dimension::bandwidth, true)
+                                : draft.bandwidth_Bps;
+}
+
+void read_sockets(YamlMap& map, PcieDraft& draft) {
+  refuse_without(!draft.tree.switches.empty(), map, "sockets", needed_switches);
+  if (map.find("sockets"))
+    draft.tree.sockets =
+        read_grouping(map, "sockets", static_cast<std::uint32_t>(draft.tree.switches.size()), "switches");
+}
+
+void read_socket_link(YamlMap& map, PcieDraft& draft) {
+  refuse_without(!draft.tree.switches.empty(), map, "socket_link", needed_switches);
+  refuse_without(!draft.tree.sockets.empty(), map, "socket_link", needed_sockets);
+  if (!draft.tree.sockets.empty())
+    draft.tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
+}
+
+const Keys<PcieDraft>& pcie_table() {
+  using D = PcieDraft;
+  static const Keys<D> keys = [] {
+    Keys<D> table = rate_keys<D>("of a device's lanes");
+    for (Key<D>&key : Keys<D>{
+             list_key<D>("switches", "none | a list such as [[0, 1], [2, 3]]", "devices of each PCIe switch",
+                         [](YamlMap&map, D&draft) {
+                           if (map.find("switches"))
+                             draft.tree.switches = read_grouping(map, "switches", draft.devices, "devices");
+                         }),
+             custom_key<D>("uplink", "as bandwidth | a bandwidth", "with switches, of each", &read_uplink),
+             custom_key<D>("hop_latency", "0s | a time", "with switches, of an uplink or socket link",
+                           [](YamlMap&map, D&draft) {
+                             refuse_without(!draft.tree.switches.empty(), map, "hop_latency",
+                                            needed_switches);
+                             draft.tree.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
+                           }),
+             list_key<D>("sockets", "one of all | a list such as [[0], [1]]",
+                         "with switches, those of each socket", &read_sockets),
+             custom_key<D>("socket_link", "a bandwidth",
+                           "with sockets, as payload can use it; required there", &read_socket_link)})
+      table.push_back(std::move(key));
+    return table;
+  }();
+  return keys;
+}
+
+PcieTree tree_of(PcieDraft draft) {
+  draft.tree.bandwidth_Bps = draft.bandwidth_Bps;
+  draft.tree.latency_s = draft.latency_s;
+  return std::move(draft.tree);
 }
 
 }  // namespace
@@ -103,36 +169,13 @@ std::vector<std::vector<std::uint32_t>> read_grouping(YamlMap& map, std::string_
   return groups;
 }
 
-PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices) {
-  PcieTree tree;
-  const double efficiency = read_payload_share(map);
-  tree.bandwidth_Bps = efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
-  tree.latency_s = map.quantity_or("latency", Dimension::time, 0);
-  if (map.find("switches")) {
-    tree.switches = read_grouping(map, "switches", devices, "devices");
-    tree.uplink_Bps = map.find("uplink") ? efficiency * map.quantity("uplink", Dimension::bandwidth, true)
-                                        : tree.bandwidth_Bps;
-    tree.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-    if (map.find("sockets")) {
-      tree.sockets =
-          read_grouping(map, "sockets", static_cast<std::uint32_t>(tree.switches.size()), "switches");
-      tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
-    } else {
-      refuse_pcie_keys_without(map, {"socket_link"}, "`sockets`: the switches of each, such as [[0], [1]]");
-    }
-  } else {
-    refuse_pcie_keys_without(map, {"uplink", "hop_latency", "sockets", "socket_link"},
-                   "`switches`: the devices of each PCIe switch, such as [[0, 1], [2, 3]]");
-  }
-  return tree;
-}
+std::vector<KeyText> pcie_keys() { return texts_of(pcie_table()); }
 
 std::optional<PcieTree> read_optional_pcie(YamlMap& map, std::uint32_t devices) {
   if (!map.find("pcie")) return std::nullopt;
-  YamlMap pcie = map.map("pcie");
-  PcieTree tree = read_pcie_tree(pcie, devices);
-  pcie.finish();
-  return tree;
+  PcieDraft draft{.devices = devices, .tree = {}};
+  read_part(pcie_table(), map.map("pcie"), draft);
+  return tree_of(std::move(draft));
 }
 
 void add_host_side(InteriorGraph& graph, const std::optional<PcieTree>& pcie, std::uint32_t nics) {
@@ -145,7 +188,9 @@ void add_host_side(InteriorGraph& graph, const std::optional<PcieTree>& pcie, st
 }
 
 std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t devices) {
-  return std::make_shared<PcieInterior>(read_pcie_tree(map, devices));
+  PcieDraft draft{.devices = devices, .tree = {}};
+  read_keys(pcie_table(), map, draft);
+  return std::make_shared<PcieInterior>(tree_of(std::move(draft)));
 }
 
 }  // namespace convoy

@@ -25,13 +25,19 @@ struct PcieTree {
   std::string text() const;
 };
 
-/// Reads bandwidth, latency, efficiency, switches, uplink, sockets, socket_link, hop_latency. @throws
-/// InputError
-PcieTree read_pcie_tree(YamlMap& map, std::uint32_t devices);
+std::vector<KeyText> pcie_keys();
 
 /// The `pcie` of an interconnect whose devices have links of their own: absent, nothing limits the ways to
 /// the host's memory and NICs.
 std::optional<PcieTree> read_optional_pcie(YamlMap& map, std::uint32_t devices);
+/// Its key, with what an interconnect's draft has as `devices` and `pcie`.
+template <class Draft>
+Key<Draft> pcie_key() {
+  return custom_key<Draft>(
+             "pcie", "none | a mapping", "lanes to the host; without it these ways are free",
+             [](YamlMap& map, Draft& draft) { draft.pcie = read_optional_pcie(map, draft.devices); })
+      .with_parts(pcie_keys());
+}
 /// Adds it: the tree, or the host with the free ways to it.
 void add_host_side(InteriorGraph& graph, const std::optional<PcieTree>& pcie, std::uint32_t nics);
 
