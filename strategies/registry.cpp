@@ -41,13 +41,6 @@ Key<Strategy> transport_key() {
           }};
 }
 
-/// `kind`, and the keys that one of the kind's variants takes.
-std::vector<std::string> key_names(const StrategyEntry& entry) {
-  std::vector<std::string> names{"kind"};
-  for (const KeyText& key : entry.keys) names.push_back(key.name);
-  return names;
-}
-
 }  // namespace
 
 const std::vector<StrategyEntry>& strategy_registry() {
@@ -92,7 +85,7 @@ std::unique_ptr<Strategy> read_strategy(const YamlNode& node) {
   for (const StrategyEntry& entry : strategy_registry()) kinds.emplace_back(entry.kind);
   const std::size_t row = map.choice("kind", kinds);
   const StrategyEntry& entry = strategy_registry()[row];
-  refuse_unknown_keys(map, key_names(entry));
+  refuse_unknown_keys(map, names_of(entry.keys));
   std::unique_ptr<Strategy> strategy = entry.read(map);
   if (has_transport(entry)) transport_key().read(map, *strategy);
   map.finish();

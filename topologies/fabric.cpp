@@ -124,7 +124,7 @@ std::shared_ptr<const Fabric> read_fabric(const YamlNode& node, const std::strin
   std::vector<std::string> kinds;
   for (const FabricEntry& entry : fabric_registry()) kinds.emplace_back(entry.kind);
   const FabricEntry& entry = fabric_registry()[map.choice("kind", kinds)];
-  refuse_unknown_keys(entry.keys, map);
+  refuse_unknown_keys(map, names_of(entry.keys));
   std::shared_ptr<const Fabric> fabric = entry.read(map);
   map.finish();
   return fabric;

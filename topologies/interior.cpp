@@ -38,7 +38,7 @@ std::shared_ptr<const Interior> read_interior(const YamlNode& node, const std::s
   std::vector<std::string> kinds;
   for (const InteriorEntry& entry : interior_registry()) kinds.emplace_back(entry.kind);
   const InteriorEntry& entry = interior_registry()[map.choice("kind", kinds)];
-  refuse_unknown_keys(entry.keys, map);
+  refuse_unknown_keys(map, names_of(entry.keys));
   std::shared_ptr<const Interior> interior = entry.read(map, devices);
   map.finish();
   return interior;

@@ -19,9 +19,10 @@ inline void refuse_unknown_keys(YamlMap map, const std::vector<std::string>& nam
   map.finish();
 }
 
-inline void refuse_unknown_keys(const std::vector<KeyText>& keys, YamlMap map) {
-  for (const KeyText& key : keys) map.find(key.name);
-  map.finish();
+inline std::vector<std::string> names_of(const std::vector<KeyText>& keys) {
+  std::vector<std::string> names;
+  for (const KeyText& key : keys) names.push_back(key.name);
+  return names;
 }
 
 /// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets

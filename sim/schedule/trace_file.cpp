@@ -63,11 +63,6 @@ struct ListedJobs {
   std::vector<KeyText> columns;
   const char* example;
 
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const KeyText& column : columns) all.push_back(column.name);
-    return all;
-  }
   std::vector<std::string> required() const {
     std::vector<std::string> those;
     for (const KeyText& column : columns)
@@ -91,7 +86,7 @@ YamlNode read_job_file(const YamlNode& name, const ListedJobs& listed) {
   const std::string file = beside(name.pos, read_text(name, fmt::format("jobs.{}", listed.key)));
   if (!std::filesystem::is_regular_file(file))
     throw InputError(name.pos, fmt::format("jobs.{}: there is no file {}", listed.key, file));
-  const std::vector<std::string> columns = listed.names();
+  const std::vector<std::string> columns = names_of(listed.columns);
   const CsvTable table(file, columns, listed.required());
   YamlNode list;
   list.kind = YamlNode::Kind::sequence;
