@@ -69,7 +69,9 @@ TEST_CASE(
     // (docs/cost_model.md).
     const bool forbidden =
         row.precision == "fp16" && (row.device == "titan-xp" || row.device == "gtx-1080-ti");
-    if (!forbidden) errors[row.device].push_back(row.error);
+    // Its sources contradict each other by a quarter (results/published/shortfalls.yaml).
+    const bool contradicted = row.device == "a100-pcie-40gb";
+    if (!forbidden && !contradicted) errors[row.device].push_back(row.error);
   }
   for (const auto& [device, all] : errors) {
     if (all.size() < 5) continue;
