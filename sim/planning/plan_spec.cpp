@@ -263,7 +263,7 @@ std::string_view to_string(PlanObjective objective) {
 
 PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");
-  if (!tree.has("plan") && !tree.has("goal") && tree.has("strategy"))
+  if (!tree.has("plan") && !tree.has("goal") && (tree.has("strategy") || experiment.swept()))
     throw InputError(
         tree.pos(),
         "this is an experiment: use `convoy run FILE`; a plan has the keys goal and plan in place "

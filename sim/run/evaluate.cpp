@@ -160,12 +160,25 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
 
 namespace {
 
+/// Standard deviation of log(share of peak) of typical kernels before any measurement: `convolution_3x3`
+/// (docs/cost_model.md).
+constexpr double unseen_kernels_spread = 0.4;
+
+/// Whether no figure of the device's kernels was fitted though there may be some of the device: of CPUs that
+/// read convolutions' inputs in place. The figures that there are of a CPU are Torch7's, of products of
+/// copied inputs (SoftwareCosts::one_thread).
+bool has_unseen_kernels(const PreparedRun& run, const DeviceType& type) {
+  return type.cpu && type.evidence_spread > 0 && run.cost.software().costs.one_thread == 0;
+}
+
 /// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
 /// like this. 0 where every device is exact, or scaled to a measurement.
 double compute_spread(const PreparedRun& run, double images) {
   double of_parameters = 0;
   for (const DeviceType& type : run.machine.device_types)
-    of_parameters = std::max(of_parameters, type.evidence_spread);
+    of_parameters =
+        std::max(of_parameters,
+                 std::hypot(type.evidence_spread, has_unseen_kernels(run, type) ? unseen_kernels_spread : 0));
   if (of_parameters == 0) return 0;
   if (run.cost.is_anchored()) return anchored_spread;
   std::vector<Work> works;
@@ -213,8 +226,13 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
 
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
+  if (run.cost.is_anchored()) return warnings;
   for (const DeviceType& type : run.machine.device_types)
-    if (type.evidence_spread > 0 && type.evidence_rows == 0 && !run.cost.is_anchored())
+    if (has_unseen_kernels(run, type))
+      warnings.push_back(
+          fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
+                      to_string(run.graph->options.framework), type.name));
+    else if (type.evidence_spread > 0 && type.evidence_rows == 0)
       warnings.push_back(fmt::format(
           "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
           type.name, type.generation));

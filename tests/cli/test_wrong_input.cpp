@@ -73,9 +73,14 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
 TEST_CASE("wrong input: a plan is asked of an experiment") {
   const Workplace place;
   place.file("e.yaml", small_experiment());
-  refused(place, {"plan", "e.yaml"},
-          "e.yaml:1:1: this is an experiment: use `convoy run FILE`; a plan has the keys goal and plan in "
-          "place of cluster and strategy");
+  place.file("swept.yaml",
+             "experiment: e\nmodel: resnet18\ntraining: {batch_per_device: 8}\ncluster: {server: dgx1-v100}\n"
+             "sweep: {strategy: [{kind: single}]}\n");
+  for (const std::string file : {"e.yaml", "swept.yaml"})
+    refused(place, {"plan", file},
+            file +
+                ":1:1: this is an experiment: use `convoy run FILE`; a plan has the keys goal and plan in "
+                "place of cluster and strategy");
 }
 
 TEST_CASE("wrong input: a value of the wrong type") {

@@ -240,3 +240,24 @@ TEST_CASE("a device without published figures is named in a line, an exact one h
   CHECK(result.warnings[0].find("card") != std::string::npos);
   CHECK(result.warnings[0].find("ada") != std::string::npos);
 }
+
+TEST_CASE("a CPU under a framework without figures has a wide interval, and the run says so") {
+  Evaluated c;
+  DeviceType& type = c.run.machine.device_types.front();
+  type.cpu = true;
+  type.evidence_spread = 0.1;
+  type.evidence_rows = 12;
+  const auto spread_of = [&](double one_thread) {
+    Software software;
+    software.costs.one_thread = one_thread;
+    c.run.cost = CostModel(software);
+    return step_spreads(c.run, 64).compute;
+  };
+  const double of_steps = residual_spread(residual_kind({}, 32, Precision::fp32));
+  CHECK(spread_of(2) == doctest::Approx(std::hypot(0.1, of_steps)));
+  CHECK(evaluate(c.run, c.replayed).warnings.empty());
+  CHECK(spread_of(0) == doctest::Approx(std::hypot(0.1, 0.4, of_steps)));
+  const RunResult result = evaluate(c.run, c.replayed);
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(result.warnings[0].find("no published figure of a CPU under pytorch") == 0);
+}
