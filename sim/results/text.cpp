@@ -2,6 +2,7 @@
 #include "sim/results/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,6 +37,34 @@ std::string number_text(double value) {
 
 std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", 100 * share, share > 0 && share < 0.0995 ? 1 : 0);
+}
+
+namespace {
+
+/// The different ones among the values of all runs, the first one first: "nccl-tcp or zmq-tcp".
+std::string values_of(const std::vector<RunResult>& runs, std::string SoftwareResult::*field) {
+  std::vector<std::string> values;
+  for (const RunResult& run : runs)
+    if (std::find(values.begin(), values.end(), run.software.*field) == values.end())
+      values.push_back(run.software.*field);
+  return fmt::format("{}", fmt::join(values, " or "));
+}
+
+}  // namespace
+
+std::vector<std::string> assumptions(const std::vector<RunResult>& runs) {
+  if (runs.empty()) return {};
+  using S = SoftwareResult;
+  std::vector<std::string> lines{fmt::format("software: {}, {}, {}, {}; transport {}; input {}",
+                                             values_of(runs, &S::framework), values_of(runs, &S::execution),
+                                             values_of(runs, &S::layout), values_of(runs, &S::precision),
+                                             values_of(runs, &S::transport), values_of(runs, &S::input))};
+  for (const RunResult& run : runs)
+    for (const std::string& warning : run.warnings)
+      if (const std::string line = "note: " + warning;
+          std::find(lines.begin(), lines.end(), line) == lines.end())
+        lines.push_back(line);
+  return lines;
 }
 
 std::string bottleneck_text(const Bottleneck& bottleneck) {

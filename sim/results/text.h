@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/clean_text.h"
 #include "sim/results/result.h"
@@ -27,6 +28,11 @@ std::string number_text(double value);
 
 /// Of a share: "97 %", "9.7 %".
 std::string percent_text(double share);
+
+/// What the runs were predicted for, defaults included, and on what they rest: a line of software ("software:
+/// pytorch, eager, nchw, fp32; transport nccl-tcp; input synthetic"; several values where runs differ), and a
+/// line for each of their warnings.
+std::vector<std::string> assumptions(const std::vector<RunResult>& runs);
 
 /// What a run waits for in a few words: "compute 98 %", "latency 91 %", "n0.nic 94 %".
 std::string bottleneck_text(const Bottleneck& bottleneck);

@@ -138,8 +138,8 @@ std::string schedule_table(const std::vector<ScheduleSummary>& schedules) {
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     const ScheduleSummary& s = schedules[i];
     std::vector<std::string> titles{"policy", "mean completion", "all done", "GPUs held", "changes"};
-    std::vector<std::string> cells{s.policy, s.completion_text(), format_time(s.makespan_s), percent_text(s.busy_share),
-                                   fmt::format("{:.0f}", s.changes)};
+    std::vector<std::string> cells{s.policy, s.completion_text(), format_time(s.makespan_s),
+                                   percent_text(s.busy_share), fmt::format("{:.0f}", s.changes)};
     const auto optional_column = [&](const char* title, const std::optional<double>& share) {
       if (!share) return;
       titles.emplace_back(title);
@@ -179,6 +179,8 @@ std::string table(const Results& results) {
   }
   if (std::any_of(runs.begin(), runs.end(), [](const RunResult& r) { return !r.fits; }))
     text += "\n(!) more than the device's memory: this run would fail\n";
+  text += "\n";
+  for (const std::string& line : assumptions(runs)) text += clean(line) + "\n";
   text += search_tables(runs);
   text += schedule_table(summaries(results.schedules));
   return text;

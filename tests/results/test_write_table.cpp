@@ -40,7 +40,23 @@ TEST_CASE("table: a block a model, a line a run, columns under their titles") {
       "ring all-reduce        8  267 ms       300     75 %       50.0 ms  954 MiB  1.00 MiB (!)  ps0.nic 94 "
       "%\n"
       "\n"
-      "(!) more than the device's memory: this run would fail\n");
+      "(!) more than the device's memory: this run would fail\n"
+      "\n"
+      "software: pytorch, eager, nchw, fp32; transport ideal; input synthetic\n");
+}
+
+TEST_CASE(
+    "table: what runs were predicted for is one line, with all values where they differ, and warnings are "
+    "told once") {
+  RunResult run = run_of("1", 2, 10), other = run_of("2", 2, 10);
+  other.software.precision = "fp16";
+  other.software.transport = "gloo-tcp";
+  run.warnings = other.warnings = {"rests on little"};
+  CHECK(assumptions({run, other}) ==
+        std::vector<std::string>{
+            "software: pytorch, eager, nchw, fp32 or fp16; transport ideal or gloo-tcp; input synthetic",
+            "note: rests on little"});
+  CHECK(assumptions({}).empty());
 }
 
 TEST_CASE("table: swept values have columns of their own, long ones are cut") {

@@ -211,6 +211,7 @@ std::string runs_table(const ReportContext& context) {
   if (runs.size() > most_rows)
     out +=
         html_paragraph(fmt::format("The first {}; results.csv has all {}.", most_rows, runs.size()), "small");
+  for (const std::string& line : assumptions(runs)) out += html_paragraph(line, "small");
   return out;
 }
 
