@@ -251,26 +251,26 @@ Keys<ClusterDraft> make_cluster_keys() {
   using D = ClusterDraft;
   const auto itself = [](D& draft) -> D& { return draft; };
   Keys<D> keys = node_part_keys();
-  for (Key<D>&key :
-       Keys<D>{mapping_key<D>("dedicated", "as the first node", "hosts of dedicated parameter servers",
-                              dedicated_keys(), itself),
-               custom_key<D>("power_limit", "none | a power", "of every device, as its own",
-                             &read_cluster_power_limit),
-               custom_key<D>("step_jitter", "the servers' | a fraction up to 50%",
-                             "what devices wait for the last of them in a step, by chance",
-                             [](YamlMap&map, D&draft) {
-                               if (map.find("step_jitter")) draft.cluster.step_jitter = read_step_jitter(map);
-                             }),
-               mapping_key<D>("communication", "none", "what every collective costs beside its messages",
-                              Keys<D>{optional_quantity_key<D>(
-                                  "overhead", "0s", Dimension::time, false, "before its first message",
-                                  [](D&d) -> double& { return d.cluster.collective_overhead_s; })},
-                              itself),
-               optional_text_key<D>("title", "none", "a text", "for people",
-                                    [](D&d) -> std::string& { return d.cluster.title; }),
-               custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
-                             [](YamlMap&map, D&) { read_sources(map); })})
-    keys.push_back(std::move(key));
+  append_keys(
+      keys, Keys<D>{mapping_key<D>("dedicated", "as the first node", "hosts of dedicated parameter servers",
+                                   dedicated_keys(), itself),
+                    custom_key<D>("power_limit", "none | a power", "of every device, as its own",
+                                  &read_cluster_power_limit),
+                    custom_key<D>("step_jitter", "the servers' | a fraction up to 50%",
+                                  "what devices wait for the last of them in a step, by chance",
+                                  [](YamlMap& map, D& draft) {
+                                    if (map.find("step_jitter"))
+                                      draft.cluster.step_jitter = read_step_jitter(map);
+                                  }),
+                    mapping_key<D>("communication", "none", "what every collective costs beside its messages",
+                                   Keys<D>{optional_quantity_key<D>(
+                                       "overhead", "0s", Dimension::time, false, "before its first message",
+                                       [](D& d) -> double& { return d.cluster.collective_overhead_s; })},
+                                   itself),
+                    optional_text_key<D>("title", "none", "a text", "for people",
+                                         [](D& d) -> std::string& { return d.cluster.title; }),
+                    custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
+                                  [](YamlMap& map, D&) { read_sources(map); })});
   return keys;
 }
 

@@ -116,26 +116,26 @@ Keys<DeviceType> make_device_keys() {
   using D = DeviceType;
   Keys<D> keys{optional_text_key<D>("title", "none", "a text", "for people", &D::title),
                custom_key<D>("kind", "gpu | cpu", "which libraries' algorithms it runs", &read_device_kind)};
-  for (Key<D>& key : computing_keys()) keys.push_back(std::move(key));
-  for (Key<D>& key : Keys<D>{
-           custom_key<D>(
-               "reserved", "0B | a size",
-               "what a process takes before its first tensor; of a GPU of the catalogue the framework "
-               "decides it",
-               &read_reserved),
-           custom_key<D>("usable_memory", "as memory | a size", "what the driver leaves to processes",
-                         &read_usable_memory),
-           optional_quantity_key<D>("idle_power", "0W", Dimension::power, false,
-                                    "while a process holds the device and nothing runs", &D::idle_power_w),
-           custom_key<D>("peak_power", "as idle_power | a power", "at most (TDP)", &read_peak_power),
-           custom_key<D>("power_limit", "none | a power", "a lower limit: the clock falls until it is kept",
-                         &read_device_power_limit),
-           custom_key<D>("peer_to_peer", "true | false",
-                         "two of them reach each other over PCIe without host memory",
-                         &read_device_peer_to_peer),
-           custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
-                         &read_device_sources)})
-    keys.push_back(std::move(key));
+  append_keys(keys, computing_keys());
+  append_keys(
+      keys,
+      Keys<D>{custom_key<D>(
+                  "reserved", "0B | a size",
+                  "what a process takes before its first tensor; of a GPU of the catalogue the framework "
+                  "decides it",
+                  &read_reserved),
+              custom_key<D>("usable_memory", "as memory | a size", "what the driver leaves to processes",
+                            &read_usable_memory),
+              optional_quantity_key<D>("idle_power", "0W", Dimension::power, false,
+                                       "while a process holds the device and nothing runs", &D::idle_power_w),
+              custom_key<D>("peak_power", "as idle_power | a power", "at most (TDP)", &read_peak_power),
+              custom_key<D>("power_limit", "none | a power",
+                            "a lower limit: the clock falls until it is kept", &read_device_power_limit),
+              custom_key<D>("peer_to_peer", "true | false",
+                            "two of them reach each other over PCIe without host memory",
+                            &read_device_peer_to_peer),
+              custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
+                            &read_device_sources)});
   return keys;
 }
 

@@ -77,55 +77,55 @@ Keys<Efficiency> class_keys() {
 Keys<Efficiency> make_share_keys() {
   using E = Efficiency;
   Keys<Efficiency> keys = class_keys();
-  for (Key<Efficiency>& key : Keys<Efficiency>{
-           efficiency_share("data_gradient", "1", "factor on the share of peak of data gradients",
-                            &E::data_gradient),
-           efficiency_share("weight_gradient", "1", "the same of weight gradients", &E::weight_gradient),
-           followed_half_length("half_outputs", "output channels at which half the peak is reached",
-                                &E::half_outputs, {&E::half_weight_outputs}),
-           half_length("half_weight_outputs", "as half_outputs", "the same of weight gradients",
-                       &E::half_weight_outputs),
-           followed_half_length("half_reduction",
-                                "length of the dot products at which half the peak is reached",
-                                &E::half_reduction, {&E::half_weight_reduction}),
-           half_length("half_weight_reduction", "as half_reduction", "the same of weight gradients",
-                       &E::half_weight_reduction),
-           followed_half_length("half_rows",
-                                "pixels of all images times tiles of channels at which half the peak is "
-                                "reached",
-                                &E::half_rows, {&E::half_weight_rows, &E::half_matmul_rows}),
-           half_length("half_weight_rows", "as half_rows", "the same of weight gradients",
-                       &E::half_weight_rows),
-           half_length("half_matmul_rows", "as half_rows", "rows of plain products, in every phase",
-                       &E::half_matmul_rows),
-           efficiency_share("strided_data_gradient", "1",
-                            "factor on the share of peak of data gradients of strided convolutions",
-                            &E::strided_data_gradient),
-           half_length(
-               "half_winograd", "0",
-               "channels at which Winograd's algorithm reaches half of convolution_3x3; 0: that share "
-               "is of whatever algorithm runs",
-               &E::half_winograd),
-           efficiency_share("unaligned", "1",
-                            "factor on the share of peak of products that do not fit the tensor cores",
-                            &E::unaligned),
-           half_length("half_group", "0",
-                       "channels of a group at which grouped convolutions are halfway from "
-                       "convolution_grouped to convolution_other",
-                       &E::half_group),
-           efficiency_share("depthwise_data_gradient", "1",
-                            "factor on the share of the depthwise kernels' data gradients",
-                            &E::depthwise_data_gradient),
-           efficiency_share("depthwise_weight_gradient", "1", "the same of their weight gradients",
-                            &E::depthwise_weight_gradient),
-           efficiency_share("wide_groups_nhwc", "1",
-                            "share of peak of groups that have no channels-last kernels on tensor cores",
-                            &E::wide_groups_nhwc),
-           optional_number_key<E>("transpose_passes", "0", 0, 10,
-                                  "passes over input and output of a convolution on tensor cores where "
-                                  "channels are not last",
-                                  &E::transpose_passes)})
-    keys.push_back(std::move(key));
+  append_keys(
+      keys,
+      Keys<Efficiency>{
+          efficiency_share("data_gradient", "1", "factor on the share of peak of data gradients",
+                           &E::data_gradient),
+          efficiency_share("weight_gradient", "1", "the same of weight gradients", &E::weight_gradient),
+          followed_half_length("half_outputs", "output channels at which half the peak is reached",
+                               &E::half_outputs, {&E::half_weight_outputs}),
+          half_length("half_weight_outputs", "as half_outputs", "the same of weight gradients",
+                      &E::half_weight_outputs),
+          followed_half_length("half_reduction",
+                               "length of the dot products at which half the peak is reached",
+                               &E::half_reduction, {&E::half_weight_reduction}),
+          half_length("half_weight_reduction", "as half_reduction", "the same of weight gradients",
+                      &E::half_weight_reduction),
+          followed_half_length("half_rows",
+                               "pixels of all images times tiles of channels at which half the peak is "
+                               "reached",
+                               &E::half_rows, {&E::half_weight_rows, &E::half_matmul_rows}),
+          half_length("half_weight_rows", "as half_rows", "the same of weight gradients",
+                      &E::half_weight_rows),
+          half_length("half_matmul_rows", "as half_rows", "rows of plain products, in every phase",
+                      &E::half_matmul_rows),
+          efficiency_share("strided_data_gradient", "1",
+                           "factor on the share of peak of data gradients of strided convolutions",
+                           &E::strided_data_gradient),
+          half_length("half_winograd", "0",
+                      "channels at which Winograd's algorithm reaches half of convolution_3x3; 0: that share "
+                      "is of whatever algorithm runs",
+                      &E::half_winograd),
+          efficiency_share("unaligned", "1",
+                           "factor on the share of peak of products that do not fit the tensor cores",
+                           &E::unaligned),
+          half_length("half_group", "0",
+                      "channels of a group at which grouped convolutions are halfway from "
+                      "convolution_grouped to convolution_other",
+                      &E::half_group),
+          efficiency_share("depthwise_data_gradient", "1",
+                           "factor on the share of the depthwise kernels' data gradients",
+                           &E::depthwise_data_gradient),
+          efficiency_share("depthwise_weight_gradient", "1", "the same of their weight gradients",
+                           &E::depthwise_weight_gradient),
+          efficiency_share("wide_groups_nhwc", "1",
+                           "share of peak of groups that have no channels-last kernels on tensor cores",
+                           &E::wide_groups_nhwc),
+          optional_number_key<E>("transpose_passes", "0", 0, 10,
+                                 "passes over input and output of a convolution on tensor cores where "
+                                 "channels are not last",
+                                 &E::transpose_passes)});
   return keys;
 }
 
@@ -152,8 +152,7 @@ Keys<EfficiencyDraft> make_efficiency_keys() {
                                   draft.common.bandwidth[c] = share;
                                 }
                               }}};
-  for (Key<EfficiencyDraft>& key : keys_of_part<EfficiencyDraft>(share_keys(), &EfficiencyDraft::common))
-    keys.push_back(std::move(key));
+  append_keys(keys, keys_of_part<EfficiencyDraft>(share_keys(), &EfficiencyDraft::common));
   for (const Precision p : precisions_apart) {
     const std::string name{to_string(p)};
     keys.push_back({{name, "none | a mapping of the keys before", "what differs in " + name},

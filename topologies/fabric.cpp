@@ -78,7 +78,7 @@ Keys<NicSpec> cable_keys() {
                                                 "one way between two hosts of one switch, or along a cable",
                                                 &NicSpec::latency_s)
                      .required());
-  for (Key<NicSpec>& key : protocol_keys()) keys.push_back(std::move(key));
+  append_keys(keys, protocol_keys());
   return keys;
 }
 

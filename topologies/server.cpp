@@ -145,7 +145,7 @@ Keys<ServerDraft> make_server_keys() {
           [](YamlMap& map, D& draft) { draft.server.peer_to_peer = map.flag_or("peer_to_peer", true); }),
       custom_key<D>("step_jitter", "0% | a fraction up to 50%", "as a cluster's",
                     [](YamlMap& map, D& draft) { draft.server.step_jitter = read_step_jitter(map); })};
-  for (Key<D>& key : host_fact_keys()) keys.push_back(std::move(key));
+  append_keys(keys, host_fact_keys());
   keys.push_back(custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
                                [](YamlMap& map, D&) { read_sources(map); }));
   return keys;

@@ -118,6 +118,12 @@ std::vector<std::string> names_of(const Keys<Options>& keys) {
   return names;
 }
 
+/// Puts more keys behind those of a table.
+template <class Options>
+void append_keys(Keys<Options>& keys, Keys<Options> more) {
+  for (Key<Options>& key : more) keys.push_back(std::move(key));
+}
+
 /// The keys of a part, read into the field of the whole that holds it.
 template <class Whole, class Part, class Field>
 Keys<Whole> keys_of_part(const Keys<Part>& keys, Field field) {

@@ -79,7 +79,7 @@ const Keys<InputSpec>& all_input_keys() {
                                                 "needed",
                                                 &InputSpec::synthetic)
                               .required()};
-    for (Key<InputSpec>& key : source_keys<InputSpec>()) table.push_back(std::move(key));
+    append_keys(table, source_keys<InputSpec>());
     for (Key<InputSpec>& key : jpeg_keys()) table.push_back(std::move(key).only("kind: jpeg", &is_jpeg));
     return table;
   }();

@@ -186,7 +186,7 @@ Keys<PlanSpec> risk_keys() {
 const Keys<PlanSpec>& all_plan_keys() {
   static const Keys<PlanSpec> keys = [] {
     Keys<PlanSpec> table = rental_keys();
-    for (Key<PlanSpec>& key : risk_keys()) table.push_back(std::move(key));
+    append_keys(table, risk_keys());
     return table;
   }();
   return keys;

@@ -107,12 +107,11 @@ struct VariabilityResult {
   double level = 0.8;      ///< share of the repetitions inside the intervals
   double step_time_s = 0;  ///< on average
   IntervalResult::Range step_time_interval_s{};
-  std::optional<double> epoch_time_s = {};        ///< on average, where the dataset is known
-  IntervalResult::Range epoch_time_interval_s{};  ///< zeros where it is not
-  std::optional<double> expected_epoch_time_s =
-      {};                                         ///< of epochs whose steps take step_time_s, in closed form
-  std::optional<double> cost_usd_per_epoch = {};  ///< on average: all hosts, all the time
-  double failures = 0;                            ///< in an epoch, on average
+  std::optional<double> epoch_time_s = {};           ///< on average, where the dataset is known
+  IntervalResult::Range epoch_time_interval_s{};     ///< zeros where it is not
+  std::optional<double> expected_epoch_time_s = {};  ///< in closed form, of steps of step_time_s
+  std::optional<double> cost_usd_per_epoch = {};     ///< on average: all hosts, all the time
+  double failures = 0;                               ///< in an epoch, on average
   bool operator==(const VariabilityResult&) const = default;
 };
 

@@ -121,8 +121,7 @@ const Keys<HybridOptions>& hybrid_keys() {
                                         "at a time, or a part of each device's at a time",
                                         &Options::scheme)
                         .at(&Options::scheme_pos));
-    for (Key<Options>& key : keys_of_part<Options>(gradient_sync_keys(), &Options::sync))
-      table.push_back(std::move(key));
+    append_keys(table, keys_of_part<Options>(gradient_sync_keys(), &Options::sync));
     return table;
   }();
   return keys;

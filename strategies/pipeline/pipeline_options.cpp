@@ -191,7 +191,7 @@ void check_combination(const YamlMap& map, const PipelineOptions& options) {
 const Keys<PipelineOptions>& pipeline_keys() {
   static const Keys<PipelineOptions> keys = [] {
     Keys<PipelineOptions> table = division_keys();
-    for (Key<PipelineOptions>& key : stage_keys()) table.push_back(std::move(key));
+    append_keys(table, stage_keys());
     return table;
   }();
   return keys;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/lowering/pcie_hosts.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -21,16 +22,8 @@ TrainingOptions of_framework(Framework framework, ExecutionMode execution = Exec
 /// Six layers of 0.3 ms an image on exact devices, whose gradients of 4 kB each take next to nothing.
 lab::Experiment launches(int hosts, int devices, std::int64_t batch, const TrainingOptions& options,
                          const std::string& sync = "bucket: 1B") {
-  const std::string cluster = fmt::format(
-      "{{nodes: [{{name: n, count: {}, server: box}}], "
-      "fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, protocol: tcp}}, "
-      "servers: {{box: {{devices: [{{device: exact, count: {}}}], "
-      "interconnect: {{kind: pcie, bandwidth: 12GB/s, latency: 5us}}}}}}, "
-      "devices: {{exact: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
-      "1.0}}}}}}",
-      hosts, devices);
   return {lab::custom_model(gradients, 1000),
-          cluster,
+          pcie_hosts(hosts, devices, "fp32: 10TFLOPS"),
           fmt::format("{{kind: data_parallel, sync: all_reduce, transport: nccl, {}}}", sync),
           {batch, std::nullopt, {"test", 1, 1}},
           options};

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/lowering/pcie_hosts.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -28,16 +29,8 @@ TrainingOptions tensorflow() {
 
 lab::Experiment replicas(int hosts, int devices, const TrainingOptions& options,
                          const std::string& sync = "bucket: 1B") {
-  const std::string cluster = fmt::format(
-      "{{nodes: [{{name: n, count: {}, server: box}}], "
-      "fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, protocol: tcp}}, "
-      "servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
-      "interconnect: {{kind: pcie, bandwidth: 12GB/s, latency: 5us}}}}}}, "
-      "devices: {{ideal: {{peak: {{fp32: 10TFLOPS, fp16: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: "
-      "500GB/s, efficiency: 1.0}}}}}}",
-      hosts, devices);
   return {model,
-          cluster,
+          pcie_hosts(hosts, devices, "fp32: 10TFLOPS, fp16: 10TFLOPS"),
           fmt::format("{{kind: data_parallel, sync: all_reduce, transport: nccl, {}}}", sync),
           {16, std::nullopt, {"test", 1, 1}},
           options};

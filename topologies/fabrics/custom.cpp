@@ -124,17 +124,17 @@ const Keys<CustomFabricDraft>& custom_fabric_table() {
   using D = CustomFabricDraft;
   static const Keys<D> keys = [] {
     Keys<D> table = keys_of_part<D>(payload_keys(), &D::nic);
-    for (Key<D>& key : keys_of_part<D>(protocol_keys(), &D::nic)) table.push_back(std::move(key));
-    for (Key<D>&key :
-         Keys<D>{list_key<D>("switches", "none | a list of names", "places beside the hosts",
-                             [](YamlMap&map, D&draft) { draft.switches = read_name_list(map, "switches"); }),
-                 list_key<D>(
-                     "links", "a list of " + keys_detail::mapping_text(cable_entry_keys()),
-                     "cables between hosts and switches; required",
-                     [](YamlMap&map, D&draft) { draft.cables = read_cable_list(map, draft.nic.efficiency); })
-                     .with_parts(cable_entry_keys()),
-                 flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)})
-      table.push_back(std::move(key));
+    append_keys(table, keys_of_part<D>(protocol_keys(), &D::nic));
+    append_keys(
+        table,
+        Keys<D>{list_key<D>("switches", "none | a list of names", "places beside the hosts",
+                            [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
+                list_key<D>(
+                    "links", "a list of " + keys_detail::mapping_text(cable_entry_keys()),
+                    "cables between hosts and switches; required",
+                    [](YamlMap& map, D& draft) { draft.cables = read_cable_list(map, draft.nic.efficiency); })
+                    .with_parts(cable_entry_keys()),
+                flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)});
     return table;
   }();
   return keys;

@@ -129,15 +129,15 @@ const Keys<DragonflyDraft>& dragonfly_table() {
   using S = DragonflyShape;
   static const Keys<DragonflyDraft> keys = [] {
     Keys<DragonflyDraft> table = keys_of_part<DragonflyDraft>(nic_keys(), &DragonflyDraft::nic);
-    for (Key<DragonflyDraft>& key : Keys<DragonflyDraft>{
-             router_count_key("groups", "of routers", &S::groups),
-             router_count_key("routers", "of a group", &S::routers),
-             router_count_key("hosts", "of a router", &S::hosts),
-             router_bandwidth_key("local_bandwidth", "of cables inside a group", &S::local_Bps),
-             router_bandwidth_key("global_bandwidth", "of cables between groups", &S::global_Bps),
-             router_latency_key("local_latency", "of cables inside a group", &S::local_latency_s),
-             router_latency_key("global_latency", "of cables between groups", &S::global_latency_s)})
-      table.push_back(std::move(key));
+    append_keys(table,
+                Keys<DragonflyDraft>{
+                    router_count_key("groups", "of routers", &S::groups),
+                    router_count_key("routers", "of a group", &S::routers),
+                    router_count_key("hosts", "of a router", &S::hosts),
+                    router_bandwidth_key("local_bandwidth", "of cables inside a group", &S::local_Bps),
+                    router_bandwidth_key("global_bandwidth", "of cables between groups", &S::global_Bps),
+                    router_latency_key("local_latency", "of cables inside a group", &S::local_latency_s),
+                    router_latency_key("global_latency", "of cables between groups", &S::global_latency_s)});
     return table;
   }();
   return keys;

@@ -130,33 +130,34 @@ const Keys<FatTreeDraft>& fat_tree_table() {
     const auto no_radix = [](const D& draft) { return !draft.radix; };
     const auto three_levels = [](const D& draft) { return draft.three_levels; };
     Keys<D> table = keys_of_part<D>(nic_keys(), &D::nic);
-    for (Key<D>& key : Keys<D>{
-             choice_key<D>("levels", {"2", "3"}, "leaves and spines, or pods of these under cores",
-                           &D::three_levels),
-             custom_key<D>("radix", "none | an even number, 2 to 65536",
-                           "ports of every switch, half of them up; else hosts_per_leaf", &read_radix),
-             optional_integer_key<D>("hosts_per_leaf", "", 1, max_ports, "below a leaf switch",
-                                     &D::hosts_per_leaf)
-                 .required()
-                 .only("no radix", no_radix),
-             optional_integer_key<D>("spines", "hosts_per_leaf x nics", 1, max_ports,
-                                     "that each leaf has a cable to", &D::spines)
-                 .only("no radix", no_radix),
-             optional_integer_key<D>("leaves_per_pod", "", 1, max_ports, "of a pod", &D::leaves_per_pod)
-                 .required()
-                 .only("no radix", no_radix)
-                 .only("levels: 3", three_levels),
-             optional_integer_key<D>("cores_per_spine", "as leaves_per_pod", 1, max_ports,
-                                     "that each spine has a cable to", &D::cores_per_spine)
-                 .only("no radix", no_radix)
-                 .only("levels: 3", three_levels),
-             number_key<D>("oversubscription", 1e-3, 1e6,
-                           "bandwidth of a leaf's hosts over that of its cables up", &D::oversubscription),
-             number_key<D>("core_oversubscription", 1e-3, 1e6, "the same of a pod", &D::core_oversubscription)
-                 .only("levels: 3", three_levels),
-             optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
-                                      "of each cable between switches", &D::hop_latency_s)})
-      table.push_back(std::move(key));
+    append_keys(
+        table,
+        Keys<D>{
+            choice_key<D>("levels", {"2", "3"}, "leaves and spines, or pods of these under cores",
+                          &D::three_levels),
+            custom_key<D>("radix", "none | an even number, 2 to 65536",
+                          "ports of every switch, half of them up; else hosts_per_leaf", &read_radix),
+            optional_integer_key<D>("hosts_per_leaf", "", 1, max_ports, "below a leaf switch",
+                                    &D::hosts_per_leaf)
+                .required()
+                .only("no radix", no_radix),
+            optional_integer_key<D>("spines", "hosts_per_leaf x nics", 1, max_ports,
+                                    "that each leaf has a cable to", &D::spines)
+                .only("no radix", no_radix),
+            optional_integer_key<D>("leaves_per_pod", "", 1, max_ports, "of a pod", &D::leaves_per_pod)
+                .required()
+                .only("no radix", no_radix)
+                .only("levels: 3", three_levels),
+            optional_integer_key<D>("cores_per_spine", "as leaves_per_pod", 1, max_ports,
+                                    "that each spine has a cable to", &D::cores_per_spine)
+                .only("no radix", no_radix)
+                .only("levels: 3", three_levels),
+            number_key<D>("oversubscription", 1e-3, 1e6,
+                          "bandwidth of a leaf's hosts over that of its cables up", &D::oversubscription),
+            number_key<D>("core_oversubscription", 1e-3, 1e6, "the same of a pod", &D::core_oversubscription)
+                .only("levels: 3", three_levels),
+            optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
+                                     "of each cable between switches", &D::hop_latency_s)});
     return table;
   }();
   return keys;

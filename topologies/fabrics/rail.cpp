@@ -87,17 +87,17 @@ const Keys<RailDraft>& rail_table() {
   using D = RailDraft;
   static const Keys<D> keys = [] {
     Keys<D> table = keys_of_part<D>(nic_keys(), &D::nic);
-    for (Key<D>& key : Keys<D>{
-             optional_integer_key<D>("hosts_per_group", "", 1, max_rail_ports,
-                                     "whose equal NICs share a leaf", &D::hosts_per_group)
-                 .required(),
-             optional_integer_key<D>("spines", "as hosts_per_group", 1, max_rail_ports,
-                                     "that each leaf has a cable to", &D::spines),
-             number_key<D>("oversubscription", 1e-3, 1e6,
-                           "bandwidth of a leaf's hosts over that of its cables up", &D::oversubscription),
-             optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
-                                      "of each cable between switches", &D::hop_latency_s)})
-      table.push_back(std::move(key));
+    append_keys(
+        table,
+        Keys<D>{optional_integer_key<D>("hosts_per_group", "", 1, max_rail_ports,
+                                        "whose equal NICs share a leaf", &D::hosts_per_group)
+                    .required(),
+                optional_integer_key<D>("spines", "as hosts_per_group", 1, max_rail_ports,
+                                        "that each leaf has a cable to", &D::spines),
+                number_key<D>("oversubscription", 1e-3, 1e6,
+                              "bandwidth of a leaf's hosts over that of its cables up", &D::oversubscription),
+                optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
+                                         "of each cable between switches", &D::hop_latency_s)});
     return table;
   }();
   return keys;

@@ -69,24 +69,24 @@ const Keys<PcieDraft>& pcie_table() {
   using D = PcieDraft;
   static const Keys<D> keys = [] {
     Keys<D> table = rate_keys<D>("of a device's lanes");
-    for (Key<D>&key : Keys<D>{
-             list_key<D>("switches", "none | a list such as [[0, 1], [2, 3]]", "devices of each PCIe switch",
-                         [](YamlMap&map, D&draft) {
-                           if (map.find("switches"))
-                             draft.tree.switches = read_grouping(map, "switches", draft.devices, "devices");
-                         }),
-             custom_key<D>("uplink", "as bandwidth | a bandwidth", "with switches, of each", &read_uplink),
-             custom_key<D>("hop_latency", "0s | a time", "with switches, of an uplink or socket link",
-                           [](YamlMap&map, D&draft) {
-                             refuse_without(!draft.tree.switches.empty(), map, "hop_latency",
-                                            needed_switches);
-                             draft.tree.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
-                           }),
-             list_key<D>("sockets", "one of all | a list such as [[0], [1]]",
-                         "with switches, those of each socket", &read_sockets),
-             custom_key<D>("socket_link", "a bandwidth",
-                           "with sockets, as payload can use it; required there", &read_socket_link)})
-      table.push_back(std::move(key));
+    append_keys(
+        table,
+        Keys<D>{
+            list_key<D>("switches", "none | a list such as [[0, 1], [2, 3]]", "devices of each PCIe switch",
+                        [](YamlMap& map, D& draft) {
+                          if (map.find("switches"))
+                            draft.tree.switches = read_grouping(map, "switches", draft.devices, "devices");
+                        }),
+            custom_key<D>("uplink", "as bandwidth | a bandwidth", "with switches, of each", &read_uplink),
+            custom_key<D>("hop_latency", "0s | a time", "with switches, of an uplink or socket link",
+                          [](YamlMap& map, D& draft) {
+                            refuse_without(!draft.tree.switches.empty(), map, "hop_latency", needed_switches);
+                            draft.tree.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
+                          }),
+            list_key<D>("sockets", "one of all | a list such as [[0], [1]]",
+                        "with switches, those of each socket", &read_sockets),
+            custom_key<D>("socket_link", "a bandwidth", "with sockets, as payload can use it; required there",
+                          &read_socket_link)});
     return table;
   }();
   return keys;
