@@ -47,7 +47,8 @@ constexpr std::string_view to_string(Layout l) { return layout_names[static_cast
 ExecutionMode default_execution(Framework framework);
 /// TensorFlow turns mixed-precision graphs to NHWC (its layout optimizer); the others keep NCHW.
 Layout default_layout(Framework framework, Precision precision);
-/// Of "fp32" code on devices that have TF32: convolutions run in it, but in Caffe and Torch7, which are older.
+/// Of "fp32" code on devices that have TF32: convolutions run in it, but in Caffe and Torch7, which are
+/// older.
 Precision default_precision(Framework framework, bool devices_have_tf32);
 
 struct FrameworkMemory {

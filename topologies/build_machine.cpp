@@ -318,11 +318,11 @@ Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts,
 
 namespace {
 
-/// Processors' worth of computing that a collective takes at least: its blocks, and what these take of caches and
-/// memory. Proteus (Duan et al., arXiv:2306.02267) measures computing and collectives beside each other to last
-/// 1.3 times as long on Titan Xp (28 processors: 6.5 of them), 1.1 times on V100 (80: 7.3) and A100 (108: 9.8).
-/// Across hosts as inside one: the same kernels move the bytes between the device's memory and the network's
-/// buffers.
+/// Processors' worth of computing that a collective takes at least: its blocks, and what these take of caches
+/// and memory. Proteus (Duan et al., arXiv:2306.02267) measures computing and collectives beside each other
+/// to last 1.3 times as long on Titan Xp (28 processors: 6.5 of them), 1.1 times on V100 (80: 7.3) and A100
+/// (108: 9.8). Across hosts as inside one: the same kernels move the bytes between the device's memory and
+/// the network's buffers.
 constexpr double processors_of_collective = 7;
 /// The largest that Proteus measured.
 constexpr double most_taken = 1 - 1 / 1.3;

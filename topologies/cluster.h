@@ -22,7 +22,7 @@ struct NodeGroup {
   double speed = 1.0;        ///< of every device
   double speed_spread = 0;   ///< each device's speed is drawn from speed [1 - spread, 1 + spread]
   std::optional<double> nic_bandwidth_Bps;  ///< nominal, where it is not the fabric's
-  double nic_spread = 0;  ///< each host's is drawn from bandwidth [1 - spread, 1 + spread]
+  double nic_spread = 0;                    ///< each host's is drawn from bandwidth [1 - spread, 1 + spread]
 };
 
 /// `dedicated:` of a cluster: what hosts of dedicated parameter servers are, where they are not like the
@@ -41,7 +41,7 @@ struct ClusterSpec {
   std::vector<NodeGroup> groups;
   std::uint32_t devices_per_node = 0;    ///< use only the first so many devices of a host; 0: all
   std::shared_ptr<const Fabric> fabric;  ///< nullptr: each server's own
-  std::uint64_t speed_seed = 1;  ///< of all that is drawn
+  std::uint64_t speed_seed = 1;          ///< of all that is drawn
   double collective_overhead_s = 0;
   DedicatedHosts dedicated;
   std::optional<double> step_jitter;  ///< where it is not the servers' (the greatest among them)

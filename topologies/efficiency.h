@@ -48,7 +48,7 @@ struct Efficiency {
   double data_gradient = 1, weight_gradient = 1;     ///< factors on the share of peak of these passes
   double half_outputs = 0;                           ///< output channels at which half the peak is reached
   double half_reduction = 0;  ///< length of the dot products at which half the peak is reached
-  double half_rows = 0;       ///< R at which half the peak is reached: pixels of all images x tiles of 64 channels
+  double half_rows = 0;  ///< R at which half the peak is reached: pixels of all images x tiles of 64 channels
   double half_weight_outputs = 0, half_weight_reduction = 0, half_weight_rows = 0;  ///< of weight gradients
   double half_matmul_rows = 0;       ///< rows, in every phase, of linear layers and other plain products
   double strided_data_gradient = 1;  ///< factor on the share of data gradients of strided convolutions

@@ -14,9 +14,10 @@
 
 namespace convoy {
 
-/// Where a server does not say its own, between what is known of hosts with EPYC of the second generation (6 to 9
-/// GB/s, workstation-8-rtx-3090) and with Xeon, where PCIe switches limit before it (eight RTX 2080 Ti behind four
-/// switches pass 4.8 to 5.7 GB/s each, together 40 at least: lambdal/lambda-tensorflow-benchmark, logs).
+/// Where a server does not say its own, between what is known of hosts with EPYC of the second generation (6
+/// to 9 GB/s, workstation-8-rtx-3090) and with Xeon, where PCIe switches limit before it (eight RTX 2080 Ti
+/// behind four switches pass 4.8 to 5.7 GB/s each, together 40 at least: lambdal/lambda-tensorflow-benchmark,
+/// logs).
 constexpr double default_staging_Bps = 16e9;
 /// Two RTX 2080 Ti on PCIe 3 x16 (12 GB/s): NCCL through shared memory 11.09 GB/s one way, 4.00 GB/s where
 /// both send (results/published/transports.csv), four cards on PCIe 3 4.88 (NVIDIA/nccl, issue 445): 8.0

@@ -90,7 +90,8 @@ void finish(OnnxImport& import, const OnnxNode& node, LayerIndex layer) {
 void convolution(OnnxImport& import, const OnnxNode& node) {
   const OnnxValue& in = import.result(node, 0);
   const OnnxDims& weight = import.weight(node, 1).dims;
-  if (weight.size() != 4 || count_of(weight).value_or(0) == 0 || weight[2] > max_extent || weight[3] > max_extent)
+  if (weight.size() != 4 || count_of(weight).value_or(0) == 0 || weight[2] > max_extent ||
+      weight[3] > max_extent)
     import.fail(node, fmt::format("its weights are [{}]; only two-dimensional convolutions are read",
                                   fmt::join(weight, ", ")));
   Window window = read_window(import, node, in.dims, {weight[2], weight[3]});

@@ -45,7 +45,7 @@ double apply(std::string_view op, double a, double b, bool whole) {
 }
 
 constexpr std::array<std::string_view, 10> foldable_binaries{"Add", "Sub", "Mul", "Div",   "Min",
-                                                  "Max", "Mod", "Pow", "Equal", "Greater"};
+                                                             "Max", "Mod", "Pow", "Equal", "Greater"};
 
 Result fold_binary(const OnnxNode& node, const OnnxConstant& a, const OnnxConstant& b) {
   const std::optional<OnnxDims> dims = broadcast(a.dims, b.dims);

@@ -20,7 +20,8 @@ std::string cost_line(const SoftwareCosts& costs) {
                      costs.fused < 1 ? fmt::format(", fused: {:.3g}", costs.fused) : "");
 }
 
-std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Posterior::HostFactors& hosts, const Eigen::VectorXd& x) {
+std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Posterior::HostFactors& hosts,
+                          const Eigen::VectorXd& x) {
   std::string text;
   for (std::size_t e = 0; e < execution_names.size(); ++e) {
     const auto execution = static_cast<ExecutionMode>(e);
@@ -29,7 +30,8 @@ std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Poste
     const double us = 1e6 * (host == hosts.software.end() ? 1 : host->second);
     text +=
         fmt::format("{}:\n  issue_forward: {:.3g}us\n  issue_backward: {:.3g}us\n  issue_update: {:.3g}us\n",
-                    execution_names[e], us * issue.issue_forward_s, us * issue.issue_backward_s, us * issue.issue_update_s);
+                    execution_names[e], us * issue.issue_forward_s, us * issue.issue_backward_s,
+                    us * issue.issue_update_s);
     if (issue.wait_update_s > 0) text += fmt::format("  wait_update: {:.3g}us\n", us * issue.wait_update_s);
     if (issue.one_thread > 0) text += fmt::format("  one_thread: {:.3g}\n", issue.one_thread);
     for (const Layout layout : {Layout::nchw, Layout::nhwc})
@@ -93,7 +95,8 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
     result.devices.emplace(device.name, catalogue_yaml(device));
   }
   for (std::size_t f = 0; f < framework_count; ++f)
-    result.software.emplace(framework_names[f], software_yaml(hierarchy, static_cast<Framework>(f), hosts, fit.x()));
+    result.software.emplace(framework_names[f],
+                            software_yaml(hierarchy, static_cast<Framework>(f), hosts, fit.x()));
   result.residuals = residuals_yaml(fit);
   return result;
 }

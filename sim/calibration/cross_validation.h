@@ -23,8 +23,8 @@ inline constexpr std::array<std::string_view, 4> leave_out_names{"device", "gene
 /// A row with role fit, predicted by the fit of all others and by a fit that has not seen its group.
 struct LeftOutRow {
   Measurement measurement;
-  std::string group;        ///< the device, generation, repository or family that was left out
-  double with_s, without_s; ///< predicted seconds: its group fitted too, its group left out
+  std::string group;         ///< the device, generation, repository or family that was left out
+  double with_s, without_s;  ///< predicted seconds: its group fitted too, its group left out
 };
 
 /// Cross-validation of fit_catalogue: for every group of whole networks with role fit, the fit without it.

@@ -111,7 +111,8 @@ constexpr double launch_alone_spread = 1.0;
 
 double prior(const Parameter& p, Precision precision, const DeviceType& device) {
   if (device.cpu && p.cpu >= 0) return p.cpu;
-  // Tiles fill multiprocessors: the more of these a device is known to have, the more it takes (the catalogue's typical values).
+  // Tiles fill multiprocessors: the more of these a device is known to have, the more it takes (the
+  // catalogue's typical values).
   if (p.key == "half_rows" && device.sms > 0)
     for (const FitParameter& of_catalogue : fit_parameters())
       if (of_catalogue.key == p.key)

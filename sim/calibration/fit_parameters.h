@@ -33,8 +33,10 @@ std::span<const FitParameter> fit_parameters();
 /// Of `parameter` on `path` of `device`; 0 where it means nothing there.
 double typical_value(const FitParameter& parameter, ComputePath path, const DeviceType& device);
 
-/// Gives `efficiency` of `device` what the fit says of `parameter`: within its bounds, of all multiprocessors.
-void put_parameter(const FitParameter& parameter, double value, const DeviceType& device, Efficiency& efficiency);
+/// Gives `efficiency` of `device` what the fit says of `parameter`: within its bounds, of all
+/// multiprocessors.
+void put_parameter(const FitParameter& parameter, double value, const DeviceType& device,
+                   Efficiency& efficiency);
 
 /// Devices with one chip, whose efficiencies are alike: "gv100"; the device's own name where no other has its
 /// chip.

@@ -13,14 +13,13 @@
 namespace convoy {
 namespace {
 
-// Of the deviations of chips for one use, a generation, a chip and a device from what is above them, relative to a parameter's
-// own spread.
+// Deviations of a use, a generation, a chip and a device from what is above, over a parameter's own spread.
 constexpr double of_use = 0.4, of_generation = 0.5, of_chip = 0.3, of_device = 0.12, of_tiles = 0.3;
-constexpr double of_version = 0.3;         // of a framework
-constexpr double typical_call_s = 10e-6;   // of a library that runs one kernel
-// The start and end of an operation's one to three kernels on the device alone: 1.1 to 1.3 us between kernels of a CUDA graph, 3.3 us
-// from a stream's kernel to its next (results/published/host_issue.csv). Narrow, since the rest belongs to the host's queue and to
-// kernels that fill no device.
+constexpr double of_version = 0.3;        // of a framework
+constexpr double typical_call_s = 10e-6;  // of a library that runs one kernel
+// The start and end of an operation's one to three kernels on the device alone: 1.1 to 1.3 us between kernels
+// of a CUDA graph, 3.3 us from a stream's kernel to its next (results/published/host_issue.csv). Narrow,
+// since the rest belongs to the host's queue and to kernels that fill no device.
 constexpr double typical_launch_s = 5e-6, launch_spread = 0.2, launch_spread_of_generation = 0.1;
 constexpr std::array<Precision, 3> path_precisions{Precision::fp32, Precision::tf32, Precision::fp16};
 constexpr std::array<std::string_view, 3> path_names{"cores", "tf32", "fp16"};
@@ -29,10 +28,11 @@ Efficiency& of_path(DeviceType& device, std::size_t path) {
   return device.efficiency[static_cast<std::size_t>(path_precisions[path])];
 }
 
-/// Chips for computing, with HBM: their multiprocessors have much bandwidth and few units that share a scheduler.
+/// Chips for computing, with HBM: multiprocessors with much bandwidth and few units that share a scheduler.
 bool is_compute_chip(const DeviceType& device) {
   static constexpr std::array<std::string_view, 4> chips{"gp100", "gv100", "ga100", "gh100"};
-  return std::find(chips.begin(), chips.end(), chip_of(device)) != chips.end() || device.name.starts_with("b200");
+  return std::find(chips.begin(), chips.end(), chip_of(device)) != chips.end() ||
+         device.name.starts_with("b200");
 }
 
 /// What the chip is made for.
@@ -46,11 +46,12 @@ std::string design_of(const DeviceType& device) {
   return (device.cpu ? "cpu" : device.generation) + (is_compute_chip(device) ? " compute" : "");
 }
 
-/// GeForce, Titan, Quadro and RTX boards run beyond the boost clock of their data sheet where power allows it; Tesla boards and
-/// their successors do not.
+/// GeForce, Titan, Quadro and RTX boards run beyond the boost clock of their data sheet where power allows
+/// it; Tesla boards and their successors do not.
 bool exceeds_boost(const DeviceType& device) {
   static constexpr std::array<std::string_view, 4> names{"gtx", "rtx", "titan", "quadro"};
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) { return device.name.starts_with(name); });
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return device.name.starts_with(name); });
 }
 constexpr double highest_over_boost = 1.2;
 
@@ -157,7 +158,8 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
           unknown(use_of(device) + name, 0, of_use * spread),
           unknown(generation + "." + name, 0, of_generation * spread)};
       if (chip != device.name) link.terms.push_back(unknown(chip + " chip." + name, 0, of_chip * spread));
-      if (parameter.of_device) link.terms.push_back(unknown(device.name + " device." + name, 0, of_device * spread));
+      if (parameter.of_device)
+        link.terms.push_back(unknown(device.name + " device." + name, 0, of_device * spread));
     }
   }
   add_launch_link(row, generation, links);
@@ -173,7 +175,8 @@ void Hierarchy::add_device_links(const HierarchyRow& row, std::vector<Link>& lin
 }
 
 /// Benchmarks of kernels count what their library does around a kernel too.
-void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& generation, std::vector<Link>& links) {
+void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& generation,
+                                std::vector<Link>& links) {
   Link& launch = links.emplace_back();
   launch.put = [](double v, std::size_t, DeviceType& d, Software&) { d.launch_overhead_s = v; };
   if (row.is_kernel)
@@ -184,9 +187,9 @@ void Hierarchy::add_launch_link(const HierarchyRow& row, const std::string& gene
                     unknown(generation + ".launch", 0, launch_spread_of_generation)};
 }
 
-/// Under load a board runs at the clock that its power allows, whatever the boost clock of its data sheet: within a design with a
-/// power of the watts a multiprocessor that are left when the board's idle power is taken off. The exponent is 1/3 where voltage
-/// follows the clock and 1 where it is at its lowest.
+/// Under load a board runs at the clock that its power allows, whatever the boost clock of its data sheet:
+/// within a design with a power of the watts a multiprocessor that are left when the board's idle power is
+/// taken off. The exponent is 1/3 where voltage follows the clock and 1 where it is at its lowest.
 void Hierarchy::add_clock_link(const DeviceType& device, std::vector<Link>& links) {
   Link& clock = links.emplace_back();
   clock.parameter = exceeds_boost(device) ? 1 : 0;
@@ -200,7 +203,8 @@ void Hierarchy::add_clock_link(const DeviceType& device, std::vector<Link>& link
   }
   clock.terms = {
       unknown(design->first + ".clock", 0, 0.1),
-      unknown("all.clock_by_power", 0.5, 0.1, std::log(watts_a_multiprocessor(device)) - design->second.log_watts),
+      unknown("all.clock_by_power", 0.5, 0.1,
+              std::log(watts_a_multiprocessor(device)) - design->second.log_watts),
       unknown(device.name + " device.clock", design->second.log_clock_hz - std::log(device.clock_hz), 0.07)};
 }
 

@@ -64,8 +64,8 @@ void Posterior::find_active() {
   }
 }
 
-/// A step waits for its host or for its device, and what is far from being waited for moves no step. So the search begins with slow
-/// hosts, from where both sides of the bend are seen.
+/// A step waits for its host or for its device, and what is far from being waited for moves no step. So the
+/// search begins with slow hosts, from where both sides of the bend are seen.
 void Posterior::minimise() {
   constexpr double slow = 3;
   for (const Eigen::Index i : hierarchy_.issue_times())
@@ -142,10 +142,11 @@ Posterior::HostFactors Posterior::host_factors() {
     const double value = host->value, base = std::log(hierarchy_.predict(rows_[r], links));
     host->value *= std::exp(step);
     const double slope = (std::log(hierarchy_.predict(rows_[r], links)) - base) / step;
-    seen.push_back({rows_[r].device, {rows_[r].framework, rows_[r].software.execution}, slope * slope, std::log(value)});
+    seen.push_back(
+        {rows_[r].device, {rows_[r].framework, rows_[r].software.execution}, slope * slope, std::log(value)});
   }
-  // In turns, each the means of what the others leave. A row that depends on its host by a third says that hosts are typical,
-  // so that rows that hardly depend on them say little.
+  // In turns, each the means of what the others leave. A row that depends on its host by a third says that
+  // hosts are typical, so that rows that hardly depend on them say little.
   constexpr double of_typical = 0.1;
   constexpr int turns = 50;
   std::map<std::size_t, double> devices;
@@ -160,8 +161,10 @@ Posterior::HostFactors Posterior::host_factors() {
     for (const auto& [key, sum] : sums) factors[key] = sum.second / (sum.first + of_typical);
   };
   for (int turn = 0; turn < turns; ++turn) {
-    means([](const Seen& row) { return row.device; }, [&](const Seen& row) { return software[row.software]; }, devices);
-    means([](const Seen& row) { return row.software; }, [&](const Seen& row) { return devices[row.device]; }, software);
+    means([](const Seen& row) { return row.device; }, [&](const Seen& row) { return software[row.software]; },
+          devices);
+    means([](const Seen& row) { return row.software; }, [&](const Seen& row) { return devices[row.device]; },
+          software);
   }
   for (auto& [device, factor] : devices) factor = std::exp(factor);
   for (auto& [framework, factor] : software) factor = std::exp(factor);
@@ -182,7 +185,8 @@ void Posterior::register_rest() {
       if (hierarchy_.devices()[d].runs(precision)) hierarchy_.links(row);
     }
   for (std::size_t f = 0; f < framework_count; ++f)
-    for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph, ExecutionMode::compiled})
+    for (const ExecutionMode execution :
+         {ExecutionMode::eager, ExecutionMode::graph, ExecutionMode::compiled})
       for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
         HierarchyRow row;
         row.framework = static_cast<Framework>(f);

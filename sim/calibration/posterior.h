@@ -13,7 +13,8 @@ namespace convoy {
 /// The maximum of the posterior of a Hierarchy's unknowns, given rows (docs/cost_model.md, "Calibration").
 class Posterior {
  public:
-  /// Makes all unknowns of the hierarchy's devices and frameworks: those that no row is about keep their priors.
+  /// Makes all unknowns of the hierarchy's devices and frameworks: those that no row is about keep their
+  /// priors.
   Posterior(Hierarchy& hierarchy, std::vector<HierarchyRow> rows);
 
   /// Levenberg-Marquardt with Marquardt's scaling (Nocedal and Wright, Numerical Optimization, section 10.3),
@@ -25,9 +26,10 @@ class Posterior {
   void use(std::vector<bool> counted);
   /// Standard deviation of log(seconds) of a row that the posterior leaves, after minimise().
   double spread_of(const HierarchyRow& row);
-  /// How slow the hosts were that rows of whole networks were measured on, relative to the typical one: a factor of the device
-  /// times one of the framework and its execution, since a catalogue knows these of a step and not whose host it runs on. By
-  /// least squares of the logarithms, weighted by the square of how much each row's time depends on its host.
+  /// How slow the hosts were that rows of whole networks were measured on, relative to the typical one: a
+  /// factor of the device times one of the framework and its execution, since a catalogue knows these of a
+  /// step and not whose host it runs on. By least squares of the logarithms, weighted by the square of how
+  /// much each row's time depends on its host.
   struct HostFactors {
     std::map<std::size_t, double> devices;
     std::map<std::pair<Framework, ExecutionMode>, double> software;

@@ -4,7 +4,8 @@
 namespace convoy {
 
 TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
-  constexpr double of_forward = 1.5;  // a forward operation, relative to a backward one: it makes the backward one's node
+  constexpr double of_forward =
+      1.5;  // a forward operation, relative to a backward one: it makes the backward one's node
   const auto alike = [](double issue_s) { return TypicalIssue{of_forward * issue_s, issue_s, issue_s}; };
   if (execution == ExecutionMode::compiled) return alike(5e-6);
   switch (framework) {

@@ -10,15 +10,16 @@ struct TypicalIssue {
   double forward_s, backward_s, update_s;
 };
 
-/// PyTorch's operators from Python take 6 to 17 us, twice that with autograd; graphs are below it. MXNet's engine launches the
-/// nodes of a graph in bulks of 15 from threads of its own, while an update is an imperative operator, 30 to 60 us from Python, of
-/// four parameters from version 1.5 on (MXNET_OPTIMIZER_AGGREGATION_SIZE, apache/mxnet pull request 13346); before, the host is ahead,
-/// since every update is waited for (typical_update_wait_s).
-/// Source of the times: results/published/host_issue.csv.
+/// PyTorch's operators from Python take 6 to 17 us, twice that with autograd; graphs are below it. MXNet's
+/// engine launches the nodes of a graph in bulks of 15 from threads of its own, while an update is an
+/// imperative operator, 30 to 60 us from Python, of four parameters from version 1.5 on
+/// (MXNET_OPTIMIZER_AGGREGATION_SIZE, apache/mxnet pull request 13346); before, the host is ahead, since
+/// every update is waited for (typical_update_wait_s). Source of the times: results/published/host_issue.csv.
 TypicalIssue typical_issue(Framework framework, ExecutionMode execution);
 
-/// MXNet's engine waits for its stream after every operation that is pushed to it (ThreadedEnginePerDevice): before 1.5 a
-/// parameter's push, pull and update, some 20 us each from a kernel's launch to its start on a V100 (same source).
+/// MXNet's engine waits for its stream after every operation that is pushed to it (ThreadedEnginePerDevice):
+/// before 1.5 a parameter's push, pull and update, some 20 us each from a kernel's launch to its start on a
+/// V100 (same source).
 constexpr double typical_update_wait_s = 60e-6;
 
 /// SoftwareCosts::one_thread before any measurement: of frameworks that hand a CPU's products to BLAS alone

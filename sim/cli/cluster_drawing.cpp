@@ -61,9 +61,9 @@ std::vector<std::size_t> all_joined(const ClusterDrawing& drawing, std::size_t s
       joined_to_others = joined_to_others || (joined && !of_host);
       fits = fits && (joined || of_host);
     }
-    const bool with_all =
-        std::all_of(group.begin(), group.end(),
-                    [&](std::size_t member) { return drawing.joins.contains(std::minmax(member, c)); });
+    const bool with_all = std::all_of(group.begin(), group.end(), [&](std::size_t member) {
+      return drawing.joins.contains(std::minmax(member, c));
+    });
     if (with_all || (fits && joined_to_others)) group.push_back(c);
   }
   return group;
@@ -116,12 +116,12 @@ std::vector<std::vector<Gap>> gaps_of_rows(const ClusterDrawing& drawing) {
 void keep_apart(std::vector<double*> lanes, const Gap& gap) {
   constexpr double comfortable = 5;
   std::stable_sort(lanes.begin(), lanes.end(), [](const double* a, const double* b) { return *a < *b; });
-  const double apart =
-      std::min(comfortable, (gap.high - gap.low) / static_cast<double>(std::max<std::size_t>(lanes.size(), 1)));
+  const double apart = std::min(
+      comfortable, (gap.high - gap.low) / static_cast<double>(std::max<std::size_t>(lanes.size(), 1)));
   double least = gap.low;
   for (double* x : lanes) least = (*x = std::clamp(*x, least, std::max(least, gap.high))) + apart;
   double most = gap.high;
-  for (auto x = lanes.rbegin(); x != lanes.rend(); ++x) most = (**x = std::min(**x, most)) - apart;
+  for (auto x = lanes.rbegin(); x != lanes.rend(); ++x) most = (** x = std::min(**x, most)) - apart;
 }
 
 bool has_box_between(const ClusterDrawing& drawing, const DrawnPlace& a, const DrawnPlace& b) {

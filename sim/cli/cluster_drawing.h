@@ -35,9 +35,9 @@ struct Passage {
 
 /// A line between two places.
 struct DrawnLine {
-  std::size_t from, to;            ///< the lower row first
-  std::vector<Passage> passages;   ///< from below
-  bool over = false;               ///< ends in one row with boxes between them: goes over these
+  std::size_t from, to;           ///< the lower row first
+  std::vector<Passage> passages;  ///< from below
+  bool over = false;              ///< ends in one row with boxes between them: goes over these
 };
 
 struct ClusterDrawing {

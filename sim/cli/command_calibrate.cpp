@@ -92,18 +92,21 @@ Exit calibrate_noise_scale(const std::string& file) {
   const ConvergenceTable table = read_convergence(file);
   const std::optional<NoiseScale> fit = fit_noise_scale(table.points);
   if (!fit)
-    throw InputError({file, 0, 0}, "no noise scale fits: epochs have to grow with the batch, over at least two batches");
+    throw InputError({file, 0, 0},
+                     "no noise scale fits: epochs have to grow with the batch, over at least two batches");
   write_stdout([&](std::ostream& out) {
-    out << fmt::format("goal: {{noise_scale: {:.6g}, epochs: {:.6g}}}\n", fit->noise_scale_images, fit->epochs);
+    out << fmt::format("goal: {{noise_scale: {:.6g}, epochs: {:.6g}}}\n", fit->noise_scale_images,
+                       fit->epochs);
   });
   double sum = 0;
   for (const ConvergencePoint& point : table.points) {
     const double error = fit->at(point.batch) / point.needed.epochs - 1;
     sum += std::abs(error);
-    fmt::print(stderr, "batch {:<8g} {:>8.2f} epochs, {:>8.2f} fitted, {:+.1f} %\n", point.batch, point.needed.epochs,
-               fit->at(point.batch), 100 * error);
+    fmt::print(stderr, "batch {:<8g} {:>8.2f} epochs, {:>8.2f} fitted, {:+.1f} %\n", point.batch,
+               point.needed.epochs, fit->at(point.batch), 100 * error);
   }
-  fmt::print(stderr, "mean error of the fit {:.1f} %\n", 100 * sum / static_cast<double>(table.points.size()));
+  fmt::print(stderr, "mean error of the fit {:.1f} %\n",
+             100 * sum / static_cast<double>(table.points.size()));
   return Exit::done;
 }
 
@@ -128,24 +131,27 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
   const std::vector<LeftOutRow> rows =
       cross_validate(read_all(arguments.profiles), static_cast<LeaveOut>(name - leave_out_names.begin()));
   if (rows.empty())
-    throw InputError({arguments.profiles.front(), 0, 0},
-                     "holds no row to leave out: one of a whole network, with role fit, on a GPU of NVIDIA's or a CPU");
+    throw InputError(
+        {arguments.profiles.front(), 0, 0},
+        "holds no row to leave out: one of a whole network, with role fit, on a GPU of NVIDIA's or a CPU");
   std::map<std::string, std::vector<double>> sizes;  // of the errors by group
   write_stdout([&](std::ostream& out) {
-    out << "left_out,device,model,batch,precision,step,software,execution,layout,measured_images_per_s,fitted,left_out_fitted\n";
+    out << "left_out,device,model,batch,precision,step,software,execution,layout,measured_images_per_s,"
+           "fitted,left_out_fitted\n";
     for (const LeftOutRow& row : rows) {
       const Measurement& m = row.measurement;
       const double with = m.batch / row.with_s, without = m.batch / row.without_s;
-      out << fmt::format("{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g}\n", row.group, m.device, m.model, m.batch,
-                         to_string(m.precision), to_string(m.step), to_string(m.software), to_string(m.execution),
-                         to_string(m.layout), m.images_per_s, with, without);
+      out << fmt::format("{},{},{},{:g},{},{},{},{},{},{:.5g},{:.5g},{:.5g}\n", row.group, m.device, m.model,
+                         m.batch, to_string(m.precision), to_string(m.step), to_string(m.software),
+                         to_string(m.execution), to_string(m.layout), m.images_per_s, with, without);
       sizes[row.group].push_back(std::abs(without / m.images_per_s - 1));
       sizes["all"].push_back(sizes[row.group].back());
     }
   });
   for (auto& [group, errors] : sizes) {
     std::sort(errors.begin(), errors.end());
-    fmt::print(stderr, "{:<36} {:>4} rows, median error {:5.1f} %\n", group, errors.size(), 100 * errors[errors.size() / 2]);
+    fmt::print(stderr, "{:<36} {:>4} rows, median error {:5.1f} %\n", group, errors.size(),
+               100 * errors[errors.size() / 2]);
   }
   return Exit::done;
 }
@@ -176,8 +182,8 @@ DeviceType device_to_fit(const CalibrateArguments& arguments, const SourcePos& p
       if (type.name == arguments.device) return type;
       if (std::find(names.begin(), names.end(), type.name) == names.end()) names.push_back(type.name);
     }
-  throw InputError(cluster->pos, fmt::format("no server here has a device '{}'; there are: {}", arguments.device,
-                                             list_of(names, names.size())));
+  throw InputError(cluster->pos, fmt::format("no server here has a device '{}'; there are: {}",
+                                             arguments.device, list_of(names, names.size())));
 }
 
 }  // namespace
@@ -190,7 +196,8 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
     if (arguments.profiles.size() == 1 && looks_like_nccl_log(first)) return calibrate_link(first);
     if (arguments.profiles.size() == 1 && looks_like_convergence(first)) return calibrate_noise_scale(first);
     throw InputError({first, 0, 0},
-                     "is no log of nccl-tests and no table of batch and epochs; say with --device what device a profile or trace is of");
+                     "is no log of nccl-tests and no table of batch and epochs; say with --device what "
+                     "device a profile or trace is of");
   }
   const SourcePos pos{first, 0, 0};
   std::vector<Measurement> measurements;
@@ -211,8 +218,9 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   write_stdout([&](std::ostream& out) { out << report.yaml; });
   print_rows(report);
   fmt::print(stderr, "these keys replace those of the same names in {}\n",
-             arguments.experiment.empty() ? fmt::format("devices/{}.yaml of the catalogue", arguments.device)
-                                          : fmt::format("devices.{} of {}", arguments.device, arguments.experiment));
+             arguments.experiment.empty()
+                 ? fmt::format("devices/{}.yaml of the catalogue", arguments.device)
+                 : fmt::format("devices.{} of {}", arguments.device, arguments.experiment));
   return Exit::done;
 }
 

@@ -36,7 +36,8 @@ PartLink read_link(const PartitionArguments& arguments) {
   return link;
 }
 
-/// What one device takes for the graph that pages what does not fit over its host link; nothing without --memory.
+/// What one device takes for the graph that pages what does not fit over its host link; nothing without
+/// --memory.
 std::optional<PagedRun> paged_run(const PartitionArguments& arguments, const PartitionTask& task) {
   const double host_Bps = option("--host-bandwidth", arguments.host_bandwidth, Dimension::bandwidth);
   if (host_Bps <= 0) throw InputError({"--host-bandwidth", 0, 0}, "must be more than 0");
@@ -74,8 +75,8 @@ void write_json(const PartitionReport& report, const std::optional<PagedRun>& pa
   json.raw("\n");
 }
 
-void write_table(const PartitionReport& report, const std::optional<PagedRun>& paged, const PartitionTask& task,
-                 const DagFile& file, bool seeded, std::ostream& out) {
+void write_table(const PartitionReport& report, const std::optional<PagedRun>& paged,
+                 const PartitionTask& task, const DagFile& file, bool seeded, std::ostream& out) {
   const auto row = [&](const char* name, const std::string& value) {
     out << fmt::format("{:<18} {}\n", name, value);
   };
@@ -109,8 +110,8 @@ std::vector<NodeId> in_order(std::size_t count) {
   return nodes;
 }
 
-/// The graph of a JSON file; of an operation network (YAML) for its batch on its device; for an experiment (YAML)
-/// the training graph of its first point, with the times of its cluster's devices.
+/// The graph of a JSON file; of an operation network (YAML) for its batch on its device; for an experiment
+/// (YAML) the training graph of its first point, with the times of its cluster's devices.
 DagFile load_graph(const std::string& file) {
   if (!file.ends_with(".yaml") && !file.ends_with(".yml")) return read_dag(file);
   if (const YamlNode root = load_yaml(file); root.find("network")) {

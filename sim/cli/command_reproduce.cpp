@@ -158,8 +158,8 @@ void write_table(const ThesisReproduction& thesis, std::ostream& out) {
                            : "not judged: " + judged.sentence.not_judged);
   for (const auto& [key, text] : thesis.sources)
     if (used.contains(key)) out << fmt::format("{}: {}\n", key, text);
-  out << fmt::format("{}: {} passed, {} failed, {} shown: {}\n\n", thesis.name, count[0], count[1],
-                     count[2], thesis.passed() ? "as listed" : "FAILED");
+  out << fmt::format("{}: {} passed, {} failed, {} shown: {}\n\n", thesis.name, count[0], count[1], count[2],
+                     thesis.passed() ? "as listed" : "FAILED");
 }
 
 }  // namespace

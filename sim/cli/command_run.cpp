@@ -138,11 +138,11 @@ Exit run_command(const RunArguments& arguments) {
   else
     place.emplace();
   Preparer preparer(experiment);
-  place->begin(
-      make_subject(preparer, arguments.file, arguments.settings,
-                   to_folder ? std::optional((arguments.full ? "full " : "") + std::string(arguments.explain ? "explain " : "") +
-                                            arguments.network_model)
-                             : std::nullopt));
+  place->begin(make_subject(
+      preparer, arguments.file, arguments.settings,
+      to_folder ? std::optional((arguments.full ? "full " : "") +
+                                std::string(arguments.explain ? "explain " : "") + arguments.network_model)
+                : std::nullopt));
   bool whole = true;
   {
     Progress progress(arguments.progress, "simulating");
@@ -160,7 +160,8 @@ Exit run_command(const RunArguments& arguments) {
     if (arguments.json)
       write_json(results, out);
     else
-      out << table(results) << what_varies(results) << explanation(results) << files_text(path, arguments.trace);
+      out << table(results) << what_varies(results) << explanation(results)
+          << files_text(path, arguments.trace);
   });
   return exit_for(results, arguments);
 }

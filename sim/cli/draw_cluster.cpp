@@ -89,18 +89,18 @@ void write_cluster_svg(std::ostream& out, const Machine& machine) {
   for (const DrawnLine& line : lines_of(drawing))
     out << fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#888\"/>\n", canvas.path_of(line));
   for (const DrawnCable& cable : drawing.cables)
-    out << fmt::format(
-        "<path d=\"{}\" fill=\"none\" stroke=\"#7a9b3c\"><title>{}</title></path>\n",
-        canvas.bow(drawing.places[cable.a], drawing.places[cable.b], 1), escaped(cable.text));
+    out << fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#7a9b3c\"><title>{}</title></path>\n",
+                       canvas.bow(drawing.places[cable.a], drawing.places[cable.b], 1), escaped(cable.text));
   for (const DrawnPlace& place : drawing.places) {
     const double y = canvas.y(place.row);
     out << fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"{}\" fill=\"{}\" "
         "stroke=\"#333\"/>\n"
         "<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        place.x - ClusterDrawing::box_width / 2, y - ClusterDrawing::box_height / 2, ClusterDrawing::box_width,
-        ClusterDrawing::box_height, place.device ? 0 : 12, place.device ? "#dce9f7" : "#f7f3dc", place.x, y - 3,
-        escaped(place.name), place.x, y + 10, escaped(place.detail));
+        place.x - ClusterDrawing::box_width / 2, y - ClusterDrawing::box_height / 2,
+        ClusterDrawing::box_width, ClusterDrawing::box_height, place.device ? 0 : 12,
+        place.device ? "#dce9f7" : "#f7f3dc", place.x, y - 3, escaped(place.name), place.x, y + 10,
+        escaped(place.detail));
   }
   out << "</svg>\n";
 }

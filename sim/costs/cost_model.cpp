@@ -18,10 +18,10 @@ bool fits_tensor_cores(const Work& work, Precision precision) {
   return work.in_channels % multiple == 0 && work.out_channels % multiple == 0;
 }
 
-/// Multiprocessors compute a convolution's result in tiles of some pixels and about 64 channels: a layer with more channels has more
-/// tiles of the same pixels and fills the device with fewer images. A tile that channels fill only in part is one all the same,
-/// which `half_outputs` says of the share of peak. Never fewer than one, nor where channels are not told: for few channels libraries
-/// have narrower tiles.
+/// Multiprocessors compute a convolution's result in tiles of some pixels and about 64 channels: a layer with
+/// more channels has more tiles of the same pixels and fills the device with fewer images. A tile that
+/// channels fill only in part is one all the same, which `half_outputs` says of the share of peak. Never
+/// fewer than one, nor where channels are not told: for few channels libraries have narrower tiles.
 double tiles_across(double channels, const Efficiency& efficiency) {
   return channels > 0 ? std::max(1.0, (channels + efficiency.half_outputs) / 64) : 1;
 }
@@ -76,8 +76,9 @@ KernelClass kernel_class(const Work& work) {
 
 namespace {
 
-/// Whether libraries have channels-last kernels of tensor cores for groups of so many channels: up to 8, and 16 and 32 where a
-/// multiple of 32 groups fills their tiles (timm's figures: ResNeXts are fast, RegNets with 16 channels and 40 to 168 are not).
+/// Whether libraries have channels-last kernels of tensor cores for groups of so many channels: up to 8, and
+/// 16 and 32 where a multiple of 32 groups fills their tiles (timm's figures: ResNeXts are fast, RegNets with
+/// 16 channels and 40 to 168 are not).
 bool has_channels_last_kernels(double width, std::int64_t groups) {
   return width <= 8 || ((width == 16 || width == 32) && groups % 32 == 0);
 }
@@ -185,7 +186,8 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   const double inputs = static_cast<double>(work.in_channels) / groups;
   const double outputs = static_cast<double>(work.out_channels) / groups;
   double shape = phase_share(work.phase, efficiency);
-  // The product whose result is the gradient of the input has its channels for columns, and sums over the output's.
+  // The product whose result is the gradient of the input has its channels for columns, and sums over the
+  // output's.
   const bool swapped = work.phase == Phase::data_gradient;
   const double columns = swapped ? inputs : outputs, summed = swapped ? outputs : inputs;
   if (columns > 0)
@@ -230,7 +232,8 @@ double operation_time_s(const Work& work, double images, const Software& softwar
   if (has_one_thread(software, device) && work.phase != Phase::update)
     return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);
   if (!is_issued) return launch_s + time_s;
-  if (work.phase == Phase::update) return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
+  if (work.phase == Phase::update)
+    return launch_s + time_s + software.costs.wait_update_s * device.issue_factor;
   if (is_product(kernel)) {
     if (software.precision != Precision::fp32 && device.runs(Precision::fp32))
       time_s = std::min(time_s, product_time_s(work, images, Precision::fp32, software.layout, device));

@@ -77,7 +77,8 @@ double devices_spread() { return comm_spreads().back(); }
 double memory_spread(Framework framework) {
   static constexpr std::array<std::string_view, 4> keys{"mxnet", "pytorch", "pytorch1", "other"};
   static const std::array<double, 4> spreads = read_spreads("/memory.yaml", keys);
-  const auto found = std::find(keys.begin(), keys.end() - 1, to_string(is_mxnet(framework) ? Framework::mxnet : framework));
+  const auto found =
+      std::find(keys.begin(), keys.end() - 1, to_string(is_mxnet(framework) ? Framework::mxnet : framework));
   return spreads[static_cast<std::size_t>(found - keys.begin())];
 }
 

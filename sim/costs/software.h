@@ -10,15 +10,16 @@ namespace convoy {
 struct SoftwareCosts {
   /// Host time from one operation to the next, by phase. One process a device, or one with a thread for each.
   double issue_forward_s = 0, issue_backward_s = 0, issue_update_s = 0;
-  /// The device idles so long after an update, where the host waits for each one's end before it starts the next.
+  /// The device idles so long after an update, where the host waits for each one's end before it starts the
+  /// next.
   double wait_update_s = 0;
   double convolution = 1, normalization = 1, elementwise = 1;  ///< factors on the time of these kernels
   /// Share of the bytes of elementwise kernels that is left where chains of them are one kernel; these
   /// kernels have no launch of their own then.
   double fused = 1;
-  /// On a CPU: one thread copies each image's inputs into a matrix before a convolution's product (im2col) and runs
-  /// what is no product, and takes so many times as long as a core's share of the memory's bandwidth lets it. 0: all
-  /// cores share all work, and convolutions read their inputs in place (oneDNN, Eigen).
+  /// On a CPU: one thread copies each image's inputs into a matrix before a convolution's product (im2col)
+  /// and runs what is no product, and takes so many times as long as a core's share of the memory's bandwidth
+  /// lets it. 0: all cores share all work, and convolutions read their inputs in place (oneDNN, Eigen).
   double one_thread = 0;
 };
 

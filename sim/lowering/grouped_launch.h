@@ -17,8 +17,8 @@ bool one_process_overlaps(const GroupSync& group, const TrainingGraph& graph, co
 /// (NVIDIA/nccl, issues 297 and 613, and release notes 2.1.4: "may induce increased latencies in
 /// multi-threaded programs"; a process a device launches for itself). Each keeps its devices from computing
 /// for as long, whatever the bytes, the network and the batch: with TensorFlow 1.15 steps of ResNet-50 and
-/// InceptionV3 are 0.08 to 0.14 ms a gradient longer than those of one card on 2, 4 and 8 Quadro RTX 8000 with
-/// 256 images and on 2 RTX 2080 Ti with 64, the collectives themselves and jitter included.
+/// InceptionV3 are 0.08 to 0.14 ms a gradient longer than those of one card on 2, 4 and 8 Quadro RTX 8000
+/// with 256 images and on 2 RTX 2080 Ti with 64, the collectives themselves and jitter included.
 ///
 /// Adds that time to what each collective of the role's program waits for. Nothing with other frameworks and
 /// releases (TensorFlow 2.3 on A100: 0.02 ms in all), with compiled graphs, without overlap, on several hosts

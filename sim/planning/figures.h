@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "sim/run/faults.h"
 #include "sim/planning/trials.h"
+#include "sim/run/faults.h"
 #include "topologies/regions.h"
 
 namespace convoy {

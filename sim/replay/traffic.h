@@ -17,14 +17,15 @@ struct TrafficPoint {
   bool operator==(const TrafficPoint&) const = default;
 };
 
-/// Bandwidth in use at hosts' network interfaces over a replayed step. Every communication counts with its mean
-/// rate from the beginning to the end of its sender's task, so that the curve's integral over the step is what the
-/// host sends and receives; how the rate varies while a message is under way is not kept by replays.
+/// Bandwidth in use at hosts' network interfaces over a replayed step. Every communication counts with its
+/// mean rate from the beginning to the end of its sender's task, so that the curve's integral over the step
+/// is what the host sends and receives; how the rate varies while a message is under way is not kept by
+/// replays.
 class Traffic {
  public:
   Traffic(const ReplayResult& result, const Plan& plan, const Machine& machine);
-  /// Ordered by time, the last point without traffic. Empty for a host that exchanges nothing with others, and for
-  /// plans with a service: its servers answer by a rule and not by tasks that have times.
+  /// Ordered by time, the last point without traffic. Empty for a host that exchanges nothing with others,
+  /// and for plans with a service: its servers answer by a rule and not by tasks that have times.
   std::vector<TrafficPoint> of_host(std::uint32_t host) const;
 
  private:

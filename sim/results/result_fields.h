@@ -10,13 +10,11 @@
 // here is in none of them, which tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
-//   gain(name, value)                 a number, or an optional one, that may be below zero; always there, or null
-//   nullable(name, optional)          always there; null where there is no value
-//   optional(name, optional)          a number, only where there is one
-//   optional(name, optional, fields)  an object, only where there is one
-//   optional_block(name, optional, fields)  the same, a name a line
-//   object(name, value, fields)       an object in one line
-//   list(name, values, fields)        objects, one a line
+//   gain(name, value)                 a number, or an optional one, that may be below zero; always there, or
+//   null nullable(name, optional)          always there; null where there is no value optional(name,
+//   optional)          a number, only where there is one optional(name, optional, fields)  an object, only
+//   where there is one optional_block(name, optional, fields)  the same, a name a line object(name, value,
+//   fields)       an object in one line list(name, values, fields)        objects, one a line
 //   list_where(there, name, values, fields)   the name itself only where `there`; the reader goes by the file
 //   blocks(name, values, fields)      objects, a name a line
 //   count(name, values)               how many there are: tables only, JSON has the list itself
@@ -201,7 +199,8 @@ inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.optional_block("auto", run.search, search_fields);
   archive.list_where(!run.layouts.empty(), "layouts", run.layouts, layout_fields);
   archive.optional("variability", run.variability, variability_fields);
-  archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals, counterfactual_fields);
+  archive.list_where(!run.counterfactuals.empty(), "counterfactuals", run.counterfactuals,
+                     counterfactual_fields);
 };
 
 inline constexpr auto run_fields = [](auto& archive, auto& run) {

@@ -31,15 +31,19 @@ std::vector<double> each(const std::vector<const ScheduleResult*>& of,
 
 ScheduleSummary summary(const std::vector<const ScheduleResult*>& of) {
   const ScheduleResult& first = *of.front();
-  ScheduleSummary result{first.policy, first.jobs, static_cast<std::int64_t>(of.size()), first.seed, first.mean_interval_s};
+  ScheduleSummary result{first.policy, first.jobs, static_cast<std::int64_t>(of.size()), first.seed,
+                         first.mean_interval_s};
   result.makespan_s = mean(each(of, [](const ScheduleResult& s) { return s.makespan_s; }));
   result.busy_share = mean(each(of, [](const ScheduleResult& s) { return s.busy_share; }));
   result.changes = mean(each(of, [](const ScheduleResult& s) { return static_cast<double>(s.changes); }));
   if (first.deadlines_met)
-    result.deadlines_met = mean(each(of, [](const ScheduleResult& s) { return s.deadlines_met.value_or(0); }));
+    result.deadlines_met =
+        mean(each(of, [](const ScheduleResult& s) { return s.deadlines_met.value_or(0); }));
   if (first.scattered_share)
-    result.scattered_share = mean(each(of, [](const ScheduleResult& s) { return s.scattered_share.value_or(0); }));
-  const std::vector<double> completions = each(of, [](const ScheduleResult& s) { return s.mean_completion_s; });
+    result.scattered_share =
+        mean(each(of, [](const ScheduleResult& s) { return s.scattered_share.value_or(0); }));
+  const std::vector<double> completions =
+      each(of, [](const ScheduleResult& s) { return s.mean_completion_s; });
   result.mean_completion_s = mean(completions);
   if (completions.size() > 1) result.completion_half_width_s = half_width_of_mean(completions);
   return result;

@@ -16,8 +16,8 @@
 
 namespace convoy {
 
-/// The reading archive (result_fields.h) of what FieldWriter has written: names stand in the table's order, so
-/// that each is compared with the next one only (results.json, which others may have written, has
+/// The reading archive (result_fields.h) of what FieldWriter has written: names stand in the table's order,
+/// so that each is compared with the next one only (results.json, which others may have written, has
 /// FieldReader). @throws JsonError: the text is no JSON, or has other fields or values
 class StoredReader {
  public:

@@ -53,8 +53,8 @@ struct TraceProcess {
 inline constexpr std::string_view traffic_counter = "network";
 
 /// Writes trace.json: Chrome's trace event format (JSON object form, complete events, and counters for
-/// memory and traffic; times in microseconds), which Perfetto and chrome://tracing load. Processes are written as they
-/// come.
+/// memory and traffic; times in microseconds), which Perfetto and chrome://tracing load. Processes are
+/// written as they come.
 class TraceWriter {
  public:
   explicit TraceWriter(std::ostream& out);

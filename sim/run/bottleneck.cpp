@@ -69,13 +69,13 @@ Bottleneck compute_bottleneck(const Machine& machine, const ReplayResult& replay
     return {"compute", device.name, found.share, compute_text(machine, found)};
   const Host& host = machine.hosts[device.host];
   const double share = usage.issue_wait_s / replayed.step_time_s;
-  return {"issue", host.name, share,
-          fmt::format("{} operations more slowly than the {} runs them: {} waits for that {} of the step",
-                      found.count > host.device_count ? fmt::format("hosts such as {} issue", host.name)
-                                                      : fmt::format("{} issues", host.name),
-                      machine.device_types[device.type].name,
-                      found.count > 1 ? fmt::format("each of {} devices", found.count) : "it",
-                      percent(share))};
+  return {
+      "issue", host.name, share,
+      fmt::format("{} operations more slowly than the {} runs them: {} waits for that {} of the step",
+                  found.count > host.device_count ? fmt::format("hosts such as {} issue", host.name)
+                                                  : fmt::format("{} issues", host.name),
+                  machine.device_types[device.type].name,
+                  found.count > 1 ? fmt::format("each of {} devices", found.count) : "it", percent(share))};
 }
 
 /// "n0.nic" -> "n0's NIC"; "ps0.nic2" -> "parameter server ps0's NIC 2"; "leaf2.spine1" -> "link

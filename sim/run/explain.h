@@ -12,9 +12,8 @@
 namespace convoy {
 
 /// What a run would be on a machine or with an algorithm other than its own: links twice as fast, no latency,
-/// devices twice as fast, the best all-reduce algorithm (where the strategy has one), an input pipeline without
-/// limit (where there is one), one more server (where
-/// the cluster says how many it has).
+/// devices twice as fast, the best all-reduce algorithm (where the strategy has one), an input pipeline
+/// without limit (where there is one), one more server (where the cluster says how many it has).
 class Explanation {
  public:
   /// Simulates each change in a process of its own; what cannot run is left out. @pre SIGPIPE is ignored, and

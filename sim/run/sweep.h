@@ -30,7 +30,7 @@ struct SweepOptions {
   std::size_t jobs = 1;  ///< processes at a time; the outcome does not depend on it
   bool trace = false;
   bool explain = false;  ///< with counterfactuals (sim/run/explain.h)
-  bool full = false;  ///< devices and links one by one, not by class
+  bool full = false;     ///< devices and links one by one, not by class
   Shard shard{};
   double point_memory_bytes = std::numeric_limits<double>::infinity();
   double point_time_s = std::numeric_limits<double>::infinity();

@@ -48,7 +48,9 @@ class Assignment {
   struct Step {
     double worth = 0;  ///< cost saved a GPU more; steps that need none are worth most
     std::size_t job = 0, choice = 0;
-    bool operator<(const Step& other) const { return worth < other.worth || (worth == other.worth && job > other.job); }
+    bool operator<(const Step& other) const {
+      return worth < other.worth || (worth == other.worth && job > other.job);
+    }
   };
 
   /// Of those for which there are GPUs, the best for one job; worth 0: there is none.
@@ -57,7 +59,8 @@ class Assignment {
     for (std::size_t c = 0; c < choices_[j].size(); ++c) {
       if (saving(j, c) <= least_saving || missing(j, c) > 0) continue;
       const std::int64_t more = std::int64_t{choices_[j][c].allocation.gpus} - now(j).allocation.gpus;
-      const double worth = more > 0 ? saving(j, c) / static_cast<double>(more) : std::numeric_limits<double>::max();
+      const double worth =
+          more > 0 ? saving(j, c) / static_cast<double>(more) : std::numeric_limits<double>::max();
       if (worth > best.worth) best = {worth, j, c};
     }
     return best;
@@ -105,7 +108,8 @@ class Assignment {
       for (std::size_t d = 0; d < choices_[o].size(); ++d) {
         const Allocation& to = choices_[o][d].allocation;
         const std::int64_t freed = std::int64_t{now(o).allocation.gpus} - (to.kind == kind ? to.gpus : 0);
-        if (freed < wanted || (to.kind != kind && to.gpus > room_for(to.kind, j)) || -saving(o, d) >= best) continue;
+        if (freed < wanted || (to.kind != kind && to.gpus > room_for(to.kind, j)) || -saving(o, d) >= best)
+          continue;
         best = -saving(o, d);
         other = o;
         choice = d;
@@ -129,7 +133,8 @@ class Assignment {
 
 }  // namespace
 
-std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices, const std::vector<GpuPool>& pools) {
+std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices,
+                                const std::vector<GpuPool>& pools) {
   return Assignment(choices, pools).solve();
 }
 

@@ -15,11 +15,12 @@ struct Choice {
   double cost = 0;
 };
 
-/// For each job the position of one of its choices, such that their costs' sum is small and no pool is overdrawn:
-/// a multiple-choice knapsack. Greedily by cost saved a GPU, then by moves of one job, or of one job that another
-/// makes room for, as long as they save (these only up to 20,000 choices of all jobs); so within what one such move could save of the optimum's neighbourhood,
-/// not always the optimum.
+/// For each job the position of one of its choices, such that their costs' sum is small and no pool is
+/// overdrawn: a multiple-choice knapsack. Greedily by cost saved a GPU, then by moves of one job, or of one
+/// job that another makes room for, as long as they save (these only up to 20,000 choices of all jobs); so
+/// within what one such move could save of the optimum's neighbourhood, not always the optimum.
 /// @param choices of each job; the first has no GPUs
-std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices, const std::vector<GpuPool>& pools);
+std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices,
+                                const std::vector<GpuPool>& pools);
 
 }  // namespace convoy

@@ -12,8 +12,8 @@ namespace {
 /// The time ahead, cut at deadlines, with the GPUs of each piece that nobody has reserved.
 class Timeline {
  public:
-  Timeline(const std::vector<ActiveJob>& jobs, const std::vector<std::size_t>& by_deadline, std::uint32_t gpus,
-           double now_s) {
+  Timeline(const std::vector<ActiveJob>& jobs, const std::vector<std::size_t>& by_deadline,
+           std::uint32_t gpus, double now_s) {
     double from_s = now_s;
     for (const std::size_t j : by_deadline) {
       pieces_.push_back({jobs[j].job->deadline_s - from_s, gpus});
@@ -21,8 +21,8 @@ class Timeline {
     }
   }
 
-  /// Reserves the fewest GPUs, at most so many at a time, with which `offer` ends within the first `pieces`; how
-  /// many it gets in the first one. Nothing: there are none.
+  /// Reserves the fewest GPUs, at most so many at a time, with which `offer` ends within the first `pieces`;
+  /// how many it gets in the first one. Nothing: there are none.
   std::optional<std::uint32_t> reserve(const Offer& offer, std::size_t pieces) {
     const double images = offer.left_images * (1 - 1e-9);
     if (trained(offer, pieces, offer.useful()) < images) return std::nullopt;
@@ -59,7 +59,8 @@ class ElasticFlowLike : public Policy {
  public:
   std::string name() const override { return "elasticflow-like"; }
 
-  bool admits(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools, double now_s) const override {
+  bool admits(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
+              double now_s) const override {
     std::vector<Offer> offers = offers_of(jobs);
     return reserve(jobs, offers, pools[0].gpus, now_s) && jobs.back().job->deadline_s > now_s;
   }
@@ -90,7 +91,8 @@ class ElasticFlowLike : public Policy {
   }
 
   /// Gives each admitted job whose deadline lies ahead what it needs now to keep it. Whether all of them do.
-  static bool reserve(const std::vector<ActiveJob>& jobs, std::vector<Offer>& offers, std::uint32_t gpus, double now_s) {
+  static bool reserve(const std::vector<ActiveJob>& jobs, std::vector<Offer>& offers, std::uint32_t gpus,
+                      double now_s) {
     std::vector<std::size_t> order;
     for (std::size_t j = 0; j < jobs.size(); ++j)
       if (jobs[j].admitted && jobs[j].job->deadline_s > now_s &&

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double round_s = 300;  ///< between decisions where nothing comes or ends
 
-/// Share of a job's time in the cluster that is left if its GPUs change once more: (T - changes pause) / (T + pause).
+/// Share of a job's time in the cluster that is left if its GPUs change once more: (T - changes pause) / (T +
+/// pause).
 double restart_factor(const ActiveJob& job, double now_s, double pause_s) {
   const double age_s = now_s - job.job->arrival_s;
   if (job.held.gpus == 0 || age_s + pause_s <= 0) return 1;
@@ -21,7 +22,9 @@ double restart_factor(const ActiveJob& job, double now_s, double pause_s) {
 class ByCost : public Policy {
  public:
   bool adapts_batch() const override { return true; }
-  double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override { return now_s + round_s; }
+  double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override {
+    return now_s + round_s;
+  }
   std::vector<Allocation> allocate(const std::vector<ActiveJob>& jobs, const std::vector<GpuPool>& pools,
                                    double now_s) const override {
     std::vector<std::vector<Choice>> choices;
@@ -33,8 +36,8 @@ class ByCost : public Policy {
   }
 
  protected:
-  virtual std::vector<Choice> choices_of(const ActiveJob& job, const std::vector<GpuPool>& pools, std::size_t jobs,
-                                         double now_s) const = 0;
+  virtual std::vector<Choice> choices_of(const ActiveJob& job, const std::vector<GpuPool>& pools,
+                                         std::size_t jobs, double now_s) const = 0;
 };
 
 class PolluxLike : public ByCost {
@@ -47,7 +50,8 @@ class PolluxLike : public ByCost {
     // Of the mean of speedups to the power of -1 at its greatest the sum of 1 / speedup is least.
     constexpr double cost_of_none = 1e6;  // a job without GPUs spoils the mean, whatever the others have
     const Throughput& on = job.job->on(0);
-    const auto share = std::clamp<std::uint32_t>(pools[0].gpus / static_cast<std::uint32_t>(jobs), 1, on.most());
+    const auto share =
+        std::clamp<std::uint32_t>(pools[0].gpus / static_cast<std::uint32_t>(jobs), 1, on.most());
     const double fair = on.packed[on.best_of(share)], restart = restart_factor(job, now_s, pause_s);
     std::vector<Choice> choices{{{}, cost_of_none}};
     for (std::uint32_t w = 1; w <= std::min(on.most(), pools[0].gpus); ++w) {
@@ -64,8 +68,8 @@ class SiaLike : public ByCost {
   bool several_kinds() const override { return true; }
 
  protected:
-  std::vector<Choice> choices_of(const ActiveJob& job, const std::vector<GpuPool>& pools, std::size_t /*jobs*/,
-                                 double now_s) const override {
+  std::vector<Choice> choices_of(const ActiveJob& job, const std::vector<GpuPool>& pools,
+                                 std::size_t /*jobs*/, double now_s) const override {
     constexpr double power = -0.5, cost_of_none = 1.1;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t kind = 0; kind < pools.size(); ++kind)
@@ -76,7 +80,9 @@ class SiaLike : public ByCost {
       const Throughput& on = job.job->on(kind);
       const std::uint32_t host = pools[kind].gpus_per_host;
       const std::uint32_t most = std::min(on.most(), pools[kind].gpus);
-      for (std::uint32_t w = 1; w <= most; w = host == 0 || 2 * w <= host ? 2 * w : w < host ? host : w + host) {
+      for (std::uint32_t w = 1; w <= most; w = host == 0 || 2 * w <= host ? 2 * w
+                                               : w < host                 ? host
+                                                                          : w + host) {
         const double factor = job.held == Allocation{kind, w} ? 1 : restart;
         if (factor > 0) choices.push_back({{kind, w}, std::pow(factor * on.packed[w] / least, power)});
       }

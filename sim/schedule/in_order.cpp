@@ -10,7 +10,8 @@ namespace convoy {
 namespace {
 
 /// The free pool on which the job trains fastest on what it asks for; pools.size() where there is none.
-std::size_t place_of(const Job& job, const std::vector<GpuPool>& pools, const std::vector<std::uint32_t>& left) {
+std::size_t place_of(const Job& job, const std::vector<GpuPool>& pools,
+                     const std::vector<std::uint32_t>& left) {
   std::size_t best = pools.size();
   for (std::size_t kind = 0; kind < pools.size(); ++kind) {
     if (left[kind] < job.asked || job.on(kind).most() < job.asked) continue;
@@ -19,8 +20,8 @@ std::size_t place_of(const Job& job, const std::vector<GpuPool>& pools, const st
   return best;
 }
 
-/// Jobs by rank, lowest first and equal ones in the order of arrival; each gets all it asks for, of the kind on
-/// which it is fastest, while there are so many GPUs left, or nothing.
+/// Jobs by rank, lowest first and equal ones in the order of arrival; each gets all it asks for, of the kind
+/// on which it is fastest, while there are so many GPUs left, or nothing.
 class InOrder : public Policy {
  public:
   bool several_kinds() const override { return true; }
@@ -30,7 +31,8 @@ class InOrder : public Policy {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::vector<double> ranks;
     for (const ActiveJob& job : jobs) ranks.push_back(rank(job, now_s));
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return ranks[a] < ranks[b]; });
     std::vector<std::uint32_t> left;
     for (const GpuPool& pool : pools) left.push_back(pool.gpus);
     std::vector<Allocation> given(jobs.size());
@@ -71,7 +73,9 @@ class TiresiasL : public InOrder {
                                bounds_gpu_s.begin());
   }
   // Every minute, so that jobs sink when they cross a bound.
-  double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override { return now_s + 60; }
+  double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override {
+    return now_s + 60;
+  }
 };
 
 class ThemisLike : public InOrder {

@@ -11,7 +11,8 @@ double Throughput::on(std::uint32_t gpus, std::uint32_t hosts) const {
 }
 
 std::uint32_t Throughput::best_of(std::uint32_t gpus) const {
-  return static_cast<std::uint32_t>(std::max_element(packed.begin(), packed.begin() + gpus + 1) - packed.begin());
+  return static_cast<std::uint32_t>(std::max_element(packed.begin(), packed.begin() + gpus + 1) -
+                                    packed.begin());
 }
 
 std::size_t Job::fastest_kind(std::uint32_t gpus) const {

@@ -15,7 +15,8 @@ struct Throughput {
   /// On so many GPUs, on as few hosts as hold them; [0] is 0, [1] > 0. Its size bounds what the job may get;
   /// empty: the job cannot run on this kind.
   std::vector<double> packed;
-  /// [hosts - 1][GPUs], where places make a difference; on more hosts than listed as on the most. Empty: as packed.
+  /// [hosts - 1][GPUs], where places make a difference; on more hosts than listed as on the most. Empty: as
+  /// packed.
   std::vector<std::vector<double>> spread = {};
 
   std::uint32_t most() const { return packed.empty() ? 0 : static_cast<std::uint32_t>(packed.size()) - 1; }
@@ -32,7 +33,7 @@ struct Job {
   double arrival_s = 0;
   double images = 0;        ///< to be trained on, > 0
   std::uint32_t asked = 1;  ///< GPUs its owner asks for, which policies without elasticity give it
-  std::shared_ptr<const std::vector<Throughput>> kinds;                ///< by kind of GPU, as the cluster's pools
+  std::shared_ptr<const std::vector<Throughput>> kinds;         ///< by kind of GPU, as the cluster's pools
   double deadline_s = std::numeric_limits<double>::infinity();  ///< on the clock of arrivals
 
   const Throughput& on(std::size_t kind) const { return (*kinds)[kind]; }

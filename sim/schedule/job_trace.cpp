@@ -40,7 +40,8 @@ std::size_t draw(const std::vector<double>& weights, double uniform) {
 /// Throughputs of a kind, shared by its jobs.
 std::vector<std::shared_ptr<const std::vector<Throughput>>> shared(const std::vector<JobKind>& kinds) {
   std::vector<std::shared_ptr<const std::vector<Throughput>>> result;
-  for (const JobKind& kind : kinds) result.push_back(std::make_shared<const std::vector<Throughput>>(kind.kinds));
+  for (const JobKind& kind : kinds)
+    result.push_back(std::make_shared<const std::vector<Throughput>>(kind.kinds));
   return result;
 }
 
@@ -97,7 +98,8 @@ std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const std::ve
     if (of.deadline_s) job.deadline_s = *of.deadline_s;
     jobs.push_back(std::move(job));
   }
-  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.arrival_s < b.arrival_s; });
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const Job& a, const Job& b) { return a.arrival_s < b.arrival_s; });
   return jobs;
 }
 
@@ -107,7 +109,8 @@ double workload_window_s(const std::vector<WorkloadJob>& like) {
   return (std::floor(last_s / hour_s) + 1) * hour_s;
 }
 
-std::vector<TracedJob> draw_workload(const std::vector<WorkloadJob>& like, std::size_t jobs, std::uint64_t seed) {
+std::vector<TracedJob> draw_workload(const std::vector<WorkloadJob>& like, std::size_t jobs,
+                                     std::uint64_t seed) {
   constexpr std::uint64_t other_stream = 0x5851f42d4c957f2d;  // models are drawn from the seed itself
   SplitMix64 random(seed ^ other_stream);
   std::vector<TracedJob> drawn;

@@ -31,8 +31,8 @@ struct JobTraceOptions {
 struct TracedJob {
   double arrival_s = 0;
   std::uint32_t asked = 1;
-  double length_s = 0;              ///< on the GPUs asked for
-  std::string model = {};           ///< ""; drawn
+  double length_s = 0;                    ///< on the GPUs asked for
+  std::string model = {};                 ///< ""; drawn
   std::optional<double> deadline_s = {};  ///< on the clock of arrivals
 };
 
@@ -46,11 +46,12 @@ struct WorkloadJob {
 /// Whole hours that hold the arrivals, in seconds.
 double workload_window_s(const std::vector<WorkloadJob>& like);
 
-/// Jobs like recorded ones, each like one of them drawn with replacement: it asks for as many GPUs, has a GPU time
-/// of the same class (evenly distributed in its logarithm), and arrives at any moment of an hour in which one of them
-/// did, drawn for itself; so GPUs, classes and the hours' shares are distributed as recorded. Equal seeds give equal
-/// jobs.
-std::vector<TracedJob> draw_workload(const std::vector<WorkloadJob>& like, std::size_t jobs, std::uint64_t seed);
+/// Jobs like recorded ones, each like one of them drawn with replacement: it asks for as many GPUs, has a GPU
+/// time of the same class (evenly distributed in its logarithm), and arrives at any moment of an hour in
+/// which one of them did, drawn for itself; so GPUs, classes and the hours' shares are distributed as
+/// recorded. Equal seeds give equal jobs.
+std::vector<TracedJob> draw_workload(const std::vector<WorkloadJob>& like, std::size_t jobs,
+                                     std::uint64_t seed);
 
 /// Deadlines, from arrival: evenly distributed between these multiples of the length on the GPUs asked for.
 struct DeadlineOptions {

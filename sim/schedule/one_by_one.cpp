@@ -92,7 +92,8 @@ class OptimusLike : public Policy {
   }
 
  private:
-  /// First those without a GPU, the shortest first, as each is to train; then by seconds gained; then by arrival.
+  /// First those without a GPU, the shortest first, as each is to train; then by seconds gained; then by
+  /// arrival.
   struct Gain {
     bool first = false;
     double gain_s = 0;

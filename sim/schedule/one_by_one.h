@@ -13,8 +13,8 @@ namespace convoy {
 /// What numbers of GPUs of one kind are good for; jobs of equal throughput share it.
 struct OfferCurve {
   explicit OfferCurve(const Throughput& throughput);
-  std::vector<double> reached;      ///< images/s on the best number of GPUs up to each
-  std::vector<std::uint32_t> best;  ///< that number: the fewest that train as fast
+  std::vector<double> reached;                          ///< images/s on the best number of GPUs up to each
+  std::vector<std::uint32_t> best;                      ///< that number: the fewest that train as fast
   std::uint32_t useful() const { return best.back(); }  ///< more GPUs than these do not help
 };
 

@@ -32,7 +32,8 @@ Places::Place Places::take(const Allocation& allocation) {
   while (left > 0) {
     std::size_t best = hosts.free.size(), most = 0;
     for (std::size_t host = 0; host < hosts.free.size(); ++host) {
-      if (hosts.free[host] >= left && (best == hosts.free.size() || hosts.free[host] < hosts.free[best])) best = host;
+      if (hosts.free[host] >= left && (best == hosts.free.size() || hosts.free[host] < hosts.free[best]))
+        best = host;
       if (hosts.free[host] > hosts.free[most]) most = host;
     }
     if (best == hosts.free.size()) best = most;

@@ -54,15 +54,16 @@ class Cluster {
       if (job.fair_finish_s == 0) job.fair_finish_s = fair_finish_s(job);
   }
 
-  /// In an equal share of the cluster among those there on arrival, but on no more GPUs than asked for; of kinds
-  /// the mean by their GPUs.
+  /// In an equal share of the cluster among those there on arrival, but on no more GPUs than asked for; of
+  /// kinds the mean by their GPUs.
   double fair_finish_s(const ActiveJob& job) const {
     const auto share = static_cast<std::uint32_t>(gpus_) / static_cast<std::uint32_t>(active_.size());
     double images_per_s = 0, gpus = 0;
     for (std::size_t kind = 0; kind < options_.pools.size(); ++kind) {
       const Throughput& on = job.job->on(kind);
       if (on.most() == 0) continue;
-      images_per_s += options_.pools[kind].gpus * on.packed[std::min(on.most(), std::clamp(share, 1u, job.job->asked))];
+      images_per_s +=
+          options_.pools[kind].gpus * on.packed[std::min(on.most(), std::clamp(share, 1u, job.job->asked))];
       gpus += options_.pools[kind].gpus;
     }
     return job.left_images / (images_per_s / gpus);
@@ -72,7 +73,8 @@ class Cluster {
     const std::vector<Allocation> given = policy_.allocate(active_, options_.pools, now_s_);
     std::vector<std::size_t> moved;
     for (std::size_t j = 0; j < active_.size(); ++j) {
-      const bool changed = active_[j].held.gpus != given[j].gpus || (given[j].gpus > 0 && active_[j].held != given[j]);
+      const bool changed =
+          active_[j].held.gpus != given[j].gpus || (given[j].gpus > 0 && active_[j].held != given[j]);
       if (changed || now_s_ >= active_[j].granted_s + policy_.lease_s()) active_[j].granted_s = now_s_;
       if (!changed) continue;
       if (running_[j].started) {
@@ -89,8 +91,9 @@ class Cluster {
 
   void place(std::vector<std::size_t>& moved) {
     for (const std::size_t j : moved) places_.release(running_[j].place);
-    std::stable_sort(moved.begin(), moved.end(),
-                     [&](std::size_t a, std::size_t b) { return active_[a].held.gpus > active_[b].held.gpus; });
+    std::stable_sort(moved.begin(), moved.end(), [&](std::size_t a, std::size_t b) {
+      return active_[a].held.gpus > active_[b].held.gpus;
+    });
     for (const std::size_t j : moved) {
       const Allocation& held = active_[j].held;
       running_[j].place = held.gpus > 0 ? places_.take(held) : Places::Place{};
@@ -108,7 +111,8 @@ class Cluster {
   double next_event_s() const {
     double next_s = next_ < jobs_.size() ? jobs_[next_].arrival_s : never_s;
     for (std::size_t j = 0; j < active_.size(); ++j) next_s = std::min(next_s, end_s(j));
-    if (!active_.empty() && next_s < never_s) next_s = std::min(next_s, policy_.next_decision_s(active_, now_s_));
+    if (!active_.empty() && next_s < never_s)
+      next_s = std::min(next_s, policy_.next_decision_s(active_, now_s_));
     if (next_s == never_s)
       throw std::runtime_error("schedule: " + policy_.name() + " leaves jobs waiting for ever");
     return next_s;
@@ -177,7 +181,8 @@ double ScheduleOutcome::mean_completion_s() const {
          static_cast<double>(completion_s.size());
 }
 
-ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy, const ScheduleOptions& options) {
+ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy,
+                             const ScheduleOptions& options) {
   return Cluster(jobs, policy, options).run();
 }
 

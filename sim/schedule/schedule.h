@@ -31,6 +31,7 @@ struct ScheduleOptions {
 /// largest first.
 /// @param jobs by arrival; each asks for at most the GPUs of a pool that it can run on
 /// @throws std::runtime_error: a policy that leaves jobs waiting for ever
-ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy, const ScheduleOptions& options);
+ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy,
+                             const ScheduleOptions& options);
 
 }  // namespace convoy

@@ -16,8 +16,8 @@ constexpr std::uint32_t most_gpus_of_all = 100'000;
 std::vector<KeyText> traced_job_columns();
 std::vector<KeyText> workload_job_columns();
 
-/// `jobs:` with the file that its `trace` or `workload` names, a CSV beside the experiment, read into a list of
-/// mappings by column. What has no such file stays as it is. @throws InputError
+/// `jobs:` with the file that its `trace` or `workload` names, a CSV beside the experiment, read into a list
+/// of mappings by column. What has no such file stays as it is. @throws InputError
 YamlNode with_trace_read(const YamlNode& jobs);
 
 /// A list of mappings with the keys of traced_job_columns.

@@ -12,7 +12,7 @@
 namespace convoy {
 namespace {
 
-using Points = std::map<std::int64_t, double>;  ///< devices -> images/s
+using Points = std::map<std::int64_t, double>;   ///< devices -> images/s
 using ByHosts = std::map<std::int64_t, Points>;  ///< 0: the sweep does not say
 
 /// Straight between two points; nothing outside them.
@@ -22,7 +22,8 @@ std::optional<double> between(const Points& points, std::int64_t devices) {
   if (high->first == devices) return high->second;
   if (high == points.begin()) return std::nullopt;
   const auto low = std::prev(high);
-  const double part = static_cast<double>(devices - low->first) / static_cast<double>(high->first - low->first);
+  const double part =
+      static_cast<double>(devices - low->first) / static_cast<double>(high->first - low->first);
   return low->second + part * (high->second - low->second);
 }
 
@@ -34,8 +35,8 @@ std::optional<double> at(const ByHosts& by_hosts, std::int64_t devices, std::int
   if (high->first == hosts || high == by_hosts.begin()) return above;
   const std::optional<double> below = between(std::prev(high)->second, devices);
   if (!above || !below) return above ? above : below;
-  const double part =
-      static_cast<double>(hosts - std::prev(high)->first) / static_cast<double>(high->first - std::prev(high)->first);
+  const double part = static_cast<double>(hosts - std::prev(high)->first) /
+                      static_cast<double>(high->first - std::prev(high)->first);
   return *below + part * (*above - *below);
 }
 
@@ -58,7 +59,8 @@ Throughput throughput_of(const ByHosts& by_hosts, const GpuPool& pool) {
     std::vector<double>& row = result.spread.emplace_back(result.packed);
     for (std::int64_t w = 1; w <= most; ++w)
       if (hosts > (w + size - 1) / size)
-        if (const std::optional<double> known = at(by_hosts, w, std::min(hosts, w))) row[static_cast<std::size_t>(w)] = *known;
+        if (const std::optional<double> known = at(by_hosts, w, std::min(hosts, w)))
+          row[static_cast<std::size_t>(w)] = *known;
   }
   return result;
 }
@@ -87,19 +89,24 @@ class Reader {
 
   void take(const RunResult& run) {
     if (!run.fits)
-      fail("{} on {} devices does not fit in memory; leave that number out of the sweep, or give it smaller batches",
-           run.model, run.devices);
+      fail(
+          "{} on {} devices does not fit in memory; leave that number out of the sweep, or give it smaller "
+          "batches",
+          run.model, run.devices);
     const std::size_t kind = kind_of(run);
     const std::int64_t hosts = hosts_of(run);
     if (hosts > 0 && study_.pools[kind].gpus_per_host == 0)
-      fail("the sweep has runs of {} on {} hosts; say how many GPUs the cluster's hosts have: gpus_per_host", run.model,
-           hosts);
+      fail("the sweep has runs of {} on {} hosts; say how many GPUs the cluster's hosts have: gpus_per_host",
+           run.model, hosts);
     const double batch = study_.learning.contains(run.model) ? run.global_batch : 0;
     if (!of(run.model).kinds[kind][batch][hosts].emplace(run.devices, run.throughput_images_per_s).second)
-      fail("the sweep has two runs of {} on {} devices; a queue takes one throughput for each model and number of "
-           "devices, kind of device (gpus: {{KIND: N}}), number of hosts (a sweep over cluster.nodes) and batch "
-           "(convergence: {{MODEL: ...}})",
-           run.model, run.devices);
+      fail(
+          "the sweep has two runs of {} on {} devices; a queue takes one throughput for each model and "
+          "number of "
+          "devices, kind of device (gpus: {{KIND: N}}), number of hosts (a sweep over cluster.nodes) and "
+          "batch "
+          "(convergence: {{MODEL: ...}})",
+          run.model, run.devices);
   }
 
   JobKinds kinds() const {
@@ -108,7 +115,8 @@ class Reader {
       JobKind& asked = result.as_asked.emplace_back(JobKind{model.model, {}});
       JobKind& best = result.best_batch.emplace_back(JobKind{model.model, {}});
       for (std::size_t kind = 0; kind < study_.pools.size(); ++kind) read_kind(model, kind, asked, best);
-      if (std::all_of(asked.kinds.begin(), asked.kinds.end(), [](const Throughput& t) { return t.most() == 0; }))
+      if (std::all_of(asked.kinds.begin(), asked.kinds.end(),
+                      [](const Throughput& t) { return t.most() == 0; }))
         fail("the sweep has no run of {} on one device, which takes time", model.model);
     }
     return result;
@@ -121,7 +129,8 @@ class Reader {
   }
 
   Measured& of(const std::string& model) {
-    const auto it = std::find_if(models_.begin(), models_.end(), [&](const Measured& m) { return m.model == model; });
+    const auto it =
+        std::find_if(models_.begin(), models_.end(), [&](const Measured& m) { return m.model == model; });
     if (it != models_.end()) return *it;
     return models_.emplace_back(Measured{model, std::vector<std::map<double, ByHosts>>(study_.pools.size())});
   }
@@ -130,7 +139,8 @@ class Reader {
     if (study_.kinds.front().empty()) return 0;
     const auto it = std::find(study_.kinds.begin(), study_.kinds.end(), run.device_type);
     if (it == study_.kinds.end())
-      fail("the sweep has runs of {} on {}, of which the cluster has none (gpus)", run.model, run.device_type);
+      fail("the sweep has runs of {} on {}, of which the cluster has none (gpus)", run.model,
+           run.device_type);
     return static_cast<std::size_t>(it - study_.kinds.begin());
   }
 

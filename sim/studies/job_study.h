@@ -17,9 +17,9 @@ namespace convoy {
 
 /// How fast a model learns by global batch.
 struct Learning {
-  std::optional<ConvergenceTable> table;  ///< either
+  std::optional<ConvergenceTable> table;     ///< either
   std::optional<double> noise_scale_images;  ///< or
-  double batch = 0;  ///< that jobs train with under policies that do not choose it
+  double batch = 0;                          ///< that jobs train with under policies that do not choose it
   /// Epochs, up to a factor that is the same for all batches. Nothing where the batch lies outside the table.
   std::optional<double> epochs(double at_batch) const;
 };
@@ -52,10 +52,11 @@ struct JobKinds {
   std::vector<JobKind> as_asked, best_batch;
 };
 
-/// Throughput by kind of device, number of devices and hosts of every model among the runs; numbers between two
-/// runs are interpolated.
-/// @throws InputError (at `jobs:`): a model without a run on one device, two runs of a model that nothing tells
-/// apart, a run that does not fit in memory, batches without what they teach, hosts without `gpus_per_host`
+/// Throughput by kind of device, number of devices and hosts of every model among the runs; numbers between
+/// two runs are interpolated.
+/// @throws InputError (at `jobs:`): a model without a run on one device, two runs of a model that nothing
+/// tells apart, a run that does not fit in memory, batches without what they teach, hosts without
+/// `gpus_per_host`
 JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, const SourcePos& pos);
 
 /// Every trace under every policy and seed, loads, policies and seeds in the order given.

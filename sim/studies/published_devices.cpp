@@ -35,8 +35,7 @@ std::vector<ErrorSummary> summaries_of(const std::vector<AccuracyRow>& rows) {
 }  // namespace
 
 Reproduction reproduce_single_device() {
-  Reproduction result{
-      "single-device", "Throughput of one device, from the cost model alone"};
+  Reproduction result{"single-device", "Throughput of one device, from the cost model alone"};
   const std::vector<AccuracyRow> rows = single_device_accuracy();
   for (const AccuracyRow& row : rows) {
     ReproducedRow& reproduced = result.rows.emplace_back();

@@ -53,8 +53,7 @@ double predict_joules(const EnergyRow& row, const EnergyRow& full, double images
 
 Reproduction reproduce_energy(std::size_t jobs) {
   constexpr double imagenet = 1281167;
-  Reproduction result{
-      "energy", "Energy of training on one device, from its throughput at full power", "j"};
+  Reproduction result{"energy", "Energy of training on one device, from its throughput at full power", "j"};
   const std::vector<EnergyRow> rows = read_energy();
   std::map<std::pair<std::string, double>, const EnergyRow*> full;
   for (const EnergyRow& row : rows) {

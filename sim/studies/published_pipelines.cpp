@@ -72,8 +72,7 @@ void add_table(YamlMap& table, Reproduction& result) {
 }  // namespace
 
 Reproduction reproduce_pipelines() {
-  Reproduction result{
-      "pipelines", "Training throughput of pipelines, from that of one partition"};
+  Reproduction result{"pipelines", "Training throughput of pipelines, from that of one partition"};
   const YamlNode file = load_yaml(data_path("results/published") + "/pipelines.yaml");
   YamlMap root(file, "");
   for (YamlMap& table : root.maps("tables")) add_table(table, result);

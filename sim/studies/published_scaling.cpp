@@ -140,16 +140,8 @@ Reproduction predict_scaling(Reproduction result, const char* file, std::size_t 
   for (const ScalingRow& row : rows)
     if (row.anchor()) of_one.emplace(row.series(), row.images_per_s);
   for (const ScalingRow& row : rows)
-    result.rows.push_back({row.table,
-                           row.model,
-                           row.setup(),
-                           row.images_per_s,
-                           0,
-                           0,
-                           row.anchor(),
-                           row.source,
-                           row.fitted && !row.anchor(),
-                           row.experiment});
+    result.rows.push_back({row.table, row.model, row.setup(), row.images_per_s, 0, 0, row.anchor(),
+                           row.source, row.fitted && !row.anchor(), row.experiment});
   predict_rows(result, jobs, [&](std::size_t i) {
     const ScalingRow& row = rows[i];
     return predict(row, row.synthetic_one ? *row.synthetic_one : of_one.at(row.series()));
@@ -161,9 +153,8 @@ Reproduction predict_scaling(Reproduction result, const char* file, std::size_t 
 }  // namespace
 
 Reproduction reproduce_scaling(std::size_t jobs) {
-  return predict_scaling(
-      {"scaling", "Training throughput of several devices, from that of one"}, "scaling.yaml",
-      jobs);
+  return predict_scaling({"scaling", "Training throughput of several devices, from that of one"},
+                         "scaling.yaml", jobs);
 }
 
 Reproduction reproduce_transports(std::size_t jobs) {
@@ -172,8 +163,9 @@ Reproduction reproduce_transports(std::size_t jobs) {
 }
 
 Reproduction reproduce_real_images(std::size_t jobs) {
-  return predict_scaling({"real-images", "Training on images from files, from one device without an input pipeline"},
-                         "real_images.yaml", jobs);
+  return predict_scaling(
+      {"real-images", "Training on images from files, from one device without an input pipeline"},
+      "real_images.yaml", jobs);
 }
 
 }  // namespace convoy

@@ -94,8 +94,7 @@ double Reproduction::fitted_error() const {
 double Reproduction::worst_error() const {
   double worst = 0;
   for (const ReproducedRow& row : rows)
-    if (row.tested() && row.shortfall.empty())
-      worst = std::max(worst, std::abs(row.error));
+    if (row.tested() && row.shortfall.empty()) worst = std::max(worst, std::abs(row.error));
   return worst;
 }
 

@@ -142,8 +142,9 @@ Reproduction reproduce_scaling(std::size_t jobs);
 /// topologies/catalog/transports, the others test them.
 Reproduction reproduce_transports(std::size_t jobs);
 
-/// Throughput of training on images from files (results/published/real_images.yaml): every row from the figure of one
-/// device with synthetic images, `training.input` of its table's settings. @param jobs processes at a time
+/// Throughput of training on images from files (results/published/real_images.yaml): every row from the
+/// figure of one device with synthetic images, `training.input` of its table's settings. @param jobs
+/// processes at a time
 Reproduction reproduce_real_images(std::size_t jobs);
 
 /// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,

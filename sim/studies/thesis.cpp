@@ -14,7 +14,8 @@ const std::string thesis_folder = "results/published/theses";
 JudgedSentence judge_sentence(const AbstractSentence& sentence, const std::vector<JudgedClaim>& claims) {
   JudgedSentence judged{sentence};
   for (const JudgedClaim& claim : claims) {
-    if (std::find(sentence.judged_by.begin(), sentence.judged_by.end(), claim.title) == sentence.judged_by.end())
+    if (std::find(sentence.judged_by.begin(), sentence.judged_by.end(), claim.title) ==
+        sentence.judged_by.end())
       continue;
     if (claim.verdict() == Verdict::none)
       ++judged.without_verdict;

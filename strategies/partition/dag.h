@@ -11,8 +11,8 @@
 
 namespace convoy {
 
-using NodeId = std::uint32_t;  ///< index into a Dag's vectors
-using Part = std::uint32_t;    ///< a device of a placement, from 0
+using NodeId = std::uint32_t;                                      ///< index into a Dag's vectors
+using Part = std::uint32_t;                                        ///< a device of a placement, from 0
 inline constexpr Part no_part = std::numeric_limits<Part>::max();  ///< of what is not placed yet
 using Placement = std::vector<Part>;                               ///< part of each node
 

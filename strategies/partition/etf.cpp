@@ -2,10 +2,11 @@
 // Earliest task first: Hwang, Chow, Anger, Lee: Scheduling precedence graphs in systems with interprocessor
 // communication times, SIAM J. Comput. 18(2), 1989. With a limit of memory it is m-ETF: Jeon et al.: Baechi,
 // SoCC 2020: a part without room for an operation is none for it.
-// Small communication times: Hanen, Munier: An approximation algorithm for scheduling dependent tasks on m processors
-// with small communication delays, ETFA 1995; with a limit of memory m-SCT of Baechi. Every operation has at most one
-// favourite child, and is that of at most one: what is not sent between them. Theirs come from a linear program that
-// makes the longest way shortest; here the edges on the longest ways take each other's ends first.
+// Small communication times: Hanen, Munier: An approximation algorithm for scheduling dependent tasks on m
+// processors with small communication delays, ETFA 1995; with a limit of memory m-SCT of Baechi. Every
+// operation has at most one favourite child, and is that of at most one: what is not sent between them.
+// Theirs come from a linear program that makes the longest way shortest; here the edges on the longest ways
+// take each other's ends first.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -170,8 +171,8 @@ class EarliestTaskFirst {
   std::vector<bool> offered_;             ///< its inputs are made
 };
 
-/// Edges by the longest way through them, longest first (ties: smaller ids), each taken if its producer has no
-/// favourite child yet and its reader is nobody's.
+/// Edges by the longest way through them, longest first (ties: smaller ids), each taken if its producer has
+/// no favourite child yet and its reader is nobody's.
 std::vector<NodeId> favourite_children(const Dag& dag, const std::vector<double>& message) {
   const std::vector<double> below = bottom_levels(dag, message);
   std::vector<double> above(dag.size(), 0);  // longest way to a node's start

@@ -6,16 +6,17 @@
 
 namespace convoy {
 
-/// Sums over ranges of positions whose values change one at a time, of several values a position: all of them in
-/// O(values log n) (P. M. Fenwick, 1994). The values of a position lie side by side, so that reading all of them
-/// touches as little memory as reading one.
+/// Sums over ranges of positions whose values change one at a time, of several values a position: all of them
+/// in O(values log n) (P. M. Fenwick, 1994). The values of a position lie side by side, so that reading all
+/// of them touches as little memory as reading one.
 class FenwickTree {
  public:
   FenwickTree(std::size_t positions, std::size_t values)
       : positions_(positions), values_(values), sums_((positions + 1) * values) {}
 
   void add(std::size_t position, std::size_t value, double amount) {
-    for (std::size_t i = position + 1; i <= positions_; i += i & (~i + 1)) sums_[i * values_ + value] += amount;
+    for (std::size_t i = position + 1; i <= positions_; i += i & (~i + 1))
+      sums_[i * values_ + value] += amount;
   }
 
   /// Of each value the sum over positions [from, to); 0 where the range is empty.

@@ -99,7 +99,8 @@ PagedRun run_paged(const Dag& dag, double memory_bytes, double host_bandwidth_Bp
     memory.set_bytes(v, dag.memory_bytes(v) > 0 ? 0 : dag.output_bytes(v));
     memory.set_bytes(count + v, dag.memory_bytes(v));
   }
-  run_once(dag, memory, host_bandwidth_Bpus);  // the step before leaves the device's memory as this one finds it
+  run_once(dag, memory,
+           host_bandwidth_Bpus);  // the step before leaves the device's memory as this one finds it
   return run_once(dag, memory, host_bandwidth_Bpus);
 }
 

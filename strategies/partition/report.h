@@ -18,7 +18,7 @@ struct PartitionReport {
   /// and of the method's own order where it does not.
   double makespan_us = 0;
   double ready_order_makespan_us = 0;  ///< in the order of readiness, whatever memory that takes
-  double schedule_makespan_us = 0;  ///< in the method's own order
+  double schedule_makespan_us = 0;     ///< in the method's own order
   double lower_bound_us = 0;
   double cut_bytes = 0;                   ///< each output once for every other part that reads it
   double load_imbalance = 1;              ///< work of the busiest part / mean; 1 where there is no work

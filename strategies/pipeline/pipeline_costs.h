@@ -49,8 +49,8 @@ class PipelineCosts {
   /// line never runs empty: M max interval. Under 1F1B an interval is also no less than round_trip_s, since a
   /// stage has no more micro-batches under way than it may hold.
   double step_s(const std::vector<StageChoice>& stages) const;
-  /// The same for comparing pipelines of different numbers of stages: a stage's gradients are summed after its
-  /// own last backward pass, the first stage's last, rather than in equal parts with the micro-batches.
+  /// The same for comparing pipelines of different numbers of stages: a stage's gradients are summed after
+  /// its own last backward pass, the first stage's last, rather than in equal parts with the micro-batches.
   /// @param overlap sums are hidden behind the last backward pass, as far as it goes
   double step_with_sums_s(const std::vector<StageChoice>& stages, bool overlap) const;
   bool fits(const std::vector<StageChoice>& stages) const;

@@ -107,15 +107,14 @@ TEST_CASE("quantity: bounds of every dimension, at both edges") {
     Dimension dimension;
     const char *lowest, *below, *highest, *above;
   };
-  for (const Case& c :
-       {Case{Dimension::bytes, "0.001B", "0.0009B", "1000PB", "1001PB"},
-        Case{Dimension::bandwidth, "0.001B/s", "1e-300Gbps", "1000PB/s", "1e300Gbps"},
-        Case{Dimension::time, "1e-6ns", "1e-7ns", "1e12s", "1.1e12s"},
-        Case{Dimension::flop_rate, "1FLOPS", "0.9FLOPS", "1e9PFLOPS", "1.1e9PFLOPS"},
-        Case{Dimension::power, "0.001mW", "0.0009mW", "1TW", "1.1TW"},
-        Case{Dimension::price, "1e-9USD/h", "1e-10USD/h", "1e12USD/h", "1.1e12USD/h"},
-        Case{Dimension::frequency, "0.001Hz", "0.0009Hz", "1e6GHz", "1.1e6GHz"},
-        Case{Dimension::fraction, "1e-12", "1e-13", "1e12", "1.1e12"}}) {
+  for (const Case& c : {Case{Dimension::bytes, "0.001B", "0.0009B", "1000PB", "1001PB"},
+                        Case{Dimension::bandwidth, "0.001B/s", "1e-300Gbps", "1000PB/s", "1e300Gbps"},
+                        Case{Dimension::time, "1e-6ns", "1e-7ns", "1e12s", "1.1e12s"},
+                        Case{Dimension::flop_rate, "1FLOPS", "0.9FLOPS", "1e9PFLOPS", "1.1e9PFLOPS"},
+                        Case{Dimension::power, "0.001mW", "0.0009mW", "1TW", "1.1TW"},
+                        Case{Dimension::price, "1e-9USD/h", "1e-10USD/h", "1e12USD/h", "1.1e12USD/h"},
+                        Case{Dimension::frequency, "0.001Hz", "0.0009Hz", "1e6GHz", "1.1e6GHz"},
+                        Case{Dimension::fraction, "1e-12", "1e-13", "1e12", "1.1e12"}}) {
     CAPTURE(c.lowest);
     std::string why;
     CHECK(parse_quantity(c.lowest, c.dimension, why).has_value());

@@ -60,8 +60,7 @@ TEST_CASE("between 70 and 90 % of the figures that nothing was fitted to lie ins
   CHECK(inside / count <= 0.90);
 }
 
-TEST_CASE(
-    "no device with five test rows or more is biased by more than 15 %, but in what cannot be had") {
+TEST_CASE("no device with five test rows or more is biased by more than 15 %, but in what cannot be had") {
   std::map<std::string, std::vector<double>> errors;
   for (const AccuracyRow& row : published_rows()) {
     if (row.role != "test") continue;

@@ -161,15 +161,17 @@ TEST_CASE("devices without figures have their generation's parameters, and say t
     CHECK((d.cpu ? d.issue_factor == 0 : d.issue_factor > 0));
   }
   CHECK(without >= 10);
-  // Two Turing GPUs with chips of their own that nobody measured, and nearly the same watts a multiprocessor: these decide how
-  // fast a multiprocessor computes under load, not the boost clocks of their data sheets, which are 6 % apart.
+  // Two Turing GPUs with chips of their own that nobody measured, and nearly the same watts a multiprocessor:
+  // these decide how fast a multiprocessor computes under load, not the boost clocks of their data sheets,
+  // which are 6 % apart.
   const DeviceType a = load_device("rtx-2080", {}), b = load_device("quadro-rtx-5000", {});
   const auto of_multiprocessor = [](const DeviceType& d, std::size_t c) {
     return d.efficiency[0].compute[c] * d.peak_flops.at(Precision::fp32) / d.sms;
   };
   CHECK(b.clock_hz / a.clock_hz > 1.05);
   const auto watts = [](const DeviceType& d) { return (d.peak_power_w - d.idle_power_w) / d.sms; };
-  const double more_watts = watts(b) / watts(a);  // the clock goes with its cube root, where voltage follows, up to itself
+  const double more_watts =
+      watts(b) / watts(a);  // the clock goes with its cube root, where voltage follows, up to itself
   CHECK(more_watts < 1.03);
   for (std::size_t c = 0; c <= static_cast<std::size_t>(KernelClass::matmul); ++c) {
     const double faster = of_multiprocessor(b, c) / of_multiprocessor(a, c), rounded = 0.005;
@@ -243,6 +245,8 @@ TEST_CASE("times without launches tell nothing of the launch overhead") {
   const Profile profile("device,kernel,batch,step,time_ms\nk80,relu 200704,64,forward,1\n");
   std::vector<Measurement> rows = read_measurements(profile.path());
   rows[0].without_launch = true;
-  CHECK(calibrate(rows, load_device("k80", {}), {}).device.launch_overhead_s == doctest::Approx(10e-6).epsilon(1e-6));
-  CHECK(calibrate(rows, load_device("k80", {}), {}, 42e-6).device.launch_overhead_s == doctest::Approx(42e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, load_device("k80", {}), {}).device.launch_overhead_s ==
+        doctest::Approx(10e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, load_device("k80", {}), {}, 42e-6).device.launch_overhead_s ==
+        doctest::Approx(42e-6).epsilon(1e-6));
 }

@@ -14,8 +14,10 @@ namespace {
 /// Rows of three devices, of two sources and two families; those of the Titan V are `factor` times as fast.
 std::vector<Measurement> rows(double factor) {
   std::string text = "device,model,batch,precision,step,software,images_per_s,role,source\n";
-  const auto add = [&](const std::string& device, const std::string& model, double speed, const std::string& source) {
-    text += device + "," + model + ",64,fp32,train,pytorch1," + std::to_string(speed) + ",fit,github:" + source + "@1:x\n";
+  const auto add = [&](const std::string& device, const std::string& model, double speed,
+                       const std::string& source) {
+    text += device + "," + model + ",64,fp32,train,pytorch1," + std::to_string(speed) +
+            ",fit,github:" + source + "@1:x\n";
   };
   add("v100-sxm2-16gb", "resnet50", 380, "a/a");
   add("v100-sxm2-16gb", "vgg16", 240, "a/a");
@@ -29,7 +31,8 @@ std::vector<Measurement> rows(double factor) {
 }  // namespace
 
 TEST_CASE("a row that was left out is predicted the same whatever was measured") {
-  for (const auto& [by, name] : {std::pair{LeaveOut::device, "titan-v"}, std::pair{LeaveOut::source, "b/b"}}) {
+  for (const auto& [by, name] :
+       {std::pair{LeaveOut::device, "titan-v"}, std::pair{LeaveOut::source, "b/b"}}) {
     const std::vector<LeftOutRow> usual = cross_validate(rows(1), by), twice = cross_validate(rows(2), by);
     REQUIRE(usual.size() == 5);
     REQUIRE(twice.size() == 5);
@@ -51,5 +54,6 @@ TEST_CASE("families and generations are left out by their names, test rows not a
   REQUIRE(families.size() == 4);
   CHECK(families.front().group == "resnet");
   CHECK(families.back().group == "vgg");
-  for (const LeftOutRow& row : cross_validate(measurements, LeaveOut::generation)) CHECK(row.group == "volta");
+  for (const LeftOutRow& row : cross_validate(measurements, LeaveOut::generation))
+    CHECK(row.group == "volta");
 }

@@ -124,20 +124,20 @@ TEST_CASE("wrong and cut logs are refused with their place") {
   CHECK(log_error(start + "        1024          256     float     sum      -1    61.2") ==
         ":10:60: a row of results ends too early: expected its time, algbw and busbw");
   CHECK(log_error(start +
-                 "        1024          256     float     sum      -1    fast    0.02    0.02      0\n") ==
+                  "        1024          256     float     sum      -1    fast    0.02    0.02      0\n") ==
         ":10:56: time: expected a number above zero, found 'fast'");
   CHECK(log_error(start +
-                 "        1024          256     float     sum      -1       0    0.02    0.02      0\n") ==
+                  "        1024          256     float     sum      -1       0    0.02    0.02      0\n") ==
         ":10:59: time: expected a number above zero, found '0'");
   // all_gather_perf: busbw is (n - 1)/n of algbw
   CHECK(
       log_error(start +
-               "     1048576       262144     float    none      -1   100.0   10.49    5.24      0\n") ==
+                "     1048576       262144     float    none      -1   100.0   10.49    5.24      0\n") ==
       ":10:72: busbw/algbw is 0.50, where an all-reduce of 2 ranks has 1.00: is this all_reduce_perf's log?");
   CHECK(log_error(head + ranks(1, 1) + columns + row(1e6, 1e-3, 2)) == ": is of one rank: nothing is sent");
   // larger messages that take less time
-  CHECK(
-      log_error(start + row(1048576, 2e-3, 2) + row(4194304, 1e-3, 2)).starts_with(": its times do not grow"));
+  CHECK(log_error(start + row(1048576, 2e-3, 2) + row(4194304, 1e-3, 2))
+            .starts_with(": its times do not grow"));
   CHECK(log_error("     1048576       262144     float    none      -1   100.0   10.49    5.24      0\n") ==
         ":1:72: busbw/algbw is not that of an all-reduce, and no line '#  Rank' tells the ranks");
 }

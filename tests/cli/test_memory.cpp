@@ -107,9 +107,9 @@ TEST_CASE("memory: hybrids of networks with branches run under the memory rules 
       CAPTURE(framework);
       CAPTURE(model);
       const Finished run = place.convoy(
-          {"run", std::string(CONVOY_SOURCE) + "/configs/examples/hybrid.yaml", "--json", "--set", "model=" + model,
-           "--set", "training.framework=" + framework, "--set", "sweep={cluster.nodes: [1]}", "--set",
-           "strategy={kind: hybrid, conv: batch, fc: filter}"});
+          {"run", std::string(CONVOY_SOURCE) + "/configs/examples/hybrid.yaml", "--json", "--set",
+           "model=" + model, "--set", "training.framework=" + framework, "--set",
+           "sweep={cluster.nodes: [1]}", "--set", "strategy={kind: hybrid, conv: batch, fc: filter}"});
       CHECK(run.exit_code == 0);
       CHECK(run.err.empty());
     }

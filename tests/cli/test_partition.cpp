@@ -94,8 +94,8 @@ TEST_CASE("partition: a network by its shape is partitioned as the graph that ch
   const Finished run = place.convoy({"partition", "lstm.yaml", "--method", "heft", "--parts", "2", "--json"});
   REQUIRE(run.exit_code == 0);
   const json report = json::parse(run.out);
-  CHECK(counted.out == fmt::format("lstm: {} operations and variables for convoy partition\n",
-                                   report["assignment"].size()));
+  CHECK(counted.out ==
+        fmt::format("lstm: {} operations and variables for convoy partition\n", report["assignment"].size()));
   CHECK(report["makespan_us"].get<double>() >= report["lower_bound_us"].get<double>());
 
   const Finished simulated = place.convoy({"run", "lstm.yaml"});

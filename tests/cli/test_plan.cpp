@@ -71,9 +71,10 @@ TEST_CASE("plan: check counts its candidates, run says where to go, wrong files 
 TEST_CASE("plan: where no server is left the error names the constraint, or the market, that leaves none") {
   const Workplace place;
   place.file("plan.yaml", plan_text("providers: [gcp]"));
-  CHECK(place.convoy({"plan", "plan.yaml"}).err ==
-        "plan.yaml:5:33: plan.constraints.providers: none of plan.servers with a price is of gcp; add others, "
-        "or leave out one of the two\n");
+  CHECK(
+      place.convoy({"plan", "plan.yaml"}).err ==
+      "plan.yaml:5:33: plan.constraints.providers: none of plan.servers with a price is of gcp; add others, "
+      "or leave out one of the two\n");
   place.file("all.yaml",
              "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\n"
              "plan: {market: spot, batch_per_device: [64]}\n");
@@ -126,20 +127,25 @@ TEST_CASE("calibrate: a device that an experiment's cluster derives from one of 
   const Workplace place;
   place.file("mine.csv",
              "device,model,batch,precision,step,images_per_s,role\n"
-             "mine,resnet50,128,fp32,train,412,fit\nmine,resnet50,64,fp32,train,395,fit\nmine,vgg16,64,fp32,train,230,test\n");
+             "mine,resnet50,128,fp32,train,412,fit\nmine,resnet50,64,fp32,train,395,fit\nmine,vgg16,64,fp32,"
+             "train,230,test\n");
   place.file("lab.yaml",
              "experiment: lab\nmodel: resnet50\ntraining: {batch_per_device: 64}\ncluster:\n  server: box\n"
              "  servers: {box: {devices: [{device: mine, count: 1}]}}\n"
              "  devices: {mine: {base: v100-sxm2-16gb, peak.fp32: 14TFLOPS}}\n"
              "strategy: {kind: single}\n");
-  CHECK(place.convoy({"calibrate", "mine.csv", "--device", "mine"}).err.starts_with("mine.csv: unknown device 'mine'"));
-  const Finished fit = place.convoy({"calibrate", "mine.csv", "--device", "mine", "--experiment", "lab.yaml"});
+  CHECK(place.convoy({"calibrate", "mine.csv", "--device", "mine"})
+            .err.starts_with("mine.csv: unknown device 'mine'"));
+  const Finished fit =
+      place.convoy({"calibrate", "mine.csv", "--device", "mine", "--experiment", "lab.yaml"});
   CHECK(fit.exit_code == 0);
   CHECK(fit.out.find("efficiency:") != std::string::npos);
-  CHECK(fit.err.find("these keys replace those of the same names in devices.mine of lab.yaml") != std::string::npos);
+  CHECK(fit.err.find("these keys replace those of the same names in devices.mine of lab.yaml") !=
+        std::string::npos);
   // What is printed is taken where it says.
   std::string keys = fit.out;
-  for (std::size_t at = 0; (at = keys.find('\n', at)) + 1 < keys.size(); at += 7) keys.insert(at + 1, "      ");
+  for (std::size_t at = 0; (at = keys.find('\n', at)) + 1 < keys.size(); at += 7)
+    keys.insert(at + 1, "      ");
   place.file("fitted.yaml",
              "experiment: lab\nmodel: resnet50\ntraining: {batch_per_device: 64}\ncluster:\n  server: box\n"
              "  servers: {box: {devices: [{device: mine, count: 1}]}}\n"

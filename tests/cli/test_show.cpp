@@ -155,13 +155,15 @@ std::vector<double> numbers_in(const std::string& text) {
 /// Corners of the straight lines of a picture: paths of M, L and H.
 std::vector<std::vector<PicturePoint>> straight_lines(const std::string& svg) {
   std::vector<std::vector<PicturePoint>> lines;
-  for (std::size_t at = svg.find("<path d=\""); at != std::string::npos; at = svg.find("<path d=\"", at + 1)) {
+  for (std::size_t at = svg.find("<path d=\""); at != std::string::npos;
+       at = svg.find("<path d=\"", at + 1)) {
     const std::string path = svg.substr(at + 9, svg.find('"', at + 9) - at - 9);
     if (path.find('Q') != std::string::npos) continue;
     std::vector<double> numbers = numbers_in(path);
     if (path.find('H') != std::string::npos) numbers.push_back(numbers[1]);
     lines.emplace_back();
-    for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) lines.back().push_back({numbers[i], numbers[i + 1]});
+    for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
+      lines.back().push_back({numbers[i], numbers[i + 1]});
   }
   return lines;
 }

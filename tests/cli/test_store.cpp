@@ -84,7 +84,8 @@ TEST_CASE("store: a changed experiment computes what is new only, another one is
 TEST_CASE("store: what a point's files hold is part of it") {
   const Workplace place;
   const std::string model =
-      "name: toy\ninput: [3, 8, 8]\nlayers:\n  - {name: flat, kind: flatten}\n  - {name: fc, kind: linear, out_features: ";
+      "name: toy\ninput: [3, 8, 8]\nlayers:\n  - {name: flat, kind: flatten}\n  - {name: fc, kind: linear, "
+      "out_features: ";
   std::string text = small_experiment();
   const std::size_t begin = text.find("model:"), end = text.find("training:");
   text.replace(begin, end - begin, "model: {file: m.yaml}\n");

@@ -152,8 +152,9 @@ std::size_t place_of(const std::string& generation) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), generation) - names.begin());
 }
 
-/// A newer generation's GPU with at least the older one's peaks, bandwidth and power: with fewer watts it does not run at the clock
-/// that its peaks are stated at (T4's 70 W are for 24 of its 65 TFLOP/s, forums.developer.nvidia.com/t/264462).
+/// A newer generation's GPU with at least the older one's peaks, bandwidth and power: with fewer watts it
+/// does not run at the clock that its peaks are stated at (T4's 70 W are for 24 of its 65 TFLOP/s,
+/// forums.developer.nvidia.com/t/264462).
 bool outdoes(const DeviceType& newer, const DeviceType& older, Precision precision) {
   return !newer.cpu && !older.cpu && place_of(newer.generation) > place_of(older.generation) &&
          newer.runs(precision) && older.runs(precision) &&
@@ -164,17 +165,21 @@ bool outdoes(const DeviceType& newer, const DeviceType& older, Precision precisi
 
 }  // namespace
 
-TEST_CASE("a newer generation with more peak, bandwidth and power is rarely slower, and never by a quarter, unless both were measured") {
+TEST_CASE(
+    "a newer generation with more peak, bandwidth and power is rarely slower, and never by a quarter, unless "
+    "both were measured") {
   const std::vector<DeviceType> devices = fitted_devices();
   double compared = 0, slower = 0;
   for (const DeviceType& older : devices)
     for (const DeviceType& newer : devices)
       for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16}) {
-        if (!outdoes(newer, older, precision) || (newer.evidence_rows > 0 && older.evidence_rows > 0)) continue;
+        if (!outdoes(newer, older, precision) || (newer.evidence_rows > 0 && older.evidence_rows > 0))
+          continue;
         for (const TrainingGraph& graph : networks())
-          for (const double images : {32.0, 256.0}) {  // fewer do not fill the larger device
+          for (const double images : {32.0, 256.0}) {   // fewer do not fill the larger device
             const CostModel cost{Software(precision)};  // hosts cost nothing
-            const double ratio = step_time_s(graph, images, cost, newer) / step_time_s(graph, images, cost, older);
+            const double ratio =
+                step_time_s(graph, images, cost, newer) / step_time_s(graph, images, cost, older);
             INFO(newer.name << " takes " << ratio << " times as long as " << older.name << ", "
                             << to_string(precision) << ", " << graph.model.name << ", batch " << images);
             CHECK(ratio <= 1.25);
@@ -187,14 +192,16 @@ TEST_CASE("a newer generation with more peak, bandwidth and power is rarely slow
   CHECK(slower <= 0.01 * compared);
 }
 
-// ResNet-50 in fp32 on a V100, kernels alone: PyTorch 1.10 replaying a CUDA graph (github.com/pytorch/benchmark/pull/706; several
-// steps a figure, so ratios). Nothing was fitted to them.
-TEST_CASE("small batches of ResNet-50 on a V100 take the share of a large one's time that a CUDA graph measured") {
+// ResNet-50 in fp32 on a V100, kernels alone: PyTorch 1.10 replaying a CUDA graph
+// (github.com/pytorch/benchmark/pull/706; several steps a figure, so ratios). Nothing was fitted to them.
+TEST_CASE(
+    "small batches of ResNet-50 on a V100 take the share of a large one's time that a CUDA graph measured") {
   struct Measured {
     double images, ms;
   };
   constexpr double of_64_ms = 562.029;
-  const TrainingGraph graph = build_training_graph(read_model(parse_yaml("name: resnet50", "network.yaml")), {});
+  const TrainingGraph graph =
+      build_training_graph(read_model(parse_yaml("name: resnet50", "network.yaml")), {});
   const DeviceType v100 = load_device("v100-sxm2-16gb", {});
   const CostModel cost{Software(Precision::fp32)};
   const double of_64_s = step_time_s(graph, 64, cost, v100);

@@ -62,7 +62,9 @@ TEST_CASE("a stretch ends when the operations one by one do, wherever the device
   }
 }
 
-TEST_CASE("a framework that waits for the end of every update lets the device idle after it, and after nothing else") {
+TEST_CASE(
+    "a framework that waits for the end of every update lets the device idle after it, and after nothing "
+    "else") {
   DeviceType d;
   d.peak_flops = {{Precision::fp32, 10e12}};
   d.memory_bandwidth_Bps = 100e9;
@@ -74,7 +76,8 @@ TEST_CASE("a framework that waits for the end of every update lets the device id
   const Software plain(Precision::fp32);
   Software waits(Precision::fp32);
   waits.costs.wait_update_s = 60e-6;
-  CHECK(operation_time_s(update, 8, waits, d) - operation_time_s(update, 8, plain, d) == doctest::Approx(90e-6).epsilon(1e-12));
+  CHECK(operation_time_s(update, 8, waits, d) - operation_time_s(update, 8, plain, d) ==
+        doctest::Approx(90e-6).epsilon(1e-12));
   Work other = update;
   other.phase = Phase::forward;
   other.kind = KernelKind::elementwise;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer target of everything that reads what users give: any bytes are what the reader reads, or an InputError.
+// libFuzzer target of everything that reads what users give: any bytes are what the reader reads, or an
+// InputError.
 // --reader=NAME chooses one of `readers`; files are read in a folder of the process's own.
 #include <stdlib.h>
 #include <unistd.h>
@@ -78,18 +79,24 @@ constexpr const char* on_platform =
     "server: box\nnodes: 2\nfabric: {kind: simgrid, file: input.xml}\nservers: {box: {devices: [{device: "
     "v100-sxm2-16gb}]}}\n";
 constexpr const char* inside_nccl =
-    "server: box\nnodes: 1\nfabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}\nservers: {box: {devices: [{device: "
+    "server: box\nnodes: 1\nfabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}\nservers: {box: {devices: "
+    "[{device: "
     "v100-sxm2-16gb, count: 2}], interconnect: {kind: nccl_xml, file: input.xml, socket_link: 10GB/s}}}\n";
 constexpr const char* inside_smi =
-    "server: box\nnodes: 1\nfabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}\nservers: {box: {devices: [{device: "
+    "server: box\nnodes: 1\nfabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}\nservers: {box: {devices: "
+    "[{device: "
     "v100-sxm2-16gb, count: 2}], interconnect: {kind: nvidia_smi, file: input.txt, socket_link: 10GB/s}}}\n";
 
 constexpr Reader readers[] = {
     {"model", "input.yaml", read_yaml_model},
     {"onnx", "input.onnx",
-     [](const std::string& text, const std::string& file) { summarize(import_onnx(parse_onnx(text, file), file, {})); }},
+     [](const std::string& text, const std::string& file) {
+       summarize(import_onnx(parse_onnx(text, file), file, {}));
+     }},
     {"profile", "input.csv",
-     [](const std::string&, const std::string& file) { summarize_small(profiled_model(read_layer_profile(file), "p")); }},
+     [](const std::string&, const std::string& file) {
+       summarize_small(profiled_model(read_layer_profile(file), "p"));
+     }},
     {"cluster", "input.yaml",
      [](const std::string& text, const std::string&) { small_machine(read_inline_cluster(text)); }},
     {"platform", "input.xml",
@@ -99,7 +106,8 @@ constexpr Reader readers[] = {
     {"nvidia-smi", "input.txt",
      [](const std::string&, const std::string&) { small_machine(read_inline_cluster(inside_smi)); }},
     {"prices", "input.csv", [](const std::string&, const std::string& file) { PriceTable::read(file); }},
-    {"measurements", "input.csv", [](const std::string&, const std::string& file) { read_measurements(file); }},
+    {"measurements", "input.csv",
+     [](const std::string&, const std::string& file) { read_measurements(file); }},
     {"kineto", "input.json",
      [](const std::string&, const std::string& file) { read_kineto_trace(file, "v100-sxm2-16gb"); }},
     {"nccl-log", "input.log",
@@ -110,7 +118,7 @@ constexpr Reader readers[] = {
      [](const std::string&, const std::string&) {
        const YamlNode jobs = with_trace_read(parse_yaml("{trace: input.csv}", "jobs.yaml"));
        constexpr std::uint32_t most_gpus = 64;
-      if (const YamlNode* trace = jobs.find("trace")) read_traced_jobs(*trace, most_gpus);
+       if (const YamlNode* trace = jobs.find("trace")) read_traced_jobs(*trace, most_gpus);
      }},
     {"dag", "input.json", [](const std::string& text, const std::string& file) { parse_dag(text, file); }},
     {"results", "input.json",

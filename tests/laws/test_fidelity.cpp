@@ -36,8 +36,8 @@ TEST_CASE("auto is no more than 1 % from chunk: all-reduces") {
     CAPTURE(model);
     CAPTURE(cluster.text());
     CAPTURE(strategy);
-    CHECK(relative_gap(step_of(model, cluster, strategy, "auto"), step_of(model, cluster, strategy, "chunk")) <=
-          most_apart);
+    CHECK(relative_gap(step_of(model, cluster, strategy, "auto"),
+                       step_of(model, cluster, strategy, "chunk")) <= most_apart);
   }
 }
 

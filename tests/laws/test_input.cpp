@@ -176,7 +176,7 @@ TEST_CASE("a synchronous step takes the longer of training and input, without pr
       CHECK(relative_gap_of(result.endpoints[0].compute_s, train_s) < 1e-6);
     }
   CHECK(relative_gap_of(run("{kind: jpeg, library: tf_data}", 100'000, synchronous).step_time_s,
-              run("synthetic", 8, synchronous).step_time_s) < 1e-9);
+                        run("synthetic", 8, synchronous).step_time_s) < 1e-9);
 }
 
 TEST_CASE("workers that do not wait for each other each wait for their own images") {

@@ -93,7 +93,8 @@ TEST_CASE("recomputation costs the time of what runs again, and no memory but th
       double again_s = 0;
       for (const Operation& op : experiment.graph().operations)
         if (op.again)
-          again_s += 2 * experiment.cost().time_s(op.work, law_batch / 2, experiment.machine().device_types[0]);
+          again_s +=
+              2 * experiment.cost().time_s(op.work, law_batch / 2, experiment.machine().device_types[0]);
       const ReplayResult result = experiment.run();
       CHECK(same(result.step_time_s, plain.step_time_s + again_s));
       // A network that begins with pooling would not keep the image.

@@ -80,7 +80,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("ring through host memory: a device's lanes both ways, or its part of the uplink of its PCIe switch") {
+TEST_CASE(
+    "ring through host memory: a device's lanes both ways, or its part of the uplink of its PCIe switch") {
   // Four devices on lanes of 10 GB/s, of which those that send and receive have 80 % together, 4 GB/s a way;
   // all four behind one uplink of 10 GB/s have 2.5 each, two behind each of two have 5.
   const struct {
@@ -95,16 +96,16 @@ TEST_CASE("ring through host memory: a device's lanes both ways, or its part of 
                     fmt::format("latency: 2us, switches: {}", layout.switches));
     const lab::Experiment experiment(
         one_layer, machine, "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
-    CHECK(experiment.run().step_time_s == doctest::Approx(compute_s + 6 * (2e-6 + bytes / 4 / layout.rate_Bps) +
-                                                          update_s(experiment)));
+    CHECK(experiment.run().step_time_s ==
+          doctest::Approx(compute_s + 6 * (2e-6 + bytes / 4 / layout.rate_Bps) + update_s(experiment)));
   }
 }
 
 TEST_CASE("a device's lanes are its own, however narrow the uplink of its switch") {
-  const lab::Experiment two(
-      one_layer,
-      "{server: {base: workstation-8-rtx-2080-ti, interconnect.uplink: 6GB/s}, nodes: 1, devices_per_node: 2}",
-      "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
+  const lab::Experiment two(one_layer,
+                            "{server: {base: workstation-8-rtx-2080-ti, interconnect.uplink: 6GB/s}, nodes: "
+                            "1, devices_per_node: 2}",
+                            "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
   for (const Link& link : two.machine().links)
     if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.8 * 0.762 * 15.75e9));
 }

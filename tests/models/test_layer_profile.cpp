@@ -72,10 +72,14 @@ TEST_CASE("what a profile lacks, or says wrongly, is an error at its place") {
         file + ":3:1: parameter_bytes: 3 bytes of 'a' are no whole number of fp32 values");
   CHECK(profile_error(image + "a,b,2,3,5,160,\n") ==
         file + ":3:1: inputs: 'a' reads 'b', and no row before it has that name");
-  CHECK(profile_error(image + "a,input input,2,3,5,160,\n") == file + ":3:1: inputs: 'a' reads 'input' twice");
-  CHECK(profile_error(image + "a,,2,3,5,160,\na,,2,3,5,160,\n") == file + ":4:1: layer: 'a' is on line 3 already");
-  CHECK(profile_error(image + "a,,0,3,5,160,\n") == file + ":3:4: batch: expected a number above zero, found '0'");
-  CHECK(profile_error(image + "a,,2.5,3,5,160,\n") == file + ":3:4: batch: expected a whole number, found '2.5'");
+  CHECK(profile_error(image + "a,input input,2,3,5,160,\n") ==
+        file + ":3:1: inputs: 'a' reads 'input' twice");
+  CHECK(profile_error(image + "a,,2,3,5,160,\na,,2,3,5,160,\n") ==
+        file + ":4:1: layer: 'a' is on line 3 already");
+  CHECK(profile_error(image + "a,,0,3,5,160,\n") ==
+        file + ":3:4: batch: expected a number above zero, found '0'");
+  CHECK(profile_error(image + "a,,2.5,3,5,160,\n") ==
+        file + ":3:4: batch: expected a whole number, found '2.5'");
   CHECK(profile_error(image + "a,,2,-3,5,160,\n") ==
         file + ":3:6: forward_ms: expected a number that is not below zero, found '-3'");
   CHECK(profile_error(image + "a b,,2,3,5,160,\n") ==

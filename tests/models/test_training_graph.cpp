@@ -159,7 +159,8 @@ TEST_CASE("the loss is an operation of each output where the model asks for it")
   Model model = toy("[8]", "  - {name: fc, kind: linear, out_features: 3}\n");
   model.cross_entropy_loss = true;
   const TrainingGraph graph = build_training_graph(model, {});
-  CHECK(operation_names(graph) == "fc.forward fc.loss.forward fc.loss.data_gradient fc.weight_gradient fc.update ");
+  CHECK(operation_names(graph) ==
+        "fc.forward fc.loss.forward fc.loss.data_gradient fc.weight_gradient fc.update ");
   CHECK(operation(graph, "fc.loss.forward").work.kind == KernelKind::softmax_loss);
   CHECK(saved_activation_bytes(graph) == 4 * 8);  // the image
 }

@@ -152,8 +152,9 @@ TEST_CASE("wide residual networks have the depth and width of their names") {
   CHECK(summarize(model_from("wrn_16_2")).parameters == 691674);
   const std::string error = error_of("wrn_101_14");
   CHECK(error.starts_with("test.yaml:1:1: model: cannot build 'wrn_101_14' as asked for: "));
-  CHECK(error.ends_with("expression '$((depth - 4)/6 - 1)' divides 97 by 6, which leaves a remainder; "
-                        "wrn_100_14 can be built"));
+  CHECK(
+      error.ends_with("expression '$((depth - 4)/6 - 1)' divides 97 by 6, which leaves a remainder; "
+                      "wrn_100_14 can be built"));
   CHECK(error_of("wrn_100_14").empty());
   CHECK(error_of("wrn_17_1").ends_with("; wrn_16_1 can be built"));
 }
@@ -198,8 +199,9 @@ TEST_CASE("what a zoo model is given must be of the parameter's kind") {
         "name");
   const std::string small = error_of("{name: vgg16, input: [3, 16, 16]}");
   CHECK(small.starts_with("test.yaml:1:8: model.name: cannot build 'vgg16' as asked for: "));
-  CHECK(small.ends_with("layer 'stage5.pool': the kernel spans 2 in height, the padded input has 1; input: [3, 32, 32] "
-                        "can be built"));
+  CHECK(small.ends_with(
+      "layer 'stage5.pool': the kernel spans 2 in height, the padded input has 1; input: [3, 32, 32] "
+      "can be built"));
   CHECK(error_of("{name: vgg16, input: [3, 32, 32]}").empty());
   CHECK(error_of("{name: alexnet, input: [3, 32, 64]}").ends_with("; input: [3, 64, 64] can be built"));
 }

@@ -294,9 +294,9 @@ TEST_CASE("pardnn's own schedule is within 5 % of HEFT's in the geometric mean")
 }
 
 TEST_CASE("sct keeps a chain and its favourite readers together where etf sends") {
-  // x feeds a long operation and a short one. On 2 parts etf starts the one with the longer way first, which is also
-  // x's favourite; the other part takes the short one. A second producer, y, ends a little later: its only reader is
-  // its favourite, and stays although the first part is free for it as early.
+  // x feeds a long operation and a short one. On 2 parts etf starts the one with the longer way first, which
+  // is also x's favourite; the other part takes the short one. A second producer, y, ends a little later: its
+  // only reader is its favourite, and stays although the first part is free for it as early.
   const Dag dag({{10, 1000, 0}, {12, 1000, 0}, {50, 0, 0}, {40, 0, 0}}, {{0, 2}, {1, 3}});
   const PartitionTask task{dag, 2, {5, 1e6}, std::nullopt, 1, true};
   const PartitionAnswer answer = partition_sct(task);
@@ -307,7 +307,8 @@ TEST_CASE("sct keeps a chain and its favourite readers together where etf sends"
 }
 
 TEST_CASE("sct: chains that cost more to cut than to keep stay whole") {
-  // Four chains of ten on two parts; a message costs as much as five operations. Two chains a part: 20 operations.
+  // Four chains of ten on two parts; a message costs as much as five operations. Two chains a part: 20
+  // operations.
   std::vector<Dag::Node> nodes(40, {10, 1000, 0});
   std::vector<std::pair<NodeId, NodeId>> edges;
   for (NodeId chain = 0; chain < 4; ++chain)

@@ -15,8 +15,8 @@ TEST_CASE("paging: a graph that fits takes its work and moves nothing") {
 }
 
 TEST_CASE("paging: an output that makes room goes to the host and comes back for its reader") {
-  // a and b are made, c reads b, d reads a and c; 2 outputs of 100 bytes fit. For c's output a has to go; for d, a
-  // comes back, and nothing has to go, since b is dead.
+  // a and b are made, c reads b, d reads a and c; 2 outputs of 100 bytes fit. For c's output a has to go; for
+  // d, a comes back, and nothing has to go, since b is dead.
   const Dag dag({{1, 100, 0}, {1, 100, 0}, {1, 100, 0}, {1, 0, 0}}, {{0, 3}, {1, 2}, {2, 3}});
   const PagedRun run = run_paged(dag, 200, 10);
   CHECK(run.out_bytes == 100);
@@ -33,7 +33,8 @@ TEST_CASE("paging: variables that do not fit together change places in every ste
   CHECK(run.makespan_us == doctest::Approx(2 + 20));
 }
 
-TEST_CASE("paging: the time is at least the work and at most the work and all bytes, and what fits moves none") {
+TEST_CASE(
+    "paging: the time is at least the work and at most the work and all bytes, and what fits moves none") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     const Dag dag = graphs::any(seed, 100).dag();
     for (const double memory : {1e12, 1e8, 1e7, 1e6, 1e5}) {

@@ -12,7 +12,8 @@ using plans::answer_of;
 
 TEST_CASE("planner: each constraint by itself is kept by all that is shown, and changes the choice") {
   const std::string servers =
-      "servers: [aws-p3.8xlarge, aws-p3.16xlarge, gcp-a2-highgpu-1g], nodes: [1, 2, 4], batch_per_device: [16, 64]";
+      "servers: [aws-p3.8xlarge, aws-p3.16xlarge, gcp-a2-highgpu-1g], nodes: [1, 2, 4], batch_per_device: "
+      "[16, 64]";
   const auto plan = [&](const std::string& objective, const std::string& constraints) {
     return answer_of(plans::spec_of("{epochs: 30}", fmt::format("{{objective: {}, constraints: {{{}}}, {}}}",
                                                                 objective, constraints, servers)),
@@ -35,18 +36,21 @@ TEST_CASE("planner: each constraint by itself is kept by all that is shown, and 
   };
   using Shown = CandidateResultOfPlan;
   check("time", fmt::format("budget: {}USD", usd), [&](const Shown& c) { return c.figures.cost_usd <= usd; });
-  check("cost", fmt::format("deadline: {}s", time_s), [&](const Shown& c) { return c.figures.time_s <= time_s; });
+  check("cost", fmt::format("deadline: {}s", time_s),
+        [&](const Shown& c) { return c.figures.time_s <= time_s; });
   check("time", fmt::format("max_devices: {}", quick.devices - 1),
         [&](const Shown& c) { return c.devices < quick.devices; });
   check("time", fmt::format("max_global_batch: {}", quick.global_batch - 1),
         [&](const Shown& c) { return c.global_batch < quick.global_batch; });
-  const std::string provider = quick.order.front().first.substr(0, 3), other = provider == "aws" ? "gcp" : "aws";
+  const std::string provider = quick.order.front().first.substr(0, 3),
+                    other = provider == "aws" ? "gcp" : "aws";
   check("time", fmt::format("providers: [{}]", other),
         [&](const Shown& c) { return c.order.front().first.starts_with(other); });
 }
 
 TEST_CASE("planner: hosts and idle devices draw power while a run starts up and evaluates") {
-  const std::string plan = "{objective: energy, servers: [aws-p3.16xlarge], nodes: [2], batch_per_device: [64]}";
+  const std::string plan =
+      "{objective: energy, servers: [aws-p3.16xlarge], nodes: [2], batch_per_device: [64]}";
   const PlanAnswer alone = answer_of(plans::spec_of("{epochs: 30}", plan), false);
   const PlanAnswer more = answer_of(
       plans::spec_of("{epochs: 30, start_up: 600s, evaluation: {time: 20s, every: 3}}", plan), false);
@@ -66,11 +70,12 @@ TEST_CASE("planner: less memory that may be used leaves out more batches, and in
   std::int64_t before = 0, some = 0;
   for (const double percent : {100.0, 50.0, 25.0, 12.5, 1.0}) {
     CAPTURE(percent);
-    const PlanAnswer answer = answer_of(
-        plans::spec_of("{epochs: 30}", fmt::format("{{constraints: {{memory: {}%}}, servers: [aws-p3.2xlarge], "
-                                                   "batch_per_device: [16, 1024, 4096, 16384, 65536]}}",
-                                                   percent)),
-        true);
+    const PlanAnswer answer =
+        answer_of(plans::spec_of("{epochs: 30}",
+                                 fmt::format("{{constraints: {{memory: {}%}}, servers: [aws-p3.2xlarge], "
+                                             "batch_per_device: [16, 1024, 4096, 16384, 65536]}}",
+                                             percent)),
+                  true);
     const auto left_out = answer.pruned.find("memory");
     const std::int64_t count = left_out == answer.pruned.end() ? 0 : left_out->second;
     CHECK(count >= before);

@@ -6,9 +6,6 @@
 #include <random>
 #include <sstream>
 
-#include "sim/base/input_error.h"
-#include "sim/planning/plan_report.h"
-#include "sim/planning/read_plan_json.h"
 #include "sim/planning/write_plan.h"
 #include "tests/planning/plan_text.h"
 
@@ -233,10 +230,12 @@ TEST_CASE("planner: where nothing meets the constraints, the nearest one is name
   CHECK(small.nearest->name == "max_global_batch");
 }
 
-TEST_CASE("planner: spot machines cost what a run with interruptions is expected to, and carbon is that of the region") {
-  const PlanSpec spec = plans::spec_of(
-      "{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
-      "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256], market: [spot], interruptions: trace}");
+TEST_CASE(
+    "planner: spot machines cost what a run with interruptions is expected to, and carbon is that of the "
+    "region") {
+  const PlanSpec spec = plans::spec_of("{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
+                                       "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256], "
+                                       "market: [spot], interruptions: trace}");
   const PlanAnswer answer = answer_of(spec, false);
   REQUIRE(answer.choice);
   const CandidateResultOfPlan& choice = *answer.choice;
@@ -244,12 +243,14 @@ TEST_CASE("planner: spot machines cost what a run with interruptions is expected
       find_interruption_rate("aws-p3.2xlarge", choice.region, RiskKind::trace);
   REQUIRE(rate);
   const double work_s = 3000 * 1e5 / 1024 * choice.step_time_s;
-  const RunEstimate expected = expected_run({rate->per_host_h / 3600, rate->lost_at_once},
-                                            {2, work_s / 300, rate->wait_h.value_or(0) * 3600, 60}, 4, work_s);
+  const RunEstimate expected =
+      expected_run({rate->per_host_h / 3600, rate->lost_at_once},
+                   {2, work_s / 300, rate->wait_h.value_or(0) * 3600, 60}, 4, work_s);
   CHECK(choice.figures.time_s == doctest::Approx(60 + expected.time_s).epsilon(1e-9));
   CHECK(choice.figures.interruptions == doctest::Approx(expected.events).epsilon(1e-9));
-  CHECK(choice.figures.cost_usd ==
-        doctest::Approx(choice.prices[0].usd_per_hour * (4 * 60 + expected.paid_host_s) / 3600).epsilon(1e-9));
+  CHECK(
+      choice.figures.cost_usd ==
+      doctest::Approx(choice.prices[0].usd_per_hour * (4 * 60 + expected.paid_host_s) / 3600).epsilon(1e-9));
   const GridRegion* grid = find_grid_region("aws", choice.region);
   REQUIRE(grid);
   CHECK(choice.figures.carbon_kg == doctest::Approx(grid->carbon_kg(choice.figures.energy_j)));
@@ -265,17 +266,18 @@ std::map<std::string, CandidateResultOfPlan> by_reaction(const PlanSpec& spec) {
   planner.simulate_all(scenario);
   std::map<std::string, CandidateResultOfPlan> found;
   for (std::size_t c = 0; c < trials.space().candidates.size(); ++c)
-    found.emplace(std::string(to_string(trials.space().candidates[c].reaction)), result_of(planner, c, scenario));
+    found.emplace(std::string(to_string(trials.space().candidates[c].reaction)),
+                  result_of(planner, c, scenario));
   return found;
 }
 
 }  // namespace
 
 TEST_CASE("planner: going on with fewer machines is a candidate beside waiting, by its closed form") {
-  const PlanSpec spec = plans::spec_of(
-      "{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
-      "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256], market: [spot], interruptions: trace, "
-      "on_interruption: [wait, continue]}");
+  const PlanSpec spec = plans::spec_of("{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
+                                       "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256], "
+                                       "market: [spot], interruptions: trace, "
+                                       "on_interruption: [wait, continue]}");
   const std::map<std::string, CandidateResultOfPlan> found = by_reaction(spec);
   REQUIRE(found.size() == 2);
   const CandidateResultOfPlan& on = found.at("continue");
@@ -283,25 +285,27 @@ TEST_CASE("planner: going on with fewer machines is a candidate beside waiting, 
       find_interruption_rate("aws-p3.2xlarge", on.region, RiskKind::trace);
   REQUIRE(rate);
   const double work_s = 3000 * 1e5 / 1024 * on.step_time_s, checkpoints_s = 300 * 2;
-  const RunEstimate expected =
-      expected_elastic_run({rate->per_host_h / 3600, rate->lost_at_once},
-                           {60, rate->wait_h.value_or(0) * 3600}, 4, work_s);
+  const RunEstimate expected = expected_elastic_run({rate->per_host_h / 3600, rate->lost_at_once},
+                                                    {60, rate->wait_h.value_or(0) * 3600}, 4, work_s);
   CHECK(on.figures.time_s == doctest::Approx(60 + checkpoints_s + expected.time_s).epsilon(1e-9));
-  CHECK(on.figures.cost_usd == doctest::Approx(on.prices[0].usd_per_hour *
-                                               (4 * (60 + checkpoints_s) + expected.paid_host_s) / 3600)
-                                   .epsilon(1e-9));
+  CHECK(on.figures.cost_usd ==
+        doctest::Approx(on.prices[0].usd_per_hour * (4 * (60 + checkpoints_s) + expected.paid_host_s) / 3600)
+            .epsilon(1e-9));
   CHECK(found.at("wait").figures.time_s != on.figures.time_s);
   // One machine, or states that are sharded, cannot go on.
-  CHECK(by_reaction(plans::spec_of("{epochs: 30}", "{servers: [aws-p3.2xlarge], nodes: [1], batch_per_device: "
-                                                   "[256], market: [spot], on_interruption: [continue]}"))
+  CHECK(by_reaction(plans::spec_of("{epochs: 30}",
+                                   "{servers: [aws-p3.2xlarge], nodes: [1], batch_per_device: "
+                                   "[256], market: [spot], on_interruption: [continue]}"))
             .contains("wait"));
 }
 
-TEST_CASE("planner: failures of hosts on demand lengthen a run as the closed form says, in proportion to devices") {
+TEST_CASE(
+    "planner: failures of hosts on demand lengthen a run as the closed form says, in proportion to devices") {
   const auto plan = [](const std::string& failures) {
-    return by_reaction(plans::spec_of(
-        "{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
-        "{servers: [aws-p3.8xlarge], nodes: [4], batch_per_device: [256]" + failures + "}")).at("wait");
+    return by_reaction(plans::spec_of("{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}",
+                                      "{servers: [aws-p3.8xlarge], nodes: [4], batch_per_device: [256]" +
+                                          failures + "}"))
+        .at("wait");
   };
   const CandidateResultOfPlan without = plan(""), with = plan(", failures: {repair: 1h}");
   CHECK_FALSE(without.interruptible);
@@ -312,37 +316,4 @@ TEST_CASE("planner: failures of hosts on demand lengthen a run as the closed for
   CHECK(with.figures.time_s == doctest::Approx(60 + expected.time_s).epsilon(1e-9));
   CHECK(with.figures.interruptions == doctest::Approx(expected.events).epsilon(1e-9));
   CHECK(with.figures.time_s > without.figures.time_s);
-}
-
-TEST_CASE("planner: an answer that was written and read back makes the same page and table") {
-  for (const char* plan :
-       {"{servers: [aws-p3.2xlarge, aws-g4dn.xlarge], nodes: [1, 2], batch_per_device: [64], market: [on_demand, spot], "
-        "constraints: {deadline: 50h, budget: 900USD, max_devices: 64, providers: [aws]}}",
-        "{servers: [aws-p3.2xlarge], batch_per_device: [64], constraints: {deadline: 1s}, objective: energy}"}) {
-    const PlanAnswer answer = answer_of(plans::spec_of("{epochs: 30}", plan), false);
-    std::stringstream json;
-    write_json(answer, json);
-    const PlanAnswer back = read_plan_answer(json, "plan.json");
-    std::ostringstream page, page_back;
-    write_report(answer, page);
-    write_report(back, page_back);
-    CHECK(page_back.str() == page.str());
-    CHECK(table(back) == table(answer));
-    if (answer.choice) {
-      CHECK(page.str().find(answer.choice->prices.front().until) != std::string::npos);  // the price's date
-      for (const CandidateResultOfPlan& candidate : answer.front) CHECK_FALSE(candidate.reason.empty());
-    }
-  }
-  std::istringstream other("{\"schema\": \"convoy.results/1\"}"), cut("{\"schema\": \"convoy.pl");
-  CHECK_THROWS_WITH_AS(read_plan_answer(other, "plan.json"),
-                       "plan.json: is no plan of `convoy plan`: its schema is another one", InputError);
-  CHECK_THROWS_AS(read_plan_answer(cut, "plan.json"), InputError);
-}
-
-TEST_CASE("planner: the strategy's text names the algorithm that auto came to") {
-  const PlanAnswer answer = answer_of(
-      plans::spec_of("{epochs: 30}", "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"), false);
-  REQUIRE(answer.choice);
-  CHECK(answer.choice->label.starts_with("auto all-reduce ("));
-  CHECK(answer.choice->label.ends_with(")"));
 }

@@ -44,10 +44,9 @@ TEST_CASE(
   const std::string rival_server = result_of(planner, *rivals, now).order.front().first;
   const Change* cheaper = find(changes, "price", rival_server);
   REQUIRE(cheaper);
-  CHECK(cheaper->value ==
-        doctest::Approx(load_server(rival_server, {}).host.price_usd_per_h * chosen.figures.cost_usd /
-                        planner.figures(*rivals, now).cost_usd)
-            .epsilon(1e-6));
+  CHECK(cheaper->value == doctest::Approx(load_server(rival_server, {}).host.price_usd_per_h *
+                                          chosen.figures.cost_usd / planner.figures(*rivals, now).cost_usd)
+                              .epsilon(1e-6));
   const Change* flip = find(changes, "price", server);
   REQUIRE(flip);
   REQUIRE(flip->choice);

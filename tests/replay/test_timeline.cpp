@@ -104,7 +104,8 @@ TEST_CASE("memory over time by hand") {
   const Machine machine = hand::star(1, 1e9, 0);
   const ReplayResult result = replay(plan, machine, CostModel(Precision::fp32), {});
   const std::vector<MemoryPoint> points = memory_of(result, plan, machine, CostModel(Precision::fp32), 0);
-  const double expected[][3]{{0, 0, 0}, {0, 100, 0}, {1 * millisecond, 100, 50}, {3 * millisecond, 100, 0}, {7 * millisecond, 0, 0}};
+  const double expected[][3]{
+      {0, 0, 0}, {0, 100, 0}, {1 * millisecond, 100, 50}, {3 * millisecond, 100, 0}, {7 * millisecond, 0, 0}};
   REQUIRE(points.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(same_moment(points[i].time_s, expected[i][0]));

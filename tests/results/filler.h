@@ -170,12 +170,14 @@ inline bool members_set(const VariabilityResult& v) {
 inline bool members_set(const RunResult& v) {
   const auto& [id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
                global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, issue_wait, comm,
-               imbalance, peak, size, process, fits, software, warnings, interval, bottleneck, per_device, per_link,
-               phases, changes, staleness, bubble, stages, partition, search, layouts, variability, counterfactuals] = v;
-  return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model, devices,
-                 global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle, issue_wait, comm,
-                 imbalance, peak, size, process, !fits, software, warnings, interval, bottleneck, per_device, per_link,
-                 phases, changes, staleness, bubble, stages, partition, search, layouts, variability, counterfactuals);
+               imbalance, peak, size, process, fits, software, warnings, interval, bottleneck, per_device,
+               per_link, phases, changes, staleness, bubble, stages, partition, search, layouts, variability,
+               counterfactuals] = v;
+  return all_set(id, point, model, cluster, strategy, algorithms, servers, device_type, network_model,
+                 devices, global_batch, step, throughput, epoch, cost, energy, compute, exposed, idle,
+                 issue_wait, comm, imbalance, peak, size, process, !fits, software, warnings, interval,
+                 bottleneck, per_device, per_link, phases, changes, staleness, bubble, stages, partition,
+                 search, layouts, variability, counterfactuals);
 }
 template <class T>
 bool is_set(const T& aggregate) {

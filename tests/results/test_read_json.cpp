@@ -62,7 +62,8 @@ Results full_results() {
       1,
       true,
       {{"ring", parse_yaml("{kind: data_parallel, bucket: 5MiB}", "t"), "best", 1.5, 1.25, true, "compute"},
-       {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, false, "cannot run"}}};
+       {"tree", parse_yaml("{kind: tree}", "t"), "cannot_run", std::nullopt, std::nullopt, false,
+        "cannot run"}}};
   run.layouts = {{"batch", {"conv1", "relu1"}, 1e5, 0, 2e5}, {"filter", {"fc"}, 3e5, 1e6, 0}};
   results.points = 5;
   results.failed = {{"3", results.runs[1].point, "memory", "ran out of memory"}};

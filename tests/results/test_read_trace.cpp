@@ -54,8 +54,8 @@ TEST_CASE("read trace: what was written, to the last byte") {
 }
 
 TEST_CASE("read trace: only the processes that are wanted") {
-  const std::vector<TraceProcess> second =
-      read_back(written_trace(two_hosts()), [](const std::string& name) { return name.starts_with("run 2: "); });
+  const std::vector<TraceProcess> second = read_back(
+      written_trace(two_hosts()), [](const std::string& name) { return name.starts_with("run 2: "); });
   REQUIRE(second.size() == 1);
   CHECK(second[0].threads[0].name == "\"odd\" name");
   CHECK(second[0].threads[0].spans[0].start_s ==
@@ -76,10 +76,10 @@ TEST_CASE("read trace: what no trace of convoy holds is refused with its place")
   CHECK(trace_complaint(process + R"({"ph": "i", "pid": 1, "tid": 1, "name": "a"})") ==
         "trace.json: traceEvents[1]: an event of kind 'i' is not convoy's");
   CHECK(trace_complaint(process +
-                  R"({"ph": "C", "pid": 1, "tid": 0, "name": "m", "ts": 0, "args": {"weights": 1}})") ==
+                        R"({"ph": "C", "pid": 1, "tid": 0, "name": "m", "ts": 0, "args": {"weights": 1}})") ==
         "trace.json: traceEvents[1].args: 'gradients' is missing");
   CHECK(trace_complaint(process +
-                  R"({"ph": "M", "pid": 1, "tid": 0, "name": "sort_index", "args": {"name": "x"}})") ==
+                        R"({"ph": "M", "pid": 1, "tid": 0, "name": "sort_index", "args": {"name": "x"}})") ==
         "trace.json: traceEvents[1]: unknown metadata 'sort_index'");
   const std::string text = written_trace(two_hosts());
   for (std::size_t size = 0; size < text.rfind('}'); size += 7)

@@ -21,7 +21,8 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
       out.str() ==
       "cluster.nodes,point.strategy,id,model,cluster,servers,device_type,strategy,devices,global_batch,step_"
       "time_s,"
-      "throughput_images_per_s,epoch_time_s,cost_usd_per_epoch,energy_j,compute_s,issue_wait_s,exposed_comm_s,idle_s,comm_"
+      "throughput_images_per_s,epoch_time_s,cost_usd_per_epoch,energy_j,compute_s,issue_wait_s,exposed_comm_"
+      "s,idle_s,comm_"
       "bytes,"
       "load_imbalance,peak_memory_bytes,process_memory_bytes,device_memory_bytes,fits,software_framework,"
       "software_execution,software_layout,software_precision,software_transport,software_input,bottleneck_"

@@ -155,7 +155,8 @@ TEST_CASE("json: staleness is there where the run has it") {
   RunResult run = run_of("1", 2, 40);
   CHECK_FALSE(json::parse(written_json({"e", {run}, {}}))["runs"][0].contains("staleness"));
   run.staleness = Staleness{1.5, 3};
-  CHECK(json::parse(written_json({"e", {run}, {}}))["runs"][0]["staleness"] == json{{"mean", 1.5}, {"max", 3}});
+  CHECK(json::parse(written_json({"e", {run}, {}}))["runs"][0]["staleness"] ==
+        json{{"mean", 1.5}, {"max", 3}});
 }
 
 TEST_CASE("json: any text becomes a valid string") {

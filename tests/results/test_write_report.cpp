@@ -199,7 +199,10 @@ TEST_CASE("report: the timeline draws spans where they are, and memory class on 
 TEST_CASE("report: the bandwidth in use is drawn for the two hosts that exchange most") {
   Results results{"traced", {run_of("1", 1, 10)}, {}};
   const auto host = [](const char* name, double sent_Bps) {
-    return TraceProcess{name, {{"gpu0 compute", {{"a.forward", 0, 1}}}}, {}, {{0, sent_Bps, 0}, {0.5, 0, sent_Bps / 2}, {1, 0, 0}}};
+    return TraceProcess{name,
+                        {{"gpu0 compute", {{"a.forward", 0, 1}}}},
+                        {},
+                        {{0, sent_Bps, 0}, {0.5, 0, sent_Bps / 2}, {1, 0, 0}}};
   };
   std::ostringstream out;
   write_report(results, {{0, {host("n0", 1e8), host("ps0", 4e9 / 8), host("n1", 2e8)}}}, out);
@@ -210,10 +213,12 @@ TEST_CASE("report: the bandwidth in use is drawn for the two hosts that exchange
   REQUIRE(curves.size() == 2);
   // Sent: 4 Gbit/s for half of the time, then none; received: none, then 2 Gbit/s. Upwards is less.
   double x0 = 0, high = 0, half = 0, low = 0, x1 = 0;
-  REQUIRE(std::sscanf(curves[0]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &high, &half, &low, &x1) == 5);
+  REQUIRE(std::sscanf(curves[0]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &high, &half, &low,
+                      &x1) == 5);
   CHECK(half - x0 == doctest::Approx((x1 - x0) / 2).epsilon(2e-3));
   double none = 0, middle = 0;
-  REQUIRE(std::sscanf(curves[1]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &none, &half, &middle, &x1) == 5);
+  REQUIRE(std::sscanf(curves[1]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &none, &half, &middle,
+                      &x1) == 5);
   CHECK(none == low);
   CHECK(none - middle == doctest::Approx((low - high) / 2).epsilon(1e-3));
 }
@@ -259,8 +264,7 @@ TEST_CASE("report: of large results a part is drawn, and the page says which") {
   for (const char* said :
        {"The 20 series with the highest throughput at their ends; 80 others are left out.",
         "The 40 with the highest throughput, taking turns among models; results.csv has the 960 others too.",
-        "The first 32 of 65536; results.json has all.",
-        "12 of 300000 links in use, 300000 in all."}) {
+        "The first 32 of 65536; results.json has all.", "12 of 300000 links in use, 300000 in all."}) {
     CAPTURE(said);
     CHECK(text.find(said) != std::string::npos);
   }

@@ -49,8 +49,9 @@ TEST_CASE("trace: traffic is a counter of what is sent and received") {
     TraceWriter writer(out);
     writer.add({"n0", {}, {}, {{2e-3, 1e9, 5e8}}});
   }
-  CHECK(json::parse(out.str())["traceEvents"][1] ==
-        json::parse(R"({"ph": "C", "pid": 1, "tid": 0, "name": "network", "ts": 2000, "args": {"sent_Bps": 1e9,
+  CHECK(
+      json::parse(out.str())["traceEvents"][1] ==
+      json::parse(R"({"ph": "C", "pid": 1, "tid": 0, "name": "network", "ts": 2000, "args": {"sent_Bps": 1e9,
             "received_Bps": 5e8}})"));
 }
 

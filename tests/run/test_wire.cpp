@@ -47,14 +47,14 @@ TEST_CASE("wire: a run comes out as it went in") {
   run.per_device.push_back({});
   run.bubble_fraction = 0.25;
   run.stages = {{"n0", {"n0", "n1"}, {"conv", "fc"}, 0.5, 7}, {"n2", {"n2"}, {"head"}, 1.0 / 3, 8}};
-  run.search = SearchSummary{
-      "cost",
-      3,
-      2,
-      1,
-      false,
-      {{"a", parse_yaml("{kind: single, l: [1, 'x'], m: {n: null}}", "t"), "best", 0.1, 1.0 / 3, true, "good"},
-       {"b", {}, "failed", std::nullopt, std::nullopt, false, "bad"}}};
+  run.search = SearchSummary{"cost",
+                             3,
+                             2,
+                             1,
+                             false,
+                             {{"a", parse_yaml("{kind: single, l: [1, 'x'], m: {n: null}}", "t"), "best", 0.1,
+                               1.0 / 3, true, "good"},
+                              {"b", {}, "failed", std::nullopt, std::nullopt, false, "bad"}}};
   RunOutput back = decode_output(encode(RunOutput{
       run,
       {{"n0", {{"gpu0", {{"op", 0.5, 1.0 / 3}}}}, {{"gpu0 memory", {{0.25, {1, 2, 3, 4, 5, 1.0 / 3}}}}}}}}));

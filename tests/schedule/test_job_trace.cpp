@@ -64,7 +64,8 @@ TEST_CASE("job trace: jobs arrive in order and ask for no more than they can use
 }
 
 TEST_CASE("job trace: recorded jobs come by arrival, with the length they had on what they asked for") {
-  const std::vector<Job> jobs = make_job_trace(kinds, {{30, 2, 100, "large"}, {10, 16, 50, "small", 400.0}}, 1);
+  const std::vector<Job> jobs =
+      make_job_trace(kinds, {{30, 2, 100, "large"}, {10, 16, 50, "small", 400.0}}, 1);
   REQUIRE(jobs.size() == 2);
   CHECK(jobs[0].model == "small");
   CHECK(jobs[0].asked == 4);  // what it can use
@@ -82,7 +83,8 @@ TEST_CASE("job trace: deadlines lie evenly between multiples of the lengths, and
   double sum = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     CHECK(jobs[j].images == before[j].images);
-    const double factor = (jobs[j].deadline_s - jobs[j].arrival_s) * jobs[j].on(0).packed[jobs[j].asked] / jobs[j].images;
+    const double factor =
+        (jobs[j].deadline_s - jobs[j].arrival_s) * jobs[j].on(0).packed[jobs[j].asked] / jobs[j].images;
     CHECK(factor >= doctest::Approx(0.5).epsilon(1e-6));
     CHECK(factor <= doctest::Approx(1.5).epsilon(1e-6));
     sum += factor;
@@ -91,7 +93,8 @@ TEST_CASE("job trace: deadlines lie evenly between multiples of the lengths, and
 }
 
 TEST_CASE("workload: GPUs, classes and hours of arrival are distributed as recorded") {
-  // Three of four jobs are small; two of four arrive in the first hour, none in the second, the others in the third.
+  // Three of four jobs are small; two of four arrive in the first hour, none in the second, the others in the
+  // third.
   constexpr double hour_s = 3600;
   const std::vector<WorkloadJob> like{
       {0, 1, 60, 3600}, {3000, 1, 60, 3600}, {8000, 1, 60, 3600}, {9000, 8, 36000, 360000}};

@@ -35,8 +35,8 @@ std::vector<ActiveJob> active(const std::vector<Job>& jobs) {
 }
 
 /// AFS-L word for word: a table of allocations, jobs with room left in a list, and the comparison with a and
-/// b as its statement has them (papers: voda-scheduler's afsl.go and two others agree). A job's throughput on w
-/// GPUs is that of the best number up to w, and room is left while more of them help.
+/// b as its statement has them (papers: voda-scheduler's afsl.go and two others agree). A job's throughput on
+/// w GPUs is that of the best number up to w, and room is left while more of them help.
 std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std::uint32_t gpus) {
   const auto p = [&](std::size_t j, std::uint32_t w) {
     double best = 0;
@@ -51,7 +51,8 @@ std::vector<std::uint32_t> literal_afs_l(const std::vector<ActiveJob>& jobs, std
   while (used < gpus) {
     std::vector<std::size_t> open;
     for (std::size_t j = 0; j < jobs.size(); ++j)
-      if (p(j, w[j]) < p(j, static_cast<std::uint32_t>(jobs[j].job->on(0).packed.size() - 1))) open.push_back(j);
+      if (p(j, w[j]) < p(j, static_cast<std::uint32_t>(jobs[j].job->on(0).packed.size() - 1)))
+        open.push_back(j);
     if (open.empty()) break;
     std::size_t star = open[0];
     for (std::size_t i = 1; i < open.size(); ++i) {
@@ -105,7 +106,8 @@ TEST_CASE("afs-l: the same as its literal statement where many jobs share many G
     std::vector<std::vector<double>> throughputs(kinds, {0, 8});
     for (std::vector<double>& throughput : throughputs)
       for (unsigned w = below(12); w > 0; --w) throughput.push_back(throughput.back() + 1 + below(8));
-    for (unsigned j = 0; j < count; ++j) jobs.push_back(job(100 * (1 + below(20)), 1, throughputs[below(kinds)]));
+    for (unsigned j = 0; j < count; ++j)
+      jobs.push_back(job(100 * (1 + below(20)), 1, throughputs[below(kinds)]));
     const auto gpus = static_cast<std::uint32_t>(1 + below(4 * count));
     REQUIRE(given(afs_l(), active(jobs), gpus, 0) == literal_afs_l(active(jobs), gpus));
   }
@@ -195,7 +197,8 @@ TEST_CASE("afs-p-like: what a job has been trained on stands for what is left") 
 }
 
 TEST_CASE("optimus-like: each a GPU, the shortest first, then where most seconds are saved") {
-  const std::vector<Job> jobs{job(100, 1, {0, 1, 1.5, 1.9}), job(1000, 1, {0, 1, 1.5, 1.9}), job(50, 1, {0, 1, 2, 3})};
+  const std::vector<Job> jobs{job(100, 1, {0, 1, 1.5, 1.9}), job(1000, 1, {0, 1, 1.5, 1.9}),
+                              job(50, 1, {0, 1, 2, 3})};
   CHECK(given(optimus_like(), active(jobs), 2, 0) == std::vector<std::uint32_t>{1, 0, 1});
   CHECK(given(optimus_like(), active(jobs), 3, 0) == std::vector<std::uint32_t>{1, 1, 1});
   // One more saves 33 s of the first, 333 s of the second, 25 s of the third.
@@ -205,7 +208,9 @@ TEST_CASE("optimus-like: each a GPU, the shortest first, then where most seconds
 
 TEST_CASE("optimus-like: no other shares leave less time in all, by all shares of small cases") {
   std::mt19937 random(11);
-  const auto number = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  const auto number = [&](double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(random);
+  };
   for (int trial = 0; trial < 300; ++trial) {
     std::vector<Job> jobs;
     for (int j = 0; j < 3; ++j) {  // times on w GPUs fall by less and less
@@ -239,7 +244,8 @@ TEST_CASE("elasticflow-like: the fewest GPUs that keep each deadline, the rest w
   std::vector<Job> jobs{job(100, 1, {0, 1, 2, 3, 4}), job(60, 1, {0, 1, 1.2, 1.3, 1.35})};
   jobs[0].deadline_s = 50;
   jobs[1].deadline_s = 60;
-  // 100 images in 50 s need 2; 60 in 60 s need 1; the fourth raises the first by a third, the second by a sixth.
+  // 100 images in 50 s need 2; 60 in 60 s need 1; the fourth raises the first by a third, the second by a
+  // sixth.
   CHECK(given(elasticflow_like(), active(jobs), 3, 0) == std::vector<std::uint32_t>{2, 1});
   CHECK(given(elasticflow_like(), active(jobs), 4, 0) == std::vector<std::uint32_t>{3, 1});
   // On 2 GPUs the first has both until 50 s; then 10 s are too few for the second.
@@ -249,7 +255,9 @@ TEST_CASE("elasticflow-like: the fewest GPUs that keep each deadline, the rest w
 
 TEST_CASE("pollux-like: the mean of 1 / speedup is least, by all shares of small cases") {
   std::mt19937 random(5);
-  const auto number = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+  const auto number = [&](double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(random);
+  };
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<Job> jobs;
     for (int j = 0; j < 3; ++j) {
@@ -277,15 +285,19 @@ TEST_CASE("pollux-like: the mean of 1 / speedup is least, by all shares of small
 
 TEST_CASE("sia-like: jobs get the kind of GPU that they gain most from") {
   // The first is 10 times faster on the second kind, the other hardly.
-  const auto kinds = [](std::vector<Throughput> of) { return std::make_shared<const std::vector<Throughput>>(std::move(of)); };
-  const std::vector<Job> jobs{{"a", 0, 100, 1, kinds({{{0, 1}}, {{0, 10}}})}, {"b", 0, 100, 1, kinds({{{0, 1}}, {{0, 1.2}}})}};
+  const auto kinds = [](std::vector<Throughput> of) {
+    return std::make_shared<const std::vector<Throughput>>(std::move(of));
+  };
+  const std::vector<Job> jobs{{"a", 0, 100, 1, kinds({{{0, 1}}, {{0, 10}}})},
+                              {"b", 0, 100, 1, kinds({{{0, 1}}, {{0, 1.2}}})}};
   const std::vector<Allocation> given = sia_like()->allocate(active(jobs), {{1}, {1}}, 0);
   CHECK(given[0] == Allocation{1, 1});
   CHECK(given[1] == Allocation{0, 1});
 }
 
 TEST_CASE("sia-like: a job stays where it is if a change costs more than it gains") {
-  const auto kinds = std::make_shared<const std::vector<Throughput>>(std::vector<Throughput>{{{0, 10}}, {{0, 11}}});
+  const auto kinds =
+      std::make_shared<const std::vector<Throughput>>(std::vector<Throughput>{{{0, 10}}, {{0, 11}}});
   const std::vector<Job> jobs{{"a", 0, 10000, 1, kinds}};
   std::vector<ActiveJob> now = active(jobs);
   now[0].held = {0, 1};

@@ -10,7 +10,8 @@ namespace {
 Job linear(double images, std::uint32_t asked, double arrival_s, std::uint32_t most = 4) {
   Throughput throughput;
   for (std::uint32_t w = 0; w <= most; ++w) throughput.packed.push_back(w);
-  return {"model", arrival_s, images, asked, std::make_shared<const std::vector<Throughput>>(std::vector{throughput})};
+  return {"model", arrival_s, images, asked,
+          std::make_shared<const std::vector<Throughput>>(std::vector{throughput})};
 }
 
 std::shared_ptr<const std::vector<Throughput>> kinds_of(std::vector<Throughput> of) {
@@ -87,18 +88,25 @@ TEST_CASE("schedule: jobs that can never run are an error") {
 }
 
 TEST_CASE("schedule: a job on more hosts than it needs runs at what that costs") {
-  // Hosts of 2. Two jobs on one GPU each fill a host; when the first ends, a job of 2 comes onto the free host.
+  // Hosts of 2. Two jobs on one GPU each fill a host; when the first ends, a job of 2 comes onto the free
+  // host.
   Throughput slow_apart{{0, 1, 2}, {{0, 1, 2}, {0, 1, 0.5}}};
   const auto apart = kinds_of({slow_apart});
-  const std::vector<Job> jobs{{"model", 0, 100, 1, apart}, {"model", 0, 100, 1, apart}, {"model", 0, 10, 1, apart},
+  const std::vector<Job> jobs{{"model", 0, 100, 1, apart},
+                              {"model", 0, 100, 1, apart},
+                              {"model", 0, 10, 1, apart},
                               {"model", 20, 10, 2, apart}};
-  // At 20 s host 0 is full and host 1 has had one GPU free since 10 s: the job of 2 waits for two GPUs together.
+  // At 20 s host 0 is full and host 1 has had one GPU free since 10 s: the job of 2 waits for two GPUs
+  // together.
   const ScheduleOutcome three = run_schedule(jobs, *srtf(), {{{4, 2}}, 0});
   CHECK(three.completion_s[3] == doctest::Approx(5));  // host 1 is empty: packed, 2 images/s
   CHECK(three.scattered_share == 0);
   // Three long jobs of 1 leave one GPU on each of 3 hosts only once others have gone.
-  const std::vector<Job> scattered{{"model", 0, 10, 1, apart},  {"model", 0, 100, 1, apart}, {"model", 0, 10.5, 1, apart},
-                                   {"model", 0, 100, 1, apart}, {"model", 20, 10, 2, apart}};
+  const std::vector<Job> scattered{{"model", 0, 10, 1, apart},
+                                   {"model", 0, 100, 1, apart},
+                                   {"model", 0, 10.5, 1, apart},
+                                   {"model", 0, 100, 1, apart},
+                                   {"model", 20, 10, 2, apart}};
   const ScheduleOutcome two = run_schedule(scattered, *srtf(), {{{4, 2}}, 0});
   CHECK(two.completion_s[4] == doctest::Approx(20));  // one GPU on each host: 0.5 images/s
   CHECK(two.scattered_share == doctest::Approx(2 * 20 / (2 * 20 + 10 + 10.5 + 200)));
@@ -112,7 +120,8 @@ TEST_CASE("schedule: jobs go where they are fastest, and to the other kind when 
   // 10 images in 5 s on the slow kind, then a pause of 3 s and 70 images on the fast one.
   CHECK(outcome.completion_s[1] == doctest::Approx(5 + 3 + 70 / 8.0));
   CHECK(outcome.changes == 1);
-  CHECK(outcome.busy_share == doctest::Approx((2 * 5 + 2 * outcome.completion_s[1]) / (4 * outcome.completion_s[1])));
+  CHECK(outcome.busy_share ==
+        doctest::Approx((2 * 5 + 2 * outcome.completion_s[1]) / (4 * outcome.completion_s[1])));
 }
 
 TEST_CASE("schedule: a job that cannot run on a kind waits for the other") {
@@ -137,7 +146,8 @@ TEST_CASE("schedule: deadlines that are kept are counted, jobs without one are n
 }
 
 TEST_CASE("schedule: elasticflow keeps every deadline of what it admits, and admits what can be kept") {
-  // 2 GPUs, linear jobs. 20 images until 20 s need 1 GPU; 20 until 20 s more the other; a third cannot be kept.
+  // 2 GPUs, linear jobs. 20 images until 20 s need 1 GPU; 20 until 20 s more the other; a third cannot be
+  // kept.
   std::vector<Job> jobs{linear(20, 2, 0, 2), linear(20, 2, 0, 2), linear(20, 2, 0, 2)};
   for (Job& job : jobs) job.deadline_s = 20;
   const ScheduleOutcome outcome = run_schedule(jobs, *elasticflow_like(), {{{2}}, 0});

@@ -141,8 +141,10 @@ TEST_CASE("operation networks: spelled words take the convolutions' widths") {
 }
 
 TEST_CASE("operation networks: a wide ResNet-101 has torchvision's parameters and products") {
-  // wide_resnet101_2: 126,886,696 parameters and 22.75 G multiply-adds for 224 pixels (torchvision's documentation).
-  const OperationNetwork network = residual_network({{3, 4, 23, 3}, 2, 224, 1000}, Optimizer::momentum, false);
+  // wide_resnet101_2: 126,886,696 parameters and 22.75 G multiply-adds for 224 pixels (torchvision's
+  // documentation).
+  const OperationNetwork network =
+      residual_network({{3, 4, 23, 3}, 2, 224, 1000}, Optimizer::momentum, false);
   CHECK(network.parameters() == 126'886'696);
   double forward = 0, backward = 0;
   for (const auto& node : network.nodes)
@@ -183,9 +185,10 @@ TEST_CASE("operation networks: files are read strictly") {
   CHECK(error("{network: {kind: recurrent, layers: 0, steps: 3, hidden: 8, vocabulary: 9}, "
               "device: v100-sxm2-32gb, batch: 1, optimizer: adam}")
             .find(": network.layers: ") != std::string::npos);
-  CHECK(error("{network: {kind: recurrent, layers: 200, steps: 501, hidden: 8, vocabulary: 9}, "
-              "device: v100-sxm2-32gb, batch: 1, optimizer: adam}") ==
-        "net.yaml:1:49: network.steps: 200 layers of 501 steps are 100200 cells; at most 100000, so 500 steps");
+  CHECK(
+      error("{network: {kind: recurrent, layers: 200, steps: 501, hidden: 8, vocabulary: 9}, "
+            "device: v100-sxm2-32gb, batch: 1, optimizer: adam}") ==
+      "net.yaml:1:49: network.steps: 200 layers of 501 steps are 100200 cells; at most 100000, so 500 steps");
 }
 
 TEST_CASE("operation networks: without a name they are called as their file") {

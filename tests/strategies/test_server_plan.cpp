@@ -46,7 +46,8 @@ TEST_CASE("bytes of every combination are those of counting messages") {
           CAPTURE(g);
           CAPTURE(servers);
           CAPTURE(bits);
-          const lab::Experiment experiment(lab::custom_model(server_layers, 300'000), cluster(nodes, g, with_pcie),
+          const lab::Experiment experiment(lab::custom_model(server_layers, 300'000),
+                                           cluster(nodes, g, with_pcie),
                                            strategy(servers, dedicated, even, overlap, local), 4);
           const ReplayResult result = experiment.run();
           // One way. Without PCIe device and host memory are one place, and what stays there is not sent; so

@@ -24,7 +24,8 @@ std::string zero(int stage, const std::string& more = "") {
 
 lab::Experiment experiment(int nodes, int stage, const std::string& more = "", std::int64_t batch = 4,
                            const std::string& network = "1GB/s") {
-  return {lab::custom_model(sharded_layers, parameters), lab::star(nodes, network, "20us"), zero(stage, more), batch};
+  return {lab::custom_model(sharded_layers, parameters), lab::star(nodes, network, "20us"), zero(stage, more),
+          batch};
 }
 
 double summed(const std::array<double, memory_class_count>& bytes) {
@@ -198,7 +199,8 @@ TEST_CASE("memory: the shards, and whole buckets one or two at a time") {
 TEST_CASE("step time without overlap: every message in full") {
   // 1.2 ms of computation a layer, and (N-1) (alpha + S/(N B)) for each message of a layer's bytes.
   for (const int nodes : {2, 4, 7}) {
-    const double message_s = (nodes - 1) * (20e-6 + layer_bytes / nodes / 1e9), compute_s = sharded_layers * 1.2e-3;
+    const double message_s = (nodes - 1) * (20e-6 + layer_bytes / nodes / 1e9),
+                 compute_s = sharded_layers * 1.2e-3;
     CAPTURE(nodes);
     const auto step_s = [&](int stage, int micro_batches) {
       return experiment(nodes, stage, fmt::format(", overlap: false, micro_batches: {}", micro_batches))

@@ -59,7 +59,8 @@ TEST_CASE("servers beyond the tensors get nothing") {
 
 TEST_CASE("even shards are buckets for every server") {
   const TrainingGraph graph = graph_of({5, 3, 4, 2, 7, 1});
-  CHECK(messages(graph, ServerSharding::even, 3, true) == std::vector<Sent>{{88, 100, PushMessage::every_server}});
+  CHECK(messages(graph, ServerSharding::even, 3, true) ==
+        std::vector<Sent>{{88, 100, PushMessage::every_server}});
   // Completed in order, bytes: 4, 28, 8, 16, 12, 20; closing at 30 or more: 32, 36, 20.
   CHECK(messages(graph, ServerSharding::even, 3, true, 30) ==
         std::vector<Sent>{{32, 96, PushMessage::every_server},

@@ -99,9 +99,9 @@ TEST_CASE("claims: another run in a run's place, and figures that are scaled unt
     return judge(replaced(speedup, "{select: {many: {strategy: slow}}}", wrong))[0].fails_under;
   };
   CHECK(scaled("2") == "many.step_time_s x 2");
-  CHECK(scaled("0.9") == "many.step_time_s x 0.81");    // 1/0.9 = 1.11 is inside, 1/0.81 = 1.23 is not
-  CHECK(scaled("1.1") == "many.step_time_s x 1.33");    // 1/1.21 = 0.826 is inside, 1/1.331 = 0.751 is not
-  CHECK(scaled("1.01").empty());                        // 1/1.01^16 = 0.853
+  CHECK(scaled("0.9") == "many.step_time_s x 0.81");  // 1/0.9 = 1.11 is inside, 1/0.81 = 1.23 is not
+  CHECK(scaled("1.1") == "many.step_time_s x 1.33");  // 1/1.21 = 0.826 is inside, 1/1.331 = 0.751 is not
+  CHECK(scaled("1.01").empty());                      // 1/1.01^16 = 0.853
 }
 
 TEST_CASE("claims: the worst of several cells names itself in the setup") {
@@ -127,10 +127,11 @@ fails_if: {scale: {run.step_time_s: 2}}
 }
 
 TEST_CASE("claims: shares of kernels' time add up to one, and convolutions' grows with the filters of both") {
-  const YamlNode node = parse_yaml("kernel_shares: papers/marques2016\n"
-                                   "sweep: {cluster.nodes: [[{name: n, count: 1, server: gpu}]],"
-                                   " model.filters: [[50, 500], [150, 800], [500, 1500]]}\n",
-                                   "records.yaml");
+  const YamlNode node = parse_yaml(
+      "kernel_shares: papers/marques2016\n"
+      "sweep: {cluster.nodes: [[{name: n, count: 1, server: gpu}]],"
+      " model.filters: [[50, 500], [150, 800], [500, 1500]]}\n",
+      "records.yaml");
   YamlMap map(node, "records");
   const std::vector<Record> records = kernel_share_records(map, 1);
   REQUIRE(records.size() == 3);
@@ -147,15 +148,17 @@ TEST_CASE("claims: shares of kernels' time add up to one, and convolutions' grow
 }
 
 TEST_CASE("claims: wrong files of claims are refused with the place") {
-  CHECK(error_of(replaced(speedup, "strategy: fast, devices: $n", "strategy: fast")).find("many: 3 of 6 records are") !=
+  CHECK(error_of(replaced(speedup, "strategy: fast, devices: $n", "strategy: fast"))
+            .find("many: 3 of 6 records are") != std::string::npos);
+  CHECK(error_of(replaced(speedup, "many.step_time_s / n", "many.steptime / n"))
+            .find("has no number 'many.steptime'") != std::string::npos);
+  CHECK(
+      error_of(replaced(speedup, "many.step_time_s / n", "many.step_time_s / (n")).find("is no expression") !=
+      std::string::npos);
+  CHECK(error_of(replaced(speedup, "fails_if: {select: {many: {strategy: slow}}}", ""))
+            .find("needs 'fails_if'") != std::string::npos);
+  CHECK(error_of(replaced(speedup, "accept: {within: 20 %}", "")).find("needs 'accept'") !=
         std::string::npos);
-  CHECK(error_of(replaced(speedup, "many.step_time_s / n", "many.steptime / n")).find("has no number 'many.steptime'") !=
-        std::string::npos);
-  CHECK(error_of(replaced(speedup, "many.step_time_s / n", "many.step_time_s / (n")).find("is no expression") !=
-        std::string::npos);
-  CHECK(error_of(replaced(speedup, "fails_if: {select: {many: {strategy: slow}}}", "")).find("needs 'fails_if'") !=
-        std::string::npos);
-  CHECK(error_of(replaced(speedup, "accept: {within: 20 %}", "")).find("needs 'accept'") != std::string::npos);
   CHECK(error_of(replaced(speedup, "from: runs", "from: rows")).find("there are no records 'rows'") !=
         std::string::npos);
   CHECK(error_of(speedup).empty());
@@ -173,10 +176,12 @@ TEST_CASE("claims: every sentence of an abstract has claims that judge it, or sa
 
 TEST_CASE("claims: sentences that name no claim, and claims that no sentence names, are errors") {
   const auto error = [](const std::string& abstract) -> std::string {
-    const WorkingFile file("thesis.yaml",
-                                 "thesis: t\ntitle: t\nnote: t\nsources: {abstract: a}\nrecords: {}\nclaims:\n"
-                                 "  - {claim: faster, stated_in: abstract, select: {}, value: 1 + 1, accept: {at_least: 1}, "
-                                 "fails_if: {scale: {a.b: 1}}}\nabstract:\n" + abstract);
+    const WorkingFile file(
+        "thesis.yaml",
+        "thesis: t\ntitle: t\nnote: t\nsources: {abstract: a}\nrecords: {}\nclaims:\n"
+        "  - {claim: faster, stated_in: abstract, select: {}, value: 1 + 1, accept: {at_least: 1}, "
+        "fails_if: {scale: {a.b: 1}}}\nabstract:\n" +
+            abstract);
     try {
       read_claims(file.name);
     } catch (const InputError& wrong) {
@@ -185,23 +190,24 @@ TEST_CASE("claims: sentences that name no claim, and claims that no sentence nam
     return "";
   };
   CHECK(error("  - {says: it is faster, judged_by: [faster]}\n").empty());
-  CHECK(error("  - {says: it is faster, judged_by: [slower]}\n").find("there is no claim 'slower'") != std::string::npos);
+  CHECK(error("  - {says: it is faster, judged_by: [slower]}\n").find("there is no claim 'slower'") !=
+        std::string::npos);
   CHECK(error("  - {says: it is faster}\n").find("needs 'judged_by'") != std::string::npos);
   CHECK(error("  - {says: it is faster, not_judged: no clock}\n").find("no sentence is judged by 'faster'") !=
         std::string::npos);
 }
 
 // Every verdict could have failed: each line that passed fails under a wrong input that its claim states.
-#define EVERY_VERDICT_CAN_FAIL(name)                                                   \
-  TEST_CASE("claims: every verdict of " name " fails under its wrong input") {        \
-    const ThesisReproduction judged = convoy::judge(run_thesis(name, 2));              \
-    CHECK(judged.passed());                                                            \
-    for (const JudgedClaim& line : judged.claims) {                                    \
-      CAPTURE(line.claim);                                                             \
-      CAPTURE(line.setup);                                                             \
-      CAPTURE(line.ours);                                                              \
-      CHECK(line.fails_under.empty() == (line.verdict() != Verdict::passed));          \
-    }                                                                                  \
+#define EVERY_VERDICT_CAN_FAIL(name)                                           \
+  TEST_CASE("claims: every verdict of " name " fails under its wrong input") { \
+    const ThesisReproduction judged = convoy::judge(run_thesis(name, 2));      \
+    CHECK(judged.passed());                                                    \
+    for (const JudgedClaim& line : judged.claims) {                            \
+      CAPTURE(line.claim);                                                     \
+      CAPTURE(line.setup);                                                     \
+      CAPTURE(line.ours);                                                      \
+      CHECK(line.fails_under.empty() == (line.verdict() != Verdict::passed));  \
+    }                                                                          \
   }
 
 EVERY_VERDICT_CAN_FAIL("afs")
@@ -213,6 +219,6 @@ EVERY_VERDICT_CAN_FAIL("qararyah2020")
 EVERY_VERDICT_CAN_FAIL("shi2019")
 
 TEST_CASE("claims: each file of claims is among those whose verdicts were seen to fail above") {
-  CHECK(thesis_names() == std::vector<std::string>{"afs", "eserol2019", "kaist2019", "krizhevsky2014", "marques2016",
-                                                   "qararyah2020", "shi2019"});
+  CHECK(thesis_names() == std::vector<std::string>{"afs", "eserol2019", "kaist2019", "krizhevsky2014",
+                                                   "marques2016", "qararyah2020", "shi2019"});
 }

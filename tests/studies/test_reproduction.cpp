@@ -68,8 +68,10 @@ TEST_CASE("coverage counts what tests intervals: no anchors, no fitted rows, non
 }
 
 TEST_CASE(
-    "gates hold the stated figures, and nothing is short without being listed, nor listed without being short") {
-  Reproduction reproduction{"nothing listed", "", "images_per_s", {row_of("a", 100, 104), row_of("b", 100, 94)}};
+    "gates hold the stated figures, and nothing is short without being listed, nor listed without being "
+    "short") {
+  Reproduction reproduction{
+      "nothing listed", "", "images_per_s", {row_of("a", 100, 104), row_of("b", 100, 94)}};
   reproduction.mean_tolerance = 0.05;
   reproduction.worst_tolerance = 0.20;
   reproduction.rare_tolerance = 0.4;

@@ -17,7 +17,8 @@ namespace convoy::told {
 /// What reading a mapping, written as YAML between braces, says: its error, or all that was read as one text.
 using Reading = std::function<std::string(const std::string& entries)>;
 
-/// How many keys a reader's error about an unknown one knows of beside those that it lists: "..., c and 8 more".
+/// How many keys a reader's error about an unknown one knows of beside those that it lists: "..., c and 8
+/// more".
 inline std::size_t left_out(const std::string& message) {
   const std::size_t at = message.rfind(" and ");
   return at == std::string::npos || !message.ends_with(" more") ? 0 : std::stoul(message.substr(at + 5));

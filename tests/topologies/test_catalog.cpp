@@ -104,7 +104,8 @@ TEST_CASE("a device's fp32 peak is that of its multiprocessors at its clock") {
   CHECK(checked > 55);
 }
 
-TEST_CASE("lower precision has no lower peak, and tensor cores of a GeForce add up in fp32 at half their rate") {
+TEST_CASE(
+    "lower precision has no lower peak, and tensor cores of a GeForce add up in fp32 at half their rate") {
   for (const std::string& name : device_names()) {
     CAPTURE(name);
     const DeviceType device = load_device(name, {});

@@ -170,10 +170,13 @@ TEST_CASE("ports are dense, and a port has one medium or both directions of one 
 
 TEST_CASE("dedicated hosts: like the first node, or what the cluster says, whatever the order of its nodes") {
   const auto cluster = [](bool fast_first, const std::string& dedicated) {
-    const std::string fast = "{name: f, server: fast, nic_bandwidth: 25Gbps}", slow = "{name: s, server: slow}";
+    const std::string fast = "{name: f, server: fast, nic_bandwidth: 25Gbps}",
+                      slow = "{name: s, server: slow}";
     return fmt::format(
-        "nodes: [{}, {}]\nfabric: {{kind: switch, bandwidth: 10Gbps, latency: 1us}}\nservers: {{fast: {{devices: "
-        "[{{device: ideal}}], price: 3USD/h, host: {{reduce_bandwidth: 2GB/s, price: 1USD/h}}}}, slow: {{devices: "
+        "nodes: [{}, {}]\nfabric: {{kind: switch, bandwidth: 10Gbps, latency: 1us}}\nservers: {{fast: "
+        "{{devices: "
+        "[{{device: ideal}}], price: 3USD/h, host: {{reduce_bandwidth: 2GB/s, price: 1USD/h}}}}, slow: "
+        "{{devices: "
         "[{{device: ideal}}], price: 2USD/h}}}}\ndevices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, "
         "memory_bandwidth: 1GB/s, efficiency: 1.0}}}}\n{}",
         fast_first ? fast : slow, fast_first ? slow : fast, dedicated);

@@ -63,7 +63,8 @@ TEST_CASE("counts and sizes out of range are errors") {
         "c.yaml:2:8: cluster.nodes: 0 is out of range: between 1 and 2000000 is allowed");
   CHECK(error_of("server: box\nnodes: 2.5\n" + broken_box) ==
         "c.yaml:2:8: cluster.nodes: expected a whole number, found '2.5'");
-  CHECK(error_of("nodes: []\n" + broken_box) == "c.yaml:1:8: cluster.nodes: a cluster needs at least one node");
+  CHECK(error_of("nodes: []\n" + broken_box) ==
+        "c.yaml:1:8: cluster.nodes: a cluster needs at least one node");
   CHECK(error_of("server: box\nservers: {box: {devices: []}}\n") ==
         "c.yaml:2:26: cluster.servers.box.devices: a server needs at least one device");
   CHECK(error_of("server: box\nservers: {box: {devices: [{device: ideal, count: 0}]}}\n") ==
@@ -84,13 +85,14 @@ TEST_CASE("machines beyond reason are errors before they are built") {
   CHECK(error_of("server: dgx1-v100\nnodes: 100000\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us, "
                  "nics: 32}\n") ==
         "c.yaml:1:1: cluster: 12200000 links inside servers and to their NICs; at most 10000000 are allowed");
-  CHECK(error_of("server: box\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + broken_box, 100001) ==
-        "c.yaml:1:1: cluster: 100001 dedicated hosts; at most 100000 are allowed");
+  CHECK(error_of("server: box\nfabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + broken_box,
+                 100001) == "c.yaml:1:1: cluster: 100001 dedicated hosts; at most 100000 are allowed");
 }
 
 TEST_CASE("hosts of one name are errors, also where the names meet in their numbers") {
   const auto nodes = [](const std::string& list) {
-    return error_of("nodes:\n" + list + "fabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" + broken_box);
+    return error_of("nodes:\n" + list + "fabric: {kind: switch, bandwidth: 1Gbps, latency: 1us}\n" +
+                    broken_box);
   };
   CHECK(
       nodes("  - {name: a, server: box}\n  - {name: a, server: box}\n") ==

@@ -156,7 +156,8 @@ TEST_CASE("a derived device with other memory keeps the share that the driver le
 
 TEST_CASE("a changed number does not keep the source of the old one") {
   const UserCatalogue user;
-  user.write("devices", "cut", "{base: v100-sxm2-16gb, memory: 8GiB, peak.fp32: 10TFLOPS, sources: {clock: mine}}\n");
+  user.write("devices", "cut",
+             "{base: v100-sxm2-16gb, memory: 8GiB, peak.fp32: 10TFLOPS, sources: {clock: mine}}\n");
   const auto source_of = [](const DeviceType& device, const std::string& key) {
     for (const auto& [name, text] : device.sources)
       if (name == key) return text;

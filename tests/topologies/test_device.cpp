@@ -288,8 +288,7 @@ namespace {
 void number_leaves(const YamlNode& node, const std::string& path, std::vector<std::string>& leaves) {
   for (const auto& [key, value] : node.entries) {
     const std::string here = path.empty() ? key : path + "." + key;
-    if (here == "sources")
-      continue;
+    if (here == "sources") continue;
     if (value.kind == YamlNode::Kind::mapping) number_leaves(value, here, leaves);
     if (value.kind == YamlNode::Kind::scalar && !value.scalar.empty() && value.scalar[0] >= '0' &&
         value.scalar[0] <= '9')

@@ -80,7 +80,8 @@ TEST_CASE("keys of PCIe switches without switches, and of sockets without socket
     }
     return std::string("none");
   };
-  for (const char* key : {"uplink: 10GB/s", "hop_latency: 1us", "sockets: [[0], [1]]", "socket_link: 8GB/s"}) {
+  for (const char* key :
+       {"uplink: 10GB/s", "hop_latency: 1us", "sockets: [[0], [1]]", "socket_link: 8GB/s"}) {
     CAPTURE(key);
     CHECK(error(fmt::format("{{kind: pcie, bandwidth: 12GB/s, {}}}", key)).find(": needs `switches`: ") !=
           std::string::npos);

@@ -238,9 +238,12 @@ std::string schedule_section(const ReportContext& context) {
       chart.rows.push_back({s.load_text(), {}, {}, 0, true});
     chart.rows.push_back({s.policy, {s.mean_completion_s}, s.completion_text()});
     longest = std::max(longest, s.mean_completion_s);
-    const auto share = [](const std::optional<double>& value) { return value ? percent_text(*value) : std::string(); };
-    rows.push_back({{s.load_text(), s.policy, s.completion_text(), format_time(s.makespan_s), percent_text(s.busy_share),
-                     fmt::format("{:.0f}", s.changes), share(s.deadlines_met), share(s.scattered_share)}});
+    const auto share = [](const std::optional<double>& value) {
+      return value ? percent_text(*value) : std::string();
+    };
+    rows.push_back(
+        {{s.load_text(), s.policy, s.completion_text(), format_time(s.makespan_s), percent_text(s.busy_share),
+          fmt::format("{:.0f}", s.changes), share(s.deadlines_met), share(s.scattered_share)}});
   }
   chart.x = {"mean completion time", time_unit(longest)};
   chart.width = 860;

@@ -67,9 +67,7 @@ std::vector<std::size_t> RunLabels::of_model(const std::string& model) const {
   return found;
 }
 
-std::string RunLabels::name_of(std::size_t coordinate) const {
-  return last_key(path_of(coordinate));
-}
+std::string RunLabels::name_of(std::size_t coordinate) const { return last_key(path_of(coordinate)); }
 
 std::string RunLabels::value_text(std::size_t run, std::size_t coordinate) const {
   return to_flow(runs_[run].point[coordinate].second);

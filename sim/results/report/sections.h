@@ -23,22 +23,22 @@ struct ReportContext {
 
 // The sections, as HTML; empty where the results have nothing for them.
 
-std::string headline(const ReportContext& context);    ///< what was asked, best runs
+std::string headline(const ReportContext& context);          ///< what was asked, best runs
 std::string failures_section(const ReportContext& context);  ///< points without results, and why
-std::string runs_table(const ReportContext& context);  ///< a row a run
+std::string runs_table(const ReportContext& context);        ///< a row a run
 std::string scaling_section(
     const ReportContext& context);                         ///< throughput over devices and over swept numbers
 std::string time_section(const ReportContext& context);    ///< what steps are made of, and what limits them
 std::string memory_section(const ReportContext& context);  ///< of the fullest device, by class
 std::string cost_section(const ReportContext& context);    ///< Pareto front of time and cost of an epoch
-std::string elastic_section(const ReportContext& context);    ///< throughput over time, pauses
-std::string pipeline_section(const ReportContext& context);   ///< load of the stages
-std::string partition_section(const ReportContext& context);  ///< parts and cuts
-std::string search_section(const ReportContext& context);     ///< candidates of `auto`, and why the best is
-std::string explain_section(const ReportContext& context);    ///< what would help, and how much
+std::string elastic_section(const ReportContext& context);      ///< throughput over time, pauses
+std::string pipeline_section(const ReportContext& context);     ///< load of the stages
+std::string partition_section(const ReportContext& context);    ///< parts and cuts
+std::string search_section(const ReportContext& context);       ///< candidates of `auto`, and why the best is
+std::string explain_section(const ReportContext& context);      ///< what would help, and how much
 std::string variability_section(const ReportContext& context);  ///< repetitions with what varies
-std::string layout_section(const ReportContext& context);     ///< of `hybrid`, by layer
-std::string schedule_section(const ReportContext& context);   ///< queues of jobs
+std::string layout_section(const ReportContext& context);       ///< of `hybrid`, by layer
+std::string schedule_section(const ReportContext& context);     ///< queues of jobs
 std::string timeline_section(const ReportContext& context, const std::vector<StepTrace>& traces);
 std::string machine_section(const ReportContext& context);   ///< busiest links, devices one by one
 std::string manifest_section(const ReportContext& context);  ///< where the results come from

@@ -27,7 +27,8 @@ struct Exchanged {
   double sent_bytes = 0, received_bytes = 0;
 };
 
-Exchanged exchanged_within(const std::vector<TraceTrafficPoint>& traffic, std::size_t next, double from_s, double to_s) {
+Exchanged exchanged_within(const std::vector<TraceTrafficPoint>& traffic, std::size_t next, double from_s,
+                           double to_s) {
   Exchanged bytes;
   for (double at_s = from_s; at_s < to_s; ++next) {
     const double until_s = next < traffic.size() ? std::min(to_s, rounded_s(traffic[next].time_s)) : to_s;
@@ -49,7 +50,8 @@ void draw_time_axis(Svg& svg, const Axis& axis, double left, double top, double 
     svg.text(axis.at(tick.value), bottom + 17, tick.text, "tick", Anchor::middle);
   }
   svg.line(left, bottom, step_chart_width - 14, bottom, "axis");
-  svg.text((left + step_chart_width - 14) / 2, bottom + time_axis_height - 8, axis.title(), "title", Anchor::middle);
+  svg.text((left + step_chart_width - 14) / 2, bottom + time_axis_height - 8, axis.title(), "title",
+           Anchor::middle);
 }
 
 std::string memory_chart(const TraceMemory& memory, double end_s) {
@@ -110,11 +112,12 @@ std::string traffic_chart(const TraceProcess& host, double end_s) {
     means.push_back(mean);
   }
   const Axis rate({"bandwidth in use", {1e9 / 8, "Gbit/s"}}, 0, most_Bps, chart_bottom, chart_top);
-  Svg svg(step_chart_width, chart_bottom + time_axis_height, fmt::format("{} network over a step", host.name));
+  Svg svg(step_chart_width, chart_bottom + time_axis_height,
+          fmt::format("{} network over a step", host.name));
   draw_value_axis(svg, rate);
   double legend = chart_left;
-  for (const auto& [name, style, member] :
-       {std::tuple{"sent", "c0", &Exchanged::sent_bytes}, std::tuple{"received", "c1", &Exchanged::received_bytes}}) {
+  for (const auto& [name, style, member] : {std::tuple{"sent", "c0", &Exchanged::sent_bytes},
+                                            std::tuple{"received", "c1", &Exchanged::received_bytes}}) {
     svg.rect(legend, 5, 11, 11, fmt::format("bar {}", style));
     svg.text(legend + 16, 15, name, "label");
     legend += 34 + text_width(name);

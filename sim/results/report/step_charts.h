@@ -26,8 +26,8 @@ std::string memory_chart(const TraceMemory& memory, double end_s);
 /// Bytes that a host sends and receives in the step.
 double exchanged_bytes(const std::vector<TraceTrafficPoint>& traffic);
 
-/// Bandwidth in use at a host's network interface over time, sent and received: the mean over each pixel of the
-/// drawing, so that the areas below the curves are the bytes.
+/// Bandwidth in use at a host's network interface over time, sent and received: the mean over each pixel of
+/// the drawing, so that the areas below the curves are the bytes.
 std::string traffic_chart(const TraceProcess& host, double end_s);
 
 }  // namespace convoy

@@ -97,7 +97,8 @@ std::vector<const TraceProcess*> busiest_hosts(const StepTrace& trace) {
   std::vector<std::pair<double, const TraceProcess*>> hosts;
   for (const TraceProcess& process : trace.processes)
     if (!process.traffic.empty()) hosts.emplace_back(exchanged_bytes(process.traffic), &process);
-  std::stable_sort(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(hosts.begin(), hosts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   if (hosts.size() > most_networks) hosts.resize(most_networks);
   std::vector<const TraceProcess*> busiest;
   for (const auto& [bytes, host] : hosts) busiest.push_back(host);
@@ -133,7 +134,8 @@ std::string step_of(const StepTrace& trace) {
                                        ? fmt::format("; trace.json has it of {} devices", devices)
                                        : ""));
   for (const TraceProcess* host : busiest_hosts(trace))
-    out += html_figure(traffic_chart(*host, end_s), fmt::format("{}: to other hosts and from them", host->name));
+    out +=
+        html_figure(traffic_chart(*host, end_s), fmt::format("{}: to other hosts and from them", host->name));
   return out;
 }
 

@@ -32,7 +32,8 @@ class Search {
   /// @param jobs processes at a time
   /// @param told called now and then
   /// @throws std::runtime_error: no candidate could be simulated
-  RunOutput run(std::size_t jobs, bool with_trace, const Told& told = [](std::size_t, std::size_t) {}) const;
+  RunOutput run(
+      std::size_t jobs, bool with_trace, const Told& told = [](std::size_t, std::size_t) {}) const;
 
  private:
   Preparer& preparer_;

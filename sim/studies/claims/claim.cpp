@@ -55,23 +55,25 @@ bool matches(const Record& record, const std::string& key, const YamlNode& wante
 
 const Record& find_record(const RecordTables& tables, const YamlNode& selection, const std::string& alias) {
   const YamlNode* from = selection.find("from");
-  if (!from) throw InputError(selection.pos, fmt::format("{}: lacks 'from', the table of its records", alias));
+  if (!from)
+    throw InputError(selection.pos, fmt::format("{}: lacks 'from', the table of its records", alias));
   const auto table = tables.find(from->scalar);
   if (table == tables.end())
     throw InputError(from->pos, fmt::format("{}: there are no records '{}'", alias, from->scalar));
   const Record* found = nullptr;
   std::size_t count = 0;
   for (const Record& record : table->second) {
-    const bool wanted = std::all_of(selection.entries.begin(), selection.entries.end(), [&](const auto& entry) {
-      return entry.first == "from" || matches(record, entry.first, entry.second);
-    });
+    const bool wanted =
+        std::all_of(selection.entries.begin(), selection.entries.end(), [&](const auto& entry) {
+          return entry.first == "from" || matches(record, entry.first, entry.second);
+        });
     if (!wanted) continue;
     found = &record;
     ++count;
   }
   if (count != 1)
-    throw InputError(selection.pos, fmt::format("{}: {} of {} records are {}", alias, count, table->second.size(),
-                                                to_flow(selection)));
+    throw InputError(selection.pos, fmt::format("{}: {} of {} records are {}", alias, count,
+                                                table->second.size(), to_flow(selection)));
   return *found;
 }
 
@@ -122,7 +124,8 @@ ClaimSpec::ClaimSpec(const YamlNode& node,
   cells_ = read_cells(map, "for");
   over_ = read_cells(map, "over");
   if (map.has("over"))
-    take_ = std::array{"max", "min", "mean", "lower_95"}[map.choice("take", {"max", "min", "mean", "lower_95"})];
+    take_ =
+        std::array{"max", "min", "mean", "lower_95"}[map.choice("take", {"max", "min", "mean", "lower_95"})];
   select_ = map.node("select");
   if (const YamlNode* published = map.find("published")) published_ = *published;
   if (map.has("accept")) {
@@ -183,11 +186,12 @@ double ClaimSpec::value(const RecordTables& tables, const Scope& cell, const Wro
     const std::size_t dot = name.find('.');
     const auto record = records.find(name.substr(0, dot));
     if (record == records.end() || dot == std::string::npos)
-      throw InputError(expression_pos_, fmt::format("'{}' is neither a cell's number nor a selected record's", name));
+      throw InputError(expression_pos_,
+                       fmt::format("'{}' is neither a cell's number nor a selected record's", name));
     const auto number = record->second->numbers.find(name.substr(dot + 1));
     if (number == record->second->numbers.end())
-      throw InputError(expression_pos_,
-                       fmt::format("{} ({}) has no number '{}'", record->first, record->second->name(), name));
+      throw InputError(expression_pos_, fmt::format("{} ({}) has no number '{}'", record->first,
+                                                    record->second->name(), name));
     const bool scaled = wrong && wrong->scale.contains(name);
     return number->second * (scaled ? std::pow(wrong->scale.at(name), wrong->power) : 1);
   });
@@ -204,7 +208,8 @@ std::string ClaimSpec::told(const std::string& text, const Scope& cell) const {
   return result;
 }
 
-JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell, const WrongInput* wrong) const {
+JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
+                                  const WrongInput* wrong) const {
   JudgedClaim judged;
   Scope shown = cell;
   std::vector<double> each;
@@ -238,7 +243,8 @@ JudgedClaim ClaimSpec::judge_cell(const RecordTables& tables, const Scope& cell,
     if (const YamlNode* by = figure.find("by")) {
       const YamlNode& axis = cell.at(by->scalar);
       const YamlNode* entry = figure.find(axis.scalar);
-      if (!entry) throw InputError(published_->pos, fmt::format("published has no entry for '{}'", axis.scalar));
+      if (!entry)
+        throw InputError(published_->pos, fmt::format("published has no entry for '{}'", axis.scalar));
       const YamlNode copy = *entry;
       figure = copy;
     }
@@ -272,11 +278,13 @@ std::vector<JudgedClaim> ClaimSpec::judge(const RecordTables& tables) const {
     JudgedClaim& line = judged.emplace_back(judge_cell(tables, cell, nullptr));
     if (line.verdict() == Verdict::passed) line.fails_under = smallest_failure(tables, cell);
   }
-  const auto failed = std::count_if(judged.begin(), judged.end(),
-                                    [](const JudgedClaim& line) { return line.verdict() == Verdict::failed; });
+  const auto failed = std::count_if(judged.begin(), judged.end(), [](const JudgedClaim& line) {
+    return line.verdict() == Verdict::failed;
+  });
   if (known_failures_ > 0 && failed != known_failures_)
     for (JudgedClaim& line : judged) {
-      line.miscounted = fmt::format("{} lines fail, and {} are listed (shortfall.lines)", failed, known_failures_);
+      line.miscounted =
+          fmt::format("{} lines fail, and {} are listed (shortfall.lines)", failed, known_failures_);
       line.shortfall.clear();
     }
   return judged;
@@ -303,13 +311,14 @@ void read_abstract(YamlMap& map, ClaimFile& claims) {
   for (YamlMap& sentence : map.maps("abstract"))
     claims.sentences.push_back(read_sentence(sentence, claims.claims));
   for (const ClaimSpec& claim : claims.claims) {
-    const bool named = std::any_of(
-        claims.sentences.begin(), claims.sentences.end(), [&](const AbstractSentence& sentence) {
+    const bool named =
+        std::any_of(claims.sentences.begin(), claims.sentences.end(), [&](const AbstractSentence& sentence) {
           return std::find(sentence.judged_by.begin(), sentence.judged_by.end(), claim.title()) !=
                  sentence.judged_by.end();
         });
     if (claim.stated_in() == StatedIn::abstract && !named)
-      map.fail("abstract", fmt::format("no sentence is judged by '{}', which the abstract states", claim.title()));
+      map.fail("abstract",
+               fmt::format("no sentence is judged by '{}', which the abstract states", claim.title()));
   }
 }
 

@@ -41,7 +41,8 @@ struct JudgedClaim {
   std::string shortfall;            ///< why it is known to fail; "" where it should pass
   /// Where the claim lists another number of failing lines than there are: that. No line is excused then.
   std::string miscounted;
-  /// Of a line that passed the smallest wrong input under which it fails: "many.step_time_s x 4"; "" where none does.
+  /// Of a line that passed the smallest wrong input under which it fails: "many.step_time_s x 4"; "" where
+  /// none does.
   std::string fails_under;
   Verdict verdict() const;
 };
@@ -49,17 +50,18 @@ struct JudgedClaim {
 /// Records by the name that a file of claims gives them.
 using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
 
-/// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it. With
-/// `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer. `fails_if` states
-/// a wrong input, or several in a list: other records in some records' place (`select`), or figures that are scaled
-/// (`scale: {name: 2}`). Factors are raised to the power of 1, 2, 3, … 16 until a line fails, so that each line tells
-/// how wrong its input has to be; of several wrong inputs the first that fails counts.
+/// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it.
+/// With `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer.
+/// `fails_if` states a wrong input, or several in a list: other records in some records' place (`select`), or
+/// figures that are scaled
+/// (`scale: {name: 2}`). Factors are raised to the power of 1, 2, 3, … 16 until a line fails, so that each
+/// line tells how wrong its input has to be; of several wrong inputs the first that fails counts.
 class ClaimSpec {
  public:
   /// @param file_sources keys that `source` may name. @throws InputError
   ClaimSpec(const YamlNode& node, const std::vector<std::pair<std::string, std::string>>& file_sources);
-  /// A line a cell. @throws InputError for a selection that is not exactly one record, and for names that the records
-  /// do not have.
+  /// A line a cell. @throws InputError for a selection that is not exactly one record, and for names that the
+  /// records do not have.
   std::vector<JudgedClaim> judge(const RecordTables& tables) const;
   const std::string& title() const { return claim_; }
   StatedIn stated_in() const { return stated_in_; }
@@ -84,9 +86,9 @@ class ClaimSpec {
   SourcePos expression_pos_;
   ClaimRole role_ = ClaimRole::test;
   StatedIn stated_in_ = StatedIn::ours;
-  std::vector<Scope> cells_, over_;      ///< over: of a cell, of which `take_` is taken
-  YamlNode select_;                      ///< alias -> {from, key: value}
-  std::optional<YamlNode> published_;    ///< an expression, or {by: axis, value: expression}
+  std::vector<Scope> cells_, over_;         ///< over: of a cell, of which `take_` is taken
+  YamlNode select_;                         ///< alias -> {from, key: value}
+  std::optional<YamlNode> published_;       ///< an expression, or {by: axis, value: expression}
   std::map<std::string, YamlNode> accept_;  ///< at_most, at_least, within
   std::vector<WrongInput> wrong_inputs_;    ///< fails_if
 };

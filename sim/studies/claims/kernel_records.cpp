@@ -28,7 +28,8 @@ Record kernel_shares(const PreparedRun& run) {
 }  // namespace
 
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs) {
-  const Experiment experiment = load_config(map.text("kernel_shares"), {"sweep=" + to_flow(map.node("sweep"))});
+  const Experiment experiment =
+      load_config(map.text("kernel_shares"), {"sweep=" + to_flow(map.node("sweep"))});
   std::vector<Record> records;
   for (const std::string& answer : answers_of_workers(experiment.size(), jobs, [&](std::size_t i) {
          return to_json({kernel_shares(Preparer(experiment).prepare(i))});

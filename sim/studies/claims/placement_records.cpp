@@ -60,7 +60,8 @@ double paged_images_per_s(const std::string& config, long batch, double host_ban
   const PreparedRun run = prepare(config, 1, batch);
   const OperationDag graph = operation_dag({*run.graph, run.machine, run.cost, {}}, run.plan.images, 1);
   const double memory_bytes = run.machine.device_types[run.machine.devices[0].type].memory_bytes;
-  return 1e6 * static_cast<double>(batch) / run_paged(graph.dag, memory_bytes, host_bandwidth_Bps / 1e6).makespan_us;
+  return 1e6 * static_cast<double>(batch) /
+         run_paged(graph.dag, memory_bytes, host_bandwidth_Bps / 1e6).makespan_us;
 }
 
 Record batch_record(const std::string& config, long parts, long batch, double host_bandwidth_Bps) {

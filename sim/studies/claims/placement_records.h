@@ -11,7 +11,8 @@ namespace convoy {
 
 /// The largest number of images of which the fullest device still holds all: a record for one part and for
 /// each of `parts`, with "parts", "batch", "fullest_share" (its peak over its memory) and
-/// "throughput_images_per_s" of that batch. Sought by halving between parts and 2 parts times what fits on one, to a 16th of that.
+/// "throughput_images_per_s" of that batch. Sought by halving between parts and 2 parts times what fits on
+/// one, to a 16th of that.
 std::vector<Record> largest_batch_records(YamlMap& map, std::size_t jobs);
 
 /// Makespans of partitioners on the training graphs of models under the evaluator of docs/partition.md: a

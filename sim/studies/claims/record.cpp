@@ -15,7 +15,8 @@ using nlohmann::json;
 
 void flatten(const json& value, const std::string& path, Record& record) {
   if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) flatten(item, path.empty() ? key : path + "." + key, record);
+    for (const auto& [key, item] : value.items())
+      flatten(item, path.empty() ? key : path + "." + key, record);
   } else if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) flatten(value[i], fmt::format("{}.{}", path, i), record);
     if (!value.empty()) flatten(value.back(), path + ".last", record);
@@ -35,7 +36,8 @@ std::string Record::name() const {
   for (const char* key : {"model", "strategy", "policy"})
     if (const auto it = texts.find(key); it != texts.end()) text += fmt::format("{} {}, ", key, it->second);
   for (const char* key : {"devices", "global_batch", "parts", "seed"})
-    if (const auto it = numbers.find(key); it != numbers.end()) text += fmt::format("{} {}, ", key, it->second);
+    if (const auto it = numbers.find(key); it != numbers.end())
+      text += fmt::format("{} {}, ", key, it->second);
   return text.substr(0, text.size() - std::min<std::size_t>(2, text.size()));
 }
 

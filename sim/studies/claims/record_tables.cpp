@@ -70,7 +70,8 @@ std::vector<Record> job_records(YamlMap& map, std::size_t jobs) {
   const Experiment experiment = load_config(map.text("jobs_of"), {});
   const YamlNode& node = *experiment.jobs();
   std::vector<NamedStudy> queues;
-  for (const std::string& name : texts(map, "workloads")) queues.push_back({name, read_job_study(with_workload(node, name))});
+  for (const std::string& name : texts(map, "workloads"))
+    queues.push_back({name, read_job_study(with_workload(node, name))});
   if (queues.empty()) queues.push_back({"", read_job_study(node)});
   const JobKinds kinds = job_kinds(simulate_sweep(experiment, jobs).runs, queues.front().study, node.pos);
   const std::vector<YamlNode>& seeds = map.node("seeds").items;
@@ -92,7 +93,8 @@ struct Provider {
   std::vector<Record> (*make)(YamlMap& map, std::size_t jobs);
 };
 constexpr std::array providers{Provider{"experiment", &experiment_records},
-                               Provider{"points_of", &point_records}, Provider{"jobs_of", &job_records},
+                               Provider{"points_of", &point_records},
+                               Provider{"jobs_of", &job_records},
                                Provider{"largest_batches", &largest_batch_records},
                                Provider{"makespans", &makespan_records},
                                Provider{"kernel_shares", &kernel_share_records},
@@ -107,7 +109,9 @@ RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs) {
     const auto provider =
         std::find_if(providers.begin(), providers.end(), [&](const Provider& p) { return map.has(p.key); });
     if (provider == providers.end())
-      map.fail("expected experiment, points_of, jobs_of, largest_batches, makespans, kernel_shares or operation_networks");
+      map.fail(
+          "expected experiment, points_of, jobs_of, largest_batches, makespans, kernel_shares or "
+          "operation_networks");
     tables[name] = provider->make(map, jobs);
     map.finish();
   }

@@ -39,7 +39,7 @@ OperationNetwork transformer_network(const TransformerNetwork& shape, Optimizer 
 /// convolutions, and the 1x1 ones before them, have `widen` times the channels (Zagoruyko & Komodakis, Wide
 /// Residual Networks, BMVC 2016, section 3); the stride is the 3x3 convolution's, as in torchvision.
 struct ResidualNetwork {
-  std::vector<int> blocks;  ///< by stage, four of them: [3, 4, 23, 3] for 101 layers
+  std::vector<int> blocks;                        ///< by stage, four of them: [3, 4, 23, 3] for 101 layers
   double widen = 1, image = 224, classes = 1000;  ///< image: side in pixels, a multiple of 32
 };
 OperationNetwork residual_network(const ResidualNetwork& shape, Optimizer optimizer, bool clip);
@@ -53,8 +53,8 @@ struct OperationNetworkFile {
   double batch = 1;
   Dag dag(double samples) const { return operation_network_dag(network, samples, software, device); }
 };
-/// {network: {kind: recurrent | transformer | residual, …}, device: v100-sxm2-32gb, batch: 64, optimizer: adam, clip:
-/// true} (docs/partition.md). @throws InputError
+/// {network: {kind: recurrent | transformer | residual, …}, device: v100-sxm2-32gb, batch: 64, optimizer:
+/// adam, clip: true} (docs/partition.md). @throws InputError
 OperationNetworkFile read_operation_network(const YamlNode& root);
 
 }  // namespace convoy

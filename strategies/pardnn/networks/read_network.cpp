@@ -73,11 +73,13 @@ OperationNetwork read_residual(YamlMap& map, Optimizer optimizer, bool clip) {
   if (shape.blocks.size() != stages)
     map.fail("blocks", fmt::format("{} stages; expected four, such as [3, 4, 23, 3]", shape.blocks.size()));
   for (const int blocks : shape.blocks)
-    if (blocks > most_blocks) map.fail("blocks", fmt::format("{} blocks in a stage; at most {}", blocks, most_blocks));
+    if (blocks > most_blocks)
+      map.fail("blocks", fmt::format("{} blocks in a stage; at most {}", blocks, most_blocks));
   shape.widen = static_cast<double>(map.integer("widen", 1, 100));
   const std::int64_t image = map.integer_or("image", 224, reduction, largest_image);
   if (image % reduction != 0)
-    map.fail("image", fmt::format("{} is not a multiple of 32, by which the network reduces its maps", image));
+    map.fail("image",
+             fmt::format("{} is not a multiple of 32, by which the network reduces its maps", image));
   shape.image = static_cast<double>(image);
   shape.classes = static_cast<double>(map.integer_or("classes", 1000, 1, widest));
   map.finish();
@@ -100,7 +102,8 @@ OperationNetworkFile read_operation_network(const YamlNode& root) {
   const bool clip = map.flag_or("clip", false);
   YamlMap network = map.map("network");
   constexpr std::array readers{&read_recurrent, &read_transformer, &read_residual};
-  file.network = readers[network.choice("kind", {"recurrent", "transformer", "residual"})](network, optimizer, clip);
+  file.network =
+      readers[network.choice("kind", {"recurrent", "transformer", "residual"})](network, optimizer, clip);
   map.finish();
   return file;
 }

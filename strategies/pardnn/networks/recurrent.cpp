@@ -60,8 +60,8 @@ Value spelled_words(OperationTape& tape, const CharacterLayers& shape, double st
     const double features = shape.features[i];
     const double places = steps * (shape.word_length - shape.widths[i] + 1);
     const Value weights = tape.variable(name + ".kernel", shape.widths[i] * shape.embedding * features);
-    const Value seen =
-        tape.convolution(name, spelling, weights, {places, 1, shape.embedding, features, 1, shape.widths[i], 1});
+    const Value seen = tape.convolution(name, spelling, weights,
+                                        {places, 1, shape.embedding, features, 1, shape.widths[i], 1});
     const Value bias = tape.variable(name + ".bias", features);
     const Value value = tape.function(name + ".tanh", tape.add_bias(name + ".bias_add", seen, bias));
     maxima.push_back(tape.max_pool(name + ".max", value, steps * features));

@@ -29,8 +29,9 @@ class WideResidual {
         maps = bottleneck(fmt::format("stage{}.{}", stage + 1, block), maps, 64.0 * (1 << stage),
                           stage > 0 && block == 0 ? 2 : 1);
     const Value mean = tape_.average_pool("pool", maps.value, maps.channels);
-    const Value product = tape_.product("logits.matmul", mean, tape_.variable("logits.kernel", maps.channels * shape_.classes),
-                                        {1, maps.channels, shape_.classes});
+    const Value product =
+        tape_.product("logits.matmul", mean, tape_.variable("logits.kernel", maps.channels * shape_.classes),
+                      {1, maps.channels, shape_.classes});
     tape_.loss("loss", tape_.add_bias("logits", product, tape_.variable("logits.bias", shape_.classes)));
     return std::move(tape_).differentiate(optimizer, clip);
   }
@@ -59,8 +60,10 @@ class WideResidual {
   Maps bottleneck(const std::string& name, const Maps& in, double width, int stride) {
     constexpr double expansion = 4;
     const double inner = width * shape_.widen, out = width * expansion;
-    Maps maps = relu(name + ".reduce", normalized(name + ".reduce", convolved(name + ".reduce", in, inner, 1, 1)));
-    maps = relu(name + ".spatial", normalized(name + ".spatial", convolved(name + ".spatial", maps, inner, 3, stride)));
+    Maps maps =
+        relu(name + ".reduce", normalized(name + ".reduce", convolved(name + ".reduce", in, inner, 1, 1)));
+    maps = relu(name + ".spatial",
+                normalized(name + ".spatial", convolved(name + ".spatial", maps, inner, 3, stride)));
     maps = normalized(name + ".expand", convolved(name + ".expand", maps, out, 1, 1));
     const bool same = in.channels == out && stride == 1;
     const Maps beside =
