@@ -230,13 +230,13 @@ void Hierarchy::add_software_links(Framework framework, ExecutionMode execution,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.normalization = v; }},
       Cost{"elementwise", 1, 0.2, true,
            [](double v, std::size_t, DeviceType&, Software& s) { s.costs.elementwise = v; }}};
-  // Versions of one framework have most in common.
+  // Versions of a framework share most. Graphs launch eager execution's kernels, compiled ones their own.
   std::string family(to_string(framework));
   while (family.back() >= '0' && family.back() <= '9') family.pop_back();
+  const std::string_view kernels = execution == ExecutionMode::compiled ? "compiled" : "library";
   for (const Cost& cost : costs) {
-    const std::string what = cost.of_layout
-                                 ? fmt::format("{} {}.{}", to_string(execution), to_string(layout), cost.name)
-                                 : fmt::format("{}.{}", to_string(execution), cost.name);
+    const std::string what = cost.of_layout ? fmt::format("{} {}.{}", kernels, to_string(layout), cost.name)
+                                            : fmt::format("{}.{}", to_string(execution), cost.name);
     Link& link = links.emplace_back();
     link.put = cost.put;
     link.terms = {unknown(family + " family " + what, std::log(cost.typical), cost.spread),

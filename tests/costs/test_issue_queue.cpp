@@ -83,3 +83,19 @@ TEST_CASE(
   other.kind = KernelKind::elementwise;
   CHECK(operation_time_s(other, 8, waits, d) == operation_time_s(other, 8, plain, d));
 }
+
+TEST_CASE("a prepared graph launches eager execution's kernels, and takes the host less for each") {
+  for (std::size_t f = 0; f < framework_count; ++f)
+    for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+      CAPTURE(framework_names[f]);
+      const auto framework = static_cast<Framework>(f);
+      const SoftwareCosts eager = software_costs(framework, ExecutionMode::eager, layout);
+      const SoftwareCosts graph = software_costs(framework, ExecutionMode::graph, layout);
+      CHECK(graph.convolution == eager.convolution);
+      CHECK(graph.normalization == eager.normalization);
+      CHECK(graph.elementwise == eager.elementwise);
+      CHECK(graph.issue_forward_s <= eager.issue_forward_s);
+      CHECK(graph.issue_backward_s <= eager.issue_backward_s);
+      CHECK(graph.issue_update_s <= eager.issue_update_s);
+    }
+}
