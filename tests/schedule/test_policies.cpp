@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <limits>
-#include <numeric>
 #include <random>
 
 #include "tests/schedule/queue.h"
