@@ -218,8 +218,8 @@ void add_unfused_traffic(LayerCosts& costs, const Model& model, std::size_t inde
       costs.data_gradient->bytes += of_cast * values;
     }
   }
-  const bool is_mean = std::holds_alternative<AdaptiveAvgPool>(layer.kind) &&
-                       elements(layer.output) == layer.output.front();
+  const bool is_mean =
+      std::holds_alternative<AdaptiveAvgPool>(layer.kind) && elements(layer.output) == layer.output.front();
   if (is_mean && tensorflow) {
     const auto values = static_cast<double>(elements(model.shape_of(layer.inputs.front())));
     costs.forward->bytes += of_cast * values;

@@ -190,13 +190,15 @@ struct KnownSlower {
   std::string_view because;
 };
 constexpr std::array known_slower{
-    KnownSlower{"quadro-rtx-6000", "titan-v", Precision::fp32,
-                "measured: the Titan RTX, which has its chip and as many multiprocessors, takes 1.2 to 1.8 times "
-                "as long in single precision (PyTorch 1.4, seven networks at batch 12, single_device.csv)"},
-    KnownSlower{"a100-", "v100-", Precision::fp32,
-                "nobody measured few images, or convolutions in groups, on the A100's ordinary cores (in "
-                "single_device.csv: AlexNet, Inception and ResNet-50 of TensorFlow 2.3, 224 images and more): "
-                "their parameters are those of GeForce cards of its generation and of older compute chips"},
+    KnownSlower{
+        "quadro-rtx-6000", "titan-v", Precision::fp32,
+        "measured: the Titan RTX, which has its chip and as many multiprocessors, takes 1.2 to 1.8 times "
+        "as long in single precision (PyTorch 1.4, seven networks at batch 12, single_device.csv)"},
+    KnownSlower{
+        "a100-", "v100-", Precision::fp32,
+        "nobody measured few images, or convolutions in groups, on the A100's ordinary cores (in "
+        "single_device.csv: AlexNet, Inception and ResNet-50 of TensorFlow 2.3, 224 images and more): "
+        "their parameters are those of GeForce cards of its generation and of older compute chips"},
 };
 
 const KnownSlower* find_known_slower(const DeviceType& newer, const DeviceType& older, Precision precision) {
@@ -210,7 +212,8 @@ const KnownSlower* find_known_slower(const DeviceType& newer, const DeviceType& 
 }  // namespace
 
 TEST_CASE(
-    "a newer generation with more peak, bandwidth and power is never slower, unless both were measured or the "
+    "a newer generation with more peak, bandwidth and power is never slower, unless both were measured or "
+    "the "
     "pair is known to be, and with few images where each of its multiprocessors has more of them too") {
   const std::vector<DeviceType> devices = fitted_devices();
   std::map<double, int> compared;

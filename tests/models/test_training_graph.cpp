@@ -150,7 +150,8 @@ TEST_CASE("kernels of their own move what a compiler would fuse: products before
   - {name: same, kind: multiply, inputs: [excited, a]}
 )");
   const double pixels = 3 * 5, channels = 4, values = channels * pixels;
-  const auto bytes = [&](Framework framework, ExecutionMode execution, Precision precision, const char* name) {
+  const auto bytes = [&](Framework framework, ExecutionMode execution, Precision precision,
+                         const char* name) {
     TrainingOptions options;
     options.framework = framework;
     options.execution = execution;
@@ -178,7 +179,8 @@ TEST_CASE("kernels of their own move what a compiler would fuse: products before
       }
       CHECK(bytes(framework, ExecutionMode::compiled, precision, "excited.data_gradient") ==
             element * (values + 2 * (values + channels)));
-      CHECK(bytes(framework, ExecutionMode::compiled, precision, "b.forward") == element * (values + channels));
+      CHECK(bytes(framework, ExecutionMode::compiled, precision, "b.forward") ==
+            element * (values + channels));
     }
   }
 }
