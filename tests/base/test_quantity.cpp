@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/base/quantity.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -41,7 +42,7 @@ TEST_CASE("quantity: bits and bytes a second") {
 }
 
 TEST_CASE("quantity: times, rates, powers, prices, fractions") {
-  CHECK(parsed("25us", Dimension::time) == doctest::Approx(25e-6).epsilon(1e-15));
+  CHECK(parsed("25us", Dimension::time) == approx(25e-6).epsilon(1e-15));
   CHECK(parsed("3min", Dimension::time) == 180);
   CHECK(parsed("2h", Dimension::time) == 7200);
   CHECK(parsed("1d", Dimension::time) == 86400);
@@ -49,7 +50,7 @@ TEST_CASE("quantity: times, rates, powers, prices, fractions") {
   CHECK(parsed("1PFLOP/s", Dimension::flop_rate) == 1e15);
   CHECK(parsed("1.2kW", Dimension::power) == 1200);
   CHECK(parsed("0.9USD/h", Dimension::price) == 0.9);
-  CHECK(parsed("90%", Dimension::fraction) == doctest::Approx(0.9).epsilon(1e-15));
+  CHECK(parsed("90%", Dimension::fraction) == approx(0.9).epsilon(1e-15));
   CHECK(parsed("0.9", Dimension::fraction) == 0.9);
 }
 

@@ -7,6 +7,7 @@
 
 #include "sim/calibration/calibration.h"
 #include "tests/calibration/written_file.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -51,21 +52,21 @@ void check_alike(const DeviceType& a, const DeviceType& b, Precision precision) 
   const Efficiency& y = b.efficiency[static_cast<std::size_t>(precision)];
   for (std::size_t c = 0; c < kernel_class_count; ++c) {
     CAPTURE(kernel_class_names[c]);
-    CHECK(x.compute[c] == doctest::Approx(y.compute[c]).epsilon(0.02));
-    CHECK(x.bandwidth[c] == doctest::Approx(y.bandwidth[c]).epsilon(0.02));
+    CHECK(x.compute[c] == approx(y.compute[c]).epsilon(0.02));
+    CHECK(x.bandwidth[c] == approx(y.bandwidth[c]).epsilon(0.02));
   }
-  CHECK(x.data_gradient == doctest::Approx(y.data_gradient).epsilon(0.02));
-  CHECK(x.weight_gradient == doctest::Approx(y.weight_gradient).epsilon(0.02));
-  CHECK(x.half_outputs == doctest::Approx(y.half_outputs).epsilon(0.02));
-  CHECK(x.half_reduction == doctest::Approx(y.half_reduction).epsilon(0.02));
-  CHECK(x.half_rows == doctest::Approx(y.half_rows).epsilon(0.02));
-  CHECK(x.half_weight_outputs == doctest::Approx(y.half_weight_outputs).epsilon(0.02));
-  CHECK(x.half_weight_reduction == doctest::Approx(y.half_weight_reduction).epsilon(0.02));
-  CHECK(x.half_weight_rows == doctest::Approx(y.half_weight_rows).epsilon(0.02));
-  CHECK(x.half_matmul_rows == doctest::Approx(y.half_matmul_rows).epsilon(0.02));
-  CHECK(x.strided_data_gradient == doctest::Approx(y.strided_data_gradient).epsilon(0.02));
-  CHECK(x.half_winograd == doctest::Approx(y.half_winograd).epsilon(0.02));
-  CHECK(x.unaligned == doctest::Approx(y.unaligned).epsilon(0.02));
+  CHECK(x.data_gradient == approx(y.data_gradient).epsilon(0.02));
+  CHECK(x.weight_gradient == approx(y.weight_gradient).epsilon(0.02));
+  CHECK(x.half_outputs == approx(y.half_outputs).epsilon(0.02));
+  CHECK(x.half_reduction == approx(y.half_reduction).epsilon(0.02));
+  CHECK(x.half_rows == approx(y.half_rows).epsilon(0.02));
+  CHECK(x.half_weight_outputs == approx(y.half_weight_outputs).epsilon(0.02));
+  CHECK(x.half_weight_reduction == approx(y.half_weight_reduction).epsilon(0.02));
+  CHECK(x.half_weight_rows == approx(y.half_weight_rows).epsilon(0.02));
+  CHECK(x.half_matmul_rows == approx(y.half_matmul_rows).epsilon(0.02));
+  CHECK(x.strided_data_gradient == approx(y.strided_data_gradient).epsilon(0.02));
+  CHECK(x.half_winograd == approx(y.half_winograd).epsilon(0.02));
+  CHECK(x.unaligned == approx(y.unaligned).epsilon(0.02));
 }
 
 DeviceType blank() {
@@ -97,20 +98,20 @@ TEST_CASE("a fit finds the parameters that made the measurements") {
   const DeviceType d = fit_efficiencies(device, observations);
   const Efficiency& e = d.efficiency[0];
   const auto compute = [&](KernelClass c) { return e.compute[static_cast<std::size_t>(c)]; };
-  CHECK(compute(KernelClass::convolution_1x1) == doctest::Approx(truth.one).epsilon(0.02));
-  CHECK(compute(KernelClass::convolution_3x3) == doctest::Approx(truth.three).epsilon(0.02));
-  CHECK(compute(KernelClass::convolution_5x5) == doctest::Approx(truth.five).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_1x1) == approx(truth.one).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_3x3) == approx(truth.three).epsilon(0.02));
+  CHECK(compute(KernelClass::convolution_5x5) == approx(truth.five).epsilon(0.02));
   CHECK(e.bandwidth[static_cast<std::size_t>(KernelClass::convolution_1x1)] ==
-        doctest::Approx(truth.bandwidth).epsilon(0.02));
-  CHECK(d.launch_overhead_s == doctest::Approx(truth.launch_s).epsilon(0.02));
-  CHECK(e.half_outputs == doctest::Approx(truth.half_outputs).epsilon(0.05));
-  CHECK(e.half_reduction == doctest::Approx(truth.half_reduction).epsilon(0.05));
-  CHECK(e.half_rows == doctest::Approx(truth.half_rows).epsilon(0.05));
+        approx(truth.bandwidth).epsilon(0.02));
+  CHECK(d.launch_overhead_s == approx(truth.launch_s).epsilon(0.02));
+  CHECK(e.half_outputs == approx(truth.half_outputs).epsilon(0.05));
+  CHECK(e.half_reduction == approx(truth.half_reduction).epsilon(0.05));
+  CHECK(e.half_rows == approx(truth.half_rows).epsilon(0.05));
   // and predicts kernels it has not seen
   for (const double images : {4.0, 100.0})
     for (const double size : {1.0, 3.0, 5.0}) {
       const double time = operation_time_s(kernel(96, 200, size, 14), images, Precision::fp32, d);
-      CHECK(time == doctest::Approx(truth.seconds(images, 96, 200, size, 14)).epsilon(0.02));
+      CHECK(time == approx(truth.seconds(images, 96, 200, size, 14)).epsilon(0.02));
     }
 }
 
@@ -121,13 +122,11 @@ TEST_CASE("what is not measured stays at its prior, and other precisions at thei
   const DeviceType d = fit_efficiencies(
       device, {{{kernel(64, 64, 3, 56)}, 32, Precision::fp32, truth.seconds(32, 64, 64, 3, 56), 0.05}});
   // the typical values of docs/cost_model.md
-  CHECK(d.efficiency[0].compute[static_cast<std::size_t>(KernelClass::matmul)] ==
-        doctest::Approx(0.75).epsilon(1e-6));
+  CHECK(d.efficiency[0].compute[static_cast<std::size_t>(KernelClass::matmul)] == approx(0.75).epsilon(1e-6));
   CHECK(d.efficiency[0].bandwidth[static_cast<std::size_t>(KernelClass::update)] ==
-        doctest::Approx(0.7).epsilon(1e-6));
+        approx(0.7).epsilon(1e-6));
   const Efficiency& fp16 = d.efficiency[static_cast<std::size_t>(Precision::fp16)];
-  CHECK(fp16.compute[static_cast<std::size_t>(KernelClass::convolution_1x1)] ==
-        doctest::Approx(0.5).epsilon(1e-6));
+  CHECK(fp16.compute[static_cast<std::size_t>(KernelClass::convolution_1x1)] == approx(0.5).epsilon(1e-6));
 }
 
 TEST_CASE("without observations a device stays as it is") {
@@ -146,8 +145,8 @@ TEST_CASE("the YAML of a fit reads back as the device") {
       "volta\n" +
       report.yaml;
   const DeviceType read = read_device(parse_yaml(yaml, "fit.yaml"), "v100-sxm2-16gb");
-  CHECK(read.launch_overhead_s == doctest::Approx(report.device.launch_overhead_s).epsilon(0.005));
-  CHECK(read.issue_factor == doctest::Approx(report.device.issue_factor).epsilon(0.005));
+  CHECK(read.launch_overhead_s == approx(report.device.launch_overhead_s).epsilon(0.005));
+  CHECK(read.issue_factor == approx(report.device.issue_factor).epsilon(0.005));
   for (const Precision p : {Precision::fp32, Precision::fp16}) check_alike(read, report.device, p);
 }
 
@@ -169,9 +168,8 @@ TEST_CASE(
     check_alike(read, report.device, p);
     const std::size_t at = static_cast<std::size_t>(p);
     CHECK(read.efficiency[at].transpose_passes ==
-          doctest::Approx(report.device.efficiency[at].transpose_passes).epsilon(0.02));
-    CHECK(read.efficiency[at].half_group ==
-          doctest::Approx(report.device.efficiency[at].half_group).epsilon(0.02));
+          approx(report.device.efficiency[at].transpose_passes).epsilon(0.02));
+    CHECK(read.efficiency[at].half_group == approx(report.device.efficiency[at].half_group).epsilon(0.02));
   }
   CHECK(read.efficiency[static_cast<std::size_t>(Precision::fp16)].transpose_passes > 0);
 }
@@ -205,8 +203,7 @@ TEST_CASE("devices without figures have their generation's parameters, and say t
     CHECK(faster >= std::cbrt(more_watts) - rounded);
     CHECK(faster <= more_watts + rounded);
   }
-  CHECK(a.efficiency[0].half_rows / a.sms ==
-        doctest::Approx(b.efficiency[0].half_rows / b.sms).epsilon(0.01));
+  CHECK(a.efficiency[0].half_rows / a.sms == approx(b.efficiency[0].half_rows / b.sms).epsilon(0.01));
 }
 
 TEST_CASE("the fewer watts a multiprocessor has, the less of its stated peak a board reaches") {
@@ -272,8 +269,7 @@ TEST_CASE("times without launches tell nothing of the launch overhead") {
   const Profile profile("device,kernel,batch,step,time_ms\nk80,relu 200704,64,forward,1\n");
   std::vector<Measurement> rows = read_measurements(profile.path());
   rows[0].without_launch = true;
-  CHECK(calibrate(rows, load_device("k80", {}), {}).device.launch_overhead_s ==
-        doctest::Approx(10e-6).epsilon(1e-6));
+  CHECK(calibrate(rows, load_device("k80", {}), {}).device.launch_overhead_s == approx(10e-6).epsilon(1e-6));
   CHECK(calibrate(rows, load_device("k80", {}), {}, 42e-6).device.launch_overhead_s ==
-        doctest::Approx(42e-6).epsilon(1e-6));
+        approx(42e-6).epsilon(1e-6));
 }

@@ -6,6 +6,7 @@
 
 #include "sim/calibration/cross_validation.h"
 #include "tests/calibration/written_file.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -40,7 +41,7 @@ TEST_CASE("a row that was left out is predicted the same whatever was measured")
     for (std::size_t r = 0; r < usual.size(); ++r) {
       if (usual[r].group != name) continue;
       ++left_out;
-      CHECK(usual[r].without_s == doctest::Approx(twice[r].without_s).epsilon(0.02));
+      CHECK(usual[r].without_s == approx(twice[r].without_s).epsilon(0.02));
       CHECK(usual[r].with_s > 1.15 * twice[r].with_s);  // the fit that has seen it follows it
     }
     CHECK(left_out == 2);

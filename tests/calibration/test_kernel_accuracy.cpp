@@ -9,6 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/kernel_accuracy.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -60,6 +61,6 @@ TEST_CASE("the medians are those of the rows, counted a second time") {
   for (const KernelAccuracy& row : kernel_cross_validation())
     if (row.device == "m40" && row.kind == "matmul") {
       CHECK(row.tested == 55);
-      CHECK(row.test_error == doctest::Approx(errors[27]).epsilon(1e-12));
+      CHECK(row.test_error == approx(errors[27]).epsilon(1e-12));
     }
 }

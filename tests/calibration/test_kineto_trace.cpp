@@ -8,6 +8,7 @@
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/kineto_trace.h"
 #include "tests/calibration/written_file.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -81,20 +82,20 @@ TEST_CASE("convolutions, products, normalization and ReLU of a trace become kern
   CHECK(forward->batch == 32);
   CHECK(forward->precision == Precision::fp32);
   CHECK(forward->without_launch);
-  CHECK(forward->seconds() == doctest::Approx(500e-6).epsilon(1e-12));  // both kernels of the operation
+  CHECK(forward->seconds() == approx(500e-6).epsilon(1e-12));  // both kernels of the operation
   const Measurement* backward = find(t, "convolution 64>128 3x3/2 28x28", MeasuredStep::backward);
   REQUIRE(backward);
-  CHECK(backward->seconds() == doctest::Approx(1e-3).epsilon(1e-12));
+  CHECK(backward->seconds() == approx(1e-3).epsilon(1e-12));
   CHECK(find(t, "batch_norm 128 28x28", MeasuredStep::forward));
   CHECK(find(t, "relu 100352", MeasuredStep::forward));
   REQUIRE(find(t, "matmul 2048>1000", MeasuredStep::forward));
   CHECK(find(t, "matmul 2048>1000", MeasuredStep::forward)->batch == 32);
-  CHECK(t.kernel_s == doctest::Approx(1870e-6).epsilon(1e-12));
-  CHECK(t.matched_s == doctest::Approx(1670e-6).epsilon(1e-12));
+  CHECK(t.kernel_s == approx(1870e-6).epsilon(1e-12));
+  CHECK(t.matched_s == approx(1670e-6).epsilon(1e-12));
   REQUIRE(t.others.size() == 1);
   CHECK(t.others[0].first == "aten::copy_");
   // pauses of 5 us between the kernels of the stream (10 + 400 to 415, 515 to 520, ...)
-  CHECK(t.launch_s == doctest::Approx(5e-6).epsilon(1e-9));
+  CHECK(t.launch_s == approx(5e-6).epsilon(1e-9));
 }
 
 TEST_CASE("several runs of a kernel count as their median, precisions stay apart") {
@@ -103,7 +104,7 @@ TEST_CASE("several runs of a kernel count as their median, precisions stay apart
              gpu(2, 20, 90), op(3, "aten::relu", "[[8, 64, 4, 4]]"), gpu(3, 120, 12),
              op(4, "aten::relu", "[[8, 64, 4, 4]]", "", "c10::Half"), gpu(4, 140, 7)}));
   REQUIRE(t.measurements.size() == 2);
-  CHECK(t.measurements[0].seconds() == doctest::Approx(12e-6).epsilon(1e-12));
+  CHECK(t.measurements[0].seconds() == approx(12e-6).epsilon(1e-12));
   CHECK(t.measurements[1].precision == Precision::fp16);
 }
 
@@ -160,7 +161,7 @@ TEST_CASE("a trace calibrates a device") {
   const KinetoTrace t = read_kineto_trace(file.path(), "v100-sxm2-16gb");
   const CalibrationReport report =
       calibrate(t.measurements, load_device("v100-sxm2-16gb", {}), {file.path(), 0, 0}, t.launch_s);
-  CHECK(report.device.launch_overhead_s == doctest::Approx(7e-6).epsilon(1e-6));
+  CHECK(report.device.launch_overhead_s == approx(7e-6).epsilon(1e-6));
   CHECK(report.mean_error < 0.1);
 }
 

@@ -11,6 +11,7 @@
 #include "sim/calibration/measurements.h"
 #include "sim/costs/software_evidence.h"
 #include "tests/calibration/written_file.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -43,7 +44,7 @@ TEST_CASE("a kernel's time may stand in milliseconds, and kernels of other kinds
       "k80,relu 200704,16,forward,2.5\n");
   const std::vector<Measurement> rows = read_measurements(profile.path());
   REQUIRE(rows.size() == 4);
-  CHECK(rows[0].seconds() == doctest::Approx(2.5e-3).epsilon(1e-15));
+  CHECK(rows[0].seconds() == approx(2.5e-3).epsilon(1e-15));
   const auto work = [&](std::size_t i) { return measured_work(rows[i]).at(0); };
   // 2 x 14 x 14 x 128 x (128/32) x 9
   CHECK(work(0).flops_per_image == 1806336);
@@ -147,9 +148,9 @@ TEST_CASE("operations after the step take an issue each, and nobody's time where
   device.issue_factor = 1.5;
   Software software;
   software.costs.issue_update_s = 20e-6;
-  CHECK(after_step_s(1000, software, device) == doctest::Approx(30e-3));
+  CHECK(after_step_s(1000, software, device) == approx(30e-3));
   software.costs.issue_update_s = 1e-6;  // a host that is faster than the device
-  CHECK(after_step_s(1000, software, device) == doctest::Approx(6e-3));
+  CHECK(after_step_s(1000, software, device) == approx(6e-3));
   CHECK(after_step_s(0, software, device) == 0);
   const std::vector<AccuracyRow> predicted = calibrate(rows, load_device("t4", {}), {}).rows;
   const double longer_s = 16 / predicted[0].predicted - 16 / predicted[1].predicted;

@@ -7,6 +7,7 @@
 #include "sim/base/input_error.h"
 #include "sim/calibration/nccl_log.h"
 #include "tests/calibration/written_file.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -75,10 +76,10 @@ TEST_CASE("an all-reduce log gives back the link that made its times") {
   REQUIRE(log.rows.size() == 9);
   CHECK(log.rows[1].bytes == 4096);
   // out of place: 14 x (20 us + 4096 B/8 / 12 GB/s) = 280.60 us, as printed
-  CHECK(log.rows[1].seconds == doctest::Approx(280.60e-6).epsilon(1e-9));
+  CHECK(log.rows[1].seconds == approx(280.60e-6).epsilon(1e-9));
   const LinkFit link = fit_link(log, file.path());
-  CHECK(link.latency_s == doctest::Approx(20e-6).epsilon(1e-3));
-  CHECK(link.bandwidth_Bps == doctest::Approx(12e9).epsilon(1e-3));
+  CHECK(link.latency_s == approx(20e-6).epsilon(1e-3));
+  CHECK(link.bandwidth_Bps == approx(12e9).epsilon(1e-3));
   CHECK(link.mean_error < 1e-3);
 }
 

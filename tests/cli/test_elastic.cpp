@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 using nlohmann::json;
 
@@ -46,7 +47,7 @@ TEST_CASE("elastic: phases and pauses in results.json") {
     REQUIRE(point["phases"].size() == 3);
     for (const json& phase : point["phases"])
       CHECK(phase["throughput_images_per_s"].get<double>() * phase["step_time_s"].get<double>() ==
-            doctest::Approx(512));
+            convoy::approx(512));
     // the run's own figures are the last phase's
     CHECK(point["devices"] == 3);
     std::int64_t devices = 0;
@@ -60,16 +61,16 @@ TEST_CASE("elastic: phases and pauses in results.json") {
   // ResNet-50: 25,557,032 parameters, weights and momentum: 8 bytes each, written and read at 600 MB/s
   const double start_s = 3.37 + 4.3 + 3, checkpoint_s = 2 * 8 * 25'557'032 / 600e6;
   CHECK(restart["reconfigurations"][0]["pause_s"].get<double>() ==
-        doctest::Approx(start_s + checkpoint_s + 1.36 + 8 * 0.0844));
+        convoy::approx(start_s + checkpoint_s + 1.36 + 8 * 0.0844));
   CHECK(restart["reconfigurations"][1]["pause_s"].get<double>() ==
-        doctest::Approx(start_s + checkpoint_s + 1.36 + 3 * 0.0844));
+        convoy::approx(start_s + checkpoint_s + 1.36 + 3 * 0.0844));
   // the newcomers are ready after so many steps of the four old devices
   const double old_step_s = overlapped["phases"][0]["step_time_s"].get<double>();
   const double steps = std::ceil(start_s / old_step_s);
   CHECK(overlapped["reconfigurations"][0]["first_step"].get<double>() == 20 + steps);
-  CHECK(overlapped["phases"][1]["start_s"].get<double>() ==
-        doctest::Approx((20 + steps) * old_step_s +
-                        overlapped["reconfigurations"][0]["pause_s"].get<double>()));
+  CHECK(
+      overlapped["phases"][1]["start_s"].get<double>() ==
+      convoy::approx((20 + steps) * old_step_s + overlapped["reconfigurations"][0]["pause_s"].get<double>()));
   CHECK(overlapped["reconfigurations"][1]["pause_s"].get<double>() <
         overlapped["phases"][1]["step_time_s"].get<double>());
 }
@@ -103,18 +104,18 @@ TEST_CASE("elastic: the trace shows every phase at its place, with the pauses be
   REQUIRE(pauses.size() == 2);
   CHECK(spans["phases preparation"].size() == 1);  // nobody gets ready to leave
   for (int i = 0; i < 3; ++i)
-    CHECK(steps[i].first == doctest::Approx(point["phases"][i]["start_s"].get<double>()));
+    CHECK(steps[i].first == convoy::approx(point["phases"][i]["start_s"].get<double>()));
   for (int i = 0; i < 2; ++i) {
-    CHECK(pauses[i].first == doctest::Approx(steps[i].second));
-    CHECK(pauses[i].second == doctest::Approx(steps[i + 1].first));
+    CHECK(pauses[i].first == convoy::approx(steps[i].second));
+    CHECK(pauses[i].second == convoy::approx(steps[i + 1].first));
     CHECK(pauses[i].second - pauses[i].first ==
-          doctest::Approx(point["reconfigurations"][i]["pause_s"].get<double>()));
+          convoy::approx(point["reconfigurations"][i]["pause_s"].get<double>()));
   }
   // The eighth device computes in the second phase alone; the first in all three.
   const auto& newcomer = spans["n7 device compute"];
   const auto& first = spans["n0 device compute"];
   REQUIRE(!newcomer.empty());
-  CHECK(newcomer.front().first == doctest::Approx(steps[1].first));
+  CHECK(newcomer.front().first == convoy::approx(steps[1].first));
   CHECK(newcomer.back().second < steps[1].second);
   CHECK(first.front().first == 0);
   CHECK(first.back().first > steps[2].first);
@@ -127,8 +128,8 @@ TEST_CASE("elastic: an epoch has its phases and pauses") {
   for (const json& point : report["runs"]) {  // 100 steps, the last of them in the last phase
     const json& last = point["phases"][2];
     CHECK(point["epoch_time_s"].get<double>() ==
-          doctest::Approx(last["start_s"].get<double>() +
-                          (100 - last["first_step"].get<double>()) * last["step_time_s"].get<double>()));
+          convoy::approx(last["start_s"].get<double>() +
+                         (100 - last["first_step"].get<double>()) * last["step_time_s"].get<double>()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 namespace {
 
@@ -49,20 +50,20 @@ TEST_CASE("explain: gains in the closed form of a ring") {
   const json run = json::parse(finished.out)["runs"][0];
   // 10 images x 3 GFLOP / 10 TFLOPS, and 2 (N - 1) (alpha + S / (N B)) with N = 4, S = 4 MB, B = 1 GB/s
   const double compute_s = 10 * 3e9 / 10e12, latency_s = 6 * 1e-3, bytes_s = 6 * 1e6 / 1e9;
-  CHECK(run["step_time_s"].get<double>() == doctest::Approx(compute_s + latency_s + bytes_s).epsilon(1e-6));
+  CHECK(run["step_time_s"].get<double>() == convoy::approx(compute_s + latency_s + bytes_s).epsilon(1e-6));
   const auto rows = counterfactuals(run);
   const auto gain = [&](const char* change) { return rows.at(change)["gain_s"].get<double>(); };
-  CHECK(gain("all links twice as fast") == doctest::Approx(bytes_s / 2).epsilon(1e-6));
-  CHECK(gain("no latency") == doctest::Approx(latency_s).epsilon(1e-6));
-  CHECK(gain("all devices twice as fast") == doctest::Approx(compute_s / 2).epsilon(1e-6));
+  CHECK(gain("all links twice as fast") == convoy::approx(bytes_s / 2).epsilon(1e-6));
+  CHECK(gain("no latency") == convoy::approx(latency_s).epsilon(1e-6));
+  CHECK(gain("all devices twice as fast") == convoy::approx(compute_s / 2).epsilon(1e-6));
   // An epoch of 900 steps on four hosts of 2 USD/h.
   CHECK(rows.at("no latency")["gain_usd_per_epoch"].get<double>() ==
-        doctest::Approx(900 * latency_s * 8 / 3600).epsilon(1e-6));
+        convoy::approx(900 * latency_s * 8 / 3600).epsilon(1e-6));
   // Five hosts: 50 images take compute + 8 (alpha + S / (5 B)); of 40 images four fifths.
   const double five_s = compute_s + 8 * (1e-3 + 0.8e6 / 1e9);
-  CHECK(rows.at("one more server")["step_time_s"].get<double>() == doctest::Approx(five_s).epsilon(1e-6));
+  CHECK(rows.at("one more server")["step_time_s"].get<double>() == convoy::approx(five_s).epsilon(1e-6));
   CHECK(gain("one more server") ==
-        doctest::Approx(compute_s + latency_s + bytes_s - five_s * 4 / 5).epsilon(1e-6));
+        convoy::approx(compute_s + latency_s + bytes_s - five_s * 4 / 5).epsilon(1e-6));
 }
 
 TEST_CASE("explain: a latency bottleneck names the algorithm that mends it, auto says what it chose") {
@@ -122,10 +123,10 @@ TEST_CASE(
   const double step_s = run["step_time_s"];
   // What the device runs takes nothing next to its issue: the step is the issue of all operations.
   CHECK(run["bottleneck"]["kind"] == "issue");
-  CHECK(run["issue_wait_s"].get<double>() == doctest::Approx(step_s).epsilon(1e-3));
+  CHECK(run["issue_wait_s"].get<double>() == convoy::approx(step_s).epsilon(1e-3));
   const auto rows = counterfactuals(run);
   const auto gain = [&](const char* change) { return rows.at(change)["gain_s"].get<double>(); };
-  CHECK(gain("hosts issue operations twice as fast") == doctest::Approx(step_s / 2).epsilon(1e-3));
+  CHECK(gain("hosts issue operations twice as fast") == convoy::approx(step_s / 2).epsilon(1e-3));
   CHECK(gain("all devices twice as fast") < step_s / 1000);
   std::set<std::string> executions;
   for (const json& row : run["counterfactuals"])
@@ -145,16 +146,16 @@ TEST_CASE("explain: where the device is behind its host, it waits for the first 
   CHECK(wait_s > 0);
   CHECK(wait_s < step_s / 1000);
   CHECK(counterfactuals(run).at("all devices twice as fast")["gain_s"].get<double>() ==
-        doctest::Approx(step_s / 2).epsilon(1e-3));
+        convoy::approx(step_s / 2).epsilon(1e-3));
 }
 
 TEST_CASE("explain: hosts of a measured device are faster than they were when it was measured") {
   const Workplace place;
   place.file("e.yaml", issued_experiment("1e3", ", anchor: {images_per_s: 100, batch: 1}"));
   const json run = json::parse(place.convoy({"run", "e.yaml", "--explain", "--json"}).out)["runs"][0];
-  CHECK(run["step_time_s"].get<double>() == doctest::Approx(0.01).epsilon(1e-9));
+  CHECK(run["step_time_s"].get<double>() == convoy::approx(0.01).epsilon(1e-9));
   CHECK(counterfactuals(run).at("hosts issue operations twice as fast")["gain_s"].get<double>() ==
-        doctest::Approx(0.005).epsilon(1e-3));
+        convoy::approx(0.005).epsilon(1e-3));
   for (const json& row : run["counterfactuals"])
     CHECK(row["change"].get<std::string>().find("execution") == std::string::npos);
 }

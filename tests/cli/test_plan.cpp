@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 namespace {
 
@@ -32,8 +33,8 @@ TEST_CASE("plan: the order in words, and as JSON of schema convoy.plan/1") {
   CHECK(plan["choice"]["servers"] == nlohmann::json{{"aws-p3.2xlarge", 1}});
   CHECK(plan["choice"]["strategy"]["kind"] == "data_parallel");
   CHECK(plan["choice"]["cost_usd"].get<double>() ==
-        doctest::Approx(plan["choice"]["usd_per_h"].get<double>() *
-                        plan["choice"]["time_to_train_s"].get<double>() / 3600));
+        convoy::approx(plan["choice"]["usd_per_h"].get<double>() *
+                       plan["choice"]["time_to_train_s"].get<double>() / 3600));
   std::int64_t all = plan["simulated"];
   for (const auto& [reason, count] : plan["pruned"].items()) all += count.get<std::int64_t>();
   CHECK(plan["candidates"] == all);

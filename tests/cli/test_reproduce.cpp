@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 using nlohmann::json;
 
@@ -25,7 +26,7 @@ TEST_CASE("reproduce: published measurements are met within the stated tolerance
     for (const json& row : reproduction["rows"]) {
       const double error =
           row["predicted_" + unit].get<double>() / row["published_" + unit].get<double>() - 1;
-      CHECK(row["error"].get<double>() == doctest::Approx(error).epsilon(1e-9));
+      CHECK(row["error"].get<double>() == convoy::approx(error).epsilon(1e-9));
       if (row["fitted"] == true) {
         CHECK((memory || energy || reproduction["name"] == "single-device"));
         fitted = std::max(fitted, std::abs(error));
@@ -41,8 +42,8 @@ TEST_CASE("reproduce: published measurements are met within the stated tolerance
     // Energy has two constants for 31 rows.
     if (memory || energy) CHECK(fitted <= (energy ? 0.18 : 0.02));
     CHECK(reproduction["fitted_error"].get<double>() <= fitted);
-    CHECK(reproduction["mean_error"].get<double>() == doctest::Approx(sum / count).epsilon(1e-9));
-    CHECK(reproduction["worst_error"].get<double>() == doctest::Approx(worst).epsilon(1e-9));
+    CHECK(reproduction["mean_error"].get<double>() == convoy::approx(sum / count).epsilon(1e-9));
+    CHECK(reproduction["worst_error"].get<double>() == convoy::approx(worst).epsilon(1e-9));
     for (const json& gate : reproduction["gates"])
       if (gate["name"] == "mean error") CHECK(sum_if_slower / count > gate["high"].get<double>());
     const bool one_device = reproduction["name"] == "single-device";

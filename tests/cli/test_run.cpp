@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 using nlohmann::json;
 
@@ -138,10 +139,10 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
     CHECK(keys == names);
     const double parts =
         run["compute_s"].get<double>() + run["exposed_comm_s"].get<double>() + run["idle_s"].get<double>();
-    CHECK(parts == doctest::Approx(run["step_time_s"].get<double>()).epsilon(1e-9));
+    CHECK(parts == convoy::approx(run["step_time_s"].get<double>()).epsilon(1e-9));
     CHECK(
         run["throughput_images_per_s"].get<double>() ==
-        doctest::Approx(run["global_batch"].get<double>() / run["step_time_s"].get<double>()).epsilon(1e-12));
+        convoy::approx(run["global_batch"].get<double>() / run["step_time_s"].get<double>()).epsilon(1e-12));
     double sent = 0, received = 0;
     std::int64_t devices = 0;
     for (const json& device : run["per_device"]) {
@@ -151,9 +152,9 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
       received += static_cast<double>(count) * device["received_bytes"].get<double>();
       double memory = 0;
       for (const auto& [name, bytes] : device["memory"].items()) memory += bytes.get<double>();
-      CHECK(memory == doctest::Approx(device["peak_memory_bytes"].get<double>()).epsilon(1e-12));
+      CHECK(memory == convoy::approx(device["peak_memory_bytes"].get<double>()).epsilon(1e-12));
     }
-    CHECK(sent == doctest::Approx(received).epsilon(1e-12));
+    CHECK(sent == convoy::approx(received).epsilon(1e-12));
     CHECK(run["devices"] == devices);
     CHECK(run["fits"] == true);
     CHECK(run["epoch_time_s"].is_null());
@@ -196,9 +197,9 @@ TEST_CASE("run: epoch time and cost of a data set, by hand") {
       json::parse(place.convoy({"run", "e.yaml", "--json", "--set", "training.dataset={samples: 1000000}"})
                       .out)["runs"][0];
   const double epoch_s = 1e6 / run["throughput_images_per_s"].get<double>();
-  CHECK(run["epoch_time_s"].get<double>() == doctest::Approx(epoch_s).epsilon(1e-12));
+  CHECK(run["epoch_time_s"].get<double>() == convoy::approx(epoch_s).epsilon(1e-12));
   // 4 hosts at 1 USD/h
-  CHECK(run["cost_usd_per_epoch"].get<double>() == doctest::Approx(4 * epoch_s / 3600).epsilon(1e-12));
+  CHECK(run["cost_usd_per_epoch"].get<double>() == convoy::approx(4 * epoch_s / 3600).epsilon(1e-12));
 }
 
 TEST_CASE("run: the digest of the configuration follows settings") {

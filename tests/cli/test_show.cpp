@@ -7,6 +7,7 @@
 
 #include "sim/cli/commands.h"
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 using nlohmann::json;
 
@@ -103,8 +104,8 @@ TEST_CASE("show clusters: bandwidth between devices, and the same as a drawing")
   CHECK(cluster["bandwidth_Bps"][0][0].is_null());
   CHECK(cluster["bandwidth_Bps"][0][1] == 12e9);
   CHECK(cluster["bandwidth_Bps"][0][2] == 1.25e9);
-  CHECK(cluster["latency_s"][0][1].get<double>() == doctest::Approx(4e-6));
-  CHECK(cluster["latency_s"][3][0].get<double>() == doctest::Approx(24e-6));
+  CHECK(cluster["latency_s"][0][1].get<double>() == convoy::approx(4e-6));
+  CHECK(cluster["latency_s"][3][0].get<double>() == convoy::approx(24e-6));
 
   const std::string dot = place.convoy({"show", "clusters", "lab.yaml", "--dot"}).out;
   CHECK(dot.starts_with("graph cluster {"));
@@ -230,12 +231,12 @@ TEST_CASE("--set reaches an entry of the catalogue by a quoted key") {
   const double usd = run({})[0]["cost_usd_per_epoch"];
   const double doubled =
       run({"--set", "cluster.servers.\"aws-p3.16xlarge\".price=48.96USD/h"})[0]["cost_usd_per_epoch"];
-  CHECK(doubled == doctest::Approx(2 * usd));
+  CHECK(doubled == convoy::approx(2 * usd));
   const json swept =
       run({"--set", "sweep.cluster.servers.\"aws-p3.16xlarge\".price=[24.48USD/h, 12.24USD/h]"});
   REQUIRE(swept.size() == 2);
-  CHECK(swept[0]["cost_usd_per_epoch"].get<double>() == doctest::Approx(usd));
-  CHECK(swept[1]["cost_usd_per_epoch"].get<double>() == doctest::Approx(usd / 2));
+  CHECK(swept[0]["cost_usd_per_epoch"].get<double>() == convoy::approx(usd));
+  CHECK(swept[1]["cost_usd_per_epoch"].get<double>() == convoy::approx(usd / 2));
 }
 
 TEST_CASE("show models: a drawing has a node a layer and an arrow an input") {

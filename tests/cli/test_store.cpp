@@ -7,6 +7,7 @@
 
 #include "sim/run/store/database.h"
 #include "tests/cli/program.h"
+#include "tests/support/approx.h"
 
 using nlohmann::json;
 namespace fs = std::filesystem;
@@ -136,7 +137,7 @@ TEST_CASE("store: table runs has the columns of results.csv, and its values") {
     REQUIRE(rows.step());
     CHECK(rows.text(0) == run["id"].get<std::string>());
     CHECK(std::stod(std::string(rows.text(1))) ==
-          doctest::Approx(run["step_time_s"].get<double>()).epsilon(1e-14));
+          convoy::approx(run["step_time_s"].get<double>()).epsilon(1e-14));
     CHECK(rows.integer(2) == run["point"]["cluster.nodes.0.count"]);
     CHECK(rows.text(3) == "true");
   }

@@ -9,6 +9,7 @@
 
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/table.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 
 using namespace convoy;
@@ -70,7 +71,7 @@ void check_all_reduce(const Pattern& pattern, std::size_t elements, const Rule& 
         const auto [from, to] = round.pairs[k];
         const Carried carried = rule(i, repetition, k);
         CHECK(static_cast<double>(carried.elements.size()) / static_cast<double>(elements) ==
-              doctest::Approx(round.fraction(k)).epsilon(1e-12));
+              approx(round.fraction(k)).epsilon(1e-12));
         for (const std::size_t e : carried.elements)
           for (std::size_t c = 0; c < n; ++c)
             held[to][e][c] = before[from][e][c] + (carried.add ? held[to][e][c] : 0);
@@ -254,21 +255,21 @@ TEST_CASE("volumes are those of the literature: 2 (N-1) S in all, N S more for t
     CAPTURE(n);
     const auto least = 2 * (static_cast<double>(n) - 1);
     const Machine machine = hosts_of(std::vector<std::uint32_t>(n, 1));
-    CHECK(volume(ring_all_reduce(ranks(n), machine)) == doctest::Approx(least).epsilon(1e-12));
+    CHECK(volume(ring_all_reduce(ranks(n), machine)) == approx(least).epsilon(1e-12));
     CHECK(volume(tree_all_reduce(ranks(n))) == least);  // every rank but the first sends once and gets once
-    CHECK(volume(halving_doubling_all_reduce(ranks(n))) == doctest::Approx(least).epsilon(1e-12));
+    CHECK(volume(halving_doubling_all_reduce(ranks(n))) == approx(least).epsilon(1e-12));
   }
   // g ranks on each of n hosts: 2 n (g-1) inside, 2 (n-1) between.
   CHECK(volume(hierarchical_all_reduce(ranks(12), hosts_of({4, 4, 4}))) ==
-        doctest::Approx(2 * 3 * 3 + 2 * 2).epsilon(1e-12));
+        approx(2 * 3 * 3 + 2 * 2).epsilon(1e-12));
 }
 
 TEST_CASE("the estimate is the sum of rounds, each its greatest latency and fullest link") {
   const Machine machine = hand::star(4, 1e9, 1e-6);
-  CHECK(estimate_s(ring_all_reduce(ranks(4), machine), machine, 4e6) == doctest::Approx(6 * (1e-6 + 1e-3)));
-  CHECK(estimate_s(tree_all_reduce(ranks(4)), machine, 4e6) == doctest::Approx(4 * (1e-6 + 4e-3)));
+  CHECK(estimate_s(ring_all_reduce(ranks(4), machine), machine, 4e6) == approx(6 * (1e-6 + 1e-3)));
+  CHECK(estimate_s(tree_all_reduce(ranks(4)), machine, 4e6) == approx(4 * (1e-6 + 4e-3)));
   CHECK(estimate_s({{ranks(4)}, {{{{0, 3}, {1, 3}, {2, 3}}, {0.5, 0.25, 0.25}, 2}}}, machine, 4e6) ==
-        doctest::Approx(2 * (1e-6 + 4e-3)));
+        approx(2 * (1e-6 + 4e-3)));
   CHECK(estimate_s({{ranks(4)}, {}}, machine, 4e6) == 0);
 }
 
@@ -293,8 +294,8 @@ TEST_CASE("a reduce-scatter and an all-gather are the halves of the all-reduce, 
   const auto halves = [](AllReduceAlgorithm algorithm, std::size_t n, const Machine& machine) {
     const Pattern scatter = reduce_scatter_pattern(algorithm, ranks(n), machine, 1e6);
     const Pattern gather = all_gather_pattern(algorithm, ranks(n), machine, 1e6);
-    CHECK(volume(scatter) == doctest::Approx(static_cast<double>(n) - 1).epsilon(1e-12));
-    CHECK(volume(gather) == doctest::Approx(static_cast<double>(n) - 1).epsilon(1e-12));
+    CHECK(volume(scatter) == approx(static_cast<double>(n) - 1).epsilon(1e-12));
+    CHECK(volume(gather) == approx(static_cast<double>(n) - 1).epsilon(1e-12));
     return text(scatter) + " || " + text(gather);
   };
   const auto apart = [](std::size_t n) { return hosts_of(std::vector<std::uint32_t>(n, 1)); };

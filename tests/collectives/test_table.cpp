@@ -10,6 +10,7 @@
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/nccl_tuning.h"
 #include "sim/collectives/table.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 
 using namespace convoy;
@@ -74,11 +75,11 @@ TEST_CASE("every row sums: each rank gets what it lacks, and halves carry half o
       CAPTURE(row.name);
       const Volumes whole = volumes(all_reduce_pattern(row.id, first_ranks(n), machine, 1e6));
       const double all = std::accumulate(whole.got.begin(), whole.got.end(), 0.0);
-      CHECK(all == doctest::Approx(2.0 * (static_cast<double>(n) - 1)).epsilon(1e-9));
+      CHECK(all == approx(2.0 * (static_cast<double>(n) - 1)).epsilon(1e-9));
       if (!why_no_scatter(row.id, first_ranks(n), machine).empty()) continue;
       for (const auto half : {reduce_scatter_pattern, all_gather_pattern})
         for (const double got : volumes(half(row.id, first_ranks(n), machine, 1e6, RingOrder::mesh)).got)
-          CHECK(got == doctest::Approx((static_cast<double>(n) - 1) / static_cast<double>(n)).epsilon(1e-9));
+          CHECK(got == approx((static_cast<double>(n) - 1) / static_cast<double>(n)).epsilon(1e-9));
     }
   }
 }
@@ -151,8 +152,8 @@ TEST_CASE("NCCL's choice: rings inside a host and for large sums, trees for smal
   CHECK(tree(1024, 128, 1e7));
   CHECK_FALSE(tree(16, 2, 1e9));
   // By hand, 4 hosts of 1, 100 bytes, LL: ring 6.6 + 6 x 2.7 us, tree 6.8 + 2 x 2 x 5.0 us.
-  CHECK(nccl_ring_s({4, 4, false, 1e12}, 100) == doctest::Approx(22.8e-6).epsilon(1e-3));
-  CHECK(nccl_tree_s({4, 4, false, 1e12}, 100) == doctest::Approx(26.8e-6).epsilon(1e-3));
+  CHECK(nccl_ring_s({4, 4, false, 1e12}, 100) == approx(22.8e-6).epsilon(1e-3));
+  CHECK(nccl_tree_s({4, 4, false, 1e12}, 100) == approx(26.8e-6).epsilon(1e-3));
   // The larger the sum, the longer, whatever is chosen; more ranks never make the expected time shorter.
   for (const std::uint32_t hosts : {2u, 8u, 64u})
     for (double bytes = 1e3; bytes < 1e9; bytes *= 10) {

@@ -10,6 +10,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/costs/cost_model.h"
 #include "tests/costs/works.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::works;
@@ -81,7 +82,7 @@ TEST_CASE("the launch overhead is paid once an operation, and not by one without
   DeviceType d = ideal();
   d.launch_overhead_s = 5e-6;
   CHECK(operation_time_s(convolution(2e9, 1e6), 8, Precision::fp32, d) ==
-        doctest::Approx(5e-6 + 1.6e-3).epsilon(1e-15));
+        approx(5e-6 + 1.6e-3).epsilon(1e-15));
   CHECK(operation_time_s(convolution(0, 0), 8, Precision::fp32, d) == 0);
 }
 
@@ -95,23 +96,23 @@ TEST_CASE("the share of peak is the product of kind, phase and three saturations
   Work w = convolution(1e9, 1);
   // 128 outputs: 128/160 = 0.8; dot products of 64 x 3 x 3 = 576: 576/640 = 0.9; 2 images of 28 x 28 = 1568
   // rows, and 160/64 = 2.5 tiles across: 3920/4900 = 0.8; 1.5 x 0.8 x 0.9 x 0.8 = 0.864
-  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(0.864).epsilon(1e-14));
   w.phase = Phase::weight_gradient;
   e.half_weight_outputs = 32;
   e.half_weight_reduction = 64;
   e.half_weight_rows = 392;
-  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.864 * 0.8).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(0.864 * 0.8).epsilon(1e-14));
   // Halves of its own: 128/256 x 576/768 x 1568/3136, and 1.5 x 0.8 before them
   e.half_weight_outputs = 128;
   e.half_weight_reduction = 192;
   e.half_weight_rows = 1568;
-  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(1.2 * 0.1875).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(1.2 * 0.1875).epsilon(1e-14));
   e.half_weight_outputs = 32;
   e.half_weight_reduction = 64;
   e.half_weight_rows = 392;
   w.groups = 2;  // another class, and half the outputs and the dot products: 64/96 x 288/352 x 0.8 x 0.8
   CHECK(compute_efficiency(w, 2, Precision::fp32, e) ==
-        doctest::Approx(64.0 / 96 * 288 / 352 * 0.8 * 0.8).epsilon(1e-14));
+        approx(64.0 / 96 * 288 / 352 * 0.8 * 0.8).epsilon(1e-14));
 }
 
 TEST_CASE("a plain product has rows of its own in every phase") {
@@ -125,7 +126,7 @@ TEST_CASE("a plain product has rows of its own in every phase") {
   w.in_channels = w.out_channels = 1024;
   for (const Phase phase : {Phase::forward, Phase::data_gradient, Phase::weight_gradient}) {
     w.phase = phase;
-    CHECK(compute_efficiency(w, 16, Precision::fp32, e) == doctest::Approx(16.0 / 64).epsilon(1e-14));
+    CHECK(compute_efficiency(w, 16, Precision::fp32, e) == approx(16.0 / 64).epsilon(1e-14));
   }
 }
 
@@ -152,14 +153,14 @@ TEST_CASE("a 3x3 convolution runs on the faster of Winograd's algorithm and the 
   e.half_outputs = 128;
   // 64 > 128 channels: Winograd's 2 x 64/128 x 128/192 = 2/3; general 0.5 x 128/256
   Work w = convolution(1e9, 1);
-  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(2.0 / 3).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(2.0 / 3).epsilon(1e-14));
   // 3 > 64: Winograd's 2 x 3/67 x 64/128 = 0.0448; general 0.5 x 64/192 = 0.167
   w.in_channels = 3;
   w.out_channels = 64;
-  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(0.5 / 3).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(0.5 / 3).epsilon(1e-14));
   // without it the class alone: 2 x 64/192
   e.half_winograd = 0;
-  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == doctest::Approx(2.0 / 3).epsilon(1e-14));
+  CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(2.0 / 3).epsilon(1e-14));
 }
 
 TEST_CASE("channels that tensor cores cannot load slow a product down") {
@@ -229,7 +230,7 @@ TEST_CASE("a faster device is never slower, and twice the rates halve the time")
     faster.peak_flops[Precision::fp32] *= 2;
     REQUIRE(operation_time_s(w, 32, Precision::fp32, faster) <= time);
     faster.memory_bandwidth_Bps *= 2;
-    REQUIRE(operation_time_s(w, 32, Precision::fp32, faster) == doctest::Approx(time / 2).epsilon(1e-12));
+    REQUIRE(operation_time_s(w, 32, Precision::fp32, faster) == approx(time / 2).epsilon(1e-12));
   }
 }
 
@@ -259,7 +260,7 @@ TEST_CASE("the share of peak lies below its limit, and comes to it as the work g
     REQUIRE(share <= limit);
     REQUIRE(compute_efficiency(w, 8, Precision::fp32, e) >= share);
     w.in_channels = w.out_channels = 100'000'000;
-    REQUIRE(compute_efficiency(w, 1e9, Precision::fp32, e) == doctest::Approx(limit).epsilon(1e-3));
+    REQUIRE(compute_efficiency(w, 1e9, Precision::fp32, e) == approx(limit).epsilon(1e-3));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "tests/costs/works.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -45,16 +46,15 @@ TEST_CASE(
   // The matrix of an image has a row of 64 x 9 values for each of 56 x 56 pixels; 4 bytes each.
   const double matrix_bytes = 4.0 * 64 * 9 * 56 * 56 * images;
   const double pass_s = factor * matrix_bytes / (core_Bps * share(KernelClass::elementwise));
-  CHECK(longer_s(unfolded_convolution(Phase::forward)) == doctest::Approx(2 * pass_s).epsilon(1e-9));
-  CHECK(longer_s(unfolded_convolution(Phase::data_gradient)) == doctest::Approx(3 * pass_s).epsilon(1e-9));
-  CHECK(longer_s(unfolded_convolution(Phase::weight_gradient)) == doctest::Approx(0).epsilon(1e-12));
+  CHECK(longer_s(unfolded_convolution(Phase::forward)) == approx(2 * pass_s).epsilon(1e-9));
+  CHECK(longer_s(unfolded_convolution(Phase::data_gradient)) == approx(3 * pass_s).epsilon(1e-9));
+  CHECK(longer_s(unfolded_convolution(Phase::weight_gradient)) == approx(0).epsilon(1e-12));
   // What is no product takes one core instead of all of them.
   Work normalization;
   normalization.kind = KernelKind::normalization;
   normalization.bytes_per_image = 1e6;
   CHECK(operation_time_s(normalization, images, alone, cpu) - cpu.launch_overhead_s ==
-        doctest::Approx(factor * cpu.sms *
-                        (operation_time_s(normalization, images, all, cpu) - cpu.launch_overhead_s))
+        approx(factor * cpu.sms * (operation_time_s(normalization, images, all, cpu) - cpu.launch_overhead_s))
             .epsilon(1e-9));
 }
 

@@ -13,6 +13,7 @@
 
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -263,6 +264,6 @@ TEST_CASE(
   for (const auto [images, ms] :
        {Measured{1, 50.233}, {2, 56.13}, {4, 71.465}, {8, 105.381}, {16, 167.966}, {32, 297.989}}) {
     CAPTURE(images);
-    CHECK(step_time_s(graph, images, cost, v100) / of_64_s == doctest::Approx(ms / of_64_ms).epsilon(0.2));
+    CHECK(step_time_s(graph, images, cost, v100) / of_64_s == approx(ms / of_64_ms).epsilon(0.2));
   }
 }

@@ -7,6 +7,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "sim/costs/issue_queue.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -22,12 +23,12 @@ double end_of(int count, double issue_s, double device_s) {
 
 TEST_CASE("equal operations: the device waits for the host, or the host is ahead") {
   // Issue-bound: the last is issued after n issues, and runs.
-  CHECK(end_of(10, 5e-6, 2e-6) == doctest::Approx(10 * 5e-6 + 2e-6).epsilon(1e-14));
+  CHECK(end_of(10, 5e-6, 2e-6) == approx(10 * 5e-6 + 2e-6).epsilon(1e-14));
   // Device-bound: the first is issued, and all run without a pause.
-  CHECK(end_of(10, 2e-6, 5e-6) == doctest::Approx(2e-6 + 10 * 5e-6).epsilon(1e-14));
+  CHECK(end_of(10, 2e-6, 5e-6) == approx(2e-6 + 10 * 5e-6).epsilon(1e-14));
   // The bend: both forms are the same.
-  CHECK(end_of(10, 3e-6, 3e-6) == doctest::Approx(11 * 3e-6).epsilon(1e-14));
-  CHECK(end_of(10, 0, 4e-6) == doctest::Approx(10 * 4e-6).epsilon(1e-14));
+  CHECK(end_of(10, 3e-6, 3e-6) == approx(11 * 3e-6).epsilon(1e-14));
+  CHECK(end_of(10, 0, 4e-6) == approx(10 * 4e-6).epsilon(1e-14));
 }
 
 TEST_CASE("small operations after large ones are hidden until the host has lost its lead") {
@@ -35,7 +36,7 @@ TEST_CASE("small operations after large ones are hidden until the host has lost 
   IssueQueue queue;
   for (int i = 0; i < 4; ++i) queue.run(10e-6, 100e-6);
   for (int i = 0; i < 100; ++i) queue.run(10e-6, 1e-6);
-  CHECK(queue.end_s() == doctest::Approx(104 * 10e-6 + 1e-6).epsilon(1e-14));
+  CHECK(queue.end_s() == approx(104 * 10e-6 + 1e-6).epsilon(1e-14));
 }
 
 TEST_CASE("a stretch ends when the operations one by one do, wherever the device comes to it") {
@@ -57,8 +58,8 @@ TEST_CASE("a stretch ends when the operations one by one do, wherever the device
       issued_s += issue_s;
       if (device_s > 0) end_s = std::max(end_s, issued_s) + device_s * slowness;
     }
-    REQUIRE(stretch.end_s(start_s, slowness) == doctest::Approx(end_s).epsilon(1e-12));
-    REQUIRE(stretch.issued_s() == doctest::Approx(issued_s).epsilon(1e-12));
+    REQUIRE(stretch.end_s(start_s, slowness) == approx(end_s).epsilon(1e-12));
+    REQUIRE(stretch.issued_s() == approx(issued_s).epsilon(1e-12));
   }
 }
 
@@ -77,7 +78,7 @@ TEST_CASE(
   Software waits(Precision::fp32);
   waits.costs.wait_update_s = 60e-6;
   CHECK(operation_time_s(update, 8, waits, d) - operation_time_s(update, 8, plain, d) ==
-        doctest::Approx(90e-6).epsilon(1e-12));
+        approx(90e-6).epsilon(1e-12));
   Work other = update;
   other.phase = Phase::forward;
   other.kind = KernelKind::elementwise;

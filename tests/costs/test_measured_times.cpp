@@ -6,6 +6,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/costs/cost_model.h"
 #include "tests/costs/works.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::works;
@@ -29,7 +30,7 @@ TEST_CASE("a step is the sum of its operations") {
   for (const Operation& operation : graph.operations)
     sum += operation_time_s(operation.work, 16, Precision::fp32, ideal());
   CHECK(sum > 0);
-  CHECK(step_time_s(graph, 16, cost, ideal()) == doctest::Approx(sum).epsilon(1e-14));
+  CHECK(step_time_s(graph, 16, cost, ideal()) == approx(sum).epsilon(1e-14));
 }
 
 TEST_CASE("an anchor gives exactly the measured throughput and scales every operation alike") {
@@ -39,15 +40,15 @@ TEST_CASE("an anchor gives exactly the measured throughput and scales every oper
   const CostModel plain(Precision::fp32);
   CostModel cost(Precision::fp32);
   cost.anchor(graph, 64, 51.9, ideal());
-  CHECK(step_time_s(graph, 64, cost, ideal()) == doctest::Approx(64 / 51.9).epsilon(1e-13));
+  CHECK(step_time_s(graph, 64, cost, ideal()) == approx(64 / 51.9).epsilon(1e-13));
   CHECK(step_time_s(graph, 64, cost, other) == step_time_s(graph, 64, plain, other));
   const double factor = step_time_s(graph, 64, cost, ideal()) / step_time_s(graph, 64, plain, ideal());
   for (const Operation& operation : graph.operations) {
     const double time = operation_time_s(operation.work, 8, Precision::fp32, ideal());
-    CHECK(cost.time_s(operation.work, 8, ideal()) == doctest::Approx(time * factor).epsilon(1e-13));
+    CHECK(cost.time_s(operation.work, 8, ideal()) == approx(time * factor).epsilon(1e-13));
   }
   cost.anchor(graph, 32, 10, ideal());
-  CHECK(step_time_s(graph, 32, cost, ideal()) == doctest::Approx(3.2).epsilon(1e-13));
+  CHECK(step_time_s(graph, 32, cost, ideal()) == approx(3.2).epsilon(1e-13));
 }
 
 TEST_CASE("anchoring a graph without work changes nothing") {
@@ -80,17 +81,17 @@ TEST_CASE("measured times of a layer replace the model's at their batch, and sca
         seconds += by.time_s(op.work, images, on);
     return seconds;
   };
-  CHECK(sum(cost, "b.", true, 32, device) == doctest::Approx(3e-3).epsilon(1e-12));
-  CHECK(sum(cost, "b.", false, 32, device) == doctest::Approx(7e-3).epsilon(1e-12));
+  CHECK(sum(cost, "b.", true, 32, device) == approx(3e-3).epsilon(1e-12));
+  CHECK(sum(cost, "b.", false, 32, device) == approx(7e-3).epsilon(1e-12));
   // At 64 images as much more as the model says.
-  CHECK(sum(cost, "b.", true, 64, device) ==
-        doctest::Approx(3e-3 * sum(plain, "b.", true, 64, device) / sum(plain, "b.", true, 32, device))
-            .epsilon(1e-12));
+  CHECK(
+      sum(cost, "b.", true, 64, device) ==
+      approx(3e-3 * sum(plain, "b.", true, 64, device) / sum(plain, "b.", true, 32, device)).epsilon(1e-12));
   CHECK(sum(cost, "a.", false, 32, device) == sum(plain, "a.", false, 32, device));
   CHECK(sum(cost, "b.", true, 32, other) == sum(plain, "b.", true, 32, other));
   // The anchor scales what the profile left.
   cost.anchor(graph, 32, 1000, device);
-  CHECK(step_time_s(graph, 32, cost, device) == doctest::Approx(0.032).epsilon(1e-12));
+  CHECK(step_time_s(graph, 32, cost, device) == approx(0.032).epsilon(1e-12));
 }
 
 TEST_CASE("work with a measured time takes that time for every image, and nothing else") {

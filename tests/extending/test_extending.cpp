@@ -11,6 +11,7 @@
 #include "tests/extending/chain_fabric.h"
 #include "tests/extending/one_device.h"
 #include "tests/extending/star_all_reduce.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
@@ -67,9 +68,8 @@ TEST_CASE("extending: the all-reduce takes 2 (alpha + (N - 1) S/B)") {
     plan.roles.push_back(role);
     const ReplayResult result = replay(plan, machine, CostModel(Precision::fp32), {});
     CAPTURE(n);
-    CHECK(result.step_time_s ==
-          doctest::Approx(2 * (latency_s + (n - 1) * bytes / bandwidth_Bps)).epsilon(1e-9));
-    CHECK(result.comm_bytes == doctest::Approx(2 * (n - 1) * bytes));
+    CHECK(result.step_time_s == approx(2 * (latency_s + (n - 1) * bytes / bandwidth_Bps)).epsilon(1e-9));
+    CHECK(result.comm_bytes == approx(2 * (n - 1) * bytes));
   }
 }
 

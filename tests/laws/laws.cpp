@@ -11,6 +11,7 @@
 #include <string>
 
 #include "sim/replay/lower_bound.h"
+#include "tests/support/approx.h"
 
 namespace convoy::lab {
 namespace {
@@ -217,7 +218,7 @@ void check_memory(const Trial& trial) {
         peak = std::max(peak, held);
         for (const MemoryDelta& delta : op.frees) held -= delta.bytes;
       }
-    CHECK(held == doctest::Approx(resident).epsilon(rounding));
+    CHECK(held == approx(resident).epsilon(rounding));
     for (const EndpointId member : role.members) {
       CAPTURE(member);
       CHECK(same(trial.result.endpoints[member].peak_memory_bytes, peak));

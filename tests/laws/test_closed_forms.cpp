@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -55,9 +56,9 @@ TEST_CASE("one device: the step is the sum of the operations' times") {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
     const Case c = random_case(seed, {1});
-    CHECK(c.run("{kind: single}").step_time_s == doctest::Approx(c.compute_s()).epsilon(1e-12));
+    CHECK(c.run("{kind: single}").step_time_s == approx(c.compute_s()).epsilon(1e-12));
     CHECK(c.run("{kind: data_parallel, sync: all_reduce}").step_time_s ==
-          doctest::Approx(c.compute_s()).epsilon(1e-12));
+          approx(c.compute_s()).epsilon(1e-12));
   }
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("ring without overlap: compute + 2(N-1) alpha + 2(N-1)/N S/B, in chunk
       const ReplayResult result = c.run(
           fmt::format("{{kind: data_parallel, sync: all_reduce, overlap: false, fidelity: {}}}", fidelity));
       CHECK(std::abs(result.step_time_s / expected - 1) < tolerance);
-      CHECK(result.comm_bytes == doctest::Approx(2 * (n - 1) * c.gradient_bytes()).epsilon(1e-12));
+      CHECK(result.comm_bytes == approx(2 * (n - 1) * c.gradient_bytes()).epsilon(1e-12));
     }
   }
 }
@@ -144,7 +145,7 @@ TEST_CASE(
           "{{kind: data_parallel, sync: parameter_server, servers: {}, sharding: even, overlap: false}}",
           servers));
       CHECK(std::abs(result.step_time_s / expected - 1) < tolerance);
-      CHECK(result.comm_bytes == doctest::Approx(2 * c.nodes * c.gradient_bytes()).epsilon(1e-12));
+      CHECK(result.comm_bytes == approx(2 * c.nodes * c.gradient_bytes()).epsilon(1e-12));
     }
   }
 }
@@ -155,8 +156,7 @@ TEST_CASE("tensor sharding without overlap: the hottest server sets the time") {
   const lab::Experiment experiment(
       lab::custom_model(3, 1'000'000), lab::star(4, "1GB/s", "10us"),
       "{kind: data_parallel, sync: parameter_server, servers: 2, sharding: tensor, overlap: false}", 10);
-  CHECK(experiment.run().step_time_s ==
-        doctest::Approx(3 * 10 * 3e-4 + 2 * (4 * 8e6 / 1e9 + 10e-6)).epsilon(1e-9));
+  CHECK(experiment.run().step_time_s == approx(3 * 10 * 3e-4 + 2 * (4 * 8e6 / 1e9 + 10e-6)).epsilon(1e-9));
 }
 
 TEST_CASE("overlap: one bucket a layer, sent while backward goes on") {
@@ -166,9 +166,9 @@ TEST_CASE("overlap: one bucket a layer, sent while backward goes on") {
   const lab::Experiment experiment(lab::custom_model(2, 375'000), lab::star(2, "1GB/s", "10us"),
                                    "{kind: data_parallel, sync: all_reduce, bucket: 1MB}", 10);
   const ReplayResult result = experiment.run();
-  CHECK(result.step_time_s == doctest::Approx(6e-3 + 1.5e-3 + 20e-6).epsilon(1e-9));
-  CHECK(result.endpoints[0].compute_s == doctest::Approx(6e-3).epsilon(1e-9));
-  CHECK(result.endpoints[0].exposed_comm_s == doctest::Approx(1.52e-3).epsilon(1e-9));
+  CHECK(result.step_time_s == approx(6e-3 + 1.5e-3 + 20e-6).epsilon(1e-9));
+  CHECK(result.endpoints[0].compute_s == approx(6e-3).epsilon(1e-9));
+  CHECK(result.endpoints[0].exposed_comm_s == approx(1.52e-3).epsilon(1e-9));
 }
 
 TEST_CASE(
@@ -181,6 +181,6 @@ TEST_CASE(
     cluster.insert(1, "step_jitter: 10%, ");
     const lab::Experiment experiment(lab::custom_model(1, 1), cluster,
                                      "{kind: data_parallel, sync: all_reduce}", 10);
-    CHECK(experiment.run().step_time_s == doctest::Approx(10 * 3e-4 * (1 + 0.1 * expected)).epsilon(1e-5));
+    CHECK(experiment.run().step_time_s == approx(10 * 3e-4 * (1 + 0.1 * expected)).epsilon(1e-5));
   }
 }

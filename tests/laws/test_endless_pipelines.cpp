@@ -11,6 +11,7 @@
 
 #include "sim/plan/ledger.h"
 #include "tests/laws/pipelines.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using lab::base_name;
@@ -163,7 +164,7 @@ TEST_CASE("without flush: staleness and versions of weights are those that the r
         worst = std::max(worst, static_cast<double>(u - version));
         ++count;
       }
-      CHECK(stage.staleness.mean == doctest::Approx(sum / count).epsilon(1e-9));
+      CHECK(stage.staleness.mean == approx(sum / count).epsilon(1e-9));
       CHECK(stage.staleness.max == worst);
       CHECK(versions <= stage.weight_versions);
     }
@@ -228,9 +229,9 @@ TEST_CASE("without flush: equal stages on a fast network compute all the time, M
                     stages, pipelines, micro_batches, weights),
         std::int64_t{images} * micro_batches * pipelines);
     const ReplayResult result = experiment.run();
-    CHECK(result.step_time_s == doctest::Approx(micro_batches * pass_s).epsilon(1e-6));
+    CHECK(result.step_time_s == approx(micro_batches * pass_s).epsilon(1e-6));
     for (EndpointId d = 0; d < experiment.machine().devices.size(); ++d)
-      CHECK(result.endpoints[d].compute_s == doctest::Approx(result.step_time_s).epsilon(1e-6));
+      CHECK(result.endpoints[d].compute_s == approx(result.step_time_s).epsilon(1e-6));
   }
 }
 
@@ -246,10 +247,10 @@ TEST_CASE("without flush: the slowest stage sets the pace, with the sum of its g
         .run()
         .step_time_s;
   };
-  CHECK(step_s(0, "[3, 2, 1]", "[body4, body6]", 8, 6) == doctest::Approx(0.6e-3).epsilon(1e-3));
+  CHECK(step_s(0, "[3, 2, 1]", "[body4, body6]", 8, 6) == approx(0.6e-3).epsilon(1e-3));
   // Data parallelism, 1.2 ms of work: three replicas sum 4 x 1.2 MB in a ring, 2 (2/3) 4.8 MB at 1 GB/s =
   // 6.4 ms, and three images are learnt from meanwhile.
-  CHECK(step_s(300'000, "[3]", "[]", 4, 3) == doctest::Approx((1.2e-3 + 6.4e-3) / 3).epsilon(1e-6));
+  CHECK(step_s(300'000, "[3]", "[]", 4, 3) == approx((1.2e-3 + 6.4e-3) / 3).epsilon(1e-6));
 }
 
 TEST_CASE("without flush: two stages with a slow link wait for it half of the time that a round trip has") {
@@ -259,8 +260,8 @@ TEST_CASE("without flush: two stages with a slow link wait for it half of the ti
       lab::Experiment::with_global_batch(lab::custom_model(2, 0), lab::star(2, "1000000GB/s", "100us"),
                                          "{kind: pipeline, weights: stash, partition: even}", 1);
   const ReplayResult result = experiment.run();
-  CHECK(result.step_time_s == doctest::Approx(pass_s + latency_s).epsilon(1e-6));
-  CHECK(result.endpoints[0].compute_s == doctest::Approx(pass_s).epsilon(1e-6));
+  CHECK(result.step_time_s == approx(pass_s + latency_s).epsilon(1e-6));
+  CHECK(result.endpoints[0].compute_s == approx(pass_s).epsilon(1e-6));
 }
 
 TEST_CASE("without flush: one device is exactly single") {
@@ -278,11 +279,11 @@ TEST_CASE("without flush: one device is exactly single") {
     const ReplayResult single = run("kind: single");
     for (const std::string weights : {"stash", "double_buffered"}) {
       const ReplayResult pipeline = run("kind: pipeline, weights: " + weights);
-      CHECK(pipeline.step_time_s == doctest::Approx(single.step_time_s).epsilon(1e-9));
+      CHECK(pipeline.step_time_s == approx(single.step_time_s).epsilon(1e-9));
       CHECK(pipeline.comm_bytes == 0);
-      CHECK(pipeline.endpoints[0].compute_s == doctest::Approx(single.endpoints[0].compute_s).epsilon(1e-9));
+      CHECK(pipeline.endpoints[0].compute_s == approx(single.endpoints[0].compute_s).epsilon(1e-9));
       CHECK(pipeline.endpoints[0].peak_memory_bytes ==
-            doctest::Approx(single.endpoints[0].peak_memory_bytes).epsilon(1e-12));
+            approx(single.endpoints[0].peak_memory_bytes).epsilon(1e-12));
     }
   }
 }
@@ -297,8 +298,8 @@ TEST_CASE("without flush: bytes of a step equal the count from the model, its ti
     const double bytes = lab::expected_bytes(experiment, static_cast<double>(c.global()), [&](std::size_t s) {
       return static_cast<double>(c.micro_batches) / (c.share(s) * c.replicas[s]);
     });
-    CHECK(result.comm_bytes == doctest::Approx(bytes).epsilon(1e-9));
-    CHECK(result.step_time_s == doctest::Approx(unfolded.step_time_s).epsilon(1e-6));
+    CHECK(result.comm_bytes == approx(bytes).epsilon(1e-9));
+    CHECK(result.step_time_s == approx(unfolded.step_time_s).epsilon(1e-6));
     double busy_s = 0;
     for (EndpointId d = 0; d < experiment.machine().devices.size(); ++d) {
       busy_s += result.endpoints[d].compute_s;
@@ -307,7 +308,7 @@ TEST_CASE("without flush: bytes of a step equal the count from the model, its ti
       for (const MemoryPoint& point :
            memory_of(result, experiment.plan(), experiment.machine(), experiment.cost(), d))
         highest = std::max(highest, std::accumulate(point.bytes.begin(), point.bytes.end(), 0.0));
-      CHECK(highest == doctest::Approx(result.endpoints[d].peak_memory_bytes).epsilon(1e-12));
+      CHECK(highest == approx(result.endpoints[d].peak_memory_bytes).epsilon(1e-12));
     }
     // The work of a step, counted from the graph: all passes, and each device's share of an update.
     const DeviceType& type = experiment.machine().device_types[0];
@@ -319,7 +320,7 @@ TEST_CASE("without flush: bytes of a step equal the count from the model, its ti
                     ? experiment.cost().time_s(op.work, 1, type) * c.micro_batches * c.pipelines / c.share(s)
                     : experiment.cost().time_s(op.work, c.images, type) * c.micro_batches * c.pipelines;
     }
-    if (c.recompute == "never") CHECK(busy_s == doctest::Approx(work_s).epsilon(1e-6));
+    if (c.recompute == "never") CHECK(busy_s == approx(work_s).epsilon(1e-6));
     CHECK(result.step_time_s * (1 + 1e-6) >= work_s / c.devices());
   }
 }

@@ -11,6 +11,7 @@
 
 #include "sim/base/input_error.h"
 #include "tests/laws/random_experiment.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::lab;
@@ -300,7 +301,7 @@ TEST_CASE("hybrid: a chain of layers sends every value that a device needs and h
           expected += 2.0 * (replicas - 1) * (all + (devices - 1) * bias);
       }
       expected += replicas * Chain(model, devices, batch / replicas).bytes(layouts);
-      CHECK(experiment.run().comm_bytes == doctest::Approx(expected).epsilon(1e-9));
+      CHECK(experiment.run().comm_bytes == approx(expected).epsilon(1e-9));
       ++compared;
     } catch (const InputError& error) {  // padding that leaves nothing, fewer rows than devices
       CAPTURE(error.what());

@@ -13,6 +13,7 @@
 #include "sim/costs/input_pipeline.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/replay/input_queue.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -69,14 +70,14 @@ constexpr const char* synchronous = "{kind: data_parallel, sync: all_reduce}";
 
 TEST_CASE("the rate of an input pipeline is the least of its stages'") {
   const double core = load_input_library("pil", {}).core_images_per_s;
-  CHECK(rate("{kind: jpeg, library: pil, workers_per_device: 3}", 16) == doctest::Approx(3 * core));
-  CHECK(rate("{kind: jpeg, library: pil, workers_per_device: 3}", 16, 2) == doctest::Approx(6 * core));
-  CHECK(rate("{kind: jpeg, library: pil, workers_per_device: 100}", 16) == doctest::Approx(8 * core));
-  CHECK(rate("{kind: jpeg, library: pil}", 64) == doctest::Approx(4 * core));  // its default: 4 workers
+  CHECK(rate("{kind: jpeg, library: pil, workers_per_device: 3}", 16) == approx(3 * core));
+  CHECK(rate("{kind: jpeg, library: pil, workers_per_device: 3}", 16, 2) == approx(6 * core));
+  CHECK(rate("{kind: jpeg, library: pil, workers_per_device: 100}", 16) == approx(8 * core));
+  CHECK(rate("{kind: jpeg, library: pil}", 64) == approx(4 * core));  // its default: 4 workers
   CHECK(rate("{kind: jpeg, library: pil, image_bytes: 100kB, storage: {bandwidth: 5MB/s}}", 64) ==
-        doctest::Approx(50));
+        approx(50));
   CHECK(rate("{kind: jpeg, library: pil, image_bytes: 100kB, storage: {bandwidth: 5MB/s}, cached: true}",
-             64) == doctest::Approx(4 * core));
+             64) == approx(4 * core));
   for (const std::string& library : input_library_names()) {
     CAPTURE(library);
     double last = 0;
@@ -113,11 +114,11 @@ TEST_CASE("devices have an operation more where they decode, and only there") {
 TEST_CASE("smaller files are made ready faster, as decoding was measured to be") {
   const double full = rate("{kind: jpeg, library: pil}", 64);
   CHECK(rate("{kind: jpeg, library: pil, image_pixels: 200000}", 64) == full);
-  CHECK(rate("{kind: jpeg, library: pil, image_pixels: 50000}", 64) == doctest::Approx(4 * full));
+  CHECK(rate("{kind: jpeg, library: pil, image_pixels: 50000}", 64) == approx(4 * full));
   // Storage gives files in proportion to their bytes, and these are in proportion to the pixels.
   const std::string disk = "{kind: jpeg, library: pil, storage: {bandwidth: 1MB/s}";
-  CHECK(rate(disk + ", image_pixels: 100000}", 64) == doctest::Approx(2 * rate(disk + "}", 64)));
-  CHECK(rate(disk + ", image_pixels: 100000, image_bytes: 50kB}", 64) == doctest::Approx(20));
+  CHECK(rate(disk + ", image_pixels: 100000}", 64) == approx(2 * rate(disk + "}", 64)));
+  CHECK(rate(disk + ", image_pixels: 100000, image_bytes: 50kB}", 64) == approx(20));
   // Decoding of one JPEG file of so many pixels a side, in ms, with Pillow and with torchvision
   // (https://github.com/huggingface/transformers/pull/45195): no constant comes from these rows.
   const std::vector<std::array<double, 3>> rows{{224, 0.77, 0.64}, {512, 3.19, 2.99}, {1024, 12.29, 11.6}};

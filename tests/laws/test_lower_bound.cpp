@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/replay/lower_bound.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -20,9 +21,9 @@ TEST_CASE("lower bound: messages that never meet are as long as in the replay") 
   const Experiment ring(custom_model(2, 500'000), star(4, "1GB/s", "10us"),
                         "{kind: data_parallel, sync: all_reduce, overlap: false}", 10);
   const LowerBound bound = bound_of(ring);
-  CHECK(bound.step_time_s == doctest::Approx(6e-3 + 6e-3 + 6 * 10e-6).epsilon(1e-9));
-  CHECK(bound.step_time_s == doctest::Approx(ring.run().step_time_s).epsilon(1e-9));
-  CHECK(bound.critical_compute_s == doctest::Approx(6e-3).epsilon(1e-9));
+  CHECK(bound.step_time_s == approx(6e-3 + 6e-3 + 6 * 10e-6).epsilon(1e-9));
+  CHECK(bound.step_time_s == approx(ring.run().step_time_s).epsilon(1e-9));
+  CHECK(bound.critical_compute_s == approx(6e-3).epsilon(1e-9));
   CHECK_FALSE(bound.link.has_value());
 }
 
@@ -39,10 +40,10 @@ TEST_CASE("lower bound: what all have to send over one link, from the moment whe
   const LowerBound bound = bound_of(push);
   REQUIRE(bound.link.has_value());
   CHECK(push.machine().links[bound.link->link].name == "ps0.nic.up");
-  CHECK(bound.link->bytes == doctest::Approx(40e6).epsilon(1e-9));
-  CHECK(bound.link->free_until_s == doctest::Approx(32e-3).epsilon(1e-9));
-  CHECK(bound.step_time_s == doctest::Approx(32e-3 + 40e-3).epsilon(1e-9));
-  CHECK(push.run().step_time_s == doctest::Approx(46e-3 + 40e-3).epsilon(1e-6));
+  CHECK(bound.link->bytes == approx(40e6).epsilon(1e-9));
+  CHECK(bound.link->free_until_s == approx(32e-3).epsilon(1e-9));
+  CHECK(bound.step_time_s == approx(32e-3 + 40e-3).epsilon(1e-9));
+  CHECK(push.run().step_time_s == approx(46e-3 + 40e-3).epsilon(1e-6));
   CHECK(bound.running_s == std::vector<double>{6e-3, 12e-3});
 }
 
@@ -52,8 +53,8 @@ TEST_CASE("lower bound: compute that must follow the last byte counts") {
   // back.
   const Experiment pipe(custom_model(2, 0), star(2, "100kB/s", "0us"), "{kind: pipeline, stages: 2}", 5);
   const double message_s = 10 * 40 / 100e3;
-  CHECK(bound_of(pipe).step_time_s == doctest::Approx(6e-3 + 2 * message_s).epsilon(1e-9));
-  CHECK(pipe.run().step_time_s == doctest::Approx(6e-3 + 2 * message_s).epsilon(1e-9));
+  CHECK(bound_of(pipe).step_time_s == approx(6e-3 + 2 * message_s).epsilon(1e-9));
+  CHECK(pipe.run().step_time_s == approx(6e-3 + 2 * message_s).epsilon(1e-9));
 }
 
 TEST_CASE("lower bound: asynchronous workers each at their own rate, and none with backup workers") {
@@ -63,6 +64,6 @@ TEST_CASE("lower bound: asynchronous workers each at their own rate, and none wi
   };
   // 10 images of each take 6 ms, on a network without time.
   for (const char* mode : {"mode: async", "mode: ssp, staleness: 2"})
-    CHECK(bound_of(with(mode)).step_time_s == doctest::Approx(6e-3).epsilon(1e-4));
+    CHECK(bound_of(with(mode)).step_time_s == approx(6e-3).epsilon(1e-4));
   CHECK(bound_of(with("backup_workers: 1")).step_time_s == 0);
 }

@@ -12,6 +12,7 @@
 
 #include "sim/plan/ledger.h"
 #include "tests/laws/pipelines.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using lab::branched_model, lab::executed, lab::expected_bytes, lab::stage_of_layers;
@@ -119,10 +120,10 @@ TEST_CASE("pipelines: bytes equal the count from the model, time is bounded by w
     const lab::Experiment experiment = c.experiment();
     const ReplayResult result = experiment.run(), unfolded = experiment.run(false);
     CHECK(result.comm_bytes ==
-          doctest::Approx(expected_bytes(experiment, static_cast<double>(c.global()), [](std::size_t) {
+          approx(expected_bytes(experiment, static_cast<double>(c.global()), [](std::size_t) {
             return 1.0;
           })).epsilon(1e-9));
-    CHECK(result.step_time_s == doctest::Approx(unfolded.step_time_s).epsilon(1e-9));
+    CHECK(result.step_time_s == approx(unfolded.step_time_s).epsilon(1e-9));
     double busy_s = 0;
     for (std::size_t d = 0; d < experiment.machine().devices.size(); ++d)
       busy_s += result.endpoints[d].compute_s;
@@ -192,7 +193,7 @@ TEST_CASE(
     for (const Role& role : experiment.plan().roles)
       resident += std::accumulate(role.resident_bytes.begin(), role.resident_bytes.end(), 0.0);
     const auto whole = experiment.graph().resident_bytes();
-    CHECK(resident == doctest::Approx(std::accumulate(whole.begin(), whole.end(), 0.0)).epsilon(1e-12));
+    CHECK(resident == approx(std::accumulate(whole.begin(), whole.end(), 0.0)).epsilon(1e-12));
   }
 }
 
@@ -238,13 +239,13 @@ TEST_CASE("a pipeline on one device is exactly single, under every schedule") {
       CAPTURE(schedule);
       const ReplayResult pipeline = run("kind: pipeline, schedule: " + schedule);
       // SimGrid's clock goes on from one replay to the next and loses digits.
-      CHECK(pipeline.step_time_s == doctest::Approx(single.step_time_s).epsilon(1e-9));
+      CHECK(pipeline.step_time_s == approx(single.step_time_s).epsilon(1e-9));
       CHECK(pipeline.comm_bytes == 0);
       CHECK(pipeline.endpoints[0].peak_memory_bytes ==
-            doctest::Approx(single.endpoints[0].peak_memory_bytes).epsilon(1e-12));
+            approx(single.endpoints[0].peak_memory_bytes).epsilon(1e-12));
       for (std::size_t m = 0; m < memory_class_count; ++m)
         CHECK(pipeline.endpoints[0].memory_at_peak[m] ==
-              doctest::Approx(single.endpoints[0].memory_at_peak[m]).epsilon(1e-12));
+              approx(single.endpoints[0].memory_at_peak[m]).epsilon(1e-12));
     }
   }
 }
@@ -269,7 +270,7 @@ TEST_CASE("equal stages on a fast network: (M + P - 1)(f + b) for GPipe and 1F1B
       CHECK(std::abs(result.step_time_s / (slots * pass_s) - 1) < 1e-6);
       // The bubble: (P - 1) / (M + P - 1).
       CHECK(1 - result.endpoints[0].compute_s / result.step_time_s ==
-            doctest::Approx(1 - micro_batches / slots).epsilon(1e-6));
+            approx(1 - micro_batches / slots).epsilon(1e-6));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "sim/lowering/jitter.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -51,20 +52,20 @@ TEST_CASE("async on a fast network: throughput is the sum of the workers' own ra
   const ReplayResult result = it.run();
   // 10 images take 2 layers x 10 x 0.3 ms = 6 ms at speed 1: 4 steps of a worker in 24 / (1 + .8 + .5 + .4)
   // ms.
-  CHECK(result.step_time_s == doctest::Approx(4 * 6e-3 / 2.7).epsilon(1e-4));
+  CHECK(result.step_time_s == approx(4 * 6e-3 / 2.7).epsilon(1e-4));
   CHECK(it.plan().images == 40);
   for (EndpointId d = 0; d < 4; ++d) {
-    CHECK(result.endpoints[d].compute_s == doctest::Approx(result.step_time_s).epsilon(1e-4));
+    CHECK(result.endpoints[d].compute_s == approx(result.step_time_s).epsilon(1e-4));
     // 2 MB a push, as often as its speed allows.
-    CHECK(result.endpoints[d].sent_bytes == doctest::Approx(2e6 * uneven[d] * 4 / 2.7).epsilon(1e-4));
+    CHECK(result.endpoints[d].sent_bytes == approx(2e6 * uneven[d] * 4 / 2.7).epsilon(1e-4));
   }
-  CHECK(result.comm_bytes == doctest::Approx(2 * 4 * 2e6).epsilon(1e-9));
+  CHECK(result.comm_bytes == approx(2 * 4 * 2e6).epsilon(1e-9));
 }
 
 TEST_CASE("async with shares by speed: the step is that of any worker, and so is sync's") {
   const std::string cluster = nodes_of_speeds({1, 0.5}, fast);
   CHECK(step_s(cluster, servers("mode: async", ", shares: speed")) ==
-        doctest::Approx(step_s(cluster, servers("mode: sync", ", shares: speed"))).epsilon(1e-2));
+        approx(step_s(cluster, servers("mode: sync", ", shares: speed"))).epsilon(1e-2));
 }
 
 TEST_CASE("async: equal workers miss the updates of all others, one each") {
@@ -91,7 +92,7 @@ TEST_CASE("async on a slow network: the server's NIC sets the pace, and no worke
   CHECK(async_s >= 0.16 * (1 - 1e-9));
   CHECK(async_s < 0.326);
   // In step all push, then all pull.
-  CHECK(step_s(cluster, servers("mode: sync", ", overlap: false")) == doctest::Approx(0.326).epsilon(1e-6));
+  CHECK(step_s(cluster, servers("mode: sync", ", overlap: false")) == approx(0.326).epsilon(1e-6));
 }
 
 TEST_CASE("async: a step is never shorter than its bytes need on the busiest link") {
@@ -123,7 +124,7 @@ TEST_CASE("ssp: staleness 0 is sync, a bound never reached is async, and a loose
     const double async_s = step_s(cluster, servers("mode: async"));
     CHECK(async_s < sync_s);
     double last_s = step_s(cluster, servers("mode: ssp, staleness: 0"));
-    CHECK(last_s == doctest::Approx(sync_s).epsilon(1e-12));
+    CHECK(last_s == approx(sync_s).epsilon(1e-12));
     for (const int bound : {1, 2, 4, 8}) {
       CAPTURE(bound);
       const double now_s = step_s(cluster, servers(fmt::format("mode: ssp, staleness: {}", bound)));
@@ -135,7 +136,7 @@ TEST_CASE("ssp: staleness 0 is sync, a bound never reached is async, and a loose
   // Workers that are equal never come to the bound.
   const std::string equal = lab::star(4, fast, "0us");
   CHECK(step_s(equal, servers("mode: ssp, staleness: 1")) ==
-        doctest::Approx(step_s(equal, servers("mode: async"))).epsilon(1e-9));
+        approx(step_s(equal, servers("mode: async"))).epsilon(1e-9));
 }
 
 TEST_CASE("ssp on a fast network: in the long run everybody keeps the slowest one's pace, with less jitter") {
@@ -145,19 +146,19 @@ TEST_CASE("ssp on a fast network: in the long run everybody keeps the slowest on
     const ReplayResult result =
         experiment(nodes_of_speeds(uneven, fast), servers(fmt::format("mode: ssp, staleness: {}", bound)))
             .run();
-    CHECK(result.step_time_s == doctest::Approx(slowest_s).epsilon(1e-4));
+    CHECK(result.step_time_s == approx(slowest_s).epsilon(1e-4));
     CHECK(result.staleness->max_lead == bound);
     // All get their answers when the slowest has pushed; the next pushes come in the order of the speeds, and
     // miss those before them: 0, 1, 2 and 3 updates.
-    CHECK(result.staleness->mean == doctest::Approx(1.5).epsilon(1e-6));
+    CHECK(result.staleness->mean == approx(1.5).epsilon(1e-6));
     CHECK(result.staleness->max <= 3 * (2 * bound + 1));
   }
   // Jitter of 5 %: the slowest decides every step here; of four equal ones 1 + 0.05 E[max of 4] / sqrt(bound
   // + 1).
   const std::string ssp = servers("mode: ssp, staleness: 3"), jitter = ", step_jitter: 5%";
-  CHECK(step_s(nodes_of_speeds(uneven, fast, jitter), ssp) / slowest_s == doctest::Approx(1).epsilon(1e-4));
+  CHECK(step_s(nodes_of_speeds(uneven, fast, jitter), ssp) / slowest_s == approx(1).epsilon(1e-4));
   CHECK(step_s(nodes_of_speeds({1, 1, 1, 1}, fast, jitter), ssp) / 6e-3 ==
-        doctest::Approx(1 + 0.05 * 1.02938 / 2).epsilon(1e-4));
+        approx(1 + 0.05 * 1.02938 / 2).epsilon(1e-4));
 }
 
 TEST_CASE("backup workers: the step is that of the slowest one waited for, and its images are theirs") {
@@ -166,16 +167,14 @@ TEST_CASE("backup workers: the step is that of the slowest one waited for, and i
   for (int backup = 0; backup < 4; ++backup) {
     CAPTURE(backup);
     const lab::Experiment it = experiment(cluster, servers(fmt::format("backup_workers: {}", backup)));
-    CHECK(it.run().step_time_s == doctest::Approx(expected_s[backup]).epsilon(1e-4));
+    CHECK(it.run().step_time_s == approx(expected_s[backup]).epsilon(1e-4));
     CHECK(it.plan().images == 10 * (4 - backup));
   }
   // Equal workers with jitter: the (N-1)-th smallest of 4 is 0.29701 standard deviations late, the
   // maximum 1.02938.
   const std::string jittery = nodes_of_speeds({1, 1, 1, 1}, fast, ", step_jitter: 5%");
-  CHECK(step_s(jittery, servers("backup_workers: 1")) ==
-        doctest::Approx(6e-3 * (1 + 0.05 * 0.29701)).epsilon(1e-4));
-  CHECK(step_s(jittery, servers("backup_workers: 0")) ==
-        doctest::Approx(6e-3 * (1 + 0.05 * 1.02938)).epsilon(1e-4));
+  CHECK(step_s(jittery, servers("backup_workers: 1")) == approx(6e-3 * (1 + 0.05 * 0.29701)).epsilon(1e-4));
+  CHECK(step_s(jittery, servers("backup_workers: 0")) == approx(6e-3 * (1 + 0.05 * 1.02938)).epsilon(1e-4));
 }
 
 TEST_CASE(
@@ -183,29 +182,28 @@ TEST_CASE(
   const std::string cluster = lab::star(4, "1GB/s", "10us");
   const ReplayResult with = experiment(cluster, servers("backup_workers: 1")).run();
   const ReplayResult without = experiment(cluster, servers("mode: sync")).run();
-  CHECK(with.step_time_s == doctest::Approx(without.step_time_s).epsilon(1e-6));
-  CHECK(with.comm_bytes == doctest::Approx(without.comm_bytes).epsilon(1e-6));
+  CHECK(with.step_time_s == approx(without.step_time_s).epsilon(1e-6));
+  CHECK(with.comm_bytes == approx(without.comm_bytes).epsilon(1e-6));
 }
 
 TEST_CASE("async: servers add up all that is there at once at their CPUs' rate") {
   // One worker pushes 2 MB in one message after 6 ms: 2 ms at 1 GB/s, on a network without time.
   CHECK(step_s(nodes_of_speeds({1}, fast, "", "host: {reduce_bandwidth: 1GB/s}"),
-               servers("mode: async, sharding: even, overlap: false")) ==
-        doctest::Approx(8e-3).epsilon(1e-4));
+               servers("mode: async, sharding: even, overlap: false")) == approx(8e-3).epsilon(1e-4));
   // 8 of them keep the CPUs busy: 16 ms for 8 pushes.
   const ReplayResult eight =
       experiment(nodes_of_speeds({1, 1, 1, 1, 1, 1, 1, 1}, fast, "", "host: {reduce_bandwidth: 1GB/s}"),
                  servers("mode: async, sharding: even, overlap: false"))
           .run();
-  CHECK(eight.step_time_s == doctest::Approx(16e-3).epsilon(0.02));
-  CHECK(eight.endpoints.back().compute_s == doctest::Approx(eight.step_time_s).epsilon(0.02));
+  CHECK(eight.step_time_s == approx(16e-3).epsilon(0.02));
+  CHECK(eight.endpoints.back().compute_s == approx(eight.step_time_s).epsilon(0.02));
 }
 
 TEST_CASE("one worker alone: every mode takes as long as sync") {
   const std::string cluster = lab::star(1, "1GB/s", "20us", ", speed: 0.7");
   const double sync_s = step_s(cluster, servers("mode: sync"));
   for (const char* mode : {"mode: async", "mode: ssp, staleness: 0", "mode: ssp, staleness: 2"})
-    CHECK(step_s(cluster, servers(mode)) == doctest::Approx(sync_s).epsilon(1e-9));
+    CHECK(step_s(cluster, servers(mode)) == approx(sync_s).epsilon(1e-9));
 }
 
 TEST_CASE("folded equals unfolded in every mode, placement and sharding, with equal and uneven workers") {
@@ -223,24 +221,23 @@ TEST_CASE("folded equals unfolded in every mode, placement and sharding, with eq
         CAPTURE(rest);
         const lab::Experiment it = experiment(cluster, servers(mode, rest), 3, 3, 700'000);
         const ReplayResult folded = it.run(true), whole = it.run(false);
-        CHECK(folded.step_time_s == doctest::Approx(whole.step_time_s).epsilon(1e-9));
-        CHECK(folded.comm_bytes == doctest::Approx(whole.comm_bytes).epsilon(1e-9));
+        CHECK(folded.step_time_s == approx(whole.step_time_s).epsilon(1e-9));
+        CHECK(folded.comm_bytes == approx(whole.comm_bytes).epsilon(1e-9));
         for (std::size_t e = 0; e < whole.endpoints.size(); ++e) {
           CAPTURE(e);
-          CHECK(folded.endpoints[e].compute_s == doctest::Approx(whole.endpoints[e].compute_s).epsilon(1e-6));
+          CHECK(folded.endpoints[e].compute_s == approx(whole.endpoints[e].compute_s).epsilon(1e-6));
           CHECK(folded.endpoints[e].exposed_comm_s ==
-                doctest::Approx(whole.endpoints[e].exposed_comm_s).epsilon(1e-6));
-          CHECK(folded.endpoints[e].sent_bytes ==
-                doctest::Approx(whole.endpoints[e].sent_bytes).epsilon(1e-9));
+                approx(whole.endpoints[e].exposed_comm_s).epsilon(1e-6));
+          CHECK(folded.endpoints[e].sent_bytes == approx(whole.endpoints[e].sent_bytes).epsilon(1e-9));
         }
         CHECK(folded.staleness.has_value() == whole.staleness.has_value());
         if (folded.staleness) {
-          CHECK(folded.staleness->mean == doctest::Approx(whole.staleness->mean).epsilon(1e-6));
-          CHECK(folded.staleness->max == doctest::Approx(whole.staleness->max).epsilon(1e-6));
+          CHECK(folded.staleness->mean == approx(whole.staleness->mean).epsilon(1e-6));
+          CHECK(folded.staleness->max == approx(whole.staleness->max).epsilon(1e-6));
           CHECK(folded.staleness->max_lead == whole.staleness->max_lead);
         }
         for (std::size_t l = 0; l < whole.links.size(); ++l)
-          CHECK(folded.links[l].busy_s == doctest::Approx(whole.links[l].busy_s).epsilon(1e-6));
+          CHECK(folded.links[l].busy_s == approx(whole.links[l].busy_s).epsilon(1e-6));
       }
     }
   }
@@ -249,7 +246,7 @@ TEST_CASE("folded equals unfolded in every mode, placement and sharding, with eq
 TEST_CASE("a model without parameters: everybody computes, in every mode") {
   for (const char* mode : {"mode: async", "mode: ssp, staleness: 2"})
     CHECK(experiment(nodes_of_speeds({1, 0.5}, fast), servers(mode), 10, 2, 0).run().step_time_s ==
-          doctest::Approx(2 * 6e-3 / 1.5).epsilon(1e-9));
+          approx(2 * 6e-3 / 1.5).epsilon(1e-9));
   CHECK(experiment(nodes_of_speeds({1, 0.5}, fast), servers("backup_workers: 1"), 10, 2, 0).plan().images ==
         20);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 #include "topologies/transport.h"
 
@@ -75,8 +76,8 @@ TEST_CASE(
           "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
       const double rate_Bps = std::min({wire_Bps, nccl.pair_bandwidth_Bps(), nccl.host_bandwidth_Bps / 2});
       CHECK(experiment.run().step_time_s ==
-            doctest::Approx(compute_s + nccl.start_s + 2 * (nodes - 1) * (20e-6 + nccl.message_s) +
-                            2.0 * (nodes - 1) / nodes * bytes / rate_Bps + update_s(experiment)));
+            approx(compute_s + nccl.start_s + 2 * (nodes - 1) * (20e-6 + nccl.message_s) +
+                   2.0 * (nodes - 1) / nodes * bytes / rate_Bps + update_s(experiment)));
     }
 }
 
@@ -97,7 +98,7 @@ TEST_CASE(
     const lab::Experiment experiment(
         one_layer, machine, "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
     CHECK(experiment.run().step_time_s ==
-          doctest::Approx(compute_s + 6 * (2e-6 + bytes / 4 / layout.rate_Bps) + update_s(experiment)));
+          approx(compute_s + 6 * (2e-6 + bytes / 4 / layout.rate_Bps) + update_s(experiment)));
   }
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("a device's lanes are its own, however narrow the uplink of its switch
                             "1, devices_per_node: 2}",
                             "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}", 4);
   for (const Link& link : two.machine().links)
-    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.8 * 0.762 * 15.75e9));
+    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == approx(0.8 * 0.762 * 15.75e9));
 }
 
 TEST_CASE(
@@ -118,7 +119,7 @@ TEST_CASE(
       "{kind: data_parallel, sync: parameter_server, overlap: false, transport: grpc}", 4);
   const double way_s = 1e-6 + 20e-6 + grpc.message_s + grpc.call_s + 2 * bytes / grpc.serialise_Bps;
   const double host_Bps = std::min(grpc.pair_bandwidth_Bps(), grpc.host_bandwidth_Bps / 2);
-  CHECK(experiment.run().step_time_s == doctest::Approx(compute_s + 2 * (way_s + 2 * bytes / host_Bps)));
+  CHECK(experiment.run().step_time_s == approx(compute_s + 2 * (way_s + 2 * bytes / host_Bps)));
 }
 
 TEST_CASE("sums on the owner and by ring on one node") {
@@ -129,15 +130,15 @@ TEST_CASE("sums on the owner and by ring on one node") {
                               "local_aggregation: owner}",
                               4);
   const double share_s = (n - 1) * bytes / 10e9 + 2e-6, sum_s = (n + 1) * bytes / 1e12;
-  CHECK(owner.run().step_time_s == doctest::Approx(compute_s + 2 * share_s + sum_s + update_s(owner)));
+  CHECK(owner.run().step_time_s == approx(compute_s + 2 * share_s + sum_s + update_s(owner)));
   const lab::Experiment ring(one_layer, machine,
                              "{kind: data_parallel, sync: parameter_server, placement: colocated, "
                              "local_aggregation: ring}",
                              4);
   const double half_s = (n - 1) * (bytes / n / 10e9 + 2e-6);
-  CHECK(ring.run().step_time_s == doctest::Approx(compute_s + 2 * half_s + update_s(ring) / n));
-  CHECK(ring.run().comm_bytes == doctest::Approx(2 * (n - 1) * bytes));
-  CHECK(owner.run().comm_bytes == doctest::Approx(2 * (n - 1) * bytes));
+  CHECK(ring.run().step_time_s == approx(compute_s + 2 * half_s + update_s(ring) / n));
+  CHECK(ring.run().comm_bytes == approx(2 * (n - 1) * bytes));
+  CHECK(owner.run().comm_bytes == approx(2 * (n - 1) * bytes));
 }
 
 TEST_CASE("sums on devices send a node's gradients to the servers once") {
@@ -152,7 +153,7 @@ TEST_CASE("sums on devices send a node's gradients to the servers once") {
     double nic_bytes = 0;
     for (std::size_t l = 0; l < result.links.size(); ++l)
       if (experiment.machine().links[l].name.ends_with("nic.up")) nic_bytes += result.links[l].bytes;
-    CHECK(nic_bytes == doctest::Approx(2 * 2 * 3 * 4e6));  // two nodes, there and back, three tensors of 4 MB
+    CHECK(nic_bytes == approx(2 * 2 * 3 * 4e6));  // two nodes, there and back, three tensors of 4 MB
   }
 }
 
@@ -160,8 +161,7 @@ TEST_CASE("pulled at first use: a step is the pulls, the compute, the pushes and
   const lab::Experiment experiment(
       one_layer, cluster(3, 1, "bandwidth: 1GB/s, latency: 20us", ", host: {reduce_bandwidth: 2GB/s}"),
       "{kind: data_parallel, sync: parameter_server, pull: at_first_use}", 4);
-  CHECK(experiment.run().step_time_s ==
-        doctest::Approx(compute_s + 2 * (20e-6 + 3 * bytes / 1e9) + 3 * bytes / 2e9));
+  CHECK(experiment.run().step_time_s == approx(compute_s + 2 * (20e-6 + 3 * bytes / 1e9) + 3 * bytes / 2e9));
   // Of several layers, the last ones' parameters arrive while the first compute.
   const std::string deep = lab::custom_model(8, 1'000'000);
   const std::string machine = cluster(2, 1, "bandwidth: 10GB/s, latency: 20us");
@@ -177,7 +177,7 @@ TEST_CASE("what a collective takes from computing is its share of the processors
   const lab::Experiment free(deep, cluster(4, 1, fabric), ring, 4);
   const ReplayResult slower = taken.run(), faster = free.run();
   const double share = taken.machine().processors_taken(taken.machine().device_types[0]);
-  REQUIRE(share == doctest::Approx(0.2));
+  REQUIRE(share == approx(0.2));
   const Timeline& timeline = slower.timelines[0];
   const std::vector<Task>& program = taken.plan().roles[timeline.role].program;
   double both_s = 0;
@@ -187,7 +187,7 @@ TEST_CASE("what a collective takes from computing is its share of the processors
         both_s += std::max(0.0, std::min(timeline.tasks[c].end_s, timeline.tasks[t].end_s) -
                                     std::max(timeline.tasks[c].start_s, timeline.tasks[t].start_s));
   CHECK(both_s > 0);
-  CHECK(slower.endpoints[0].compute_s - faster.endpoints[0].compute_s == doctest::Approx(share * both_s));
+  CHECK(slower.endpoints[0].compute_s - faster.endpoints[0].compute_s == approx(share * both_s));
 }
 
 TEST_CASE("a transport never beats ideal, more streams never slow one down, folded = unfolded") {
@@ -212,7 +212,7 @@ TEST_CASE("a transport never beats ideal, more streams never slow one down, fold
       CAPTURE(protocol);
       const double folded_s = step_s(model, on(protocol), strategy);
       CHECK(folded_s >= ideal_s * (1 - 1e-9));
-      CHECK(folded_s == doctest::Approx(step_s(model, on(protocol), strategy, false)).epsilon(1e-9));
+      CHECK(folded_s == approx(step_s(model, on(protocol), strategy, false)).epsilon(1e-9));
       double before_s = folded_s;
       for (const int streams : {1, 2, 5, 16}) {
         const double now_s = step_s(model, on(fmt::format("{}, streams: {}", protocol, streams)), strategy);

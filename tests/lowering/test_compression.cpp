@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/lowering/compression.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -99,7 +100,7 @@ TEST_CASE("top-k: every device sends (N-1) k pairs of 8 bytes a message") {
     const ReplayResult result = all_reduce(nodes, top_1_percent);
     for (int d = 0; d < nodes; ++d)
       CHECK(result.endpoints[static_cast<std::size_t>(d)].sent_bytes ==
-            doctest::Approx((nodes - 1) * network_layers * kept * 8).epsilon(1e-12));
+            approx((nodes - 1) * network_layers * kept * 8).epsilon(1e-12));
   }
 }
 
@@ -110,16 +111,16 @@ TEST_CASE("step time with compression is that of its kernels and of its bytes") 
   const double compute_s = network_layers * 1.2e-3, convert_s = 6.0 * parameters / memory_Bps;
   const double half_s = 2 * 3 * (20e-6 + layer_bytes / 2 / nodes / 1e9);
   CHECK(all_reduce(nodes, ", compression: fp16").step_time_s ==
-        doctest::Approx(compute_s + network_layers * (convert_s + half_s) + convert_s).epsilon(1e-9));
+        approx(compute_s + network_layers * (convert_s + half_s) + convert_s).epsilon(1e-9));
   // top-k: 5 passes over the gradients, and 12 bytes a pair; then one pass, and 16 bytes for each of N pairs.
   const double compress_s = (5 * layer_bytes + kept * 12) / memory_Bps;
   const double decompress_s = (layer_bytes + nodes * kept * 16) / memory_Bps;
   const double gather_s = 3 * (20e-6 + kept * 8 / 1e9);
   const ReplayResult sparse = all_reduce(nodes, top_1_percent);
   CHECK(sparse.endpoints[0].compute_s ==
-        doctest::Approx(compute_s + network_layers * (compress_s + decompress_s)).epsilon(1e-9));
+        approx(compute_s + network_layers * (compress_s + decompress_s)).epsilon(1e-9));
   CHECK(sparse.step_time_s ==
-        doctest::Approx(compute_s + network_layers * (compress_s + gather_s) + decompress_s).epsilon(1e-9));
+        approx(compute_s + network_layers * (compress_s + gather_s) + decompress_s).epsilon(1e-9));
 }
 
 TEST_CASE("memory with compression: buffers in workspace, and top-k's residual with the gradients") {
@@ -140,11 +141,11 @@ TEST_CASE("parameter servers get compressed gradients and give whole parameters"
   for (const std::string mode : {"", ", mode: async", ", servers: 2", ", servers: 2, bucket: 1kB"}) {
     CAPTURE(mode);
     const double way = servers(3, mode).comm_bytes / 2;
-    CHECK(way == doctest::Approx(3 * model_bytes).epsilon(1e-12));
-    CHECK(servers(3, mode + ", compression: fp16").comm_bytes == doctest::Approx(1.5 * way).epsilon(1e-12));
+    CHECK(way == approx(3 * model_bytes).epsilon(1e-12));
+    CHECK(servers(3, mode + ", compression: fp16").comm_bytes == approx(1.5 * way).epsilon(1e-12));
     // One message: k of all gradients; a message a layer: k of each.
     const double pairs = mode.ends_with("1kB") ? network_layers * kept : 9001;  // ceil(0.01 900003)
-    CHECK(servers(3, mode + top_1_percent).comm_bytes == doctest::Approx(way + 3 * pairs * 8).epsilon(1e-12));
+    CHECK(servers(3, mode + top_1_percent).comm_bytes == approx(way + 3 * pairs * 8).epsilon(1e-12));
   }
   CHECK(servers(3, ", compression: fp16").endpoints[0].memory_at_peak[4] == model_bytes / 2);
   CHECK(servers(3, top_1_percent).endpoints[0].memory_at_peak[1] == 2 * model_bytes);
@@ -160,14 +161,13 @@ TEST_CASE("a server adds up as many bytes from fp16 as from fp32, and of top-k w
     };
     const double compute_s = network_layers * 1.2e-3, pull_s = 20e-6 + model_bytes / 1e9;
     CHECK(step_s("") ==
-          doctest::Approx(compute_s + 20e-6 + model_bytes / 1e9 + model_bytes / 2e9 + pull_s).epsilon(1e-9));
-    CHECK(step_s(", compression: fp16") ==
-          doctest::Approx(compute_s + 1.5 * model_bytes / memory_Bps + 20e-6 + model_bytes / 2 / 1e9 +
-                          model_bytes / 2e9 + pull_s)
-              .epsilon(1e-9));
+          approx(compute_s + 20e-6 + model_bytes / 1e9 + model_bytes / 2e9 + pull_s).epsilon(1e-9));
+    CHECK(step_s(", compression: fp16") == approx(compute_s + 1.5 * model_bytes / memory_Bps + 20e-6 +
+                                                  model_bytes / 2 / 1e9 + model_bytes / 2e9 + pull_s)
+                                               .epsilon(1e-9));
     const double pairs_bytes = 9001 * 8;
-    CHECK(step_s(top_1_percent) == doctest::Approx(compute_s + (5 * model_bytes + 9001 * 12) / memory_Bps +
-                                                   20e-6 + pairs_bytes / 1e9 + pairs_bytes / 2e9 + pull_s)
+    CHECK(step_s(top_1_percent) == approx(compute_s + (5 * model_bytes + 9001 * 12) / memory_Bps + 20e-6 +
+                                          pairs_bytes / 1e9 + pairs_bytes / 2e9 + pull_s)
                                        .epsilon(1e-9));
   }
 }
@@ -175,7 +175,7 @@ TEST_CASE("a server adds up as many bytes from fp16 as from fp32, and of top-k w
 TEST_CASE("one device compresses nothing") {
   for (const std::string& compression : {std::string(", compression: fp16"), top_1_percent}) {
     const ReplayResult alone = all_reduce(1, compression), plain = all_reduce(1, "");
-    CHECK(alone.step_time_s == doctest::Approx(plain.step_time_s).epsilon(1e-9));
+    CHECK(alone.step_time_s == approx(plain.step_time_s).epsilon(1e-9));
     CHECK(alone.endpoints[0].peak_memory_bytes == plain.endpoints[0].peak_memory_bytes);
   }
 }

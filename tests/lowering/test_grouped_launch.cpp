@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tests/lowering/pcie_hosts.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -64,9 +65,9 @@ TEST_CASE(
     for (const std::int64_t batch : {8, 64}) {
       CAPTURE(devices);
       CAPTURE(batch);
-      CHECK(added_s(1, devices, batch) == doctest::Approx(gradients * one_launch_s).epsilon(1e-9));
+      CHECK(added_s(1, devices, batch) == approx(gradients * one_launch_s).epsilon(1e-9));
     }
-  CHECK(added_s(1, 4, 8, "bucket: 25MiB") == doctest::Approx(one_launch_s).epsilon(1e-9));
+  CHECK(added_s(1, 4, 8, "bucket: 25MiB") == approx(one_launch_s).epsilon(1e-9));
 }
 
 TEST_CASE("one process: who launches can be said, whatever the framework and the number of hosts") {
@@ -77,7 +78,7 @@ TEST_CASE("one process: who launches can be said, whatever the framework and the
     for (const Framework framework : {Framework::pytorch1, Framework::tensorflow}) {
       CAPTURE(hosts);
       CHECK(step(hosts, framework, "together") - step(hosts, framework, "per_process") ==
-            doctest::Approx(gradients * one_launch_s).epsilon(0.02));
+            approx(gradients * one_launch_s).epsilon(0.02));
     }
 }
 
@@ -86,22 +87,21 @@ TEST_CASE("one process: a launch takes as long where times are scaled to a measu
     CAPTURE(images_per_s);
     CHECK(anchored_step_s(Framework::tensorflow1, images_per_s) -
               anchored_step_s(Framework::pytorch1, images_per_s) ==
-          doctest::Approx(gradients * one_launch_s).epsilon(1e-9));
+          approx(gradients * one_launch_s).epsilon(1e-9));
   }
 }
 
 TEST_CASE(
     "no launches of one process without overlap, compiled, on several hosts, with NCCL 1 or of other "
     "frameworks") {
-  CHECK(added_s(1, 4, 8, "overlap: false") == doctest::Approx(0).epsilon(1e-12));
-  CHECK(added_s(2, 4, 8) == doctest::Approx(0).epsilon(1e-12));
-  CHECK(added_s(1, 4, 8, "bucket: 1B, rings: in_order") == doctest::Approx(0).epsilon(1e-12));
-  CHECK(added_s(1, 4, 8, "bucket: 1B, launches: per_process") == doctest::Approx(0).epsilon(1e-12));
-  CHECK(added_s(1, 4, 8, "bucket: 1B, launches: apart") == doctest::Approx(0).epsilon(1e-12));
-  CHECK(added_s(1, 1, 8) == doctest::Approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "overlap: false") == approx(0).epsilon(1e-12));
+  CHECK(added_s(2, 4, 8) == approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "bucket: 1B, rings: in_order") == approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "bucket: 1B, launches: per_process") == approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "bucket: 1B, launches: apart") == approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 1, 8) == approx(0).epsilon(1e-12));
   const double alone_s = step_s(launches(1, 4, 8, of_framework(Framework::pytorch1)));
   CHECK(step_s(launches(1, 4, 8, of_framework(Framework::tensorflow1, ExecutionMode::compiled))) ==
-        doctest::Approx(alone_s).epsilon(1e-12));
-  CHECK(step_s(launches(1, 4, 8, of_framework(Framework::tensorflow))) ==
-        doctest::Approx(alone_s).epsilon(1e-12));
+        approx(alone_s).epsilon(1e-12));
+  CHECK(step_s(launches(1, 4, 8, of_framework(Framework::tensorflow))) == approx(alone_s).epsilon(1e-12));
 }

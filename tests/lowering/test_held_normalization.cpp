@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/lowering/pcie_hosts.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -76,7 +77,7 @@ TEST_CASE(
       const lab::Experiment lab = replicas(1, devices, options);
       const double expected_s = width * (devices - 1) / (devices + 1) * until_last_normalization_s(lab);
       CHECK(expected_s > 0);
-      CHECK(waiting_s(lab) == doctest::Approx(expected_s).epsilon(1e-12));
+      CHECK(waiting_s(lab) == approx(expected_s).epsilon(1e-12));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "sim/lowering/jitter.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -22,10 +23,10 @@ TEST_CASE("the expected maximum of normal variables: closed forms to five of the
   // David & Nagaraja, Order Statistics, 3rd ed. 2003, section 3.2.
   const double root_pi = std::sqrt(std::numbers::pi), angle = std::asin(1.0 / 3) / std::numbers::pi;
   CHECK(std::abs(expected_maximum(1)) < 1e-9);
-  CHECK(expected_maximum(2) == doctest::Approx(1 / root_pi).epsilon(1e-8));
-  CHECK(expected_maximum(3) == doctest::Approx(1.5 / root_pi).epsilon(1e-8));
-  CHECK(expected_maximum(4) == doctest::Approx(3 / root_pi * (0.5 + angle)).epsilon(1e-8));
-  CHECK(expected_maximum(5) == doctest::Approx(5 / root_pi * (0.25 + 1.5 * angle)).epsilon(1e-8));
+  CHECK(expected_maximum(2) == approx(1 / root_pi).epsilon(1e-8));
+  CHECK(expected_maximum(3) == approx(1.5 / root_pi).epsilon(1e-8));
+  CHECK(expected_maximum(4) == approx(3 / root_pi * (0.5 + angle)).epsilon(1e-8));
+  CHECK(expected_maximum(5) == approx(5 / root_pi * (0.25 + 1.5 * angle)).epsilon(1e-8));
 }
 
 TEST_CASE("two unequal normals: Clark's closed form") {
@@ -38,7 +39,7 @@ TEST_CASE("two unequal normals: Clark's closed form") {
       const auto below = [](double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; };
       const double density = std::exp(-a * a / 2) / std::sqrt(2 * std::numbers::pi);
       CHECK(expected_last_s({{1, 1}, {slower, 1}}, jitter) ==
-            doctest::Approx(below(a) + slower * below(-a) + s * density).epsilon(1e-8));
+            approx(below(a) + slower * below(-a) + s * density).epsilon(1e-8));
     }
 }
 
@@ -89,8 +90,8 @@ TEST_CASE("where one slow device decides every step, jitter costs nothing, and w
   };
   const std::string seven = "{name: n, count: 7, server: box}";
   const std::string slow = seven + ", {name: s, count: 1, server: box, speed: 0.33}";
-  CHECK(run(slow, "10%").step_time_s / run(slow, "0%").step_time_s == doctest::Approx(1).epsilon(1e-6));
+  CHECK(run(slow, "10%").step_time_s / run(slow, "0%").step_time_s == approx(1).epsilon(1e-6));
   const ReplayResult equal = run("{name: n, count: 8, server: box}", "10%");
-  CHECK(equal.step_time_s / 3e-3 == doctest::Approx(1 + 0.1 * 1.4236).epsilon(1e-4));
-  CHECK(equal.endpoints[0].compute_s / 3e-3 == doctest::Approx(1).epsilon(1e-6));
+  CHECK(equal.step_time_s / 3e-3 == approx(1 + 0.1 * 1.4236).epsilon(1e-4));
+  CHECK(equal.endpoints[0].compute_s / 3e-3 == approx(1).epsilon(1e-6));
 }

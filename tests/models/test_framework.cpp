@@ -9,6 +9,7 @@
 #include "models/static_plan.h"
 #include "models/training_graph.h"
 #include "tests/models/model_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -157,7 +158,7 @@ TEST_CASE("a memory plan takes no less than what is live, and the graph's peak i
     TrainingGraph graph = graph_of(read_model(parse_yaml(name, "model")), Framework::mxnet);
     const double peak = live_bytes(graph);
     std::erase_if(graph.buffers, [](const Buffer& buffer) { return buffer.name == "memory plan"; });
-    CHECK(peak == doctest::Approx(planned_bytes(graph)).epsilon(1e-12));
+    CHECK(peak == approx(planned_bytes(graph)).epsilon(1e-12));
     CHECK(peak > live_bytes(graph));
   }
 }

@@ -5,6 +5,7 @@
 #include "models/training_graph.h"
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_node.h"
+#include "tests/support/approx.h"
 #include "tests/support/working_file.h"
 
 using namespace convoy;
@@ -90,8 +91,8 @@ TEST_CASE("what a profile lacks, or says wrongly, is an error at its place") {
 
 TEST_CASE("PipeDream's profiles carry the sums that their sources have") {
   // Sums over all nodes but the input's, counted apart from the files as they were published.
-  CHECK(total_ms("vgg16", Phase::forward, 128) == doctest::Approx(233.902).epsilon(1e-9));
-  CHECK(total_ms("vgg16", Phase::data_gradient, 128) == doctest::Approx(438.633).epsilon(1e-9));
+  CHECK(total_ms("vgg16", Phase::forward, 128) == approx(233.902).epsilon(1e-9));
+  CHECK(total_ms("vgg16", Phase::data_gradient, 128) == approx(438.633).epsilon(1e-9));
   const Model vgg = read_model(
       parse_yaml("{profile: " + data_path("results/published") + "/pipedream/vgg16.csv}", "model"));
   CHECK(vgg.name == "vgg16");

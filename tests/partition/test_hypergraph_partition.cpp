@@ -10,6 +10,7 @@
 #include "strategies/partition/fm_refinement.h"
 #include "strategies/partition/hypergraph_partition.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -160,7 +161,7 @@ TEST_CASE("layer-wise borders are the best: the heaviest part is as light as can
   // Layers of 5, 1, 1, 5, 2, 2, 6: in three parts {5 1 1} {5 2} {2 6}, heaviest 8, mean 22/3.
   LayeredHypergraph graph{{{5, 1, 1, 5, 2, 2, 6}, {}}, {0, 1, 2, 3, 4, 5, 6}};
   CHECK(imbalance(graph.weight, partition_by_layers(graph, equal_speeds(3)), equal_speeds(3)) ==
-        doctest::Approx(8 / (22.0 / 3)));
+        approx(8 / (22.0 / 3)));
   // A layer is never split: both its blocks lie together.
   graph.layer = {0, 0, 1, 1, 2, 2, 2};
   const Parts parts = partition_by_layers(graph, equal_speeds(2));

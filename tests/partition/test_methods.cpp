@@ -10,6 +10,7 @@
 #include "strategies/partition/report.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
 #include "tests/partition/graphs.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -58,9 +59,9 @@ TEST_CASE("every method places every node, reports a true makespan, and stays ab
         CHECK(report.load_imbalance >= 1 * rounding);
         CHECK(report.load_imbalance <= parts / rounding);
         if (parts == 1) {
-          CHECK(report.makespan_us == doctest::Approx(dag.total_time_us()).epsilon(1e-12));
+          CHECK(report.makespan_us == approx(dag.total_time_us()).epsilon(1e-12));
           CHECK(report.cut_bytes == 0);
-          CHECK(report.load_imbalance == doctest::Approx(1));
+          CHECK(report.load_imbalance == approx(1));
         }
       }
 }
@@ -101,9 +102,9 @@ TEST_CASE("as a hypergraph a graph sends what it sends: connectivity is the cut 
     const Hypergraph graph = hypergraph_of(dag);
     for (const Part parts : {1u, 2u, 5u}) {
       const Placement placement = partition_random(task_of(dag, parts)).placement;
-      CHECK(connectivity(graph, placement) == doctest::Approx(cut_bytes(dag, placement)).epsilon(1e-12));
+      CHECK(connectivity(graph, placement) == approx(cut_bytes(dag, placement)).epsilon(1e-12));
       CHECK(imbalance(graph.weight, placement, equal_speeds(parts)) ==
-            doctest::Approx(load_imbalance(dag, parts, placement)).epsilon(1e-12));
+            approx(load_imbalance(dag, parts, placement)).epsilon(1e-12));
     }
   }
 }
@@ -193,7 +194,7 @@ TEST_CASE("the order of ids changes little: pardnn finds placements of the same 
   const Dag other = turned.dag();
   const double a = makespan(dag, 4, partition_pardnn(task_of(dag, 4)).placement);
   const double b = makespan(other, 4, partition_pardnn(task_of(other, 4)).placement);
-  CHECK(a == doctest::Approx(b).epsilon(0.03));
+  CHECK(a == approx(b).epsilon(0.03));
 }
 
 TEST_CASE("linear clustering takes the longest ways and packs them by work") {
@@ -244,8 +245,8 @@ TEST_CASE("slicing finds the longest way first, then what it left") {
   CHECK(slices.clusters[0] == std::vector<NodeId>{a, b, d});
   CHECK(slices.clusters[1] == std::vector<NodeId>{c});
   CHECK(slices.clusters[2] == std::vector<NodeId>{e});
-  CHECK(slices.parallelism == doctest::Approx(95.0 / 70));
-  CHECK(slices.communication == doctest::Approx(4 * 25 / 95.0));
+  CHECK(slices.parallelism == approx(95.0 / 70));
+  CHECK(slices.communication == approx(4 * 25 / 95.0));
   // Within the first cluster an edge counts 1 us: c is ready at 10 + 25, b at 10 + 1, d at max(62, 80).
   CHECK(slices.top_us == std::vector<double>{0, 11, 35, 80, 0});
 }
@@ -303,7 +304,7 @@ TEST_CASE("sct keeps a chain and its favourite readers together where etf sends"
   CHECK(answer.placement[0] == answer.placement[2]);
   CHECK(answer.placement[1] == answer.placement[3]);
   CHECK(answer.placement[0] != answer.placement[1]);
-  CHECK(answer.schedule->makespan_us == doctest::Approx(60));
+  CHECK(answer.schedule->makespan_us == approx(60));
 }
 
 TEST_CASE("sct: chains that cost more to cut than to keep stay whole") {
@@ -317,5 +318,5 @@ TEST_CASE("sct: chains that cost more to cut than to keep stay whole") {
   const PartitionTask task{dag, 2, {50, 1e6}, std::nullopt, 1, true};
   const PartitionAnswer answer = partition_sct(task);
   for (const auto& [from, to] : edges) CHECK(answer.placement[from] == answer.placement[to]);
-  CHECK(answer.schedule->makespan_us == doctest::Approx(200));
+  CHECK(answer.schedule->makespan_us == approx(200));
 }

@@ -3,6 +3,7 @@
 
 #include "strategies/partition/paging.h"
 #include "tests/partition/graphs.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -21,7 +22,7 @@ TEST_CASE("paging: an output that makes room goes to the host and comes back for
   const PagedRun run = run_paged(dag, 200, 10);
   CHECK(run.out_bytes == 100);
   CHECK(run.in_bytes == 100);
-  CHECK(run.makespan_us == doctest::Approx(4 + 10 + 10));
+  CHECK(run.makespan_us == approx(4 + 10 + 10));
 }
 
 TEST_CASE("paging: variables that do not fit together change places in every step") {
@@ -30,7 +31,7 @@ TEST_CASE("paging: variables that do not fit together change places in every ste
   const PagedRun run = run_paged(dag, 150, 10);
   CHECK(run.in_bytes == 200);
   CHECK(run.out_bytes == 200);
-  CHECK(run.makespan_us == doctest::Approx(2 + 20));
+  CHECK(run.makespan_us == approx(2 + 20));
 }
 
 TEST_CASE(

@@ -3,6 +3,7 @@
 
 #include "sim/plan/ledger.h"
 #include "sim/plan/process_memory.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -50,19 +51,19 @@ double fixed_mib(Framework framework) {
 }  // namespace
 
 TEST_CASE("process memory: a context by the multiprocessors and the libraries") {
-  CHECK(fixed_mib(Framework::pytorch) == doctest::Approx(13.5 * 80 + 320));
+  CHECK(fixed_mib(Framework::pytorch) == approx(13.5 * 80 + 320));
   // Measured with PyTorch 1.3 on a Titan V, which has 80 multiprocessors: 1007 MiB before any library is
   // used.
-  CHECK(fixed_mib(Framework::pytorch1) - 320 == doctest::Approx(1007).epsilon(0.02));
-  CHECK(fixed_mib(Framework::mxnet) == doctest::Approx(350.0 * 80 / 24));
+  CHECK(fixed_mib(Framework::pytorch1) - 320 == approx(1007).epsilon(0.02));
+  CHECK(fixed_mib(Framework::mxnet) == approx(350.0 * 80 / 24));
 }
 
 TEST_CASE("process memory: tensors in segments of PyTorch's allocator, elsewhere as they are") {
   const Role role = role_of({op({11, 0.5}, {}), op({}, {11, 0.5})});
   CHECK(process_memory(role, card(), with(Framework::pytorch)).bytes / mib ==
-        doctest::Approx(fixed_mib(Framework::pytorch) + 12 + 2));
+        approx(fixed_mib(Framework::pytorch) + 12 + 2));
   CHECK(process_memory(role, card(), with(Framework::mxnet)).bytes / mib ==
-        doctest::Approx(fixed_mib(Framework::mxnet) + 11.5));
+        approx(fixed_mib(Framework::mxnet) + 11.5));
 }
 
 TEST_CASE("process memory: buffers that are freed together or in part are found") {
@@ -78,12 +79,12 @@ TEST_CASE("process memory: fragments count, until the device is full") {
   std::vector<PlanOp> ops{op(std::vector<double>(30, 200), std::vector<double>(30, 200)), op({6000}, {6000})};
   const double fixed = fixed_mib(Framework::pytorch);
   const ProcessMemory roomy = process_memory(role_of(ops), card(), with(Framework::pytorch));
-  CHECK(roomy.bytes / mib == doctest::Approx(fixed + 12000));
+  CHECK(roomy.bytes / mib == approx(fixed + 12000));
   CHECK(roomy.fits());
   DeviceType small = card();
   small.usable_memory_bytes = (fixed + 6100) * mib;
   const ProcessMemory tight = process_memory(role_of(ops), small, with(Framework::pytorch));
-  CHECK(tight.bytes / mib == doctest::Approx(fixed + 6000));
+  CHECK(tight.bytes / mib == approx(fixed + 6000));
   CHECK(tight.fits());
   small.usable_memory_bytes = (fixed + 5900) * mib;
   CHECK(!process_memory(role_of(ops), small, with(Framework::pytorch)).fits());
@@ -101,10 +102,10 @@ TEST_CASE("process memory: workspaces of convolutions") {
            fixed_mib(Framework::pytorch);
   };
   // 6x6 values for a tile of 4x4.
-  CHECK(bytes(Phase::weight_gradient, 3, Precision::fp32) == doctest::Approx(450));
+  CHECK(bytes(Phase::weight_gradient, 3, Precision::fp32) == approx(450));
   CHECK(bytes(Phase::weight_gradient, 1, Precision::fp32) == 0);
   CHECK(bytes(Phase::forward, 3, Precision::fp32) == 0);
-  CHECK(bytes(Phase::forward, 3, Precision::fp16) == doctest::Approx(200));
+  CHECK(bytes(Phase::forward, 3, Precision::fp16) == approx(200));
 }
 
 TEST_CASE("process memory: collectives bring NCCL's buffers and the buckets") {
@@ -114,8 +115,7 @@ TEST_CASE("process memory: collectives bring NCCL's buffers and the buckets") {
   Task collective;
   collective.kind = Task::Kind::collective;
   role.program.push_back(collective);
-  CHECK(process_memory(role, card(), with(Framework::pytorch)).bytes - alone ==
-        doctest::Approx((200 + 100) * mib));
+  CHECK(process_memory(role, card(), with(Framework::pytorch)).bytes - alone == approx((200 + 100) * mib));
 }
 
 TEST_CASE("process memory: a device that names its own reserve has none but the ledger's peak") {

@@ -7,6 +7,7 @@
 #include "sim/planning/answer.h"
 #include "sim/planning/planner.h"
 #include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using plans::answer_of;
@@ -72,8 +73,8 @@ TEST_CASE("planner: the bound of one data-parallel device is what its simulation
   for (const Bounded& setup : simulated_setups("{kind: data_parallel, sync: all_reduce}")) {
     if (setup.devices > 1) continue;
     ++alone;
-    CHECK(setup.before.step_s == doctest::Approx(setup.after.step_s).epsilon(1e-6));
-    CHECK(setup.before.energy_j == doctest::Approx(setup.after.energy_j).epsilon(1e-6));
+    CHECK(setup.before.step_s == approx(setup.after.step_s).epsilon(1e-6));
+    CHECK(setup.before.energy_j == approx(setup.after.energy_j).epsilon(1e-6));
   }
   CHECK(alone == 4);
 }

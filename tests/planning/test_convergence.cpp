@@ -6,6 +6,7 @@
 
 #include "sim/planning/convergence.h"
 #include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -14,13 +15,13 @@ TEST_CASE("convergence: the table's own points, and straight in the logarithm of
   // github:mlcommons/logging rcps_resnet.json, rounds 1.0.0 to 2.0.0
   CHECK(table.at(1632, false)->epochs == 35.0);
   CHECK(table.at(4096, false)->epochs == 40.0);
-  CHECK(table.at(67840, false)->epochs == doctest::Approx(85.857));
+  CHECK(table.at(67840, false)->epochs == approx(85.857));
   CHECK(table.at(67840, false)->least == 85);
   CHECK(table.at(67840, false)->most == 87);
   // Two rows of one batch: 16 runs of 44.75 and 10 of 45.4.
-  CHECK(table.at(13056, false)->epochs == doctest::Approx((16 * 44.75 + 10 * 45.4) / 26));
+  CHECK(table.at(13056, false)->epochs == approx((16 * 44.75 + 10 * 45.4) / 26));
   // The geometric mean of two batches has the mean of their epochs.
-  CHECK(table.at(std::sqrt(4096.0 * 8192.0), false)->epochs == doctest::Approx(41.0));
+  CHECK(table.at(std::sqrt(4096.0 * 8192.0), false)->epochs == approx(41.0));
   CHECK(*table.samples == 1281167);
 }
 
@@ -28,8 +29,8 @@ TEST_CASE("convergence: outside the table nothing, unless told to extrapolate, t
   const ConvergenceTable table = load_goal("resnet50-imagenet-75.9", {});
   CHECK_FALSE(table.at(1631, false));
   CHECK_FALSE(table.at(67841, false));
-  CHECK(table.at(1631.999, true)->epochs == doctest::Approx(35.0).epsilon(1e-4));
-  CHECK(table.at(67840.01, true)->epochs == doctest::Approx(85.857).epsilon(1e-4));
+  CHECK(table.at(1631.999, true)->epochs == approx(35.0).epsilon(1e-4));
+  CHECK(table.at(67840.01, true)->epochs == approx(85.857).epsilon(1e-4));
   CHECK(table.at(256, true)->epochs < 35);
   CHECK(table.at(256, true)->epochs > 30);
   CHECK(table.at(131072, true)->epochs > 120);
@@ -42,8 +43,8 @@ TEST_CASE("convergence: a noise scale is found again in a table made from it") {
     points.push_back({batch, {made.at(batch), 0, 0}, 1, ""});
   const std::optional<NoiseScale> fit = fit_noise_scale(points);
   REQUIRE(fit);
-  CHECK(fit->epochs == doctest::Approx(31.5).epsilon(1e-9));
-  CHECK(fit->noise_scale_images == doctest::Approx(12345).epsilon(1e-9));
+  CHECK(fit->epochs == approx(31.5).epsilon(1e-9));
+  CHECK(fit->noise_scale_images == approx(12345).epsilon(1e-9));
   CHECK_FALSE(fit_noise_scale({points.front()}));
   CHECK_FALSE(fit_noise_scale({{1, {5, 5, 5}, 1, ""}, {2, {4, 4, 4}, 1, ""}}));
 }

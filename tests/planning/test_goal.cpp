@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -18,15 +19,15 @@ TEST_CASE("goal: epochs, images, a noise scale") {
   CHECK(goal_of("{epochs: 90}").epochs(1e6)->epochs == 90);
   CHECK(goal_of("{samples: 2500000}").epochs(7)->epochs == 25);
   const Goal noise = goal_of("{noise_scale: 1000, epochs: 30}");
-  CHECK(noise.epochs(1)->epochs == doctest::Approx(30.03));
-  CHECK(noise.epochs(1000)->epochs == doctest::Approx(60));
+  CHECK(noise.epochs(1)->epochs == approx(30.03));
+  CHECK(noise.epochs(1000)->epochs == approx(60));
 }
 
 TEST_CASE("goal: what is done beside training") {
   const Goal goal =
       goal_of("{epochs: 10, start_up: 5min, evaluation: {time: 10s, every: 4}, checkpoint: {time: 2s}}");
   // Start-up once; evaluations after epochs 4, 8 and at the end; a checkpoint after each of ten epochs.
-  CHECK(goal.beside_s(10) == doctest::Approx(300 + 3 * 10 + 10 * 2));
+  CHECK(goal.beside_s(10) == approx(300 + 3 * 10 + 10 * 2));
   CHECK(goal_of("{epochs: 10}").beside_s(10) == 0);
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/planning/answer.h"
 #include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using plans::answer_of;
@@ -60,9 +61,8 @@ TEST_CASE("planner: hosts and idle devices draw power while a run starts up and 
   for (const auto& [device, count] : server.devices) idle_w += device.idle_power_w * count;
   CHECK(idle_w > 8 * 50);
   const double beside_s = 600 + 10 * 20;
-  CHECK(more.choice->figures.time_s - alone.choice->figures.time_s == doctest::Approx(beside_s));
-  CHECK(more.choice->figures.energy_j - alone.choice->figures.energy_j ==
-        doctest::Approx(2 * idle_w * beside_s));
+  CHECK(more.choice->figures.time_s - alone.choice->figures.time_s == approx(beside_s));
+  CHECK(more.choice->figures.energy_j - alone.choice->figures.energy_j == approx(2 * idle_w * beside_s));
 }
 
 TEST_CASE("planner: less memory that may be used leaves out more batches, and in the end all") {

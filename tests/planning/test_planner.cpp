@@ -8,6 +8,7 @@
 
 #include "sim/planning/write_plan.h"
 #include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using plans::answer_of;
@@ -141,8 +142,7 @@ TEST_CASE("planner: the choice is the least of all that keep the constraints, by
     const PlanAnswer answer = answer_of(spec, false);
     if (objective == "energy" && spec.goal.beside_s(30) > 0) continue;
     REQUIRE(answer.choice.has_value() == least.has_value());
-    if (least)
-      CHECK(value_of(spec.objective, answer.choice->figures) == doctest::Approx(*least).epsilon(1e-9));
+    if (least) CHECK(value_of(spec.objective, answer.choice->figures) == approx(*least).epsilon(1e-9));
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("planner: cost is price x hosts x time to the cent, and no constraint 
     for (const auto& [name, count] : candidate.order)
       usd_per_h += load_server(name, {}).host.price_usd_per_h * static_cast<double>(count);
     CHECK(candidate.figures.time_s ==
-          doctest::Approx(30 * 1e5 * candidate.step_time_s / static_cast<double>(candidate.global_batch))
+          approx(30 * 1e5 * candidate.step_time_s / static_cast<double>(candidate.global_batch))
               .epsilon(1e-12));
     CHECK(std::abs(candidate.figures.cost_usd - usd_per_h * candidate.figures.time_s / 3600) < 0.005);
     CHECK(candidate.figures.time_s <= 900);
@@ -246,14 +246,13 @@ TEST_CASE(
   const RunEstimate expected =
       expected_run({rate->per_host_h / 3600, rate->lost_at_once},
                    {2, work_s / 300, rate->wait_h.value_or(0) * 3600, 60}, 4, work_s);
-  CHECK(choice.figures.time_s == doctest::Approx(60 + expected.time_s).epsilon(1e-9));
-  CHECK(choice.figures.interruptions == doctest::Approx(expected.events).epsilon(1e-9));
-  CHECK(
-      choice.figures.cost_usd ==
-      doctest::Approx(choice.prices[0].usd_per_hour * (4 * 60 + expected.paid_host_s) / 3600).epsilon(1e-9));
+  CHECK(choice.figures.time_s == approx(60 + expected.time_s).epsilon(1e-9));
+  CHECK(choice.figures.interruptions == approx(expected.events).epsilon(1e-9));
+  CHECK(choice.figures.cost_usd ==
+        approx(choice.prices[0].usd_per_hour * (4 * 60 + expected.paid_host_s) / 3600).epsilon(1e-9));
   const GridRegion* grid = find_grid_region("aws", choice.region);
   REQUIRE(grid);
-  CHECK(choice.figures.carbon_kg == doctest::Approx(grid->carbon_kg(choice.figures.energy_j)));
+  CHECK(choice.figures.carbon_kg == approx(grid->carbon_kg(choice.figures.energy_j)));
 }
 
 namespace {
@@ -287,9 +286,9 @@ TEST_CASE("planner: going on with fewer machines is a candidate beside waiting, 
   const double work_s = 3000 * 1e5 / 1024 * on.step_time_s, checkpoints_s = 300 * 2;
   const RunEstimate expected = expected_elastic_run({rate->per_host_h / 3600, rate->lost_at_once},
                                                     {60, rate->wait_h.value_or(0) * 3600}, 4, work_s);
-  CHECK(on.figures.time_s == doctest::Approx(60 + checkpoints_s + expected.time_s).epsilon(1e-9));
+  CHECK(on.figures.time_s == approx(60 + checkpoints_s + expected.time_s).epsilon(1e-9));
   CHECK(on.figures.cost_usd ==
-        doctest::Approx(on.prices[0].usd_per_hour * (4 * (60 + checkpoints_s) + expected.paid_host_s) / 3600)
+        approx(on.prices[0].usd_per_hour * (4 * (60 + checkpoints_s) + expected.paid_host_s) / 3600)
             .epsilon(1e-9));
   CHECK(found.at("wait").figures.time_s != on.figures.time_s);
   // One machine, or states that are sharded, cannot go on.
@@ -313,7 +312,7 @@ TEST_CASE(
   const double a_day = failure_rate_of("v100-sxm2-16gb").per_host_day * 4 / 8;  // four devices of eight
   const double work_s = 3000 * 1e5 / 4096 * with.step_time_s;
   const RunEstimate expected = expected_run({a_day / 86400, 1}, {2, work_s / 300, 3600, 60}, 4, work_s);
-  CHECK(with.figures.time_s == doctest::Approx(60 + expected.time_s).epsilon(1e-9));
-  CHECK(with.figures.interruptions == doctest::Approx(expected.events).epsilon(1e-9));
+  CHECK(with.figures.time_s == approx(60 + expected.time_s).epsilon(1e-9));
+  CHECK(with.figures.interruptions == approx(expected.events).epsilon(1e-9));
   CHECK(with.figures.time_s > without.figures.time_s);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -44,8 +45,8 @@ TEST_CASE(
   const std::string rival_server = result_of(planner, *rivals, now).order.front().first;
   const Change* cheaper = find(changes, "price", rival_server);
   REQUIRE(cheaper);
-  CHECK(cheaper->value == doctest::Approx(load_server(rival_server, {}).host.price_usd_per_h *
-                                          chosen.figures.cost_usd / planner.figures(*rivals, now).cost_usd)
+  CHECK(cheaper->value == approx(load_server(rival_server, {}).host.price_usd_per_h *
+                                 chosen.figures.cost_usd / planner.figures(*rivals, now).cost_usd)
                               .epsilon(1e-6));
   const Change* flip = find(changes, "price", server);
   REQUIRE(flip);
@@ -55,7 +56,7 @@ TEST_CASE(
   Scenario others = now;
   others.without.insert(server);
   const double rival = planner.figures(*planner.best(others), now).cost_usd;
-  CHECK(flip->value == doctest::Approx(price * rival / chosen.figures.cost_usd).epsilon(1e-6));
+  CHECK(flip->value == approx(price * rival / chosen.figures.cost_usd).epsilon(1e-6));
 
   Scenario below = now, above = now;
   below.price_factor[server] = flip->value / price * (1 - 1e-5);
@@ -91,7 +92,7 @@ TEST_CASE("sensitivity: a deadline tightened or loosened flips the choice where 
   for (const Change& change : changes)
     if (change.kind == "deadline" && change.value > quick_s) longer = &change;
   REQUIRE(longer);
-  CHECK(longer->value == doctest::Approx(slow_s));
+  CHECK(longer->value == approx(slow_s));
   Scenario before = free;
   before.constraints.deadline_s = longer->value * (1 - 1e-6);
   CHECK(planner.best(before) == choice);

@@ -14,6 +14,7 @@
 #include "sim/replay/fidelity.h"
 #include "sim/replay/fold.h"
 #include "tests/laws/random_experiment.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
@@ -223,9 +224,9 @@ TEST_CASE("even servers on 4,096 equal hosts are two flows a direction, within a
   // 0.3 ms of computing; then each host sends 4,095 of 4,096 parts of 16.384 MB at 1 GB/s, adds up at no
   // cost, and gets as much.
   const double way_s = 20e-6 + 16.384e-3 * 4095 / 4096;
-  CHECK(result.step_time_s == doctest::Approx(0.3e-3 + 2 * way_s).epsilon(1e-9));
-  CHECK(result.endpoints[7].sent_bytes == doctest::Approx(16.384e6 * 4095 / 4096).epsilon(1e-9));
-  CHECK(result.comm_bytes == doctest::Approx(2 * 16.384e6 * 4095).epsilon(1e-9));
+  CHECK(result.step_time_s == approx(0.3e-3 + 2 * way_s).epsilon(1e-9));
+  CHECK(result.endpoints[7].sent_bytes == approx(16.384e6 * 4095 / 4096).epsilon(1e-9));
+  CHECK(result.comm_bytes == approx(2 * 16.384e6 * 4095).epsilon(1e-9));
 }
 
 TEST_CASE("automatic on an all-to-all is what it is on its messages: ranks in step where all are equal") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/replay/replay.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 
 using namespace convoy;
@@ -30,23 +31,21 @@ double step_time_s(const Disturbances& disturbances) {
   const Plan plan = plan_of_four();
   const Machine machine = hand::star(4, 1e9, 0);
   const double folded_s = run(plan, machine, disturbances, true).step_time_s;
-  CHECK(run(plan, machine, disturbances, false).step_time_s == doctest::Approx(folded_s).epsilon(1e-12));
+  CHECK(run(plan, machine, disturbances, false).step_time_s == approx(folded_s).epsilon(1e-12));
   return folded_s;
 }
 
 }  // namespace
 
-TEST_CASE("without disturbances four workers take 14 ms") {
-  CHECK(step_time_s({}) == doctest::Approx(14e-3));
-}
+TEST_CASE("without disturbances four workers take 14 ms") { CHECK(step_time_s({}) == approx(14e-3)); }
 
 TEST_CASE("a link that degrades slows what crosses it from then on") {
   // Worker 1's way up (link 2) has half its rate from 12 ms on: 2 of 4 MB are left, 4 ms instead of 2.
-  CHECK(step_time_s({{{12e-3, 2, 0.5e9}}, {}, {}}) == doctest::Approx(16e-3));
+  CHECK(step_time_s({{{12e-3, 2, 0.5e9}}, {}, {}}) == approx(16e-3));
   // Down from 12 to 20 ms.
-  CHECK(step_time_s({{{12e-3, 2, 0}, {20e-3, 2, 1e9}}, {}, {}}) == doctest::Approx(22e-3));
+  CHECK(step_time_s({{{12e-3, 2, 0}, {20e-3, 2, 1e9}}, {}, {}}) == approx(22e-3));
   // After the step nothing matters.
-  CHECK(step_time_s({{{1, 2, 0}}, {}, {}}) == doctest::Approx(14e-3));
+  CHECK(step_time_s({{{1, 2, 0}}, {}, {}}) == approx(14e-3));
 }
 
 TEST_CASE("a link that goes down for good blocks the plan, and the error says who waits") {
@@ -55,12 +54,12 @@ TEST_CASE("a link that goes down for good blocks the plan, and the error says wh
 }
 
 TEST_CASE("a device that stops goes on afterwards with what it was computing") {
-  CHECK(step_time_s({{}, {{3e-3, 2, 8e-3}}, {}}) == doctest::Approx(19e-3));
-  CHECK(step_time_s({{}, {{3e-3, 2, 4e-3}, {9e-3, 2, 10e-3}}, {}}) == doctest::Approx(16e-3));
+  CHECK(step_time_s({{}, {{3e-3, 2, 8e-3}}, {}}) == approx(19e-3));
+  CHECK(step_time_s({{}, {{3e-3, 2, 4e-3}, {9e-3, 2, 10e-3}}, {}}) == approx(16e-3));
   // Two devices for one time: the step waits once.
-  CHECK(step_time_s({{}, {{3e-3, 2, 8e-3}, {3e-3, 0, 8e-3}}, {}}) == doctest::Approx(19e-3));
+  CHECK(step_time_s({{}, {{3e-3, 2, 8e-3}, {3e-3, 0, 8e-3}}, {}}) == approx(19e-3));
   // While only messages are under way nothing is lost.
-  CHECK(step_time_s({{}, {{11e-3, 2, 13e-3}}, {}}) == doctest::Approx(14e-3));
+  CHECK(step_time_s({{}, {{11e-3, 2, 13e-3}}, {}}) == approx(14e-3));
 }
 
 TEST_CASE("what takes no time begins after a stop, and its operations still take none") {
@@ -74,7 +73,7 @@ TEST_CASE("what takes no time begins after a stop, and its operations still take
                 hand::role("from", {1}, {hand::message(Task::Kind::send, "give", 0)})};
   const Machine machine = hand::star(2, 1e9, 0);
   const ReplayResult result = run(plan, machine, {{}, {{3e-3, 0, 5e-3}}, {}}, true);
-  CHECK(result.step_time_s == doctest::Approx(6e-3));
+  CHECK(result.step_time_s == approx(6e-3));
   int looks = 0;
   for (const Span& span : spans_of(result, plan, machine, CostModel(Precision::fp32), 0)) {
     CAPTURE(span.name);
@@ -91,9 +90,9 @@ TEST_CASE("a device that stops for good blocks the plan") {
 
 TEST_CASE("others' bytes share links with the plan's, no faster than their limit") {
   // From 10 ms on 1 MB of others shares worker 0's way up: 2 ms for 1 MB each, then 3 MB alone: 15 ms.
-  CHECK(step_time_s({{}, {}, {{10e-3, 0, 2, 1e6}}}) == doctest::Approx(15e-3));
+  CHECK(step_time_s({{}, {}, {{10e-3, 0, 2, 1e6}}}) == approx(15e-3));
   // At most 0.25 GB/s: the plan has 0.75 GB/s for 4 ms (3 MB), then 1 MB alone.
-  CHECK(step_time_s({{}, {}, {{10e-3, 0, 2, 1e6, 0.25e9}}}) == doctest::Approx(15e-3));
+  CHECK(step_time_s({{}, {}, {{10e-3, 0, 2, 1e6, 0.25e9}}}) == approx(15e-3));
 }
 
 TEST_CASE("the end of a computation is that of its time in pieces") {

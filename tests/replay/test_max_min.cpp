@@ -8,6 +8,7 @@
 #include <random>
 
 #include "sim/replay/max_min.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -53,12 +54,12 @@ class Trial {
     for (std::size_t f = 0; f < flows_.size(); ++f) {
       if (!flows_[f].alive) continue;
       CAPTURE(f);
-      REQUIRE(rates_->rate_Bps(names_[flows_[f].route]) == doctest::Approx(expected_Bps[f]).epsilon(1e-9));
+      REQUIRE(rates_->rate_Bps(names_[flows_[f].route]) == approx(expected_Bps[f]).epsilon(1e-9));
       expected_s = std::min(expected_s, now_s_ + flows_[f].left_bytes / expected_Bps[f]);
     }
     REQUIRE(std::isinf(next_s) == std::isinf(expected_s));
     if (std::isinf(next_s)) return;
-    REQUIRE(next_s == doctest::Approx(expected_s).epsilon(1e-9));
+    REQUIRE(next_s == approx(expected_s).epsilon(1e-9));
     for (std::size_t f = 0; f < flows_.size(); ++f)
       flows_[f].left_bytes -= expected_Bps[f] * (next_s - now_s_);
     now_s_ = next_s;
@@ -148,18 +149,18 @@ TEST_CASE("flows at their limit leave the link to others") {
   rates.start(slow, 1e6, 0, 0);
   rates.start(slow, 1e6, 1, 0);
   rates.start(fast, 4e6, 2, 0);
-  CHECK(rates.next_end_s(0) == doctest::Approx(0.5));
-  CHECK(rates.rate_Bps(slow) == doctest::Approx(1e6));
-  CHECK(rates.rate_Bps(fast) == doctest::Approx(8e6));
+  CHECK(rates.next_end_s(0) == approx(0.5));
+  CHECK(rates.rate_Bps(slow) == approx(1e6));
+  CHECK(rates.rate_Bps(fast) == approx(8e6));
 }
 
 TEST_CASE("a link of no bandwidth stops its flows until it has some again") {
   MaxMin rates({1e6});
   const std::uint32_t route = rates.add_route(std::vector<LinkUse>{{0, 1}}, no_limit);
   rates.start(route, 2e6, 0, 0);
-  CHECK(rates.next_end_s(0) == doctest::Approx(2));
+  CHECK(rates.next_end_s(0) == approx(2));
   rates.set_bandwidth(0, 0, 1);
   CHECK(std::isinf(rates.next_end_s(1)));
   rates.set_bandwidth(0, 0.5e6, 5);
-  CHECK(rates.next_end_s(5) == doctest::Approx(7));
+  CHECK(rates.next_end_s(5) == approx(7));
 }

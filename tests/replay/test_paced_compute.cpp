@@ -4,6 +4,7 @@
 #include <random>
 
 #include "sim/replay/paced_compute.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -22,7 +23,7 @@ TEST_CASE("a task goes on at the rest of its rate while collectives are under wa
   }
   CHECK(compute.computes(0));
   engine.run();
-  CHECK(end_s == doctest::Approx(2 + 4 + (10 - 2 - 4 * 0.75)));
+  CHECK(end_s == approx(2 + 4 + (10 - 2 - 4 * 0.75)));
   CHECK(other_end_s == 10);
   CHECK_FALSE(compute.computes(0));
 }
@@ -53,7 +54,7 @@ TEST_CASE("a task's work is the integral of its rate, whatever comes and goes") 
                                     [&](auto c) { return c.first <= now_s && now_s < c.second; });
       done_s += step_s * (busy ? 1 - taken : 1);
     }
-    CHECK(end_s == doctest::Approx(now_s).epsilon(1e-3));
+    CHECK(end_s == approx(now_s).epsilon(1e-3));
   }
 }
 
@@ -70,7 +71,7 @@ TEST_CASE("a collective of d seconds beside endless computing takes d / (1 - sha
     });
   }
   engine.run();
-  CHECK(end_s[0] == doctest::Approx(1 + 4 / 0.8));
+  CHECK(end_s[0] == approx(1 + 4 / 0.8));
   CHECK(end_s[1] == 5);
   CHECK(end_s[2] == 5);
 }
@@ -115,7 +116,7 @@ TEST_CASE("what a collective and a task take from each other: as in small steps"
       if (communicates && now_s >= begin_s + messages_s && owed_s <= 0) small_collective_s = now_s;
       if (left_s[1] <= 0 && small_compute_s < 0) small_compute_s = now_s;
     }
-    CHECK(collective_end_s == doctest::Approx(small_collective_s).epsilon(1e-3));
-    CHECK(compute_end_s == doctest::Approx(small_compute_s).epsilon(1e-3));
+    CHECK(collective_end_s == approx(small_collective_s).epsilon(1e-3));
+    CHECK(compute_end_s == approx(small_compute_s).epsilon(1e-3));
   }
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "sim/replay/steady_state.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -50,11 +51,11 @@ TEST_CASE("a measurement is over once the mean is known to 1 %, and not before")
   // and 64 steps are enough to meet everybody: (11 ms / (0.25 / sqrt(3) 10 ms))^2 = 58.
   const Measured sure = measured(0.9e-3, 1.1e-3);
   CHECK(sure.steps == 4 + 64);
-  CHECK(sure.step_s == doctest::Approx(11e-3).epsilon(1e-3));
+  CHECK(sure.step_s == approx(11e-3).epsilon(1e-3));
   // 0 to 20 ms: a standard deviation of 5.8 of 20 ms. 1 % is 2.45 of them over sqrt(n): n of about 5,000
   // steps; looks are at 64, 128, 256, ... of them.
   const Measured unsure = measured(0, 20e-3);
   CHECK(unsure.steps >= 4 + 1024);
   CHECK(unsure.steps <= 4 + 16'384);
-  CHECK(unsure.step_s == doctest::Approx(20e-3).epsilon(0.015));
+  CHECK(unsure.step_s == approx(20e-3).epsilon(0.015));
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/replay/step_watch.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -46,7 +47,7 @@ TEST_CASE("two equal steps by chance are no period") {
 
 TEST_CASE("a difference of rounding is none") {
   CHECK(steady_stretch(ends({1, 1, 1, 1, 1 + 1e-9, 1, 1 - 1e-9, 1})).steps() == 4);
-  CHECK(mean_s(ends({1, 1, 1, 1, 1.01, 1, 1, 1})) == doctest::Approx(4.01 / 4).epsilon(1e-12));
+  CHECK(mean_s(ends({1, 1, 1, 1, 1.01, 1, 1, 1})) == approx(4.01 / 4).epsilon(1e-12));
 }
 
 TEST_CASE("two ends are one step") {

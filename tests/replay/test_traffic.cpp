@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/replay/traffic.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
@@ -59,11 +60,9 @@ TEST_CASE("traffic: two messages one after the other and one the other way, by h
     const std::vector<TrafficPoint> points = traffic.of_host(host);
     REQUIRE(points.size() == expected.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
-      CHECK(points[i].time_s == doctest::Approx(expected[i].time_s).epsilon(1e-9));
-      CHECK(points[i].sent_Bps ==
-            doctest::Approx(host == 0 ? expected[i].sent_Bps : expected[i].received_Bps));
-      CHECK(points[i].received_Bps ==
-            doctest::Approx(host == 0 ? expected[i].received_Bps : expected[i].sent_Bps));
+      CHECK(points[i].time_s == approx(expected[i].time_s).epsilon(1e-9));
+      CHECK(points[i].sent_Bps == approx(host == 0 ? expected[i].sent_Bps : expected[i].received_Bps));
+      CHECK(points[i].received_Bps == approx(host == 0 ? expected[i].received_Bps : expected[i].sent_Bps));
     }
   }
 }
@@ -98,8 +97,8 @@ TEST_CASE("traffic: the curves' integrals are what the hosts' links carry") {
       CAPTURE(host);
       const std::vector<TrafficPoint> points = traffic.of_host(host);
       const Sums sums = integral(points);
-      CHECK(sums.sent_bytes == doctest::Approx(up[host]).epsilon(1e-9));
-      CHECK(sums.received_bytes == doctest::Approx(down[host]).epsilon(1e-9));
+      CHECK(sums.sent_bytes == approx(up[host]).epsilon(1e-9));
+      CHECK(sums.received_bytes == approx(down[host]).epsilon(1e-9));
       all_bytes += sums.sent_bytes;
       for (std::size_t i = 0; i < points.size(); ++i) {
         CHECK(points[i].time_s <= result.step_time_s * (1 + 1e-12));

@@ -10,6 +10,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/report/xy_chart.h"
 #include "tests/results/xml.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -39,7 +40,7 @@ class ReadAxis {
   }
   /// The ticks between lie where the first and the last say.
   void check_ticks() const {
-    for (const auto& [pixel, tick] : ticks_) CHECK(value(pixel) == doctest::Approx(tick).epsilon(1e-3));
+    for (const auto& [pixel, tick] : ticks_) CHECK(value(pixel) == approx(tick).epsilon(1e-3));
   }
   std::size_t size() const { return ticks_.size(); }
 
@@ -70,8 +71,8 @@ TEST_CASE("charts: points lie where the axes say, on linear and on logarithmic a
     const auto marks = svg.all("circle");
     REQUIRE(marks.size() == points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
-      CHECK(x.value(marks[i]->number("cx")) == doctest::Approx(points[i].x).epsilon(2e-3));
-      CHECK(y.value(marks[i]->number("cy")) == doctest::Approx(points[i].y).epsilon(2e-3));
+      CHECK(x.value(marks[i]->number("cx")) == approx(points[i].x).epsilon(2e-3));
+      CHECK(y.value(marks[i]->number("cy")) == approx(points[i].y).epsilon(2e-3));
     }
   }
 }
@@ -86,7 +87,7 @@ TEST_CASE("charts: ticks are where the values are when they are given") {
   for (const XmlElement* tick : svg.all("text", "tick"))
     if (tick->attribute("text-anchor") == "middle") ticks.push_back(tick->number("x"));
   REQUIRE(ticks.size() == marks.size());
-  for (std::size_t i = 0; i < marks.size(); ++i) CHECK(marks[i]->number("cx") == doctest::Approx(ticks[i]));
+  for (std::size_t i = 0; i < marks.size(); ++i) CHECK(marks[i]->number("cx") == approx(ticks[i]));
 }
 
 TEST_CASE("charts: axes have a handful of round ticks for any range") {
@@ -153,12 +154,12 @@ TEST_CASE("charts: stacked bars follow one another and are as long as the axis s
   const auto to = [&](std::size_t i) { return axis.value(bars[i]->number("x") + bars[i]->number("width")); };
   const double ends[5][2] = {{0, 100}, {100, 150}, {150, 300}, {0, 200}, {200, 240}};  // ms
   for (std::size_t i = 0; i < 5; ++i) {
-    CHECK(from(i) == doctest::Approx(ends[i][0]).epsilon(1e-3));
-    CHECK(to(i) == doctest::Approx(ends[i][1]).epsilon(1e-3));
+    CHECK(from(i) == approx(ends[i][0]).epsilon(1e-3));
+    CHECK(to(i) == approx(ends[i][1]).epsilon(1e-3));
   }
   double limit = 0;
   for (const XmlElement* line : svg.all("line", "limit")) limit = axis.value(line->number("x1"));
-  CHECK(limit == doctest::Approx(250).epsilon(1e-3));
+  CHECK(limit == approx(250).epsilon(1e-3));
 }
 
 TEST_CASE("charts: text is what was meant, whatever it holds") {

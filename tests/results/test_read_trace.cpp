@@ -5,6 +5,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/results/read_trace.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -58,8 +59,7 @@ TEST_CASE("read trace: only the processes that are wanted") {
       written_trace(two_hosts()), [](const std::string& name) { return name.starts_with("run 2: "); });
   REQUIRE(second.size() == 1);
   CHECK(second[0].threads[0].name == "\"odd\" name");
-  CHECK(second[0].threads[0].spans[0].start_s ==
-        doctest::Approx(1234.567891235).epsilon(1e-14));  // to the ns
+  CHECK(second[0].threads[0].spans[0].start_s == approx(1234.567891235).epsilon(1e-14));  // to the ns
   CHECK(second[0].memory.empty());
 }
 

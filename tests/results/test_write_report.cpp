@@ -9,6 +9,7 @@
 #include "sim/results/write_report.h"
 #include "tests/results/results_fixture.h"
 #include "tests/results/xml.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -81,10 +82,10 @@ TEST_CASE("report: the curve over devices has each run's throughput and the idea
   // The ring scales ideally, so its points lie on the line.
   const XmlElement& ideal = *chart.all("line", "ideal").front();
   const auto marks = chart.all("circle");
-  CHECK(marks.front()->number("cx") == doctest::Approx(ideal.number("x1")));
-  CHECK(marks.front()->number("cy") == doctest::Approx(ideal.number("y1")));
-  CHECK(marks.back()->number("cx") == doctest::Approx(ideal.number("x2")));
-  CHECK(marks.back()->number("cy") == doctest::Approx(ideal.number("y2")));
+  CHECK(marks.front()->number("cx") == approx(ideal.number("x1")));
+  CHECK(marks.front()->number("cy") == approx(ideal.number("y1")));
+  CHECK(marks.back()->number("cx") == approx(ideal.number("x2")));
+  CHECK(marks.back()->number("cy") == approx(ideal.number("y2")));
 }
 
 TEST_CASE("report: names that look like markup are text") {
@@ -170,11 +171,11 @@ TEST_CASE("report: the timeline draws spans where they are, and memory class on 
   REQUIRE(bars.size() == 3);
   const double from = bars[0]->number("x"), second = bars[2]->number("x") + bars[2]->number("width") - from;
   CHECK(bars[0]->attribute("class") == "bar c0");
-  CHECK(bars[0]->number("width") == doctest::Approx(0.2 * second).epsilon(1e-4));
+  CHECK(bars[0]->number("width") == approx(0.2 * second).epsilon(1e-4));
   CHECK(bars[1]->attribute("class") == "bar c1");
-  CHECK(bars[1]->number("x") - from == doctest::Approx(0.2 * second).epsilon(1e-4));
+  CHECK(bars[1]->number("x") - from == approx(0.2 * second).epsilon(1e-4));
   CHECK(bars[2]->attribute("class") == "bar c2");
-  CHECK(bars[2]->number("x") - from == doctest::Approx(0.9 * second).epsilon(1e-4));
+  CHECK(bars[2]->number("x") - from == approx(0.9 * second).epsilon(1e-4));
   CHECK(bars[2]->children.front().text == "a.update: 100 ms from 900 ms");
   // The topmost areas reach 2 KiB and fall to 1 KiB after half of the time; the lowest, weights, stays at 1.
   const XmlElement& memory = drawing(page, "gpu0 memory over a step");
@@ -188,12 +189,12 @@ TEST_CASE("report: the timeline draws spans where they are, and memory class on 
   };
   numbers(areas.front());
   CHECK(x1 == x2);
-  CHECK(x1 - x0 == doctest::Approx((x3 - x0) / 2).epsilon(1e-4));
-  CHECK(bottom - top == doctest::Approx(2 * (bottom - one)).epsilon(1e-4));
+  CHECK(x1 - x0 == approx((x3 - x0) / 2).epsilon(1e-4));
+  CHECK(bottom - top == approx(2 * (bottom - one)).epsilon(1e-4));
   const double highest = top;
   numbers(areas.back());
   CHECK(top == one);
-  CHECK(bottom - highest == doctest::Approx(2 * (bottom - top)).epsilon(1e-4));
+  CHECK(bottom - highest == approx(2 * (bottom - top)).epsilon(1e-4));
 }
 
 TEST_CASE("report: the bandwidth in use is drawn for the two hosts that exchange most") {
@@ -215,12 +216,12 @@ TEST_CASE("report: the bandwidth in use is drawn for the two hosts that exchange
   double x0 = 0, high = 0, half = 0, low = 0, x1 = 0;
   REQUIRE(std::sscanf(curves[0]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &high, &half, &low,
                       &x1) == 5);
-  CHECK(half - x0 == doctest::Approx((x1 - x0) / 2).epsilon(2e-3));
+  CHECK(half - x0 == approx((x1 - x0) / 2).epsilon(2e-3));
   double none = 0, middle = 0;
   REQUIRE(std::sscanf(curves[1]->attribute("d").c_str(), "M%lf %lfH%lfV%lfH%lf", &x0, &none, &half, &middle,
                       &x1) == 5);
   CHECK(none == low);
-  CHECK(none - middle == doctest::Approx((low - high) / 2).epsilon(1e-3));
+  CHECK(none - middle == approx((low - high) / 2).epsilon(1e-3));
 }
 
 TEST_CASE("report: phases and pauses of an elastic run are a curve over time") {
@@ -235,11 +236,11 @@ TEST_CASE("report: phases and pauses of an elastic run are a curve over time") {
                       "M%lf %lfL%lf %lfL%lf %lfL%lf %lfL%lf %lfL%lf %lf", &x[0], &y[0], &x[1], &y[1], &x[2],
                       &y[2], &x[3], &y[3], &x[4], &y[4], &x[5], &y[5]) == 12);
   const double second = (x[5] - x[0]) / 18, image = (y[2] - y[0]) / 10;
-  CHECK(x[1] - x[0] == doctest::Approx(10 * second).epsilon(1e-3));
+  CHECK(x[1] - x[0] == approx(10 * second).epsilon(1e-3));
   CHECK(x[2] == x[1]);
-  CHECK(x[3] - x[0] == doctest::Approx(15 * second).epsilon(1e-3));
+  CHECK(x[3] - x[0] == approx(15 * second).epsilon(1e-3));
   CHECK(y[3] == y[2]);
-  CHECK(y[2] - y[5] == doctest::Approx(20 * image).epsilon(1e-3));
+  CHECK(y[2] - y[5] == approx(20 * image).epsilon(1e-3));
 }
 
 TEST_CASE("report: of large results a part is drawn, and the page says which") {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sim/results/write_trace.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using nlohmann::json;
@@ -72,7 +73,7 @@ TEST_CASE("trace: spans that touch do not overlap after rounding") {
   for (const json& event : trace["traceEvents"]) {
     if (event["ph"] != "X") continue;
     const double start_ns = event["ts"].get<double>() * 1000;
-    CHECK(start_ns == doctest::Approx(end_ns).epsilon(1e-12));
+    CHECK(start_ns == approx(end_ns).epsilon(1e-12));
     end_ns = start_ns + event["dur"].get<double>() * 1000;
   }
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/run/bottleneck.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -42,7 +43,7 @@ struct Case {
              const std::string& text) const {
     CHECK(found().kind == kind);
     CHECK(found().name == name);
-    CHECK(found().utilization == doctest::Approx(utilization).epsilon(1e-12));
+    CHECK(found().utilization == approx(utilization).epsilon(1e-12));
     CHECK(found().text == text);
   }
 };
@@ -104,7 +105,7 @@ TEST_CASE("bottleneck: a ring over many devices that sends little in many steps"
   const Bottleneck found = find_bottleneck(experiment.machine(), experiment.run());
   CHECK(found.kind == "latency");
   CHECK(found.name == "n0.nic");
-  CHECK(found.utilization == doctest::Approx(6.3 / (6.3 + 0.3)).epsilon(0.001));
+  CHECK(found.utilization == approx(6.3 / (6.3 + 0.3)).epsilon(0.001));
   // The same with 100 MB: 2 63/64 100 ms of bytes.
   const lab::Experiment full(lab::custom_model(1, 25'000'000), lab::star(64, "1GB/s", "50us"),
                              "{kind: data_parallel, sync: all_reduce}", 1);

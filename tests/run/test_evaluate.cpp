@@ -8,6 +8,7 @@
 
 #include "sim/costs/residuals.h"
 #include "sim/run/evaluate.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -105,8 +106,7 @@ TEST_CASE("evaluate: time and cost of an epoch where data set and prices are kno
   CHECK_FALSE(evaluate(c.run, c.replayed).epoch_time_s);
   c.run.samples = 64'000;
   CHECK(*evaluate(c.run, c.replayed).epoch_time_s == 2000);
-  CHECK(*evaluate(c.run, c.replayed).cost_usd_per_epoch ==
-        doctest::Approx(2 * 3 * 2000 / 3600.0).epsilon(1e-15));
+  CHECK(*evaluate(c.run, c.replayed).cost_usd_per_epoch == approx(2 * 3 * 2000 / 3600.0).epsilon(1e-15));
   c.run.machine.host_types[0].price_usd_per_h = 0;
   CHECK(evaluate(c.run, c.replayed).epoch_time_s);
   CHECK_FALSE(evaluate(c.run, c.replayed).cost_usd_per_epoch);
@@ -172,8 +172,8 @@ TEST_CASE(
         std::hypot(drawn[18'000] - step_s, std::expm1(quantile_80 * 0.03), step_s * std::expm1(of_devices));
     const double fast =
         std::hypot(drawn[2'000] - step_s, std::expm1(-quantile_80 * 0.03), step_s * std::expm1(-of_devices));
-    CHECK(result.interval->step_time_s[1] - step_s == doctest::Approx(slow).epsilon(0.1));
-    CHECK(step_s - result.interval->step_time_s[0] == doctest::Approx(fast).epsilon(0.1));
+    CHECK(result.interval->step_time_s[1] - step_s == approx(slow).epsilon(0.1));
+    CHECK(step_s - result.interval->step_time_s[0] == approx(fast).epsilon(0.1));
   }
 }
 
@@ -191,15 +191,15 @@ TEST_CASE("an ideal fabric leaves nothing open, and a network-bound step is as o
     const auto [low, high] = evaluate(c.run, c.replayed).interval->step_time_s;
     return std::pair{low / 2, high / 2};
   };
-  CHECK(relative_width().second == doctest::Approx(1).epsilon(1e-3));
+  CHECK(relative_width().second == approx(1).epsilon(1e-3));
   c.run.machine.transport = load_transport("nccl-tcp", {});
   const double z = quantile_80;
   const double slower =
       std::hypot(std::expm1(z * comm_spread(CommKind::tcp)), std::expm1(z * devices_spread()));
   const double faster =
       std::hypot(std::expm1(-z * comm_spread(CommKind::tcp)), std::expm1(-z * devices_spread()));
-  CHECK(relative_width().second == doctest::Approx(1 + slower).epsilon(1e-3));
-  CHECK(relative_width().first == doctest::Approx(1 - faster).epsilon(1e-3));
+  CHECK(relative_width().second == approx(1 + slower).epsilon(1e-3));
+  CHECK(relative_width().first == approx(1 - faster).epsilon(1e-3));
   c.run.machine.transport = load_transport("nccl-rdma", {});
   CHECK(comm_kind(c.run.machine) == CommKind::rdma);
 }
@@ -224,10 +224,10 @@ TEST_CASE("the interval of a step holds 80 % of draws of the compute time, what 
     below += step_s < result.interval->step_time_s[0];
     above += step_s > result.interval->step_time_s[1];
   }
-  CHECK(below / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
-  CHECK(above / static_cast<double>(draws) == doctest::Approx(0.1).epsilon(0.03));
-  CHECK(result.interval->throughput_images_per_s[0] == doctest::Approx(64 / result.interval->step_time_s[1]));
-  CHECK(result.interval->throughput_images_per_s[1] == doctest::Approx(64 / result.interval->step_time_s[0]));
+  CHECK(below / static_cast<double>(draws) == approx(0.1).epsilon(0.03));
+  CHECK(above / static_cast<double>(draws) == approx(0.1).epsilon(0.03));
+  CHECK(result.interval->throughput_images_per_s[0] == approx(64 / result.interval->step_time_s[1]));
+  CHECK(result.interval->throughput_images_per_s[1] == approx(64 / result.interval->step_time_s[0]));
 }
 
 TEST_CASE("a device without published figures is named in a line, an exact one has no interval") {
@@ -254,9 +254,9 @@ TEST_CASE("a CPU under a framework without figures has a wide interval, and the 
     return step_spreads(c.run, 64).compute;
   };
   const double of_steps = residual_spread(residual_kind({}, 32, Precision::fp32));
-  CHECK(spread_of(2) == doctest::Approx(std::hypot(0.1, of_steps)));
+  CHECK(spread_of(2) == approx(std::hypot(0.1, of_steps)));
   CHECK(evaluate(c.run, c.replayed).warnings.empty());
-  CHECK(spread_of(0) == doctest::Approx(std::hypot(0.1, 0.4, of_steps)));
+  CHECK(spread_of(0) == approx(std::hypot(0.1, 0.4, of_steps)));
   const RunResult result = evaluate(c.run, c.replayed);
   REQUIRE(result.warnings.size() == 1);
   CHECK(result.warnings[0].find("no published figure of a CPU under pytorch") == 0);
@@ -279,13 +279,13 @@ TEST_CASE("software without figures has a wider interval on a GPU of the catalog
   // A graph has the kernels of eager execution, of which there are figures.
   for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph}) {
     CHECK(run_with(Framework::pytorch, execution).empty());
-    CHECK(step_spreads(c.run, 64).compute == doctest::Approx(std::hypot(0.1, of_steps)));
+    CHECK(step_spreads(c.run, 64).compute == approx(std::hypot(0.1, of_steps)));
   }
   CHECK(run_with(Framework::tensorflow, ExecutionMode::compiled).empty());
   const std::vector<std::string> warnings = run_with(Framework::pytorch, ExecutionMode::compiled);
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0].find("no published figure of pytorch, compiled was fitted") == 0);
-  CHECK(step_spreads(c.run, 64).compute == doctest::Approx(std::hypot(0.1, 0.12, of_steps)));
+  CHECK(step_spreads(c.run, 64).compute == approx(std::hypot(0.1, 0.12, of_steps)));
   type.cpu = true;  // where frameworks launch no kernels
   c.run.cost = CostModel([] {
     Software software;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "sim/run/faults.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -69,18 +70,18 @@ TEST_CASE("repeated runs with interruptions converge to the closed form") {
 TEST_CASE("without events a run takes its work and its checkpoints, and everything is paid") {
   const Recovery recovery{30, 600.0, 100, 100};
   const RunEstimate run = expected_run({}, recovery, 4, 3000);
-  CHECK(run.time_s == doctest::Approx(3000 + 5 * 30));
-  CHECK(run.paid_host_s == doctest::Approx(4 * 3150));
+  CHECK(run.time_s == approx(3000 + 5 * 30));
+  CHECK(run.paid_host_s == approx(4 * 3150));
   CHECK(run.events == 0);
-  CHECK(drawn_run({}, recovery, 4, 3000, 1).time_s == doctest::Approx(3150));
-  CHECK(expected_run({}, {30, {}, 100, 100}, 4, 3000).time_s == doctest::Approx(3030));  // only the result's
-  CHECK(expected_run({}, recovery, 4, 3001).time_s == doctest::Approx(3001 + 6 * 30));
+  CHECK(drawn_run({}, recovery, 4, 3000, 1).time_s == approx(3150));
+  CHECK(expected_run({}, {30, {}, 100, 100}, 4, 3000).time_s == approx(3030));  // only the result's
+  CHECK(expected_run({}, recovery, 4, 3001).time_s == approx(3001 + 6 * 30));
 }
 
 TEST_CASE("checkpoints that are asked for are all written, however short the pieces between them") {
   // 600 s of work in pieces of 0.5 s: 1,200 checkpoints of 2 s. Rare events may only lengthen it.
   const Recovery recovery{2.0, 0.5, 0, 60};
-  CHECK(expected_run({0, 1}, recovery, 8, 600).time_s == doctest::Approx(600 + 1200 * 2));
+  CHECK(expected_run({0, 1}, recovery, 8, 600).time_s == approx(600 + 1200 * 2));
   for (const double per_host_s : {1e-12, 1e-9, 1e-7, 1e-6})
     CHECK(expected_run({per_host_s, 1}, recovery, 8, 600).time_s >= 600 + 1200 * 2);
 }
@@ -101,9 +102,9 @@ TEST_CASE("Daly's interval is within a thousandth of the best there is, and Youn
       CHECK(overhead(daly_interval_s(checkpoint_s, mean_s)) <= 1.001 * best);
       const Faults faults{1 / mean_s, 1};
       CHECK(checkpoint_interval_s(faults, {checkpoint_s, {}, 0, 0}, 1, work_s) ==
-            doctest::Approx(daly_interval_s(checkpoint_s, mean_s)));
+            approx(daly_interval_s(checkpoint_s, mean_s)));
     }
-  CHECK(daly_interval_s(1e-6, 1e6) == doctest::Approx(young_interval_s(1e-6, 1e6)).epsilon(1e-4));
+  CHECK(daly_interval_s(1e-6, 1e6) == approx(young_interval_s(1e-6, 1e6)).epsilon(1e-4));
   CHECK(daly_interval_s(100, 40) == 40);
 }
 
@@ -117,11 +118,11 @@ TEST_CASE("elastic continuation: long runs converge to the closed form") {
       const double work_s = 2000 * hour_s;
       const RunEstimate expected = expected_elastic_run(faults, elastic, 32, work_s);
       const RunEstimate drawn = drawn_elastic_run(faults, elastic, 32, work_s, 5);
-      CHECK(drawn.time_s == doctest::Approx(expected.time_s).epsilon(0.01));
+      CHECK(drawn.time_s == approx(expected.time_s).epsilon(0.01));
       CHECK(std::abs(drawn.events - expected.events) <= 4 * std::sqrt(expected.events));  // a Poisson number
-      CHECK(drawn.paid_host_s == doctest::Approx(expected.paid_host_s).epsilon(0.01));
+      CHECK(drawn.paid_host_s == approx(expected.paid_host_s).epsilon(0.01));
     }
-  CHECK(drawn_elastic_run({}, {20, 900}, 4, 1000, 1).time_s == doctest::Approx(1000));
+  CHECK(drawn_elastic_run({}, {20, 900}, 4, 1000, 1).time_s == approx(1000));
 }
 
 TEST_CASE("going on with fewer machines beats waiting where replacements take long") {
@@ -144,7 +145,6 @@ TEST_CASE("an interval of repeated runs holds its share of other runs, and is th
     const double time_s = run(static_cast<std::uint64_t>(100'000 + i)).time_s;
     inside += time_s >= spread.low_s && time_s <= spread.high_s;
   }
-  CHECK(inside / 2000.0 == doctest::Approx(0.8).epsilon(0.06));
-  CHECK(spread.mean.time_s ==
-        doctest::Approx(expected_run(faults, recovery, 8, 12 * hour_s).time_s).epsilon(0.01));
+  CHECK(inside / 2000.0 == approx(0.8).epsilon(0.06));
+  CHECK(spread.mean.time_s == approx(expected_run(faults, recovery, 8, 12 * hour_s).time_s).epsilon(0.01));
 }

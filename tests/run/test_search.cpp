@@ -5,6 +5,7 @@
 
 #include "sim/run/search/reasons.h"
 #include "tests/run/searches.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::searches;
@@ -124,8 +125,8 @@ TEST_CASE("search: every outcome says why, whatever the number of processes") {
     CHECK(
         said[4].ends_with("strategy.stages: the model has 2 layers that run a kernel, too few for 4 stages"));
     CHECK(found.result.search->simulated == 3);
-    CHECK(found.result.step_time_s == doctest::Approx(9.6e-3).epsilon(1e-9));
-    CHECK(*found.result.search->ranking[3].bound == doctest::Approx(9.9e-3).epsilon(1e-9));
+    CHECK(found.result.step_time_s == approx(9.6e-3).epsilon(1e-9));
+    CHECK(*found.result.search->ranking[3].bound == approx(9.9e-3).epsilon(1e-9));
     CHECK_FALSE(found.result.search->ranking[3].value.has_value());
     CHECK_FALSE(found.result.search->ranking[4].bound.has_value());
   }
@@ -138,10 +139,10 @@ TEST_CASE("search: steps of different batches are compared by their time an imag
                                            "{batch_per_device: 10}"))
                               .search();
   CHECK(found.result.strategy == "ring all-reduce, no overlap");
-  CHECK(found.result.step_time_s == doctest::Approx(13.5e-3).epsilon(1e-9));
+  CHECK(found.result.step_time_s == approx(13.5e-3).epsilon(1e-9));
   const CandidateResult& single = found.result.search->ranking[1];
   CHECK(single.outcome == "pruned");
-  CHECK(*single.bound == doctest::Approx(24e-3).epsilon(1e-9));  // of 40 images
+  CHECK(*single.bound == approx(24e-3).epsilon(1e-9));  // of 40 images
   CHECK(single.reason ==
         "cannot be faster: at least 6.00 ms a step, 6.00 ms of them computing, even if no message had to "
         "wait for "

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/run/searches.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::searches;
@@ -21,7 +22,7 @@ TEST_CASE("search: the usual candidates of every kind, for the cluster at hand")
     CHECK(std::count(kinds.begin(), kinds.end(), kind) > 0);
   CHECK(std::count(kinds.begin(), kinds.end(), "elastic") == 0);
   CHECK(*found.result.search->ranking[0].value ==
-        doctest::Approx(found.result.throughput_images_per_s).epsilon(1e-12));
+        approx(found.result.throughput_images_per_s).epsilon(1e-12));
 }
 
 TEST_CASE("search: a candidate's lists of values are multiplied out, the last key fastest") {

@@ -5,6 +5,7 @@
 
 #include "sim/run/dice.h"
 #include "sim/run/search/reasons.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -90,6 +91,6 @@ TEST_CASE("search: at the edge of a tie the order of the two turns in one of ten
     }
     const double turned =
         share_of_turned(step_of(0.8 - less_computing, 0.2 + less_computing + low), best, spreads);
-    CHECK(turned == doctest::Approx(0.1).epsilon(0.25));
+    CHECK(turned == approx(0.1).epsilon(0.25));
   }
 }

@@ -7,6 +7,7 @@
 #include "sim/base/input_error.h"
 #include "sim/run/simulate.h"
 #include "sim/run/variability.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -65,8 +66,8 @@ TEST_CASE("variability: the slower of two jittering devices takes as long as the
     const double z =
         (std::log(found.varying.step_time_interval_s[1] / found.result.step_time_s) + sigma * sigma / 2) /
         sigma;
-    CHECK(normal_share(z) * normal_share(z) == doctest::Approx(0.9).epsilon(0.02));
-    CHECK(*found.varying.epoch_time_s == doctest::Approx(10'000 * found.varying.step_time_s));
+    CHECK(normal_share(z) * normal_share(z) == approx(0.9).epsilon(0.02));
+    CHECK(*found.varying.epoch_time_s == approx(10'000 * found.varying.step_time_s));
   }
 }
 
@@ -75,7 +76,7 @@ TEST_CASE("variability: a link that is degraded now and then is that mixture of 
   const Varied always = varied("{runs: 2, links: [{link: 'n0.nic.up', bandwidth: 50%}]}",
                                lab::star(2, "1GB/s", "0us"), 1'250'000);
   const double send_s = 5e6 / 1e9;
-  CHECK(always.varying.step_time_s == doctest::Approx(always.result.step_time_s + send_s).epsilon(1e-6));
+  CHECK(always.varying.step_time_s == approx(always.result.step_time_s + send_s).epsilon(1e-6));
   CHECK(always.varying.step_time_interval_s[0] == always.varying.step_time_interval_s[1]);
   const Varied often = varied("{runs: 2000, links: [{link: 'n0.nic.up', bandwidth: 50%, chance: 30%}]}",
                               lab::star(2, "1GB/s", "0us"), 1'250'000);
@@ -92,15 +93,15 @@ TEST_CASE("variability: a link that degrades in the middle of a step slows what 
         .varying.step_time_s;
   };
   const double whole_s = varied("{runs: 1}", cluster, 1'250'000).result.step_time_s;
-  REQUIRE(whole_s == doctest::Approx(8e-3).epsilon(1e-9));
-  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 5ms}") == doctest::Approx(12.5e-3).epsilon(1e-9));
+  REQUIRE(whole_s == approx(8e-3).epsilon(1e-9));
+  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 5ms}") == approx(12.5e-3).epsilon(1e-9));
   // At the step's beginning: as if it were so always. After its end: nothing.
   CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 0s}") ==
-        doctest::Approx(step_s("{link: n0.nic.up, bandwidth: 40%}")).epsilon(1e-9));
-  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 1s}") == doctest::Approx(whole_s).epsilon(1e-12));
+        approx(step_s("{link: n0.nic.up, bandwidth: 40%}")).epsilon(1e-9));
+  CHECK(step_s("{link: n0.nic.up, bandwidth: 40%, at: 1s}") == approx(whole_s).epsilon(1e-12));
   // Twice: half of what it had at 5 ms, a quarter from 7 ms on: 1 MB, then 2 MB in 8 ms.
   CHECK(step_s("{link: n0.nic.up, bandwidth: 50%, at: 5ms}, {link: n0.nic.up, bandwidth: 25%, at: 7ms}") ==
-        doctest::Approx(15e-3).epsilon(1e-9));
+        approx(15e-3).epsilon(1e-9));
   const double mean_s = whole_s + 0.3 * 4.5e-3;
   CHECK(std::abs(step_s("{link: n0.nic.up, bandwidth: 40%, at: 5ms, chance: 30%}", 2000) - mean_s) <
         4 * std::sqrt(0.3 * 0.7 / 2000) * 4.5e-3);
@@ -114,14 +115,14 @@ TEST_CASE("variability: a host that stops in the middle of a step holds up those
   };
   // 1 of 3 ms is computed when n1 stops for 20 ms. Its messages, from 3 to 8 ms, go on without it; the update
   // that follows them waits until it is back.
-  CHECK(step_s("{host: n1, at: 1ms, for: 20ms}") == doctest::Approx(28e-3).epsilon(1e-9));
-  CHECK(step_s("{host: n1, at: 4ms, for: 3ms}") == doctest::Approx(8e-3).epsilon(1e-9));
-  CHECK(step_s("{host: n1, at: 4ms, for: 20ms}") == doctest::Approx(24e-3).epsilon(1e-9));
+  CHECK(step_s("{host: n1, at: 1ms, for: 20ms}") == approx(28e-3).epsilon(1e-9));
+  CHECK(step_s("{host: n1, at: 4ms, for: 3ms}") == approx(8e-3).epsilon(1e-9));
+  CHECK(step_s("{host: n1, at: 4ms, for: 20ms}") == approx(24e-3).epsilon(1e-9));
   // Both at once cost what one costs, one after the other what the later one adds.
   CHECK(step_s("{host: n1, at: 1ms, for: 20ms}, {host: n0, at: 1ms, for: 20ms}") ==
-        doctest::Approx(28e-3).epsilon(1e-9));
+        approx(28e-3).epsilon(1e-9));
   CHECK(step_s("{host: n1, at: 1ms, for: 2ms}, {host: n1, at: 4ms, for: 1ms}") ==
-        doctest::Approx(11e-3).epsilon(1e-9));
+        approx(11e-3).epsilon(1e-9));
   const double mean_s = 8e-3 + 0.2 * 20e-3;
   CHECK(std::abs(step_s("{host: n1, at: 1ms, for: 20ms, chance: 20%}", 2000) - mean_s) <
         4 * std::sqrt(0.2 * 0.8 / 2000) * 20e-3);
@@ -140,7 +141,7 @@ TEST_CASE(
     const PreparedRun run = preparer.prepare(read_point(parse_yaml(text, "e.yaml")), nullptr);
     const RunResult result = simulate(run, false).result;
     CHECK(vary(*run.variability, run, result).step_time_s ==
-          doctest::Approx(result.step_time_s + 30e-3).epsilon(1e-9));
+          approx(result.step_time_s + 30e-3).epsilon(1e-9));
   }
 }
 
@@ -152,7 +153,7 @@ TEST_CASE(
       lab::star(2, "1GB/s", "0us"), 1'250'000);
   REQUIRE(drawn.varying.expected_epoch_time_s);
   CHECK(drawn.varying.failures > 0.5);
-  CHECK(*drawn.varying.epoch_time_s == doctest::Approx(*drawn.varying.expected_epoch_time_s).epsilon(0.03));
+  CHECK(*drawn.varying.epoch_time_s == approx(*drawn.varying.expected_epoch_time_s).epsilon(0.03));
   CHECK(drawn.varying.epoch_time_interval_s[0] < *drawn.varying.epoch_time_s);
   // n1 fails after 50 s of training: 10 s since the last checkpoint, 30 s wait, 10 s restart.
   const Varied given = varied(
@@ -161,7 +162,7 @@ TEST_CASE(
       lab::star(2, "1GB/s", "0us"), 1'250'000);
   const double work_s = 10'000 * given.result.step_time_s;
   REQUIRE(work_s > 50);
-  CHECK(*given.varying.epoch_time_s == doctest::Approx(work_s + 50).epsilon(1e-9));
+  CHECK(*given.varying.epoch_time_s == approx(work_s + 50).epsilon(1e-9));
   CHECK(given.varying.failures == 1);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/schedule/job_trace.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -41,7 +42,7 @@ TEST_CASE("job trace: the same seed gives the same jobs, another one others") {
 TEST_CASE("job trace: intervals, lengths and numbers of GPUs are distributed as asked") {
   const std::vector<Job> jobs = make_job_trace(kinds, options(20000));
   // 20,000 exponential intervals of mean 60 s: standard error 0.42 s
-  CHECK(jobs.back().arrival_s / 19999 == doctest::Approx(60).epsilon(0.03));
+  CHECK(jobs.back().arrival_s / 19999 == approx(60).epsilon(0.03));
   std::vector<double> logarithms;
   std::size_t one = 0, small = 0;
   for (const Job& job : jobs) {
@@ -50,11 +51,11 @@ TEST_CASE("job trace: intervals, lengths and numbers of GPUs are distributed as 
     small += job.model == "small";
   }
   std::sort(logarithms.begin(), logarithms.end());
-  CHECK(std::exp(logarithms[10000]) == doctest::Approx(1800).epsilon(0.05));
+  CHECK(std::exp(logarithms[10000]) == approx(1800).epsilon(0.05));
   // one standard deviation above the median: 84.13 % are below
-  CHECK(logarithms[16827] - logarithms[10000] == doctest::Approx(1.5).epsilon(0.04));
-  CHECK(static_cast<double>(one) / 20000 == doctest::Approx(0.6).epsilon(0.03));
-  CHECK(static_cast<double>(small) / 20000 == doctest::Approx(0.5).epsilon(0.03));
+  CHECK(logarithms[16827] - logarithms[10000] == approx(1.5).epsilon(0.04));
+  CHECK(static_cast<double>(one) / 20000 == approx(0.6).epsilon(0.03));
+  CHECK(static_cast<double>(small) / 20000 == approx(0.5).epsilon(0.03));
 }
 
 TEST_CASE("job trace: jobs arrive in order and ask for no more than they can use") {
@@ -85,11 +86,11 @@ TEST_CASE("job trace: deadlines lie evenly between multiples of the lengths, and
     CHECK(jobs[j].images == before[j].images);
     const double factor =
         (jobs[j].deadline_s - jobs[j].arrival_s) * jobs[j].on(0).packed[jobs[j].asked] / jobs[j].images;
-    CHECK(factor >= doctest::Approx(0.5).epsilon(1e-6));
-    CHECK(factor <= doctest::Approx(1.5).epsilon(1e-6));
+    CHECK(factor >= approx(0.5).epsilon(1e-6));
+    CHECK(factor <= approx(1.5).epsilon(1e-6));
     sum += factor;
   }
-  CHECK(sum / 5000 == doctest::Approx(1).epsilon(0.02));  // standard error 0.004
+  CHECK(sum / 5000 == approx(1).epsilon(0.02));  // standard error 0.004
 }
 
 TEST_CASE("workload: GPUs, classes and hours of arrival are distributed as recorded") {
@@ -112,9 +113,9 @@ TEST_CASE("workload: GPUs, classes and hours of arrival are distributed as recor
     below_middle += job.asked == 1 && gpu_s < std::sqrt(60.0 * 3600);  // of the logarithm
   }
   // Standard errors are 0.3 to 0.4 %.
-  CHECK(small / many == doctest::Approx(0.75).epsilon(0.02));
-  CHECK(first_hour / many == doctest::Approx(0.5).epsilon(0.025));
-  CHECK(below_middle / small == doctest::Approx(0.5).epsilon(0.03));
+  CHECK(small / many == approx(0.75).epsilon(0.02));
+  CHECK(first_hour / many == approx(0.5).epsilon(0.025));
+  CHECK(below_middle / small == approx(0.5).epsilon(0.03));
   const std::vector<TracedJob> again = draw_workload(like, 50, 1), others = draw_workload(like, 50, 2);
   for (std::size_t j = 0; j < 50; ++j) CHECK(again[j].length_s == jobs[j].length_s);
   CHECK(others[3].length_s != again[3].length_s);

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/schedule/queue.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 using namespace convoy::test;
@@ -80,7 +81,7 @@ TEST_CASE("optimus-like: no other shares leave less time in all, by all shares o
     for (std::uint32_t a = 1; a <= 5; ++a)
       for (std::uint32_t b = 1; b <= 5; ++b)
         for (std::uint32_t c = 1; c <= 5 && a + b + c <= gpus; ++c) least = std::min(least, time({a, b, c}));
-    CHECK(time(given(optimus_like(), active(jobs), gpus, 0)) == doctest::Approx(least).epsilon(1e-9));
+    CHECK(time(given(optimus_like(), active(jobs), gpus, 0)) == approx(least).epsilon(1e-9));
   }
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("pollux-like: the mean of 1 / speedup is least, by all shares of small
     for (std::uint32_t a = 1; a <= 5; ++a)
       for (std::uint32_t b = 1; b <= 5; ++b)
         for (std::uint32_t c = 1; c <= 5 && a + b + c <= gpus; ++c) least = std::min(least, cost({a, b, c}));
-    CHECK(cost(given(pollux_like(), active(jobs), gpus, 0)) == doctest::Approx(least).epsilon(1e-9));
+    CHECK(cost(given(pollux_like(), active(jobs), gpus, 0)) == approx(least).epsilon(1e-9));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/schedule/schedule.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -24,7 +25,7 @@ TEST_CASE("schedule: a job alone takes its images over its throughput") {
   const ScheduleOutcome outcome = run_schedule({linear(100, 2, 10)}, *srtf(), {{{4}}, 5});
   CHECK(outcome.completion_s == std::vector<double>{50});
   CHECK(outcome.makespan_s == 60);
-  CHECK(outcome.busy_share == doctest::Approx(2 * 50.0 / (60 * 4)));
+  CHECK(outcome.busy_share == approx(2 * 50.0 / (60 * 4)));
   CHECK(outcome.changes == 0);
 }
 
@@ -32,10 +33,10 @@ TEST_CASE("schedule: under srtf a short job stops a long one, which then goes on
   // One GPU. The long one runs 0 to 20; the short one 20 to 30; the long one pauses to 33 and ends at 113.
   const std::vector<Job> jobs{linear(100, 1, 0), linear(10, 1, 20)};
   const ScheduleOutcome outcome = run_schedule(jobs, *srtf(), {{{1}}, 3});
-  CHECK(outcome.completion_s[1] == doctest::Approx(10));
-  CHECK(outcome.completion_s[0] == doctest::Approx(113));
+  CHECK(outcome.completion_s[1] == approx(10));
+  CHECK(outcome.completion_s[0] == approx(113));
   CHECK(outcome.changes == 2);
-  CHECK(outcome.mean_completion_s() == doctest::Approx(61.5));
+  CHECK(outcome.mean_completion_s() == approx(61.5));
 }
 
 TEST_CASE("schedule: afs-l gives a job what another leaves, with pauses") {
@@ -43,8 +44,8 @@ TEST_CASE("schedule: afs-l gives a job what another leaves, with pauses") {
   // shorter is kept only on a tie, so the first GPU's owner, the shorter, takes both).
   const std::vector<Job> jobs{linear(100, 1, 0), linear(40, 1, 0)};
   const ScheduleOutcome outcome = run_schedule(jobs, *afs_l(), {{{2}}, 0});
-  CHECK(outcome.completion_s[1] == doctest::Approx(20));
-  CHECK(outcome.completion_s[0] == doctest::Approx(20 + 50));
+  CHECK(outcome.completion_s[1] == approx(20));
+  CHECK(outcome.completion_s[0] == approx(20 + 50));
 }
 
 TEST_CASE("schedule: afs-l with less than linear jobs shares, then widens, with a pause") {
@@ -53,8 +54,8 @@ TEST_CASE("schedule: afs-l with less than linear jobs shares, then widens, with 
   Job a = linear(100, 1, 0), b = linear(40, 1, 0);
   a.kinds = b.kinds = kinds_of({{{0, 1, 1.5}}});
   const ScheduleOutcome outcome = run_schedule({a, b}, *afs_l(), {{{2}}, 2});
-  CHECK(outcome.completion_s[1] == doctest::Approx(40));
-  CHECK(outcome.completion_s[0] == doctest::Approx(40 + 2 + 40));
+  CHECK(outcome.completion_s[1] == approx(40));
+  CHECK(outcome.completion_s[0] == approx(40 + 2 + 40));
   CHECK(outcome.changes == 1);
 }
 
@@ -63,8 +64,8 @@ TEST_CASE("schedule: tiresias lets a job wait once it has had its first 3250 GPU
   // second to 6600, then the first its last 700, the second its last 700.
   const std::vector<Job> jobs{linear(4000, 1, 0), linear(4000, 1, 0)};
   const ScheduleOutcome outcome = run_schedule(jobs, *tiresias_l(), {{{1}}, 0});
-  CHECK(outcome.completion_s[0] == doctest::Approx(7300));
-  CHECK(outcome.completion_s[1] == doctest::Approx(8000));
+  CHECK(outcome.completion_s[0] == approx(7300));
+  CHECK(outcome.completion_s[1] == approx(8000));
 }
 
 TEST_CASE("schedule: work is conserved under every policy") {
@@ -76,7 +77,7 @@ TEST_CASE("schedule: work is conserved under every policy") {
   for (const std::string& name : policy_names()) {
     const ScheduleOutcome outcome = run_schedule(jobs, *make_policy(name), {{{6}}, 0});
     CAPTURE(name);
-    CHECK(outcome.busy_share * outcome.makespan_s * 6 == doctest::Approx(gpu_s));
+    CHECK(outcome.busy_share * outcome.makespan_s * 6 == approx(gpu_s));
     for (std::size_t j = 0; j < jobs.size(); ++j)
       CHECK(outcome.completion_s[j] >= jobs[j].images / jobs[j].on(0).most() * (1 - 1e-9));
   }
@@ -99,7 +100,7 @@ TEST_CASE("schedule: a job on more hosts than it needs runs at what that costs")
   // At 20 s host 0 is full and host 1 has had one GPU free since 10 s: the job of 2 waits for two GPUs
   // together.
   const ScheduleOutcome three = run_schedule(jobs, *srtf(), {{{4, 2}}, 0});
-  CHECK(three.completion_s[3] == doctest::Approx(5));  // host 1 is empty: packed, 2 images/s
+  CHECK(three.completion_s[3] == approx(5));  // host 1 is empty: packed, 2 images/s
   CHECK(three.scattered_share == 0);
   // Three long jobs of 1 leave one GPU on each of 3 hosts only once others have gone.
   const std::vector<Job> scattered{{"model", 0, 10, 1, apart},
@@ -108,20 +109,19 @@ TEST_CASE("schedule: a job on more hosts than it needs runs at what that costs")
                                    {"model", 0, 100, 1, apart},
                                    {"model", 20, 10, 2, apart}};
   const ScheduleOutcome two = run_schedule(scattered, *srtf(), {{{4, 2}}, 0});
-  CHECK(two.completion_s[4] == doctest::Approx(20));  // one GPU on each host: 0.5 images/s
-  CHECK(two.scattered_share == doctest::Approx(2 * 20 / (2 * 20 + 10 + 10.5 + 200)));
+  CHECK(two.completion_s[4] == approx(20));  // one GPU on each host: 0.5 images/s
+  CHECK(two.scattered_share == approx(2 * 20 / (2 * 20 + 10 + 10.5 + 200)));
 }
 
 TEST_CASE("schedule: jobs go where they are fastest, and to the other kind when that is taken") {
   const auto both = kinds_of({{{0, 1, 2}}, {{0, 4, 8}}});
   const std::vector<Job> jobs{{"model", 0, 40, 2, both}, {"model", 0, 80, 2, both}};
   const ScheduleOutcome outcome = run_schedule(jobs, *srtf(), {{{2}, {2}}, 3});
-  CHECK(outcome.completion_s[0] == doctest::Approx(5));
+  CHECK(outcome.completion_s[0] == approx(5));
   // 10 images in 5 s on the slow kind, then a pause of 3 s and 70 images on the fast one.
-  CHECK(outcome.completion_s[1] == doctest::Approx(5 + 3 + 70 / 8.0));
+  CHECK(outcome.completion_s[1] == approx(5 + 3 + 70 / 8.0));
   CHECK(outcome.changes == 1);
-  CHECK(outcome.busy_share ==
-        doctest::Approx((2 * 5 + 2 * outcome.completion_s[1]) / (4 * outcome.completion_s[1])));
+  CHECK(outcome.busy_share == approx((2 * 5 + 2 * outcome.completion_s[1]) / (4 * outcome.completion_s[1])));
 }
 
 TEST_CASE("schedule: a job that cannot run on a kind waits for the other") {
@@ -130,8 +130,8 @@ TEST_CASE("schedule: a job that cannot run on a kind waits for the other") {
   for (const char* name : {"srtf", "sia-like"}) {
     CAPTURE(name);
     const ScheduleOutcome outcome = run_schedule(jobs, *make_policy(name), {{{2}, {1}}, 0});
-    CHECK(outcome.completion_s[0] == doctest::Approx(10));
-    CHECK(outcome.completion_s[1] == doctest::Approx(30));
+    CHECK(outcome.completion_s[0] == approx(10));
+    CHECK(outcome.completion_s[1] == approx(30));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("schedule: deadlines that are kept are counted, jobs without one are n
   jobs[1].deadline_s = 15;
   const ScheduleOutcome outcome = run_schedule(jobs, *edf(), {{{1}}, 0});
   CHECK(outcome.completion_s == std::vector<double>{10, 20, 30});
-  CHECK(outcome.deadlines_met == doctest::Approx(0.5));
+  CHECK(outcome.deadlines_met == approx(0.5));
   CHECK_FALSE(run_schedule({linear(10, 1, 0)}, *edf(), {{{1}}, 0}).deadlines_met);
 }
 
@@ -151,8 +151,8 @@ TEST_CASE("schedule: elasticflow keeps every deadline of what it admits, and adm
   std::vector<Job> jobs{linear(20, 2, 0, 2), linear(20, 2, 0, 2), linear(20, 2, 0, 2)};
   for (Job& job : jobs) job.deadline_s = 20;
   const ScheduleOutcome outcome = run_schedule(jobs, *elasticflow_like(), {{{2}}, 0});
-  CHECK(outcome.completion_s[0] == doctest::Approx(20));
-  CHECK(outcome.completion_s[1] == doctest::Approx(20));
-  CHECK(outcome.completion_s[2] == doctest::Approx(30));
-  CHECK(outcome.deadlines_met == doctest::Approx(2 / 3.0));
+  CHECK(outcome.completion_s[0] == approx(20));
+  CHECK(outcome.completion_s[1] == approx(20));
+  CHECK(outcome.completion_s[2] == approx(30));
+  CHECK(outcome.deadlines_met == approx(2 / 3.0));
 }

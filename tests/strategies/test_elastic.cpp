@@ -8,6 +8,7 @@
 #include "sim/plan/validate.h"
 #include "sim/replay/replay.h"
 #include "strategies/elastic/elastic.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 #include "topologies/first_devices.h"
 
@@ -83,7 +84,7 @@ TEST_CASE("elastic: a phase on all devices with equal shares is the inner strate
   const auto phases = lab.phases(elastic("[{at_step: 0, devices: 8}]"), 64);
   const double alone_s =
       lab.step_s(lab.plan("{kind: data_parallel, sync: all_reduce, algorithm: ring}", 64), 8);
-  CHECK(lab.step_s(phases[0]) == doctest::Approx(alone_s).epsilon(1e-12));
+  CHECK(lab.step_s(phases[0]) == approx(alone_s).epsilon(1e-12));
 }
 
 TEST_CASE("elastic: the plan is that of the last phase, in which devices wait by chance once") {
@@ -95,7 +96,7 @@ TEST_CASE("elastic: the plan is that of the last phase, in which devices wait by
   const Plan last = experiment.phases().back().plan;
   REQUIRE(experiment.plan().roles.size() == last.roles.size());
   for (std::size_t r = 0; r < last.roles.size(); ++r) {
-    CHECK(last.roles[r].slowdown == doctest::Approx(1 + 0.05 * 0.5642).epsilon(1e-4));  // E[max] of 2
+    CHECK(last.roles[r].slowdown == approx(1 + 0.05 * 0.5642).epsilon(1e-4));  // E[max] of 2
     CHECK(experiment.plan().roles[r].slowdown == last.roles[r].slowdown);
   }
 }
@@ -106,7 +107,7 @@ TEST_CASE("elastic: one device is a single device with as many micro-batches") {
     const auto phases =
         lab.phases(elastic("[{at_step: 0, devices: 1}]", std::string(", micro_batch: 16") + balance), 64);
     const double single_s = lab.step_s(lab.plan("{kind: single, micro_batches: 4}", 64), 8);
-    CHECK(lab.step_s(phases[0]) == doctest::Approx(single_s).epsilon(1e-12));
+    CHECK(lab.step_s(phases[0]) == approx(single_s).epsilon(1e-12));
   }
 }
 

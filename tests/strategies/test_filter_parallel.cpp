@@ -7,6 +7,7 @@
 
 #include "sim/base/input_error.h"
 #include "strategies/filter_parallel/filter_shares.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -67,7 +68,7 @@ TEST_CASE("a step of two devices by hand") {
   const ReplayResult result = experiment.run();
   const double forward = 3.576 + 2.56 + 3.56 + 6.152 + 5.12 + 3.56;
   const double backward = 3.56 + 10.24 + 6.152 + 1.28 + 3.56 + 2.56 + 1.016;
-  CHECK(result.step_time_s == doctest::Approx(1e-3 * (forward + backward + 0.048)).epsilon(1e-9));
+  CHECK(result.step_time_s == approx(1e-3 * (forward + backward + 0.048)).epsilon(1e-9));
   // The worker holds at most: inputs of both layers 2560 + 5120, filters 16 + 32, in conv2's backward also
   // its output gradient 2560, weight gradient 32 and partial data gradient 5120.
   CHECK(result.endpoints[1].peak_memory_bytes == 2560 + 5120 + 16 + 32 + 2560 + 32 + 5120);
@@ -79,14 +80,14 @@ TEST_CASE("the same on a shared medium: both directions share it, but never meet
         .run()
         .step_time_s;
   };
-  CHECK(step_s("shared") == doctest::Approx(step_s("switch")).epsilon(1e-9));
+  CHECK(step_s("shared") == approx(step_s("switch")).epsilon(1e-9));
   // Four devices: three messages at a time share the air as they share the master's NIC.
   const auto four = [](const std::string& kind) {
     return lab::Experiment(two_convolutions, slow_star({1, 1, 1, 1}, kind), "{kind: filter_parallel}", 10)
         .run()
         .step_time_s;
   };
-  CHECK(four("shared") == doctest::Approx(four("switch")).epsilon(1e-9));
+  CHECK(four("shared") == approx(four("switch")).epsilon(1e-9));
 }
 
 TEST_CASE("volume is the closed form, whatever the devices, batch and filters") {
@@ -115,9 +116,9 @@ TEST_CASE("volume is the closed form, whatever the devices, batch and filters") 
           const double outputs = images * (sent1 * 28 * 28 + sent2 * 10 * 10);
           const double partial = images * k1 * 14.0 * 14 * others;  // the first layer has no data gradient
           CHECK(result.comm_bytes ==
-                doctest::Approx(4 * (inputs + 2 * filters + 2 * outputs + partial)).epsilon(1e-12));
+                approx(4 * (inputs + 2 * filters + 2 * outputs + partial)).epsilon(1e-12));
           CHECK(experiment.report().partition->connectivity_bytes ==
-                doctest::Approx(result.comm_bytes).epsilon(1e-12));
+                approx(result.comm_bytes).epsilon(1e-12));
         }
       }
     }
@@ -139,7 +140,7 @@ TEST_CASE("all filters are computed once, and the step is never shorter than wor
       CAPTURE(operation.name);
       const double images = operation.phase == Phase::update ? 1 : 6;
       const double expected = operation.work.flops_per_image * images + operation.work.flops_fixed;
-      CHECK(done_flops.at(operation.name) == doctest::Approx(expected).epsilon(1e-12));
+      CHECK(done_flops.at(operation.name) == approx(expected).epsilon(1e-12));
       work_flops += expected;
     }
     CHECK(experiment.run().step_time_s >= work_flops / 6e12);
@@ -151,7 +152,7 @@ TEST_CASE("one device is exactly the single strategy") {
     const lab::Experiment filter(model, slow_star({1e6}), "{kind: filter_parallel}", 4);
     const lab::Experiment single(model, slow_star({1e6}), "{kind: single}", 4);
     const ReplayResult a = filter.run(), b = single.run();
-    CHECK(a.step_time_s == doctest::Approx(b.step_time_s).epsilon(1e-9));
+    CHECK(a.step_time_s == approx(b.step_time_s).epsilon(1e-9));
     CHECK(a.endpoints[0].peak_memory_bytes == b.endpoints[0].peak_memory_bytes);
     CHECK(a.comm_bytes == 0);
   }
@@ -178,7 +179,7 @@ TEST_CASE("probed shares are faster than equal ones where the devices differ, an
         .step_time_s;
   };
   CHECK(step_s({1, 3, 1, 1}, "probed") < 0.9 * step_s({1, 3, 1, 1}, "equal"));
-  CHECK(step_s({2, 2, 2, 2}, "probed") == doctest::Approx(step_s({2, 2, 2, 2}, "equal")).epsilon(1e-9));
+  CHECK(step_s({2, 2, 2, 2}, "probed") == approx(step_s({2, 2, 2, 2}, "equal")).epsilon(1e-9));
 }
 
 TEST_CASE("with overlap a slow master computes while its messages are under way") {
@@ -190,7 +191,7 @@ TEST_CASE("with overlap a slow master computes while its messages are under way"
   };
   // A tenth of the speed: its own share takes 25.6, 51.2, 102.4 and 25.6 ms, longer than each exchange, so
   // that overlap saves just the sending: 3.576 + 6.152 + 3.56 + 3.56 ms.
-  CHECK(step_s("false") - step_s("true") == doctest::Approx(16.848e-3).epsilon(1e-9));
+  CHECK(step_s("false") - step_s("true") == approx(16.848e-3).epsilon(1e-9));
 }
 
 TEST_CASE("any device can be the master, and all bytes pass it") {
@@ -199,13 +200,13 @@ TEST_CASE("any device can be the master, and all bytes pass it") {
   CHECK(experiment.plan().roles[0].members == std::vector<EndpointId>{2});
   const ReplayResult result = experiment.run();
   CHECK(result.endpoints[2].sent_bytes + result.endpoints[2].received_bytes ==
-        doctest::Approx(result.comm_bytes).epsilon(1e-12));
+        approx(result.comm_bytes).epsilon(1e-12));
 }
 
 TEST_CASE("folded and unfolded agree, and 64 devices run") {
   const lab::Experiment experiment(filters_of(500, 1500), slow_star(std::vector<double>(64, 1e6)),
                                    "{kind: filter_parallel}", 1);
-  CHECK(experiment.run(true).step_time_s == doctest::Approx(experiment.run(false).step_time_s).epsilon(1e-9));
+  CHECK(experiment.run(true).step_time_s == approx(experiment.run(false).step_time_s).epsilon(1e-9));
 }
 
 TEST_CASE("a master that is not there, unknown shares and keys are errors that say what is allowed") {

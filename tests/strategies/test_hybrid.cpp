@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -73,13 +74,13 @@ TEST_CASE(
   const double batch = 128, n = 8;
   CHECK(sent_bytes(experiment.plan(), "all-gather") == (n - 1) * batch * (9216 + 4096 + 4096) * 4);
   CHECK(sent_bytes(experiment.plan(), "reduce-scatter") == (n - 1) * batch * (9216 + 4096 + 4096) * 4);
-  CHECK(sent_bytes(experiment.plan(), "all-to-all") == doctest::Approx(2 * (n - 1) / n * batch * 1000 * 4));
-  CHECK(sent_bytes(experiment.plan(), "all-reduce bucket") == doctest::Approx(2 * (n - 1) * 2469696.0 * 4));
+  CHECK(sent_bytes(experiment.plan(), "all-to-all") == approx(2 * (n - 1) / n * batch * 1000 * 4));
+  CHECK(sent_bytes(experiment.plan(), "all-reduce bucket") == approx(2 * (n - 1) * 2469696.0 * 4));
   const double sent = experiment.run().comm_bytes;
   double told = 0;
   for (const LayerGroup& group : experiment.report().layouts)
     told += group.exchange_bytes + group.gradient_bytes;
-  CHECK(told == doctest::Approx(sent));
+  CHECK(told == approx(sent));
   REQUIRE(experiment.report().layouts.size() == 2);
   const LayerGroup& fc = experiment.report().layouts[1];
   CHECK(fc.layout == "filter");
@@ -95,18 +96,16 @@ TEST_CASE("hybrid: halos are the rows of the kernel's reach at each border, forw
     const Experiment experiment(convolutions, star(4, "1GB/s", "1us"),
                                 fmt::format("{{kind: hybrid, conv: {}}}", layout), 2);
     const double row = 32 * 8 * 4, borders = 3;
-    CHECK(sent_bytes(experiment.plan(), "halo exchange of relu1") ==
-          doctest::Approx(borders * 2 * 2 * 8 * row));
-    CHECK(sent_bytes(experiment.plan(), "halo exchange of relu2") ==
-          doctest::Approx(borders * 2 * 2 * 6 * row));
+    CHECK(sent_bytes(experiment.plan(), "halo exchange of relu1") == approx(borders * 2 * 2 * 8 * row));
+    CHECK(sent_bytes(experiment.plan(), "halo exchange of relu2") == approx(borders * 2 * 2 * 6 * row));
     CHECK(sent_bytes(experiment.plan(), "halo exchange back of gradient of relu1") ==
-          doctest::Approx(borders * 2 * 2 * 8 * row));
+          approx(borders * 2 * 2 * 8 * row));
     CHECK(sent_bytes(experiment.plan(), "halo exchange back of gradient of relu2") ==
-          doctest::Approx(borders * 2 * 2 * 6 * row));
+          approx(borders * 2 * 2 * 6 * row));
     // Weights are everybody's: (4*9+1)*8, two of bn1, (8*25+1)*6, (6*9+1)*4.
     const double parameters = 296 + 16 + 1206 + 220;
-    CHECK(sent_bytes(experiment.plan(), "all-reduce") == doctest::Approx(2 * 3 * parameters * 4));
-    CHECK(sent_bytes(experiment.plan(), "") == doctest::Approx(experiment.run().comm_bytes));
+    CHECK(sent_bytes(experiment.plan(), "all-reduce") == approx(2 * 3 * parameters * 4));
+    CHECK(sent_bytes(experiment.plan(), "") == approx(experiment.run().comm_bytes));
     // The first and last device have one neighbour: they are like each other, but not like the others.
     CHECK(experiment.plan().roles.size() == 2);
   }
@@ -124,11 +123,11 @@ TEST_CASE("hybrid: on a fast network a split layer takes its share of the time, 
         .run()
         .step_time_s;
   };
-  CHECK(step_s("batch", "batch") == doctest::Approx(2.4e-3).epsilon(1e-4));
-  CHECK(step_s("batch", "filter") == doctest::Approx(2.4e-3).epsilon(1e-4));
-  CHECK(step_s("filter", "channel") == doctest::Approx(2.4e-3).epsilon(1e-4));
-  CHECK(step_s("replicated", "filter") == doctest::Approx(3.6e-3).epsilon(1e-4));
-  CHECK(step_s("replicated", "replicated") == doctest::Approx(4.8e-3).epsilon(1e-4));
+  CHECK(step_s("batch", "batch") == approx(2.4e-3).epsilon(1e-4));
+  CHECK(step_s("batch", "filter") == approx(2.4e-3).epsilon(1e-4));
+  CHECK(step_s("filter", "channel") == approx(2.4e-3).epsilon(1e-4));
+  CHECK(step_s("replicated", "filter") == approx(3.6e-3).epsilon(1e-4));
+  CHECK(step_s("replicated", "replicated") == approx(4.8e-3).epsilon(1e-4));
 }
 
 TEST_CASE("hybrid: an exchange is on the critical path, but for the weight gradient that goes on meanwhile") {
@@ -144,8 +143,7 @@ TEST_CASE("hybrid: an exchange is on the critical path, but for the weight gradi
       "parameters: 1000, output: [10]}]}";
   const Experiment experiment(model, star(2, "1MB/s", "0us"),
                               "{kind: hybrid, groups: [{layers: body1, layout: filter}]}", 4);
-  CHECK(experiment.run().step_time_s ==
-        doctest::Approx(0.4e-3 + 0.16e-3 + 3 * 0.4e-3 + 2 * 0.4e-3 + 0.04e-3));
+  CHECK(experiment.run().step_time_s == approx(0.4e-3 + 0.16e-3 + 3 * 0.4e-3 + 2 * 0.4e-3 + 0.04e-3));
 }
 
 TEST_CASE("hybrid: replicas share the batch and sum shares of weights among those that have the same") {
@@ -158,9 +156,9 @@ TEST_CASE("hybrid: replicas share the batch and sum shares of weights among thos
   const auto over_replicas = [](const std::string& name) {
     return name.find("over replicas") != std::string::npos;
   };
-  CHECK(sent_bytes(experiment.plan(), over_replicas) == doctest::Approx(2 * parameters * 4));
+  CHECK(sent_bytes(experiment.plan(), over_replicas) == approx(2 * parameters * 4));
   // Two groups of 12 images gather 256 + 64 + 256 features twice over; no image and no loss.
-  CHECK(sent_bytes(experiment.plan(), "all-gather") == doctest::Approx(2 * 2 * 12 * 4 * (256 + 64 + 256.0)));
+  CHECK(sent_bytes(experiment.plan(), "all-gather") == approx(2 * 2 * 12 * 4 * (256 + 64 + 256.0)));
   // The first of each group has one more feature; the others are alike.
   REQUIRE(experiment.plan().roles.size() == 2);
   CHECK(experiment.plan().roles[0].members == std::vector<EndpointId>{0, 3});
@@ -189,8 +187,8 @@ TEST_CASE("hybrid: schemes b and c send as much as a, and run the fully connecte
     CHECK(images == 4 * 128);  // every device all images, with a quarter of the features
     CHECK(times == (scheme == "a" ? 1 : 4) * static_cast<double>(experiment.plan().roles.size()));
   }
-  CHECK(bytes["b"] == doctest::Approx(bytes["a"]));
-  CHECK(bytes["c"] == doctest::Approx(bytes["a"]));
+  CHECK(bytes["b"] == approx(bytes["a"]));
+  CHECK(bytes["c"] == approx(bytes["a"]));
   CHECK(memory["c"] < memory["a"]);
 }
 
@@ -211,11 +209,9 @@ TEST_CASE("hybrid: scheme c hides the gathers that scheme a waits for") {
   // back.
   const double compute_s = 4.8e-3, gather_s = 2.4576e-3, weight_s = 1.6e-3;
   const double others_s = 2 * 3 / 4.0 * (32 * 4) / 10e6;  // 24 weights and 8 biases of conv are summed
-  CHECK(step_s("a") ==
-        doctest::Approx(compute_s + gather_s + (gather_s - weight_s) + others_s).epsilon(2e-3));
+  CHECK(step_s("a") == approx(compute_s + gather_s + (gather_s - weight_s) + others_s).epsilon(2e-3));
   // c: only the first part's gather, and the last one's way back after its weight gradient, are seen.
-  CHECK(step_s("c") ==
-        doctest::Approx(compute_s + gather_s / 4 + (gather_s - weight_s) / 4 + others_s).epsilon(2e-2));
+  CHECK(step_s("c") == approx(compute_s + gather_s / 4 + (gather_s - weight_s) / 4 + others_s).epsilon(2e-2));
 }
 
 TEST_CASE("hybrid: depthwise convolutions keep to their channels, and shuffled channels their owners") {
@@ -267,7 +263,7 @@ TEST_CASE("hybrid: cropped rows come from whoever has them, and U-Net stays spli
   CHECK(sent_bytes(experiment.plan(), "halo exchange of conv1") == 2 * 4 * 12 * 4 * 4);
   CHECK(sent_bytes(experiment.plan(), "halo exchange back of gradient of conv1") == 2 * 4 * 12 * 4 * 4);
   CHECK(sent_bytes(experiment.plan(), "all-gather") == 0);
-  CHECK(experiment.run().step_time_s == doctest::Approx(experiment.run(false).step_time_s));
+  CHECK(experiment.run().step_time_s == approx(experiment.run(false).step_time_s));
   const Experiment unet("unet", star(4, "1GB/s", "1us"), "{kind: hybrid, conv: height}", 1);
   REQUIRE(unet.report().layouts.size() == 1);
   CHECK(unet.report().layouts[0].layout == "height");

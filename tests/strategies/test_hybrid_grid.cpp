@@ -10,6 +10,7 @@
 #include "sim/base/input_error.h"
 #include "strategies/hybrid/windows.h"
 #include "tests/laws/random_experiment.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -169,8 +170,8 @@ TEST_CASE("grids: half the border is sent where four devices have quarters and n
     return experiment.run().comm_bytes - 2 * 3 * 4 * weights;
   };
   const double position = 16 * 8 * 4;  // bytes of all images
-  CHECK(halos("height") == doctest::Approx(2 * 3 * 2 * 64 * position));
-  CHECK(halos("{height: 2, width: 2}") == doctest::Approx(2 * (2 * 2 * 64 + 4) * position));
+  CHECK(halos("height") == approx(2 * 3 * 2 * 64 * position));
+  CHECK(halos("{height: 2, width: 2}") == approx(2 * (2 * 2 * 64 + 4) * position));
 }
 
 TEST_CASE("grids: with one column they are rows, with one row columns") {
@@ -196,7 +197,7 @@ TEST_CASE("grids: strips become quarters by sending what changes its owner") {
   for (const Round& round : split_anew(strips, quarters, 4))
     round.for_each_message([&](auto, auto, double fraction) { sent += fraction; });
   // Device 0 has rows 0, 1 and keeps their left half; 1 has rows 2, 3 and keeps the right; 2 and 3 likewise.
-  CHECK(sent == doctest::Approx(0.5));
+  CHECK(sent == approx(0.5));
   CHECK(!crosses(strips, quarters));
   CHECK(crosses(strips, split_on_grid(8, 8, 1, 4)));
   CHECK(!same(strips, quarters));

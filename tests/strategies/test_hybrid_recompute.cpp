@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/input_error.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -61,7 +62,7 @@ TEST_CASE("hybrid recomputation: Megatron pairs repeat the all-reduces that lie 
   CHECK(run_again(plain.plan()).empty());
   CHECK(run_again(again.plan()) == std::vector<std::string>{"fc3", "fc4", "fc0", "fc1"});
   const double all_reduce = 2 * 3 * batch_images * features * 4;
-  CHECK(again.run().comm_bytes - plain.run().comm_bytes == doctest::Approx(2 * all_reduce).epsilon(1e-12));
+  CHECK(again.run().comm_bytes - plain.run().comm_bytes == approx(2 * all_reduce).epsilon(1e-12));
   std::multiset<std::string> names;
   for (const Communication& comm : again.plan().communications) names.insert(comm.name);
   CHECK(names.count("all-reduce of fc1") == 2);
@@ -80,8 +81,8 @@ TEST_CASE("hybrid recomputation: on one device it is that of single, in time, by
         CHECK(fmt::format("{}", fmt::join(run_again(hybrid.plan()), " ")) ==
               fmt::format("{}", fmt::join(run_again(single.plan()), " ")));
         CHECK_FALSE(run_again(hybrid.plan()).empty());
-        CHECK(hybrid.run().step_time_s == doctest::Approx(single.run().step_time_s).epsilon(1e-12));
-        CHECK(peak_bytes(hybrid) == doctest::Approx(peak_bytes(single)).epsilon(1e-12));
+        CHECK(hybrid.run().step_time_s == approx(single.run().step_time_s).epsilon(1e-12));
+        CHECK(peak_bytes(hybrid) == approx(peak_bytes(single)).epsilon(1e-12));
       }
     }
 }
@@ -92,9 +93,9 @@ TEST_CASE("hybrid recomputation: layers split by images are data parallelism tha
         on("resnet50", 4, "{kind: data_parallel, sync: all_reduce, micro_batches: 2}", how);
     const Experiment hybrid = on("resnet50", 4, "{kind: hybrid, conv: batch, micro_batches: 2}", how);
     CHECK(run_again(hybrid.plan()) == run_again(data.plan()));
-    CHECK(hybrid.run().step_time_s == doctest::Approx(data.run().step_time_s).epsilon(1e-9));
-    CHECK(hybrid.run().comm_bytes == doctest::Approx(data.run().comm_bytes).epsilon(1e-12));
-    CHECK(peak_bytes(hybrid) == doctest::Approx(peak_bytes(data)).epsilon(1e-9));
+    CHECK(hybrid.run().step_time_s == approx(data.run().step_time_s).epsilon(1e-9));
+    CHECK(hybrid.run().comm_bytes == approx(data.run().comm_bytes).epsilon(1e-12));
+    CHECK(peak_bytes(hybrid) == approx(peak_bytes(data)).epsilon(1e-9));
   }
 }
 

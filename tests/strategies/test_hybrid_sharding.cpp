@@ -9,6 +9,7 @@
 
 #include "strategies/hybrid/sharding.h"
 #include "strategies/hybrid/windows.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -50,12 +51,12 @@ TEST_CASE("sharding: in a ring all-gather each device gets what others have, wha
       const std::vector<double> sums = received(ring_reduce_scatter(rings, shards), 4);
       double gathered = 0, scattered = 0;
       for (std::size_t d = 0; d < 4; ++d) {
-        CHECK(got[d] == doctest::Approx(1 - shards.share(d)));
+        CHECK(got[d] == approx(1 - shards.share(d)));
         gathered += got[d];
         scattered += sums[d];
       }
-      CHECK(gathered == doctest::Approx(3));  // (n - 1) of the tensor
-      CHECK(scattered == doctest::Approx(3));
+      CHECK(gathered == approx(3));  // (n - 1) of the tensor
+      CHECK(scattered == approx(3));
     }
   }
 }
@@ -90,13 +91,13 @@ TEST_CASE("sharding: changes of split move what changes its owner") {
   };
   auto swapped = sent(split_anew(images, channels, 2));
   CHECK(swapped.size() == 2);
-  CHECK(swapped[{0, 1}] == doctest::Approx(0.5 * 1.0 / 3));  // half the images of channel 2
-  CHECK(swapped[{1, 0}] == doctest::Approx(0.5 * 2.0 / 3));
+  CHECK(swapped[{0, 1}] == approx(0.5 * 1.0 / 3));  // half the images of channel 2
+  CHECK(swapped[{1, 0}] == approx(0.5 * 2.0 / 3));
   const Sharding other{Sharding::Over::channel, std::make_shared<Shards>(shards_of({0, 1, 0}, 2))};
   auto same_axis = sent(split_anew(channels, other, 2));
   CHECK(same_axis.size() == 2);
-  CHECK(same_axis[{0, 1}] == doctest::Approx(1.0 / 3));  // channel 1
-  CHECK(same_axis[{1, 0}] == doctest::Approx(1.0 / 3));  // channel 2
+  CHECK(same_axis[{0, 1}] == approx(1.0 / 3));  // channel 1
+  CHECK(same_axis[{1, 0}] == approx(1.0 / 3));  // channel 2
   // Nobody has anything for anybody else: one device has all of it before and after.
   const Sharding first{Sharding::Over::channel, std::make_shared<Shards>(shards_of({0, 0}, 2))},
       images_of_first{Sharding::Over::batch, std::make_shared<Shards>(shards_of({0, 0, 0}, 2))};

@@ -7,6 +7,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/plan/process_memory.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -59,13 +60,12 @@ TEST_CASE("hybrid states: split by images, with whatever options, it is data par
       const ReplayResult plain = run("data_parallel, sync: all_reduce");
       for (const std::string replicas : {"", ", replicas: 2"}) {
         const ReplayResult hybrid = run("hybrid, conv: batch, fc: batch" + replicas);
-        CHECK(hybrid.step_time_s == doctest::Approx(plain.step_time_s).epsilon(1e-12));
-        CHECK(hybrid.comm_bytes == doctest::Approx(plain.comm_bytes).epsilon(1e-12));
+        CHECK(hybrid.step_time_s == approx(plain.step_time_s).epsilon(1e-12));
+        CHECK(hybrid.comm_bytes == approx(plain.comm_bytes).epsilon(1e-12));
         for (std::size_t d = 0; d < plain.endpoints.size(); ++d) {
           CHECK(hybrid.endpoints[d].peak_memory_bytes ==
-                doctest::Approx(plain.endpoints[d].peak_memory_bytes).epsilon(1e-12));
-          CHECK(hybrid.endpoints[d].compute_s ==
-                doctest::Approx(plain.endpoints[d].compute_s).epsilon(1e-12));
+                approx(plain.endpoints[d].peak_memory_bytes).epsilon(1e-12));
+          CHECK(hybrid.endpoints[d].compute_s == approx(plain.endpoints[d].compute_s).epsilon(1e-12));
         }
       }
     }
@@ -102,16 +102,16 @@ TEST_CASE("hybrid states: shares of weights are sharded over the replicas, what 
       // All-reduces of outputs over two devices: every pair's forward, and but the first's backward.
       const double exchanged = (2 * pairs - 1) * 2 * tensor;
       CHECK(experiment.run().comm_bytes ==
-            doctest::Approx(exchanged + times * (replicas - 1) * 2 * 4 * psi).epsilon(1e-12));
+            approx(exchanged + times * (replicas - 1) * 2 * 4 * psi).epsilon(1e-12));
       const double expected = zero == 0   ? 16 * psi
                               : zero == 1 ? 8 * psi + 8 * psi / replicas
                               : zero == 2 ? 4 * psi + 12 * psi / replicas
                                           : 16 * psi / replicas;
-      CHECK(sum(experiment.plan().roles[0].resident_bytes) == doctest::Approx(expected).epsilon(1e-12));
+      CHECK(sum(experiment.plan().roles[0].resident_bytes) == approx(expected).epsilon(1e-12));
       double told = 0;
       for (const LayerGroup& group : experiment.report().layouts)
         told += group.exchange_bytes + group.gradient_bytes;
-      CHECK(told == doctest::Approx(experiment.run().comm_bytes).epsilon(1e-12));
+      CHECK(told == approx(experiment.run().comm_bytes).epsilon(1e-12));
     }
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("hybrid states: what all have is sharded over all, shares over the rep
                               "{kind: hybrid, conv: batch, fc: filter, replicas: 2, zero: 3}",
                               {4, std::nullopt, {"test", 1, 1}}, {Precision::fp32, Optimizer::adam});
   REQUIRE(experiment.plan().roles.size() == 1);
-  CHECK(sum(experiment.plan().roles[0].resident_bytes) == doctest::Approx(16 * (conv / 4 + fc / 2)));
+  CHECK(sum(experiment.plan().roles[0].resident_bytes) == approx(16 * (conv / 4 + fc / 2)));
   // The optimizer's work on a device: a quarter of the ones, half of the others.
   double updated = 0, whole = 0;
   for (const Task& task : experiment.plan().roles[0].program)
@@ -131,7 +131,7 @@ TEST_CASE("hybrid states: what all have is sharded over all, shares over the rep
       if (op.name == "fc.update") updated = op.work.flops_fixed;
   for (const Operation& op : experiment.graph().operations)
     if (op.name == "fc.update") whole = op.work.flops_fixed;
-  CHECK(updated == doctest::Approx(whole / 4));
+  CHECK(updated == approx(whole / 4));
 }
 
 TEST_CASE("hybrid states: pipeline x tensor x data with ZeRO-1 sends as much, and keeps less") {
@@ -145,7 +145,7 @@ TEST_CASE("hybrid states: pipeline x tensor x data with ZeRO-1 sends as much, an
         {4, std::nullopt, {"test", 1, 1}}, {Precision::fp32, Optimizer::adam});
   };
   const Experiment plain = experiment(0), sharded = experiment(1);
-  CHECK(sharded.run().comm_bytes == doctest::Approx(plain.run().comm_bytes).epsilon(1e-12));
+  CHECK(sharded.run().comm_bytes == approx(plain.run().comm_bytes).epsilon(1e-12));
   const double psi = 2 * 64 * 64 / 2;  // half of a stage's two matrices
   CHECK(sum(plain.plan().roles[0].resident_bytes) == 16 * psi);
   CHECK(sum(sharded.plan().roles[0].resident_bytes) == 8 * psi + 8 * psi / 2);

@@ -8,6 +8,7 @@
 
 #include "sim/base/input_error.h"
 #include "strategies/hypergraph/node_hypergraph.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -54,7 +55,7 @@ TEST_CASE("vertices are channels with the layers that follow them, nets their ou
   CHECK(graph.weight[3] == 3 * 2 * 12);
   REQUIRE(graph.nets.size() == 3);  // nobody reads the neurons
   for (std::uint32_t c = 0; c < 3; ++c) {
-    CHECK(graph.nets[c].cost == doctest::Approx(2 * 4 * 4));  // 2x2 pooled values of 4 bytes, there and back
+    CHECK(graph.nets[c].cost == approx(2 * 4 * 4));  // 2x2 pooled values of 4 bytes, there and back
     CHECK(graph.nets[c].pins == std::vector<std::uint32_t>{c, 3, 4, 5, 6, 7});
   }
 }
@@ -118,12 +119,11 @@ TEST_CASE("collapsing channels into blocks changes no weight and no volume") {
     const auto weight = [](const NodeHypergraph& n) {
       return std::accumulate(n.graph.weight.begin(), n.graph.weight.end(), 0.0);
     };
-    CHECK(weight(coarse) == doctest::Approx(weight(fine)).epsilon(1e-12));
+    CHECK(weight(coarse) == approx(weight(fine)).epsilon(1e-12));
     Parts of_fine, of_coarse;  // a border after the fourth convolution
     for (const std::uint32_t layer : fine.graph.layer) of_fine.push_back(layer > 7 ? 1 : 0);
     for (const std::uint32_t layer : coarse.graph.layer) of_coarse.push_back(layer > 7 ? 1 : 0);
-    CHECK(connectivity(coarse.graph, of_coarse) ==
-          doctest::Approx(connectivity(fine.graph, of_fine)).epsilon(1e-12));
+    CHECK(connectivity(coarse.graph, of_coarse) == approx(connectivity(fine.graph, of_fine)).epsilon(1e-12));
   }
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("what is sent is the connectivity of the partition, and all operations
         CAPTURE(parts);
         const lab::Experiment e = experiment(model, parts, ", micro_batches: 2, method: " + method, 2);
         const ReplayResult result = e.run();
-        CHECK(result.comm_bytes == doctest::Approx(e.report().partition->connectivity_bytes).epsilon(1e-9));
+        CHECK(result.comm_bytes == approx(e.report().partition->connectivity_bytes).epsilon(1e-9));
         std::map<std::string, double> done;
         double work = 0;
         for (const Role& role : e.plan().roles)
@@ -151,7 +151,7 @@ TEST_CASE("what is sent is the connectivity of the partition, and all operations
           CAPTURE(operation.name);
           const double images = operation.phase == Phase::update ? 1 : 2 * parts;
           const double expected = operation.work.flops_per_image * images + operation.work.flops_fixed;
-          CHECK(done[operation.name] == doctest::Approx(expected).epsilon(1e-9));
+          CHECK(done[operation.name] == approx(expected).epsilon(1e-9));
           work += expected;
         }
         CHECK(result.step_time_s >= work / 10e12 / parts);
@@ -165,8 +165,7 @@ TEST_CASE("parts keep their own weights: together exactly one copy") {
   double weights = 0;
   for (const Role& role : e.plan().roles)
     weights += role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)];
-  CHECK(weights ==
-        doctest::Approx(e.graph().resident_bytes()[static_cast<std::size_t>(MemoryClass::weights)]));
+  CHECK(weights == approx(e.graph().resident_bytes()[static_cast<std::size_t>(MemoryClass::weights)]));
 }
 
 TEST_CASE("one part is exactly the single strategy") {
@@ -174,7 +173,7 @@ TEST_CASE("one part is exactly the single strategy") {
     const lab::Experiment one = experiment("resnet18", 1, more, 8);
     const lab::Experiment single("resnet18", lab::star(1, "1GB/s", "10us"), "{kind: single" + more + "}", 8);
     const ReplayResult a = one.run(), b = single.run();
-    CHECK(a.step_time_s == doctest::Approx(b.step_time_s).epsilon(1e-12));
+    CHECK(a.step_time_s == approx(b.step_time_s).epsilon(1e-12));
     CHECK(a.endpoints[0].peak_memory_bytes == b.endpoints[0].peak_memory_bytes);
     CHECK(a.comm_bytes == 0);
   }
@@ -186,7 +185,7 @@ TEST_CASE("two layers on two parts, two micro-batches, by hand") {
   // forward and backward 1 until 3.5 + d. Part 0 gets that gradient at 3.5 + 2d and needs 1 ms more.
   const ReplayResult result =
       experiment(lab::custom_model(2, 0), 2, ", micro_batches: 2, method: layerwise", 5).run();
-  CHECK(result.step_time_s == doctest::Approx(4.5e-3 + 2 * 10.2e-6).epsilon(1e-9));
+  CHECK(result.step_time_s == approx(4.5e-3 + 2 * 10.2e-6).epsilon(1e-9));
   CHECK(result.comm_bytes == 2 * 2 * 200);
 }
 
@@ -263,8 +262,8 @@ TEST_CASE("a device of half the speed gets half as much, unless all are to get t
     const ReplayResult result = lab.run();
     return result.endpoints[0].compute_s / result.endpoints[1].compute_s;
   };
-  CHECK(busy("probed") == doctest::Approx(1).epsilon(0.06));
-  CHECK(busy("equal") == doctest::Approx(0.5).epsilon(0.06));
+  CHECK(busy("probed") == approx(1).epsilon(0.06));
+  CHECK(busy("equal") == approx(0.5).epsilon(0.06));
 }
 
 TEST_CASE("hypergraph: the order of micro-batches goes by the narrowest link of a message's way") {

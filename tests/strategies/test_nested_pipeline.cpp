@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -65,8 +66,8 @@ TEST_CASE("one stage that holds data parallelism is data parallelism, whatever i
               fmt::format("{{kind: data_parallel, sync: all_reduce, micro_batches: {}, {}}}", micro_batches,
                           inner),
               6);
-      CHECK(nested.step_time_s == doctest::Approx(plain.step_time_s).epsilon(1e-12));
-      CHECK(nested.comm_bytes == doctest::Approx(plain.comm_bytes).epsilon(1e-12));
+      CHECK(nested.step_time_s == approx(plain.step_time_s).epsilon(1e-12));
+      CHECK(nested.comm_bytes == approx(plain.comm_bytes).epsilon(1e-12));
       CHECK(peak(nested) == peak(plain));
     }
 }
@@ -76,7 +77,7 @@ TEST_CASE("an inner all-reduce after backward is that of replicas without inner"
   const std::string model = lab::custom_model(5, 1'000'000);
   const ReplayResult nested = run(model, 6, pipeline(keys, "overlap: false"), 4);
   const ReplayResult plain = run(model, 6, fmt::format("{{kind: pipeline, {}}}", keys), 4);
-  CHECK(nested.step_time_s == doctest::Approx(plain.step_time_s).epsilon(1e-12));
+  CHECK(nested.step_time_s == approx(plain.step_time_s).epsilon(1e-12));
   CHECK(nested.comm_bytes == plain.comm_bytes);
   CHECK(peak(nested) == peak(plain));
 }
@@ -124,10 +125,10 @@ TEST_CASE("what ZeRO sends within stages, and keeps, is that of its paper for ea
   const auto sent = [&](double times) {
     return times * (replicas - 1) * 4 * parameters * layers + activations;
   };
-  CHECK(result(0).comm_bytes == doctest::Approx(sent(2)).epsilon(1e-12));
-  CHECK(result(1).comm_bytes == doctest::Approx(sent(2)).epsilon(1e-12));
-  CHECK(result(2).comm_bytes == doctest::Approx(sent(micro_batches + 1)).epsilon(1e-12));
-  CHECK(result(3).comm_bytes == doctest::Approx(sent(3 * micro_batches)).epsilon(1e-12));
+  CHECK(result(0).comm_bytes == approx(sent(2)).epsilon(1e-12));
+  CHECK(result(1).comm_bytes == approx(sent(2)).epsilon(1e-12));
+  CHECK(result(2).comm_bytes == approx(sent(micro_batches + 1)).epsilon(1e-12));
+  CHECK(result(3).comm_bytes == approx(sent(3 * micro_batches)).epsilon(1e-12));
   // Adam in fp32: 4 bytes of parameters, 4 of gradients, 8 of moments, two layers a stage.
   const double psi = parameters * layers / stages;
   const auto states = [&](int zero) {
@@ -173,9 +174,9 @@ TEST_CASE("hybrid stages whose layers are split by images are data-parallel stag
                   16);
           // A branch's gradients are added up before or after a weight gradient that a bucket waits for.
           CHECK(hybrid.step_time_s ==
-                doctest::Approx(replicas.step_time_s).epsilon(branch && sums == "bucket: 1kB" ? 1e-3 : 1e-9));
-          CHECK(hybrid.comm_bytes == doctest::Approx(replicas.comm_bytes).epsilon(1e-12));
-          if (!branch) CHECK(peak(hybrid) == doctest::Approx(peak(replicas)).epsilon(1e-12));
+                approx(replicas.step_time_s).epsilon(branch && sums == "bucket: 1kB" ? 1e-3 : 1e-9));
+          CHECK(hybrid.comm_bytes == approx(replicas.comm_bytes).epsilon(1e-12));
+          if (!branch) CHECK(peak(hybrid) == approx(peak(replicas)).epsilon(1e-12));
         }
 }
 
@@ -204,13 +205,12 @@ TEST_CASE(
         "[{{kind: linear, layout: pairs}}], replicas: 2}}",
         micro_batches);
     const lab::Experiment lab(model, lab::star(8, "1GB/s", "0us"), strategy + "}", 8);
-    CHECK(lab.run().comm_bytes == doctest::Approx(exchanged + sent + summed).epsilon(1e-9));
+    CHECK(lab.run().comm_bytes == approx(exchanged + sent + summed).epsilon(1e-9));
     // Recomputation sums the outputs of pairs once more, but of each stage's last, which backward does not
     // read.
     const ReplayResult again =
         lab::Experiment(model, lab::star(8, "1GB/s", "0us"), strategy + ", recompute: always}", 8).run();
-    CHECK(again.comm_bytes ==
-          doctest::Approx(exchanged + (pairs - 2) * 2 * tensor + sent + summed).epsilon(1e-9));
+    CHECK(again.comm_bytes == approx(exchanged + (pairs - 2) * 2 * tensor + sent + summed).epsilon(1e-9));
     REQUIRE(lab.report().stages.size() == 2);
     CHECK(lab.report().stages[0].layers == std::vector<std::string>{"flat", "fc0", "fc1", "fc2", "fc3"});
     // Half of four layers' weights, and of their gradients.

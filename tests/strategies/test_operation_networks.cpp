@@ -6,6 +6,7 @@
 
 #include "sim/base/input_error.h"
 #include "strategies/pardnn/networks/networks.h"
+#include "tests/support/approx.h"
 #include "topologies/device.h"
 
 using namespace convoy;
@@ -52,7 +53,7 @@ TEST_CASE("operation networks: parameters of an LSTM grid are those of its layer
 
 TEST_CASE("operation networks: products of a step are three times those of the forward pass") {
   const double forward = steps * (depth * 2 * 2 * hidden * 4 * hidden + 2 * hidden * words);
-  CHECK(flops(grid(), KernelKind::matmul) == doctest::Approx(3 * forward).epsilon(1e-12));
+  CHECK(flops(grid(), KernelKind::matmul) == approx(3 * forward).epsilon(1e-12));
 }
 
 TEST_CASE("operation networks: a cell has the 14 operations of TensorFlow's BasicLSTMCell") {
@@ -99,7 +100,7 @@ TEST_CASE("operation networks: parameters and products of a transformer by hand"
   // Each matrix is multiplied with every token; scores and mixtures are length by length by h, each of 3 n.
   const double matrices = network.parameters() - 2 * v * h - n * 5 * h - 2 * h;
   const double forward = 2 * length * matrices + 3 * n * 2 * (2 * length * length * h);
-  CHECK(flops(network, KernelKind::matmul) == doctest::Approx(3 * forward).epsilon(1e-12));
+  CHECK(flops(network, KernelKind::matmul) == approx(3 * forward).epsilon(1e-12));
 }
 
 TEST_CASE("operation networks: on a roofline operations take a launch and what they compute or move") {
@@ -108,11 +109,11 @@ TEST_CASE("operation networks: on a roofline operations take a launch and what t
   const auto id = static_cast<NodeId>(&named(network, "lstm0.0.matmul") - network.nodes.data());
   // 128 by 256 for 8 samples: 0.05 us of FLOPs, 0.29 us of bytes at 500 GB/s.
   const double bytes = 4 * (8 * (128 + 256) + 128 * 256);
-  CHECK(dag.time_us(id) == doctest::Approx(5 + bytes / 5e5).epsilon(1e-12));
+  CHECK(dag.time_us(id) == approx(5 + bytes / 5e5).epsilon(1e-12));
   CHECK(dag.output_bytes(id) == 4 * 8 * 256);
   double state = 0;
   for (NodeId v = 0; v < dag.size(); ++v) state += dag.memory_bytes(v);
-  CHECK(state == doctest::Approx(3 * 4 * network.parameters()));  // Adam's two moments
+  CHECK(state == approx(3 * 4 * network.parameters()));  // Adam's two moments
 }
 
 TEST_CASE("operation networks: as long as its layers and steps together, not as their product") {
@@ -150,11 +151,11 @@ TEST_CASE("operation networks: a wide ResNet-101 has torchvision's parameters an
   for (const auto& node : network.nodes)
     if (node.work.kind == KernelKind::convolution || node.work.kind == KernelKind::matmul)
       (node.work.phase == Phase::forward ? forward : backward) += node.work.flops_per_image;
-  CHECK(forward / 2 == doctest::Approx(22.75e9).epsilon(1e-3));
+  CHECK(forward / 2 == approx(22.75e9).epsilon(1e-3));
   // The first convolution needs no gradient of the images.
   const double first = named(network, "stem.convolution").work.flops_per_image;
   CHECK(first == 2 * 112.0 * 112 * 64 * 3 * 49);
-  CHECK(backward == doctest::Approx(2 * forward - first).epsilon(1e-12));
+  CHECK(backward == approx(2 * forward - first).epsilon(1e-12));
 }
 
 TEST_CASE("operation networks: a residual block's input has the gradients of both ways added up") {

@@ -7,6 +7,7 @@
 
 #include "sim/plan/validate.h"
 #include "strategies/pardnn/operation_dag.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -60,7 +61,7 @@ TEST_CASE("pardnn on one device is single") {
     const ReplayResult ours = experiment(model, 1).run();
     const ReplayResult single =
         lab::Experiment(model, lab::star(1, "10GB/s", "5us"), "{kind: single}", 16).run();
-    CHECK(ours.step_time_s == doctest::Approx(single.step_time_s).epsilon(1e-9));
+    CHECK(ours.step_time_s == approx(single.step_time_s).epsilon(1e-9));
     CHECK(ours.endpoints[0].peak_memory_bytes == single.endpoints[0].peak_memory_bytes);
     CHECK(ours.comm_bytes == 0);
   }
@@ -71,7 +72,7 @@ TEST_CASE("pardnn sends what crosses: the volume is the partition's connectivity
     const lab::Experiment run = experiment(branched_model, devices);
     REQUIRE(run.report().partition);
     CHECK(run.report().partition->connectivity_bytes > 0);
-    CHECK(run.run().comm_bytes == doctest::Approx(run.report().partition->connectivity_bytes).epsilon(1e-9));
+    CHECK(run.run().comm_bytes == approx(run.report().partition->connectivity_bytes).epsilon(1e-9));
     CHECK(run.report().partition->cut_bytes <= run.report().partition->connectivity_bytes);
   }
 }
@@ -136,8 +137,8 @@ TEST_CASE("the partitioner sees tensors as they are") {
 TEST_CASE("messages are priced by the ways between the devices") {
   const Machine machine = experiment(branched_model, 3).machine();
   const PartLink link = part_link(machine, 3);
-  CHECK(link.latency_us == doctest::Approx(5));
-  CHECK(link.bandwidth_Bpus == doctest::Approx(10'000));
+  CHECK(link.latency_us == approx(5));
+  CHECK(link.bandwidth_Bpus == approx(10'000));
 }
 
 TEST_CASE("pardnn on more parts than devices is an error") {

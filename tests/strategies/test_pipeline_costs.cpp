@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/strategies/pipeline_problem.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -21,25 +22,24 @@ TEST_CASE("costs of a cut chain, counted by hand") {
   const StrategyInput input{graph, machine, cost, {}};
   const std::vector<StageChoice> cut{{0, 1}, {1, 1}};
   CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        doctest::Approx(1.2e-3 + 2 * 10.08e-6 + 3 * 0.6e-3).epsilon(1e-12));
+        approx(1.2e-3 + 2 * 10.08e-6 + 3 * 0.6e-3).epsilon(1e-12));
   // 1F1B: the first stage may hold 2, and sees one back 1.2 ms + 20.16 us after it began: an interval of
   // half of that.
   shape.schedule = PipelineSchedule::one_f_one_b;
   CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        doctest::Approx(1.2e-3 + 2 * 10.08e-6 + 3 * (1.2e-3 + 20.16e-6) / 2).epsilon(1e-12));
+        approx(1.2e-3 + 2 * 10.08e-6 + 3 * (1.2e-3 + 20.16e-6) / 2).epsilon(1e-12));
   shape.schedule = PipelineSchedule::naive;
-  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        doctest::Approx(4 * (1.2e-3 + 2 * 10.08e-6)).epsilon(1e-12));
+  CHECK(PipelineCosts(input, units, shape).step_s(cut) == approx(4 * (1.2e-3 + 2 * 10.08e-6)).epsilon(1e-12));
   // Two replicas of each: a ring of two sums 4 kB in 2 * 10 us + 4 us, a quarter of it for each micro-batch.
   shape.slots = {{0, 2}, {1, 3}};
   shape.schedule = PipelineSchedule::gpipe;
   CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        doctest::Approx(1.2e-3 + 2 * 10.08e-6 + 2 * 6e-6 + 3 * (0.6e-3 + 6e-6)).epsilon(1e-12));
+        approx(1.2e-3 + 2 * 10.08e-6 + 2 * 6e-6 + 3 * (0.6e-3 + 6e-6)).epsilon(1e-12));
   // Recomputation: forward twice. 0.1 ms more an image and stage.
   shape.slots = {{0}, {1}};
   shape.recompute = Recompute::always;
   CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        doctest::Approx(1.6e-3 + 2 * 10.08e-6 + 3 * 0.8e-3).epsilon(1e-12));
+        approx(1.6e-3 + 2 * 10.08e-6 + 3 * 0.8e-3).epsilon(1e-12));
 }
 
 TEST_CASE("a stage gets the tensors from before that it reads, each once, and nothing for a later stage") {
@@ -64,7 +64,7 @@ TEST_CASE("a stage gets the tensors from before that it reads, each once, and no
         }
         const double expected_s = (bytes + gradient_bytes) * problem.shape.images / bandwidth_Bps +
                                   ((bytes > 0) + (gradient_bytes > 0)) * way.latency_s;
-        CHECK(costs.times(begin, end, 1, 1).messages_s == doctest::Approx(expected_s).epsilon(1e-9));
+        CHECK(costs.times(begin, end, 1, 1).messages_s == approx(expected_s).epsilon(1e-9));
       }
   }
 }
@@ -109,7 +109,7 @@ TEST_CASE("a stage sends each tensor that later stages read once, and gets the g
         }
         const double busiest = begin == 0 ? out : std::max(in + out_gradients, out + in_gradients);
         CHECK(costs.times(begin, end, begin == 0 ? 0 : 1, 1).interval_s ==
-              doctest::Approx(busiest * image_s).epsilon(1e-9));
+              approx(busiest * image_s).epsilon(1e-9));
       }
   }
 }

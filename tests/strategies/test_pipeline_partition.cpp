@@ -8,6 +8,7 @@
 
 #include "strategies/pipeline/pipeline_partition.h"
 #include "tests/strategies/pipeline_problem.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -61,7 +62,7 @@ void check_optimal(const PipelineProblem& problem) {
   REQUIRE(found.size() == costs.shape().stages);
   const bool some_fit = best_that_fits < std::numeric_limits<double>::infinity();
   CHECK(costs.fits(found) == some_fit);
-  CHECK(costs.step_s(found) == doctest::Approx(some_fit ? best_that_fits : best).epsilon(1e-9));
+  CHECK(costs.step_s(found) == approx(some_fit ? best_that_fits : best).epsilon(1e-9));
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ TEST_CASE("balanced has the smallest slowest stage of all cuts, and of those wit
     });
     const auto found = slowest_and_messages(partition_pipeline(StageCut::balanced, costs));
     CHECK(found.first == best.first);
-    CHECK(found.second == doctest::Approx(best.second).epsilon(1e-12));
+    CHECK(found.second == approx(best.second).epsilon(1e-12));
   }
 }
 

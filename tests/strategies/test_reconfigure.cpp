@@ -5,6 +5,7 @@
 
 #include "sim/replay/replay.h"
 #include "strategies/elastic/reconfigure.h"
+#include "tests/support/approx.h"
 #include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
@@ -39,7 +40,7 @@ TEST_CASE("reconfigure: a restart is the sum of its parts, added up by hand") {
   // SGD: 4 MB of weights are all the state; 4 s to write and 4 s to read at 1 MB/s
   CHECK(state_bytes(lab.graph()) == 4e6);
   const Reconfiguration change = restart(times_of(round_times), lab.graph(), 4);
-  CHECK(change.pause_s == doctest::Approx(1 + 4 + 2 + 3 + 4 + 4 + (5 + 4 * 0.1)));
+  CHECK(change.pause_s == approx(1 + 4 + 2 + 3 + 4 + 4 + (5 + 4 * 0.1)));
   CHECK(change.preparation_s == 0);
   CHECK(change.traffic.roles.empty());
 }
@@ -61,10 +62,10 @@ TEST_CASE(
   const Machine machine = machine_of(lab);
   const Reconfiguration change = overlapped(times_of(round_times), state_bytes(lab.graph()), machine, 2, 4);
   CHECK(change.preparation_s == 2 + 3 + 4);
-  CHECK(change.pause_s == doctest::Approx(5 + 4 * 0.1));
+  CHECK(change.pause_s == approx(5 + 4 * 0.1));
   CHECK(change.traffic_devices == 4);
   // two senders, two newcomers: one round of 1 ms + 4 MB / 1 GB/s
-  CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == doctest::Approx(0.001 + 0.004));
+  CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == approx(0.001 + 0.004));
 }
 
 TEST_CASE("reconfigure: one holder and seven newcomers take three rounds of the broadcast") {
@@ -72,7 +73,7 @@ TEST_CASE("reconfigure: one holder and seven newcomers take three rounds of the 
   const Machine machine = machine_of(lab);
   const Reconfiguration change = overlapped(times_of(round_times), state_bytes(lab.graph()), machine, 1, 8);
   CHECK(change.traffic.patterns[0].rounds.size() == 3);
-  CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == doctest::Approx(3 * 0.005));
+  CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == approx(3 * 0.005));
 }
 
 TEST_CASE(
@@ -109,15 +110,15 @@ TEST_CASE("reconfigure: who leaves is agreed on by one value up and down a tree"
   CHECK(change.preparation_s == 0);
   CHECK(change.pause_s == 0);
   // 2 log2 4 rounds of 1 ms + 8 B / 1 GB/s
-  CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == doctest::Approx(4 * (0.001 + 8e-9)));
+  CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == approx(4 * (0.001 + 8e-9)));
 }
 
 TEST_CASE("reconfigure: without times those of others hold, of a start 12.2 s to the rendezvous of two") {
   const RestartTimes times = times_of("{}");
   CHECK(times.process_start_s + times.framework_init_s + times.graph_build_s + times.communicator(2) ==
-        doctest::Approx(12.2).epsilon(0.001));
-  CHECK(times.communicator(8) == doctest::Approx(16.3 / 8).epsilon(0.005));
-  CHECK(times.communicator(32) == doctest::Approx(130.0 / 32).epsilon(0.005));
+        approx(12.2).epsilon(0.001));
+  CHECK(times.communicator(8) == approx(16.3 / 8).epsilon(0.005));
+  CHECK(times.communicator(32) == approx(130.0 / 32).epsilon(0.005));
 }
 
 TEST_CASE(
@@ -129,7 +130,6 @@ TEST_CASE(
     CHECK((change.preparation_s > 0) == (to > from));
     CHECK(change.pause_s == times_of(round_times).communicator(to));
     // Nobody sends more than two of them: 1 ms + 2 x 1 MB / (1 GB/s) growing, one shrinking.
-    CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s ==
-          doctest::Approx(to > from ? 0.003 : 0.002));
+    CHECK(replay(change.traffic, machine, lab.cost(), {}).step_time_s == approx(to > from ? 0.003 : 0.002));
   }
 }

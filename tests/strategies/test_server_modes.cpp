@@ -7,6 +7,7 @@
 #include "sim/base/input_error.h"
 #include "sim/lowering/jitter.h"
 #include "strategies/strategy.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -82,10 +83,10 @@ TEST_CASE("server modes: workers set out in 8 groups over the time of a step, th
   REQUIRE(plan.service()->clients.size() == 10);
   // 2 layers x 4 images x 0.3 ms = 2.4 ms.
   for (std::uint32_t w = 0; w < 9; ++w) {
-    CHECK(plan.service()->clients[w].start_s == doctest::Approx(2.4e-3 * (w % 8) / 8).epsilon(1e-12));
+    CHECK(plan.service()->clients[w].start_s == approx(2.4e-3 * (w % 8) / 8).epsilon(1e-12));
     CHECK(plan.service()->clients[w].head_start == 3);
   }
-  CHECK(plan.service()->clients[9].start_s == doctest::Approx(4.8e-3 / 8).epsilon(1e-12));
+  CHECK(plan.service()->clients[9].start_s == approx(4.8e-3 / 8).epsilon(1e-12));
   CHECK(plan.service()->clients[9].head_start == 0);
   CHECK(plan.service()->max_lead == 3);
   CHECK(plan_of("mode: ssp, staleness: 0", two_speeds).service() == nullptr);
@@ -101,15 +102,15 @@ TEST_CASE("expected order statistics: published values, symmetry, a sum of nothi
     return (expected_last_s({{1, n}}, 0.05, n - k) - 1) / 0.05;
   };
   // David & Nagaraja's table of normal order statistics: n = 4 and 5.
-  CHECK(statistic(4, 4) == doctest::Approx(1.02938).epsilon(1e-5));
-  CHECK(statistic(4, 3) == doctest::Approx(0.29701).epsilon(1e-5));
-  CHECK(statistic(5, 5) == doctest::Approx(1.16296).epsilon(1e-5));
-  CHECK(statistic(5, 4) == doctest::Approx(0.49502).epsilon(1e-5));
+  CHECK(statistic(4, 4) == approx(1.02938).epsilon(1e-5));
+  CHECK(statistic(4, 3) == approx(0.29701).epsilon(1e-5));
+  CHECK(statistic(5, 5) == approx(1.16296).epsilon(1e-5));
+  CHECK(statistic(5, 4) == approx(0.49502).epsilon(1e-5));
   CHECK(std::abs(statistic(1, 1)) < 1e-9);
   for (const std::size_t n : {5, 24}) {
     double sum = 0;
     for (std::size_t k = 1; k <= n; ++k) sum += statistic(n, k);
     CHECK(std::abs(sum) < 1e-6);
-    CHECK(statistic(n, 1) == doctest::Approx(-statistic(n, n)).epsilon(1e-8));
+    CHECK(statistic(n, 1) == approx(-statistic(n, n)).epsilon(1e-8));
   }
 }

@@ -4,6 +4,7 @@
 
 #include "sim/base/input_error.h"
 #include "strategies/data_parallel/server_plan.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -61,10 +62,10 @@ TEST_CASE("bytes of every combination are those of counting messages") {
           else
             // Every byte's server has g devices beside it if colocated.
             expected = devices * W - (dedicated || pcie ? 0 : g * W);
-          CHECK(result.comm_bytes == doctest::Approx(2 * expected).epsilon(1e-12));
+          CHECK(result.comm_bytes == approx(2 * expected).epsilon(1e-12));
           for (EndpointId e = 0; e < experiment.machine().endpoint_count(); ++e)
             CHECK(result.endpoints[e].sent_bytes ==
-                  doctest::Approx(result.endpoints[e].received_bytes).epsilon(1e-12));
+                  approx(result.endpoints[e].received_bytes).epsilon(1e-12));
         }
       }
     }
@@ -83,8 +84,8 @@ TEST_CASE("each dedicated server's bytes: its tensors, or an equal part, from ev
     };
     CHECK(received(false, 0) == clients * 3 * tensor_bytes);
     CHECK(received(false, 1) == clients * 2 * tensor_bytes);
-    CHECK(received(true, 0) == doctest::Approx(clients * W / 2));
-    CHECK(received(true, 1) == doctest::Approx(clients * W / 2));
+    CHECK(received(true, 0) == approx(clients * W / 2));
+    CHECK(received(true, 1) == approx(clients * W / 2));
   }
 }
 
@@ -99,9 +100,9 @@ TEST_CASE("host CPUs add up at their rate: each client's bytes on servers, each 
         .step_time_s;
   };
   const double compute_s = 10 * 3e-4;
-  CHECK(step_s(false) == doctest::Approx(compute_s + 24e-3).epsilon(1e-4));
+  CHECK(step_s(false) == approx(compute_s + 24e-3).epsilon(1e-4));
   // With: 2 x 8 MB on each node, 8 ms, then 3 x 8 MB on the server, 12 ms.
-  CHECK(step_s(true) == doctest::Approx(compute_s + 8e-3 + 12e-3).epsilon(1e-4));
+  CHECK(step_s(true) == approx(compute_s + 8e-3 + 12e-3).epsilon(1e-4));
 }
 
 TEST_CASE("pull after all: nothing comes back before the server's last update") {
@@ -113,8 +114,8 @@ TEST_CASE("pull after all: nothing comes back before the server's last update") 
         .run()
         .step_time_s;
   };
-  CHECK(step_s("as_ready") == doctest::Approx(8e-3).epsilon(1e-9));
-  CHECK(step_s("after_all") == doctest::Approx(9e-3).epsilon(1e-9));
+  CHECK(step_s("as_ready") == approx(8e-3).epsilon(1e-9));
+  CHECK(step_s("after_all") == approx(9e-3).epsilon(1e-9));
 }
 
 TEST_CASE("pull after all: a node hands out what other servers send as it comes") {
@@ -129,7 +130,7 @@ TEST_CASE("pull after all: a node hands out what other servers send as it comes"
   for (TaskId t = 0; t < program.size(); ++t)
     if (program[t].name == "hand out 0") {
       found = true;
-      CHECK(host.tasks[t].end_s == doctest::Approx(6e-3).epsilon(1e-9));
+      CHECK(host.tasks[t].end_s == approx(6e-3).epsilon(1e-9));
     }
   CHECK(found);
 }
@@ -174,6 +175,6 @@ TEST_CASE("a model without parameters has nothing to push, in every combination"
     CHECK(experiment.plan().communications.empty());
     // SimGrid's clock runs on from replay to replay of a process: a step's end minus its beginning is
     // rounded.
-    CHECK(experiment.run().step_time_s == doctest::Approx(2 * 10 * 3e-4).epsilon(1e-9));
+    CHECK(experiment.run().step_time_s == approx(2 * 10 * 3e-4).epsilon(1e-9));
   }
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sim/lowering/gradient_sync.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -167,8 +168,8 @@ TEST_CASE("a device sends 2, M + 1 and 3 M times (N-1)/N of the parameters with 
           const double expected = times[stage - 1] * model_bytes * (nodes - 1) / nodes;
           for (int d = 0; d < nodes; ++d)
             CHECK(result.endpoints[static_cast<std::size_t>(d)].sent_bytes ==
-                  doctest::Approx(expected).epsilon(1e-12));
-          CHECK(result.comm_bytes == doctest::Approx(nodes * expected).epsilon(1e-12));
+                  approx(expected).epsilon(1e-12));
+          CHECK(result.comm_bytes == approx(nodes * expected).epsilon(1e-12));
         }
       }
 }
@@ -207,23 +208,21 @@ TEST_CASE("step time without overlap: every message in full") {
           .run()
           .step_time_s;
     };
-    CHECK(step_s(1, 1) == doctest::Approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
-    CHECK(step_s(1, 1) == doctest::Approx(step_s(0, 1)).epsilon(1e-9));
-    CHECK(step_s(1, 4) == doctest::Approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
-    CHECK(step_s(2, 1) == doctest::Approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
-    CHECK(step_s(2, 4) == doctest::Approx(compute_s + 5 * sharded_layers * message_s).epsilon(1e-9));
-    CHECK(step_s(3, 1) == doctest::Approx(compute_s + 3 * sharded_layers * message_s).epsilon(1e-9));
-    CHECK(step_s(3, 4) == doctest::Approx(compute_s + 12 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(1, 1) == approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(1, 1) == approx(step_s(0, 1)).epsilon(1e-9));
+    CHECK(step_s(1, 4) == approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(2, 1) == approx(compute_s + 2 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(2, 4) == approx(compute_s + 5 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(3, 1) == approx(compute_s + 3 * sharded_layers * message_s).epsilon(1e-9));
+    CHECK(step_s(3, 4) == approx(compute_s + 12 * sharded_layers * message_s).epsilon(1e-9));
   }
 }
 
 TEST_CASE("with overlap stage 3 on a fast network shows its first gather and its last reduce-scatter only") {
   // 4 devices at 10 GB/s: a message takes 3 (20 us + 0.3 MB / 10 GB/s) = 150 us, forward of a layer 400 us.
-  CHECK(experiment(4, 3, "", 4, "10GB/s").run().step_time_s ==
-        doctest::Approx(6e-3 + 2 * 150e-6).epsilon(1e-9));
+  CHECK(experiment(4, 3, "", 4, "10GB/s").run().step_time_s == approx(6e-3 + 2 * 150e-6).epsilon(1e-9));
   // Stage 2: the last reduce-scatter, and five all-gathers after the update.
-  CHECK(experiment(4, 2, "", 4, "10GB/s").run().step_time_s ==
-        doctest::Approx(6e-3 + 6 * 150e-6).epsilon(1e-9));
+  CHECK(experiment(4, 2, "", 4, "10GB/s").run().step_time_s == approx(6e-3 + 6 * 150e-6).epsilon(1e-9));
 }
 
 TEST_CASE("every device updates its part: 1/N of the work of single's update") {
@@ -247,8 +246,8 @@ TEST_CASE("every device updates its part: 1/N of the work of single's update") {
     REQUIRE(part.size() == 2);
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(part[i].name == whole[i].name);
-      CHECK(5 * part[i].work.bytes_fixed == doctest::Approx(whole[i].work.bytes_fixed).epsilon(1e-12));
-      CHECK(5 * part[i].work.flops_fixed == doctest::Approx(whole[i].work.flops_fixed).epsilon(1e-12));
+      CHECK(5 * part[i].work.bytes_fixed == approx(whole[i].work.bytes_fixed).epsilon(1e-12));
+      CHECK(5 * part[i].work.flops_fixed == approx(whole[i].work.flops_fixed).epsilon(1e-12));
     }
   }
 }
@@ -260,11 +259,11 @@ TEST_CASE("one device, and a model without parameters, have nothing to shard") {
                                 "{kind: single}", 4);
     CHECK(program(one.plan()) == program(plain.plan()));
     const ReplayResult alone = one.run(), single = plain.run();
-    CHECK(alone.step_time_s == doctest::Approx(single.step_time_s).epsilon(1e-9));
+    CHECK(alone.step_time_s == approx(single.step_time_s).epsilon(1e-9));
     CHECK(alone.comm_bytes == 0);
     CHECK(alone.endpoints[0].memory_at_peak == single.endpoints[0].memory_at_peak);
     const lab::Experiment bare(lab::custom_model(2, 0), lab::star(4, "1GB/s", "20us"), zero(stage), 4);
-    CHECK(bare.run().step_time_s == doctest::Approx(2 * 1.2e-3).epsilon(1e-9));
+    CHECK(bare.run().step_time_s == approx(2 * 1.2e-3).epsilon(1e-9));
     CHECK(bare.run().comm_bytes == 0);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "sim/base/input_error.h"
 #include "strategies/single.h"
+#include "tests/support/approx.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -30,8 +31,7 @@ TEST_CASE("M micro-batches: M times the kernels' starts, once the work") {
   for (const int m : {1, 2, 3, 4, 6, 12}) {
     CAPTURE(m);
     const lab::Experiment experiment(lab::custom_model(2, 1'000'000), single_cluster, micro_batches(m), 12);
-    CHECK(experiment.run().step_time_s ==
-          doctest::Approx(12 * 2 * 3e9 / 10e12 + m * 2 * 3 * 10e-6).epsilon(rounding));
+    CHECK(experiment.run().step_time_s == approx(12 * 2 * 3e9 / 10e12 + m * 2 * 3 * 10e-6).epsilon(rounding));
     CHECK(experiment.plan().images == 12);
   }
 }
@@ -52,7 +52,7 @@ TEST_CASE("M micro-batches of a network: M (forward + backward) of a part, and o
           operation_time_s(op.work, op.phase == Phase::update ? 1 : 20.0 / m, Precision::fp32,
                            experiment.machine().device_types[0]);
     CHECK(update_s > 0);
-    CHECK(experiment.run().step_time_s == doctest::Approx(m * part_s + update_s).epsilon(rounding));
+    CHECK(experiment.run().step_time_s == approx(m * part_s + update_s).epsilon(rounding));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "sim/studies/claims/claim.h"
 #include "sim/studies/claims/kernel_records.h"
 #include "sim/studies/thesis.h"
+#include "tests/support/approx.h"
 #include "tests/support/working_file.h"
 
 using namespace convoy;
@@ -72,8 +73,8 @@ TEST_CASE("claims: a line a cell, with its own published figure and what is acce
   CHECK(claims[0].ours == 1.0);
   CHECK(claims[0].verdict() == Verdict::passed);
   CHECK(claims[1].published == 0.75);
-  CHECK(*claims[1].low == doctest::Approx(0.6).epsilon(1e-12));
-  CHECK(*claims[1].high == doctest::Approx(0.9).epsilon(1e-12));
+  CHECK(*claims[1].low == approx(0.6).epsilon(1e-12));
+  CHECK(*claims[1].high == approx(0.9).epsilon(1e-12));
   CHECK(claims[1].ours == 1.0);
   CHECK(claims[1].verdict() == Verdict::failed);
 }
@@ -139,7 +140,7 @@ TEST_CASE("claims: shares of kernels' time add up to one, and convolutions' grow
   for (const Record& record : records) {
     double all = 0;
     for (const auto& [name, share] : record.numbers) all += share;
-    CHECK(all == doctest::Approx(1).epsilon(1e-12));
+    CHECK(all == approx(1).epsilon(1e-12));
     CHECK(record.texts.at("device_type") == "k20");
     // Products of filters grow faster than what is done once an output.
     CHECK(record.numbers.at("share.convolution") > fewer);

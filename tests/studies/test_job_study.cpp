@@ -3,6 +3,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/studies/job_study.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -126,10 +127,10 @@ TEST_CASE("job study: images count by what they teach, and policies that choose 
   const JobKinds kinds = job_kinds({run("a", 1, 10, "k80", 0, 500), run("a", 2, 11, "k80", 0, 500),
                                     run("a", 1, 12, "k80", 0, 1000), run("a", 2, 24, "k80", 0, 1000)},
                                    study, {});
-  CHECK(packed(kinds, 0)[1] == doctest::Approx(12 * 0.75));
-  CHECK(packed(kinds, 0)[2] == doctest::Approx(24 * 0.75));
-  CHECK(kinds.best_batch[0].kinds[0].packed[1] == doctest::Approx(10));
-  CHECK(kinds.best_batch[0].kinds[0].packed[2] == doctest::Approx(18));
+  CHECK(packed(kinds, 0)[1] == approx(12 * 0.75));
+  CHECK(packed(kinds, 0)[2] == approx(24 * 0.75));
+  CHECK(kinds.best_batch[0].kinds[0].packed[1] == approx(10));
+  CHECK(kinds.best_batch[0].kinds[0].packed[2] == approx(18));
 }
 
 TEST_CASE("job study: a trace gives the jobs, their interval is its own") {
@@ -142,8 +143,8 @@ TEST_CASE("job study: a trace gives the jobs, their interval is its own") {
   REQUIRE(results.size() == 1);
   CHECK(results[0].jobs == 2);
   CHECK(results[0].mean_interval_s == 100);
-  CHECK(results[0].mean_completion_s == doctest::Approx(45));
-  CHECK(results[0].deadlines_met == doctest::Approx(1));
+  CHECK(results[0].mean_completion_s == approx(45));
+  CHECK(results[0].deadlines_met == approx(1));
 }
 
 TEST_CASE(

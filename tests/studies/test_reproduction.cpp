@@ -6,6 +6,7 @@
 #include <random>
 
 #include "sim/studies/reproduce.h"
+#include "tests/support/approx.h"
 
 using namespace convoy;
 
@@ -64,7 +65,7 @@ TEST_CASE("coverage counts what tests intervals: no anchors, no fitted rows, non
     if (kind == 0) ++tested, inside += low <= 1 && 1 <= high ? 1 : 0;
     reproduction.rows.push_back(row);
   }
-  CHECK(*reproduction.coverage() == doctest::Approx(inside / tested));
+  CHECK(*reproduction.coverage() == approx(inside / tested));
 }
 
 TEST_CASE(
@@ -81,7 +82,7 @@ TEST_CASE(
   reproduction.bias_tolerance = 0.05;
   reproduction.bias_groups = {"link"};
   judge(reproduction);
-  CHECK(gate_of(reproduction, "mean error").value == doctest::Approx(0.05));
+  CHECK(gate_of(reproduction, "mean error").value == approx(0.05));
   CHECK(gate_of(reproduction, "worst error").passed());
   CHECK(gate_of(reproduction, "share of rows beyond 20 %").value == 0);
   CHECK_FALSE(gate_of(reproduction, "bias of link tcp").passed());

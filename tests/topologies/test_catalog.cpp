@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sim/base/data_path.h"
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 #include "topologies/catalog.h"
 
@@ -117,8 +118,8 @@ TEST_CASE(
   }
   const auto fp16 = [](const char* name) { return load_device(name, {}).peak_flops.at(Precision::fp16); };
   // TU102 with all 72 and 68 multiprocessors: per multiprocessor and clock 512 and 1024 FLOPs (x 2 for both).
-  CHECK(fp16("rtx-2080-ti") / (68 * 1.545e9) == doctest::Approx(512).epsilon(0.01));
-  CHECK(fp16("titan-rtx") / (72 * 1.77e9) == doctest::Approx(1024).epsilon(0.01));
+  CHECK(fp16("rtx-2080-ti") / (68 * 1.545e9) == approx(512).epsilon(0.01));
+  CHECK(fp16("titan-rtx") / (72 * 1.77e9) == approx(1024).epsilon(0.01));
 }
 
 TEST_CASE("every server of the catalogue makes a machine of two nodes with a way between any two places") {
@@ -182,9 +183,9 @@ TEST_CASE("a Google Cloud machine has 2 Gbit/s a vCPU, up to 32 with a K80") {
     return load_server(server, {}).fabric->nic().bandwidth_Bps;
   };
   // 94% of the nominal rate is payload.
-  CHECK(nic_Bps("gcp-n1-standard-4-k80") == doctest::Approx(0.94 * 8e9 / 8));
-  CHECK(nic_Bps("gcp-n1-standard-8-k80") == doctest::Approx(0.94 * 16e9 / 8));
-  CHECK(nic_Bps("gcp-n1-standard-32-k80x8") == doctest::Approx(0.94 * 32e9 / 8));
+  CHECK(nic_Bps("gcp-n1-standard-4-k80") == approx(0.94 * 8e9 / 8));
+  CHECK(nic_Bps("gcp-n1-standard-8-k80") == approx(0.94 * 16e9 / 8));
+  CHECK(nic_Bps("gcp-n1-standard-32-k80x8") == approx(0.94 * 32e9 / 8));
 }
 
 TEST_CASE("every P100 of a DGX-1 uses its four NVLinks and every V100 its six") {
@@ -199,7 +200,7 @@ TEST_CASE("every P100 of a DGX-1 uses its four NVLinks and every V100 its six") 
         if (a != b) machine.router->route(a, b, route);
         if (route.links.size() == 1) sum_Bps[a] += machine.links[route.links[0]].bandwidth_Bps;
       }
-    for (const double sum : sum_Bps) CHECK(sum == doctest::Approx(links * link_Bps));
+    for (const double sum : sum_Bps) CHECK(sum == approx(links * link_Bps));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sim/base/input_error.h"
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 #include "topologies/cluster.h"
 
@@ -110,7 +111,7 @@ TEST_CASE("speeds are spread evenly between their bounds and depend on the seed 
   for (const double speed : thousand) variance += (speed - mean) * (speed - mean) / 1000;
   // Uniform on [0.95, 1.05]: deviation 0.1 / sqrt(12) = 0.0289, and that of the mean of 1000 is 0.0009.
   CHECK(std::abs(mean - 1) < 4 * 0.0009);
-  CHECK(std::sqrt(variance) == doctest::Approx(0.0289).epsilon(0.1));
+  CHECK(std::sqrt(variance) == approx(0.0289).epsilon(0.1));
   CHECK(std::set<double>(thousand.begin(), thousand.end()).size() == 1000);
   const std::vector<double> ten = speeds(10, 1);
   CHECK(ten == std::vector<double>(thousand.begin(), thousand.begin() + 10));
@@ -121,8 +122,8 @@ TEST_CASE("the first speeds are those of splitmix64 with its published outputs")
   // splitmix64 of seed 1234567 begins with 6457827717110365317, 3203168211198807973 (reference test vector).
   const Machine machine =
       machine_of("server: box\nnodes: 2\nspeed_variation: {spread: 50%, seed: 1234567}\n" + gigabit + box);
-  CHECK(machine.devices[0].speed == doctest::Approx(0.5 + 6457827717110365317.0 / 0x1p64).epsilon(1e-14));
-  CHECK(machine.devices[1].speed == doctest::Approx(0.5 + 3203168211198807973.0 / 0x1p64).epsilon(1e-14));
+  CHECK(machine.devices[0].speed == approx(0.5 + 6457827717110365317.0 / 0x1p64).epsilon(1e-14));
+  CHECK(machine.devices[1].speed == approx(0.5 + 3203168211198807973.0 / 0x1p64).epsilon(1e-14));
 }
 
 TEST_CASE("devices slow down where two of a board are used, and only there") {
@@ -223,7 +224,7 @@ TEST_CASE("NIC rates are spread evenly around their bandwidth and depend on the 
   CHECK(least < 0.901 * 1.25e9);
   CHECK(most > 1.099 * 1.25e9);
   // An even spread of 10% has a standard deviation of 5.8%: the mean of 2,000 is within 0.5% of it (4 sigma).
-  CHECK(mean == doctest::Approx(1.25e9).epsilon(0.005));
+  CHECK(mean == approx(1.25e9).epsilon(0.005));
   const std::vector<double> fewer = rates_of(3, 1);
   for (std::size_t i = 0; i < fewer.size(); ++i) CHECK(fewer[i] == rates[i]);
   CHECK(rates_of(3, 2) != fewer);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 #include "topologies/catalog.h"
 
@@ -51,7 +52,7 @@ TEST_CASE("a server derives from one of the catalogue: only what is said differs
   CHECK(mine.host.server == "mine");
   CHECK(mine.host.price_usd_per_h == 10);
   CHECK(mine.host.price_origin == "");
-  CHECK(mine.fabric->nic().bandwidth_Bps == doctest::Approx(2 * base.fabric->nic().bandwidth_Bps));
+  CHECK(mine.fabric->nic().bandwidth_Bps == approx(2 * base.fabric->nic().bandwidth_Bps));
   CHECK(mine.fabric->nic().latency_s == base.fabric->nic().latency_s);
   CHECK(mine.interior->text() == base.interior->text());
   CHECK(mine.device_count() == 8);
@@ -66,7 +67,7 @@ TEST_CASE("a derived server without a price of its own has its base's, with date
   CHECK(cluster.name == "2 x aws-p4d.24xlarge, changed");
   CHECK(mine.host.price_usd_per_h == base.host.price_usd_per_h);
   CHECK(mine.host.price_origin == base.host.price_origin);
-  CHECK(mine.fabric->nic().bandwidth_Bps == doctest::Approx(2 * base.fabric->nic().bandwidth_Bps));
+  CHECK(mine.fabric->nic().bandwidth_Bps == approx(2 * base.fabric->nic().bandwidth_Bps));
   CHECK(mine.fabric->nic().count == base.fabric->nic().count);
 }
 
@@ -149,8 +150,8 @@ TEST_CASE("a derived device with other memory keeps the share that the driver le
   user.write("devices", "half", "{base: v100-sxm2-16gb, memory: 8GiB}\n");
   user.write("devices", "told", "{base: v100-sxm2-16gb, memory: 32GiB, usable_memory: 30GiB}\n");
   const double usable = load_device("v100-sxm2-16gb", {}).usable_memory_bytes;
-  CHECK(load_device("twice", {}).usable_memory_bytes == doctest::Approx(2 * usable));
-  CHECK(load_device("half", {}).usable_memory_bytes == doctest::Approx(usable / 2));
+  CHECK(load_device("twice", {}).usable_memory_bytes == approx(2 * usable));
+  CHECK(load_device("half", {}).usable_memory_bytes == approx(usable / 2));
   CHECK(load_device("told", {}).usable_memory_bytes == 30.0 * (1u << 30));
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "sim/base/data_path.h"
+#include "tests/support/approx.h"
 #include "topologies/device.h"
 
 using namespace convoy;
@@ -46,7 +47,7 @@ TEST_CASE("an inline device is read with its units") {
   CHECK(d.peak_flops == std::map<Precision, double>{{Precision::fp32, 10e12}, {Precision::fp16, 40e12}});
   CHECK(d.memory_bytes == 16.0 * 1024 * 1024 * 1024);
   CHECK(d.memory_bandwidth_Bps == 500e9);
-  CHECK(d.launch_overhead_s == doctest::Approx(5e-6).epsilon(1e-15));
+  CHECK(d.launch_overhead_s == approx(5e-6).epsilon(1e-15));
   CHECK(d.idle_power_w == 50);
   CHECK(d.peak_power_w == 250);
   CHECK(d.reserved_bytes == 500.0 * 1024 * 1024);
@@ -69,7 +70,7 @@ TEST_CASE("a device tells its chip and what the driver leaves of its memory") {
       device(with("generation: volta, sms: 80, clock: 1530MHz, l2: 6MiB, usable_memory: 16160MiB"));
   CHECK(d.generation == "volta");
   CHECK(d.sms == 80);
-  CHECK(d.clock_hz == doctest::Approx(1.53e9).epsilon(1e-15));
+  CHECK(d.clock_hz == approx(1.53e9).epsilon(1e-15));
   CHECK(d.l2_bytes == 6.0 * 1024 * 1024);
   CHECK(d.usable_memory_bytes == 16160.0 * 1024 * 1024);
   CHECK(device(with("sms: 1")).usable_memory_bytes == 16.0 * 1024 * 1024 * 1024);
@@ -90,11 +91,11 @@ TEST_CASE("a power limit lowers the clock so that full load draws just the limit
     const DeviceType d =
         device(with(fmt::format("idle_power: 50W, peak_power: 250W, clock: 1GHz, power_limit: {}W", limit)));
     const double clock = d.peak_flops.at(Precision::fp32) / 10e12;
-    CHECK(drawn(clock) == doctest::Approx(std::min(limit, 250)));
+    CHECK(drawn(clock) == approx(std::min(limit, 250)));
     CHECK(clock >= before);
     CHECK(clock <= 1);
     before = clock;
-    CHECK(d.clock_hz == doctest::Approx(1e9 * clock));
+    CHECK(d.clock_hz == approx(1e9 * clock));
     CHECK(d.memory_bandwidth_Bps == 500e9);
     CHECK(d.peak_power_w == std::min(limit, 250));
   }
@@ -329,7 +330,7 @@ TEST_CASE("every number of the catalogue has its source, and every source a numb
 TEST_CASE("a K80 is half of a board") {
   const DeviceType k80 = load_device("k80", {});
   CHECK(k80.title == "NVIDIA Tesla K80, one of the board's two GPUs (half a board)");
-  CHECK(k80.peak_flops.at(Precision::fp32) == doctest::Approx(8.736e12 / 2));
+  CHECK(k80.peak_flops.at(Precision::fp32) == approx(8.736e12 / 2));
   CHECK(k80.memory_bytes == 12.0 * 1024 * 1024 * 1024);
-  CHECK(k80.memory_bandwidth_Bps == doctest::Approx(480e9 / 2));
+  CHECK(k80.memory_bandwidth_Bps == approx(480e9 / 2));
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 
 using namespace convoy;
@@ -31,7 +32,7 @@ TEST_CASE("all hosts and both directions of a shared medium have one link") {
   REQUIRE(machine.links.size() == 1);
   CHECK(machine.port_count == 1);
   CHECK(port_name(machine.links[0]) == "medium");
-  CHECK(machine.links[0].bandwidth_Bps == doctest::Approx(6.75e6));
+  CHECK(machine.links[0].bandwidth_Bps == approx(6.75e6));
   CHECK(way(machine, "n0", "n2") == "medium");
   CHECK(way(machine, "n2", "n0") == "medium");
   CHECK(latency_s(machine, "n1", "n0") == 1 * 1e-3);
@@ -46,7 +47,7 @@ TEST_CASE("messages go the shorter way round a ring, and onward in a tie") {
   CHECK(way(machine, "n5", "n1") == "n5-n0.up n0-n1.up");
   CHECK(way(machine, "n1", "n4") == "n1-n2.up n2-n3.up n3-n4.up");
   CHECK(way(machine, "n4", "n1") == "n4-n5.up n5-n0.up n0-n1.up");
-  CHECK(latency_s(machine, "n1", "n4") == doctest::Approx(9 * us).epsilon(1e-15));
+  CHECK(latency_s(machine, "n1", "n4") == approx(9 * us).epsilon(1e-15));
 }
 
 TEST_CASE("a ring of two hosts is one duplex cable") {
@@ -72,23 +73,23 @@ TEST_CASE("a message's overhead is counted once however many cables it takes") {
     const Machine machine = machine_of(hosts_on(
         4, fmt::format("{{kind: {}, bandwidth: 8Gbps, latency: 3us, message_overhead: 10us}}", kind)));
     const int cables = std::string(kind) == "full_mesh" ? 1 : 2;
-    CHECK(latency_s(machine, "n0", "n2") == doctest::Approx((10 + 3 * cables) * us).epsilon(1e-12));
+    CHECK(latency_s(machine, "n0", "n2") == approx((10 + 3 * cables) * us).epsilon(1e-12));
     // The stack is as fast as all cables of the host together: two of 1 GB/s, three in the mesh of four
     // hosts.
-    CHECK(link(machine, "n0.stack.up").bandwidth_Bps == doctest::Approx(cables == 1 ? 3e9 : 2e9));
+    CHECK(link(machine, "n0.stack.up").bandwidth_Bps == approx(cables == 1 ? 3e9 : 2e9));
   }
   for (const char* kind : {"switch", "shared"}) {
     CAPTURE(kind);
     const Machine machine = machine_of(hosts_on(
         4, fmt::format("{{kind: {}, bandwidth: 8Gbps, latency: 3us, message_overhead: 10us}}", kind)));
-    CHECK(latency_s(machine, "n0", "n2") == doctest::Approx(13 * us).epsilon(1e-12));
+    CHECK(latency_s(machine, "n0", "n2") == approx(13 * us).epsilon(1e-12));
   }
 }
 
 TEST_CASE("efficiency takes its share of the bandwidth and leaves the latency") {
   const Machine machine =
       machine_of(hosts_on(2, "{kind: switch, bandwidth: 10Gbps, latency: 25us, efficiency: 92%}"));
-  CHECK(machine.links[0].bandwidth_Bps == doctest::Approx(1.15e9));
+  CHECK(machine.links[0].bandwidth_Bps == approx(1.15e9));
   CHECK(latency_s(machine, "n0", "n1") == 25 * us);
 }
 
@@ -103,7 +104,7 @@ TEST_CASE("a two-level fat tree goes over the spine of the destination's number"
   CHECK(way(machine, "n3", "n0") == "n3.nic.up leaf1.spine0.up leaf0.spine0.down n0.nic.down");
   CHECK(way(machine, "n1", "n4") == "n1.nic.up leaf0.spine0.up leaf2.spine0.down n4.nic.down");
   CHECK(latency_s(machine, "n0", "n1") == 2 * us);
-  CHECK(latency_s(machine, "n0", "n3") == doctest::Approx(4 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0", "n3") == approx(4 * us).epsilon(1e-12));
   CHECK(link(machine, "leaf0.spine1.up").bandwidth_Bps == 1.25e9);
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("oversubscription narrows the cables above a leaf by exactly that fact
   const Machine machine = machine_of(hosts_on(16,
                                               "{kind: fat_tree, bandwidth: 10Gbps, latency: 2us, "
                                               "hosts_per_leaf: 8, spines: 4, oversubscription: 2}"));
-  CHECK(link(machine, "leaf1.spine3.down").bandwidth_Bps == doctest::Approx(1.25e9));
+  CHECK(link(machine, "leaf1.spine3.down").bandwidth_Bps == approx(1.25e9));
   CHECK(machine.port_count == 16 + 2 * 4);
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("a three-level fat tree takes the core of the destination's next digit
         "n3.nic.up leaf1.spine0.up pod0.spine0.core0.up pod1.spine0.core0.down "
         "leaf2.spine0.down n4.nic.down");
   CHECK(way(machine, "n0", "n2") == "n0.nic.up leaf0.spine0.up leaf1.spine0.down n2.nic.down");
-  CHECK(latency_s(machine, "n0", "n7") == doctest::Approx(6 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0", "n7") == approx(6 * us).epsilon(1e-12));
   CHECK(link(machine, "pod0.spine1.core0.up").bandwidth_Bps == 1.25e9);
 }
 
@@ -143,7 +144,7 @@ TEST_CASE("a torus corrects the first coordinate first and goes the shorter way 
   CHECK(way(machine, "n5", "n0") == "torus0-1.d0.down torus0-0.d1.down");
   CHECK(way(machine, "n0", "n11") == "torus3-0.d0.down torus3-2.d1.down");
   CHECK(way(machine, "n1", "n3") == "torus1-0.d0.up torus2-0.d0.up");
-  CHECK(latency_s(machine, "n0", "n5") == doctest::Approx(2 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0", "n5") == approx(2 * us).epsilon(1e-12));
 }
 
 TEST_CASE("a torus dimension of two positions has one cable") {
@@ -164,10 +165,9 @@ servers:
   CHECK(way(machine, "a0", "slow0") == "torus0.d0.up torus1.d0.up slow0.nic.down");
   CHECK(way(machine, "slow0", "z0") == "slow0.nic.up torus2.d0.up");
   CHECK(way(machine, "a1", "z0") == "torus1.d0.up torus2.d0.up");
-  CHECK(latency_s(machine, "a0", "slow0") == doctest::Approx(2 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "a0", "slow0") == approx(2 * us).epsilon(1e-12));
   for (const Link& link : machine.links)
-    CHECK(link.bandwidth_Bps ==
-          doctest::Approx(link.name.starts_with("slow") ? 0.125e9 : 1.25e9).epsilon(1e-12));
+    CHECK(link.bandwidth_Bps == approx(link.name.starts_with("slow") ? 0.125e9 : 1.25e9).epsilon(1e-12));
 }
 
 TEST_CASE("a dragonfly needs at most one local, one global and one local cable") {
@@ -187,7 +187,7 @@ TEST_CASE("a dragonfly needs at most one local, one global and one local cable")
         "n4.nic.up group1.router0-1.up group0-group1.down group0.router0-1.up n2.nic.down");
   CHECK(way(machine, "n0", "n6") == "n0.nic.up group0-group1.up n6.nic.down");
   CHECK(way(machine, "n2", "n8") == "n2.nic.up group0-group2.up n8.nic.down");
-  CHECK(latency_s(machine, "n2", "n4") == doctest::Approx(9 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n2", "n4") == approx(9 * us).epsilon(1e-12));
   CHECK(link(machine, "group1-group2.down").bandwidth_Bps == 2.5e9);
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("a custom fabric takes the way of least latency through switches, not 
   CHECK(way(machine, "n0", "n2") == "n0-s0.up short.down n2-s1.down");
   CHECK(way(machine, "n2", "n0") == "n2-s1.up short.up n0-s0.down");
   CHECK(way(machine, "n1", "n2") == "n1-n2.up");
-  CHECK(latency_s(machine, "n0", "n2") == doctest::Approx(4 * us).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0", "n2") == approx(4 * us).epsilon(1e-12));
   // 1 us + 1 us + 0 us over n1 is shorter than 4 us, once hosts pass on.
   const Machine forwarding = machine_of(hosts_on(3, with(", hosts_forward: true")));
   CHECK(way(forwarding, "n0", "n2") == "n0-s0.up n1-s0.down n1-n2.up");

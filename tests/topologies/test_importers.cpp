@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "tests/support/approx.h"
 #include "tests/support/working_file.h"
 #include "tests/topologies/machines.h"
 
@@ -124,11 +125,11 @@ TEST_CASE("nvidia-smi topo -m of a DGX-1: NVLinks, switches, sockets and adapter
   const Machine machine = machine_of(boxes(8, dgx1_rates, 2, 4));
   CHECK(check_routes(machine, true) == "");
   CHECK(way(machine, "n0.gpu0", "n0.gpu3") == "n0.gpu0-gpu3.nvlink.up");
-  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == doctest::Approx(3e-6));
+  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == approx(3e-6));
   // No NVLink: down to the switch, up to the socket, over to the other one.
   CHECK(way(machine, "n0.gpu0", "n0.gpu5") ==
         "n0.gpu0.pcie.up n0.pix0.uplink.up n0.socket0-1.up n0.pix2.uplink.down n0.gpu5.pcie.down");
-  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu5") == doctest::Approx(4e-6 + 3e-6));
+  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu5") == approx(4e-6 + 3e-6));
   // Its own switch has an adapter.
   CHECK(way(machine, "n0.gpu2", "n1.gpu7") == "n0.gpu2.pcie.up n0.nic1.up n1.nic3.down n1.gpu7.pcie.down");
   // Each GPU has its six NVLinks of 20 GB/s.
@@ -139,7 +140,7 @@ TEST_CASE("nvidia-smi topo -m of a DGX-1: NVLinks, switches, sockets and adapter
       machine.router->route(a, b, route);
       if (route.links.size() == 1) sum_Bps += machine.links[route.links[0]].bandwidth_Bps;
     }
-    CHECK(sum_Bps == doctest::Approx(120e9));
+    CHECK(sum_Bps == approx(120e9));
   }
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("nvidia-smi topo -m: more NVLinks than ports are an NVSwitch, switches
     const Machine machine =
         machine_of(boxes(3, "{kind: nvidia_smi, file: topo.txt, bandwidth: 24GB/s, nvlink: 20GB/s}"));
     CHECK(way(machine, "n0.gpu0", "n0.gpu2") == "n0.gpu0.nvswitch.up n0.gpu2.nvswitch.down");
-    CHECK(machine.links[0].bandwidth_Bps == doctest::Approx(240e9));
+    CHECK(machine.links[0].bandwidth_Bps == approx(240e9));
   }
   const WorkingFile file("topo.txt",
                          "     GPU0 GPU1 GPU2 GPU3 NIC0\nGPU0 X PIX PXB SYS PXB\nGPU1 PIX X PXB SYS PXB\n"
@@ -204,9 +205,9 @@ TEST_CASE("NCCL's topology: PCIe rates, NVLinks and sockets") {
       if (link.name == name) return link.bandwidth_Bps;
     return 0.0;
   };
-  CHECK(bandwidth("n0.gpu0-gpu1.nvlink.up") == doctest::Approx(80e9));  // 4 x NCCL's 20.0 GB/s
-  CHECK(bandwidth("n0.gpu0.pcie.up") == doctest::Approx(0.5 * 16e9 * 16 / 8 * 128 / 130));
-  CHECK(bandwidth("n0.gpu1.pcie.up") == doctest::Approx(0.5 * 8e9 * 8 / 8 * 128 / 130));
+  CHECK(bandwidth("n0.gpu0-gpu1.nvlink.up") == approx(80e9));  // 4 x NCCL's 20.0 GB/s
+  CHECK(bandwidth("n0.gpu0.pcie.up") == approx(0.5 * 16e9 * 16 / 8 * 128 / 130));
+  CHECK(bandwidth("n0.gpu1.pcie.up") == approx(0.5 * 8e9 * 8 / 8 * 128 / 130));
   // The adapter is at the first GPU's switch; the second GPU comes over the socket link.
   CHECK(way(machine, "n0.gpu0", "n1.gpu0") == "n0.gpu0.pcie.up n0.nic.up n1.nic.down n1.gpu0.pcie.down");
   CHECK(way(machine, "n0.gpu1", "n1.gpu0") ==
@@ -235,13 +236,13 @@ TEST_CASE("a SimGrid platform of two clusters and a WAN") {
   const Machine machine = machine_of(on_platform(4));
   CHECK(check_routes(machine) == "");
   CHECK(way(machine, "n0", "n1") == "left_link_0.up left_backbone left_link_1.down");
-  CHECK(latency_s(machine, "n0", "n1") == doctest::Approx(600e-6));
+  CHECK(latency_s(machine, "n0", "n1") == approx(600e-6));
   CHECK(way(machine, "n2", "n3") == "right_link_0.up right_link_4.down");
   CHECK(way(machine, "n1", "n2") == "left_link_1.up left_backbone wan.up right_link_0.down");
   CHECK(way(machine, "n3", "n0") == "right_link_4.up wan.down left_backbone left_link_0.down");
-  CHECK(latency_s(machine, "n3", "n0") == doctest::Approx(10e-6 + 20e-3 + 500e-6 + 50e-6));
+  CHECK(latency_s(machine, "n3", "n0") == approx(10e-6 + 20e-3 + 500e-6 + 50e-6));
   for (const Link& link : machine.links)
-    if (link.name.starts_with("right_link")) CHECK(link.bandwidth_Bps == doctest::Approx(125e6));
+    if (link.name.starts_with("right_link")) CHECK(link.bandwidth_Bps == approx(125e6));
 }
 
 TEST_CASE("a SimGrid platform with shortest ways over shared links") {
@@ -249,7 +250,7 @@ TEST_CASE("a SimGrid platform with shortest ways over shared links") {
   const Machine machine = machine_of(on_platform(3));
   CHECK(way(machine, "n0", "n2") == "la lc");
   CHECK(way(machine, "n1", "n0") == "lb la");
-  CHECK(latency_s(machine, "n1", "n0") == doctest::Approx(3e-6));
+  CHECK(latency_s(machine, "n1", "n0") == approx(3e-6));
   CHECK(machine.port_count == 3);
 }
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 
 using namespace convoy;
@@ -38,7 +39,7 @@ TEST_CASE("rail: equal NICs of a group are one switch apart, others go over a sp
                                                   "hosts_per_group: 4, spines: 2, hop_latency: 1us}"));
   CHECK(check_routes(machine) == "");
   CHECK(way(machine, "n0.gpu0", "n3.gpu0") == "n0.gpu0-sw0.up n0.nic0.up n3.nic0.down n3.gpu0-sw0.down");
-  CHECK(latency_s(machine, "n0.gpu0", "n3.gpu0") == doctest::Approx(2e-6));
+  CHECK(latency_s(machine, "n0.gpu0", "n3.gpu0") == approx(2e-6));
   // Another rail of the same group: the destination is number 3 of leaf 1, 4 + 3 in all, which is odd.
   CHECK(way(machine, "n0.gpu0", "n3.gpu1") ==
         "n0.gpu0-sw0.up n0.nic0.up group0.rail0.spine1.up group0.rail1.spine1.down n3.nic1.down "
@@ -46,7 +47,7 @@ TEST_CASE("rail: equal NICs of a group are one switch apart, others go over a sp
   CHECK(way(machine, "n0.gpu1", "n5.gpu1") ==
         "n0.gpu1-sw1.up n0.nic1.up group0.rail1.spine1.up group1.rail1.spine1.down n5.nic1.down "
         "n5.gpu1-sw1.down");
-  CHECK(latency_s(machine, "n0.gpu1", "n5.gpu1") == doctest::Approx(4e-6));
+  CHECK(latency_s(machine, "n0.gpu1", "n5.gpu1") == approx(4e-6));
 }
 
 TEST_CASE("rail: between its groups half of the NICs' bandwidth crosses, over the oversubscription") {
@@ -61,8 +62,8 @@ TEST_CASE("rail: between its groups half of the NICs' bandwidth crosses, over th
               "oversubscription: {}}}",
               spines, oversubscription)));
       // Bisection: what leaves one group of 8 hosts with two NICs of 10 GB/s.
-      CHECK(sum_Bps(machine, "group0.") == doctest::Approx(8 * 2 * 10e9 / oversubscription));
-      CHECK(sum_Bps(machine, "group1.") == doctest::Approx(8 * 2 * 10e9 / oversubscription));
+      CHECK(sum_Bps(machine, "group0.") == approx(8 * 2 * 10e9 / oversubscription));
+      CHECK(sum_Bps(machine, "group1.") == approx(8 * 2 * 10e9 / oversubscription));
     }
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("leaf and spine: bisection and lengths of ways") {
                                                   "{kind: fat_tree, bandwidth: 10GB/s, latency: 2us, nics: "
                                                   "2, hosts_per_leaf: 2, spines: 4, oversubscription: 2}"));
   // Four leaves of four NICs; half of the leaves against the other half.
-  CHECK(sum_Bps(machine, "leaf0.") + sum_Bps(machine, "leaf1.") == doctest::Approx(4 * 2 * 10e9 / 2));
+  CHECK(sum_Bps(machine, "leaf0.") + sum_Bps(machine, "leaf1.") == approx(4 * 2 * 10e9 / 2));
   Route route;
   for (std::uint32_t a = 0; a < 16; ++a)
     for (std::uint32_t b = 0; b < 16; ++b) {
@@ -112,8 +113,8 @@ TEST_CASE("two sites with a WAN: ways within a site stay there, others cross the
   CHECK(way(machine, "n0.gpu0", "n2.gpu1") ==
         "n0.gpu0-sw0.up n0.nic0.up site0.gateway.nic0.down wan0-1.up site1.gateway.nic0.up leaf1.spine1.up "
         "leaf0.spine1.down n2.nic1.down n2.gpu1-sw1.down");
-  CHECK(latency_s(machine, "n0.gpu0", "n2.gpu1") == doctest::Approx(2e-6 + 20e-3 + 4e-6));
-  CHECK(sum_Bps(machine, "wan") == doctest::Approx(0.9e9));  // the bisection
+  CHECK(latency_s(machine, "n0.gpu0", "n2.gpu1") == approx(2e-6 + 20e-3 + 4e-6));
+  CHECK(sum_Bps(machine, "wan") == approx(0.9e9));  // the bisection
   for (const Link& link : machine.links) {
     if (link.name.starts_with("n0.nic")) CHECK(link.bandwidth_Bps == 10e9);
     if (link.name.starts_with("n4.nic")) CHECK(link.bandwidth_Bps == 5e9);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/support/approx.h"
 #include "tests/support/working_file.h"
 #include "topologies/catalog.h"
 #include "topologies/prices.h"
@@ -38,7 +39,7 @@ TEST_CASE("the latest price is used, and an earlier day has that day's") {
   CHECK_FALSE(table().find("aws-p3.16xlarge", Market::on_demand, "mars-1"));
   CHECK_FALSE(table().find("aws-p3", Market::on_demand));
   // One K80 (0.45) in an n1-standard-8 (0.38).
-  CHECK(table().find("gcp-n1-standard-8-k80", Market::on_demand)->usd_per_hour == doctest::Approx(0.83));
+  CHECK(table().find("gcp-n1-standard-8-k80", Market::on_demand)->usd_per_hour == approx(0.83));
 }
 
 TEST_CASE("every region is told once, with its latest price, and the provider's home first") {
@@ -115,8 +116,8 @@ TEST_CASE("SkyPilot's vms.csv is read as prices") {
   CHECK(prices.find("aws-p3.16xlarge", Market::on_demand, "us-west-2")->usd_per_hour == 24.48);
   CHECK(prices.find("aws-p3.16xlarge", Market::spot)->usd_per_hour == 7.25);  // the cheapest zone
   CHECK(prices.find("azure-nc24rs-v3", Market::on_demand)->usd_per_hour == 13.5);
-  CHECK(prices.find("gcp-n1-standard-8-k80x2", Market::on_demand)->usd_per_hour == doctest::Approx(1.28));
-  CHECK(prices.find("gcp-n1-standard-8-k80x2", Market::spot)->usd_per_hour == doctest::Approx(0.155));
+  CHECK(prices.find("gcp-n1-standard-8-k80x2", Market::on_demand)->usd_per_hour == approx(1.28));
+  CHECK(prices.find("gcp-n1-standard-8-k80x2", Market::spot)->usd_per_hour == approx(0.155));
   CHECK_FALSE(prices.find("gcp-n1-standard-8-k80", Market::on_demand));  // no row of one K80
   CHECK_FALSE(prices.find("aws-p3.2xlarge", Market::on_demand));
   CHECK(prices.find("aws-p3.16xlarge", Market::spot)->from.size() == 10);
@@ -146,12 +147,12 @@ TEST_CASE("SkyPilot's list of Google Cloud has the GPUs of every machine in rows
   const auto usd = [&](const char* server, Market market) {
     return prices.find(server, market)->usd_per_hour;
   };
-  CHECK(usd("gcp-a2-highgpu-8g", Market::on_demand) == doctest::Approx(6.66236 + 24.81248));
-  CHECK(usd("gcp-a2-ultragpu-8g", Market::spot) == doctest::Approx(2.49544 + 10.6848));
-  CHECK(usd("gcp-a3-highgpu-8g", Market::on_demand) == doctest::Approx(87.83246));
+  CHECK(usd("gcp-a2-highgpu-8g", Market::on_demand) == approx(6.66236 + 24.81248));
+  CHECK(usd("gcp-a2-ultragpu-8g", Market::spot) == approx(2.49544 + 10.6848));
+  CHECK(usd("gcp-a3-highgpu-8g", Market::on_demand) == approx(87.83246));
   // As in the program's own table; and none where the list has no price of the GPUs.
-  CHECK(table().find("gcp-a3-highgpu-8g", Market::on_demand)->usd_per_hour == doctest::Approx(87.83246));
-  CHECK(table().find("gcp-a3-highgpu-8g", Market::spot)->usd_per_hour == doctest::Approx(20.04446));
+  CHECK(table().find("gcp-a3-highgpu-8g", Market::on_demand)->usd_per_hour == approx(87.83246));
+  CHECK(table().find("gcp-a3-highgpu-8g", Market::spot)->usd_per_hour == approx(20.04446));
   CHECK_FALSE(prices.find("gcp-a3-highgpu-8g", Market::on_demand, "europe-west1"));
   CHECK_FALSE(prices.find("gcp-a2-highgpu-8g", Market::on_demand, "us-east5"));
   CHECK(prices.prices().size() == 6);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "tests/support/approx.h"
 #include "topologies/prices.h"
 #include "topologies/regions.h"
 #include "topologies/risks.h"
@@ -24,7 +25,7 @@ TEST_CASE("interruptions: a share of a month is a rate, a range counts with its 
     if (row.kind == RiskKind::advisor) {
       // Out of 730 hours, between 0 and 25 % of machines are interrupted.
       CHECK(1 - std::exp(-730 * row.per_host_h) < 0.25);
-      if (!row.high_per_host_h) CHECK(1 - std::exp(-730 * row.per_host_h) == doctest::Approx(0.2));
+      if (!row.high_per_host_h) CHECK(1 - std::exp(-730 * row.per_host_h) == approx(0.2));
     }
   }
 }
@@ -48,18 +49,18 @@ TEST_CASE("interruptions: recorded traces are far harsher than the provider's fi
 TEST_CASE("failures of hosts by device") {
   CHECK(failure_rate_of("a100-sxm4-80gb").per_host_day == 0.0065);   // RSC-1
   CHECK(failure_rate_of("h100-sxm5-80gb").per_host_day == 0.00379);  // 419 of 2,048 hosts in 54 days
-  CHECK(419.0 / 2048 / 54 == doctest::Approx(0.00379).epsilon(0.01));
+  CHECK(419.0 / 2048 / 54 == approx(0.00379).epsilon(0.01));
   CHECK(failure_rate_of("k80").per_host_day == 0.0065);
 }
 
 TEST_CASE("carbon of a region: energy x PUE x grid") {
   const GridRegion* region = find_grid_region("gcp", "us-central1");
   REQUIRE(region);
-  CHECK(region->carbon_kg(3.6e6 * 100) == doctest::Approx(100 * 1.11 * 0.5663));
+  CHECK(region->carbon_kg(3.6e6 * 100) == approx(100 * 1.11 * 0.5663));
   const GridRegion* other = find_grid_region("aws", "us-east-1");
   REQUIRE(other);
   CHECK_FALSE(other->pue);
-  CHECK(other->carbon_kg(3.6e6) == doctest::Approx(assumed_pue * 0.3678));
+  CHECK(other->carbon_kg(3.6e6) == approx(assumed_pue * 0.3678));
   CHECK(find_grid_region("aws", "mars-1") == nullptr);
   double sum = 0, count = 0;
   std::set<std::pair<std::string, std::string>> names;
@@ -68,7 +69,7 @@ TEST_CASE("carbon of a region: energy x PUE x grid") {
     CHECK(row.source.size() > 10);
     if (row.pue) sum += *row.pue, count += 1;
   }
-  CHECK(assumed_pue == doctest::Approx(sum / count).epsilon(0.005));
+  CHECK(assumed_pue == approx(sum / count).epsilon(0.005));
 }
 
 TEST_CASE("every region with prices of a large provider has a carbon figure") {

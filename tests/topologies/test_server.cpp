@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 
 using namespace convoy;
@@ -49,7 +50,7 @@ TEST_CASE("flat PCIe gives each device lanes of its own to the root") {
   CHECK(way(machine, "n0.gpu1", "mem:n0") == "n0.gpu1.pcie.up");
   CHECK(way(machine, "mem:n0", "n0.gpu1") == "n0.gpu1.pcie.down");
   CHECK(way(machine, "n0.gpu1", "n1.gpu0") == "n0.gpu1.pcie.up n0.nic.up n1.nic.down n1.gpu0.pcie.down");
-  CHECK(latency_s(machine, "n0.gpu1", "n1.gpu0") == doctest::Approx(25 * microsecond).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0.gpu1", "n1.gpu0") == approx(25 * microsecond).epsilon(1e-12));
   CHECK(way(machine, "mem:n0", "mem:n1") == "n0.nic.up n1.nic.down");
   CHECK(bandwidth_Bps(machine, "n0.gpu0.pcie.up") == 12e9);
 }
@@ -65,7 +66,7 @@ TEST_CASE("PCIe switches share their uplinks, and sockets the link between them"
   CHECK(way(machine, "n0.gpu0", "n0.gpu3") ==
         "n0.gpu0.pcie.up n0.pcie0.uplink.up n0.socket0-1.up n0.pcie2.uplink.down n0.gpu3.pcie.down");
   CHECK(way(machine, "n0.gpu3", "mem:n0") == "n0.gpu3.pcie.up n0.pcie2.uplink.up n0.socket0-1.down");
-  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == doctest::Approx(7 * microsecond).epsilon(1e-12));
+  CHECK(latency_s(machine, "n0.gpu0", "n0.gpu3") == approx(7 * microsecond).epsilon(1e-12));
   CHECK(bandwidth_Bps(machine, "n0.pcie0.uplink.up") == 5e9);
   CHECK(bandwidth_Bps(machine, "n0.socket0-1.up") == 8e9);
   CHECK(bandwidth_Bps(machine, "n0.gpu0.pcie.up") == 6e9);
@@ -147,7 +148,7 @@ TEST_CASE("an NVSwitch joins any two devices, and the NIC is over PCIe") {
                              "{bandwidth: 24GB/s, latency: 4us}}"));
   CHECK(way(machine, "n0.gpu3", "n0.gpu1") == "n0.gpu3.nvswitch.up n0.gpu1.nvswitch.down");
   CHECK(latency_s(machine, "n0.gpu3", "n0.gpu1") == 2 * microsecond);
-  CHECK(bandwidth_Bps(machine, "n0.gpu3.nvswitch.up") == doctest::Approx(240e9));
+  CHECK(bandwidth_Bps(machine, "n0.gpu3.nvswitch.up") == approx(240e9));
   CHECK(way(machine, "n0.gpu3", "n1.gpu1") == "n0.gpu3.pcie.up n0.nic.up n1.nic.down n1.gpu1.pcie.down");
 }
 

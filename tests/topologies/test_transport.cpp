@@ -5,6 +5,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
+#include "tests/support/approx.h"
 #include "tests/topologies/machines.h"
 #include "topologies/cluster.h"
 #include "topologies/transport.h"
@@ -98,21 +99,21 @@ TEST_CASE("messages between hosts take a connection and the hosts' copies, those
   CHECK(names_of(machine, 0, 2) == std::vector<std::string>{"n0.gpu0.pcie.up", "n0.copies", "n0.nic.up",
                                                             "n1.nic.down", "n1.copies", "n1.gpu0.pcie.down"});
   const Route between = route_of(machine, 0, 2);
-  CHECK(between.connection_Bps == doctest::Approx(transport.stream_bandwidth_Bps * transport.streams));
-  CHECK(between.latency_s == doctest::Approx(10e-6 + transport.message_s));
+  CHECK(between.connection_Bps == approx(transport.stream_bandwidth_Bps * transport.streams));
+  CHECK(between.latency_s == approx(10e-6 + transport.message_s));
   CHECK(route_of(machine, 1, 2).connection != between.connection);  // NCCL: a connection a pair of devices
   CHECK(std::isinf(route_of(machine, 0, 1).connection_Bps));
   CHECK(names_of(machine, 0, 1).size() == 2);
   CHECK(machine.collective_overhead_s == transport.start_s);
   CHECK(route_of(two_hosts(", protocol: tcp, streams: 8", transport), 0, 2).connection_Bps ==
-        doctest::Approx(transport.stream_bandwidth_Bps * 8));
+        approx(transport.stream_bandwidth_Bps * 8));
   CHECK(names_of(two_hosts("", ideal_transport()), 0, 2) ==
         std::vector<std::string>{"n0.gpu0.pcie.up", "n0.nic.up", "n1.nic.down", "n1.gpu0.pcie.down"});
   const Machine grpc = two_hosts(", protocol: tcp", load_transport("grpc-tcp", {}));
   CHECK(route_of(grpc, 1, 2).connection == route_of(grpc, 0, 3).connection);  // one process a host
   const Transport gloo = load_transport("gloo-tcp", {});
   CHECK(two_hosts(", protocol: tcp", gloo).collective_overhead_s ==
-        doctest::Approx(gloo.start_s + 10e-6 + gloo.message_s));
+        approx(gloo.start_s + 10e-6 + gloo.message_s));
 }
 
 TEST_CASE("without peer-to-peer messages between devices go through the host's memory, NVLink needs none") {
@@ -123,7 +124,7 @@ TEST_CASE("without peer-to-peer messages between devices go through the host's m
                                                             "n0.gpu1.pcie.down"});
   for (const Link& link : machine.links) {
     if (link.name == "n0.staging") CHECK(link.bandwidth_Bps == 20e9);
-    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == doctest::Approx(0.8 * 12e9));
+    if (link.name == "n0.gpu0.staging") CHECK(link.bandwidth_Bps == approx(0.8 * 12e9));
   }
   CHECK(names_of(machine, 0, 2).size() == 4);
   const Machine bridged = machine_of("server: workstation-4-rtx-2080-ti-nvlink");
@@ -143,12 +144,12 @@ TEST_CASE(
     machine.transport.channels = channels;
     return machine.processors_taken(machine.device_types[0]);
   };
-  CHECK(taken_of(8) == doctest::Approx(8.0 / 40));
-  CHECK(taken_of(2) == doctest::Approx(7.0 / 40));
+  CHECK(taken_of(8) == approx(8.0 / 40));
+  CHECK(taken_of(2) == approx(7.0 / 40));
   CHECK(taken_of(100) == 1 - 1 / 1.3);
   CHECK(taken_of(0) == 0);
   machine.hosts.resize(1);  // inside one host as across several
-  CHECK(taken_of(2) == doctest::Approx(7.0 / 40));
+  CHECK(taken_of(2) == approx(7.0 / 40));
   machine.device_types[0].sms = 0;
   CHECK(taken_of(2) == 0);
 }
