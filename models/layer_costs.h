@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "models/framework.h"
 #include "models/model.h"
 #include "models/work.h"
 
@@ -29,6 +30,12 @@ struct LayerCosts {
 /// multiply-add in each of forward, data gradient and weight gradient (a bias goes along for nothing); what
 /// the other kinds do a value stands in layer_costs.cpp. Data gradients are for all inputs together.
 LayerCosts layer_costs(const Model& model, std::size_t index);
+
+/// Adds to `costs` of layer `index` what a framework moves besides where no compiler makes one kernel of its
+/// operations: a product that is summed up for the gradient of a smaller input, and TensorFlow's kernels
+/// around means and sums (layer_costs.cpp).
+void add_unfused_traffic(LayerCosts& costs, const Model& model, std::size_t index, Framework framework,
+                         Precision precision);
 
 /// Work of one of a layer's kernels, with the geometry of convolutions and linear layers.
 Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const KernelCost& cost, Phase phase,

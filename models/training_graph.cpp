@@ -29,6 +29,8 @@ TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOpt
   rules_.reserve(n);
   for (std::size_t i = 0; i < n; ++i) {
     costs_.push_back(layer_costs(model, i));
+    if (options.execution != ExecutionMode::compiled)
+      add_unfused_traffic(costs_.back(), model, i, options.framework, options.precision);
     rules_.push_back(memory_rules(model.layers[i], options.framework));
     for (const LayerIndex input : model.layers[i].inputs)
       if (input != image_input) ++readers_[at(input)];

@@ -11,6 +11,7 @@
 #include "sim/base/data_path.h"
 #include "sim/calibration/fit_parameters.h"
 #include "sim/costs/residuals.h"
+#include "sim/costs/software_evidence.h"
 
 namespace convoy {
 namespace {
@@ -48,8 +49,9 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.kind = m.kernel.substr(0, m.kernel.find(' '));
   row.step = m.step;
   row.software = fmt::format("{} {} {}", to_string(m.software), to_string(m.execution), to_string(m.layout));
-  const double spread =
-      std::hypot(device.evidence_spread, residual_spread(residual_kind(works, m.batch, m.precision)));
+  const double of_software = m.whole_network() && !device.cpu ? software_spread(m.software, m.execution) : 0;
+  const double spread = std::hypot(device.evidence_spread, of_software,
+                                   residual_spread(residual_kind(works, m.batch, m.precision)));
   row.low = row.predicted * std::exp(-quantile_80 * spread);
   row.high = row.predicted * std::exp(quantile_80 * spread);
   return row;

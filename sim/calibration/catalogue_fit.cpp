@@ -20,18 +20,21 @@ std::string cost_line(const SoftwareCosts& costs) {
                      costs.fused < 1 ? fmt::format(", fused: {:.3g}", costs.fused) : "");
 }
 
+/// Figures by framework and way of execution.
+using SoftwareRows = std::map<std::pair<Framework, ExecutionMode>, int>;
+
 std::string software_yaml(Hierarchy& hierarchy, Framework framework, const Posterior::HostFactors& hosts,
-                          const Eigen::VectorXd& x) {
+                          const SoftwareRows& rows, const Eigen::VectorXd& x) {
   std::string text;
   for (std::size_t e = 0; e < execution_names.size(); ++e) {
     const auto execution = static_cast<ExecutionMode>(e);
     const SoftwareCosts issue = hierarchy.software_at(framework, execution, Layout::nchw, x);
     const auto host = hosts.software.find({framework, execution});
     const double us = 1e6 * (host == hosts.software.end() ? 1 : host->second);
-    text +=
-        fmt::format("{}:\n  issue_forward: {:.3g}us\n  issue_backward: {:.3g}us\n  issue_update: {:.3g}us\n",
-                    execution_names[e], us * issue.issue_forward_s, us * issue.issue_backward_s,
-                    us * issue.issue_update_s);
+    const auto figures = rows.find({framework, execution});
+    text += fmt::format("{}:\n  rows: {}\n", execution_names[e], figures == rows.end() ? 0 : figures->second);
+    text += fmt::format("  issue_forward: {:.3g}us\n  issue_backward: {:.3g}us\n  issue_update: {:.3g}us\n",
+                        us * issue.issue_forward_s, us * issue.issue_backward_s, us * issue.issue_update_s);
     if (issue.wait_update_s > 0) text += fmt::format("  wait_update: {:.3g}us\n", us * issue.wait_update_s);
     if (issue.one_thread > 0) text += fmt::format("  one_thread: {:.3g}\n", issue.one_thread);
     for (const Layout layout : {Layout::nchw, Layout::nhwc})
@@ -67,11 +70,13 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   Hierarchy hierarchy(fitted_devices());
   std::vector<HierarchyRow> rows;
   std::map<std::size_t, int> rows_of;
+  SoftwareRows rows_of_software;
   for (const Measurement& m : measurements) {
     const std::optional<std::size_t> device = hierarchy.find(m.device);
     if (!m.fit || !device) continue;
     rows.push_back(hierarchy.row_of(m, *device));
     ++rows_of[*device];
+    if (m.whole_network()) ++rows_of_software[{m.software, m.execution}];
   }
   Posterior fit(hierarchy, std::move(rows));
   fit.minimise();
@@ -95,8 +100,8 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
     result.devices.emplace(device.name, catalogue_yaml(device));
   }
   for (std::size_t f = 0; f < framework_count; ++f)
-    result.software.emplace(framework_names[f],
-                            software_yaml(hierarchy, static_cast<Framework>(f), hosts, fit.x()));
+    result.software.emplace(framework_names[f], software_yaml(hierarchy, static_cast<Framework>(f), hosts,
+                                                              rows_of_software, fit.x()));
   result.residuals = residuals_yaml(fit);
   return result;
 }

@@ -114,6 +114,8 @@ TrainingGraph measured_graph(const Measurement& m) {
     node.entries.emplace_back("input", input);
   }
   TrainingOptions options;
+  options.framework = m.software;
+  options.execution = m.execution;
   options.precision = m.precision;
   options.optimizer = Optimizer::momentum;
   return build_training_graph(read_model(node), options);

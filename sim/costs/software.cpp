@@ -8,6 +8,7 @@
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/software_evidence.h"
 
 namespace convoy {
 namespace {
@@ -26,22 +27,32 @@ void read_costs(YamlMap& map, SoftwareCosts& costs) {
   costs.one_thread = map.number_or("one_thread", costs.one_thread, least, most);
 }
 
-SoftwareCosts read_software(Framework framework, ExecutionMode execution, Layout layout) {
+/// What the catalogue's file says of a way of execution.
+struct WayOfExecution {
+  SoftwareCosts costs;
+  int rows = 0;
+};
+
+WayOfExecution read_software(Framework framework, ExecutionMode execution, Layout layout) {
   const YamlNode file =
       load_yaml(fmt::format("{}/{}.yaml", data_path("topologies/catalog/software"), to_string(framework)));
   YamlMap map(file, "");
-  SoftwareCosts costs;
+  WayOfExecution found;
   map.text_or("title", "");
   // Every way is there: what is not measured of a framework says from which it is taken.
   for (const std::string_view way : execution_names) {
     YamlMap of_way = map.map(std::string(way));
-    if (way == to_string(execution)) read_costs(of_way, costs);
+    const auto rows = static_cast<int>(of_way.integer_or("rows", 0, 0));
+    if (way == to_string(execution)) {
+      read_costs(of_way, found.costs);
+      found.rows = rows;
+    }
     for (const std::string_view order : layout_names) {
       if (!of_way.find(order)) continue;
       YamlMap of_layout = of_way.map(std::string(order));
       SoftwareCosts unused;
       const bool ours = way == to_string(execution) && order == to_string(layout);
-      read_costs(of_layout, ours ? costs : unused);
+      read_costs(of_layout, ours ? found.costs : unused);
       of_layout.finish();
     }
     SoftwareCosts unused;
@@ -54,17 +65,32 @@ SoftwareCosts read_software(Framework framework, ExecutionMode execution, Layout
     sources.finish();
   }
   map.finish();
-  return costs;
+  return found;
+}
+
+const WayOfExecution& way_of_execution(Framework framework, ExecutionMode execution, Layout layout) {
+  static std::map<std::tuple<Framework, ExecutionMode, Layout>, WayOfExecution> read;
+  const std::tuple key{framework, execution, layout};
+  const auto it = read.find(key);
+  if (it != read.end()) return it->second;
+  return read.emplace(key, read_software(framework, execution, layout)).first->second;
 }
 
 }  // namespace
 
 SoftwareCosts software_costs(Framework framework, ExecutionMode execution, Layout layout) {
-  static std::map<std::tuple<Framework, ExecutionMode, Layout>, SoftwareCosts> read;
-  const std::tuple key{framework, execution, layout};
-  const auto it = read.find(key);
-  if (it != read.end()) return it->second;
-  return read.emplace(key, read_software(framework, execution, layout)).first->second;
+  return way_of_execution(framework, execution, layout).costs;
+}
+
+int software_kernel_rows(Framework framework, ExecutionMode execution) {
+  const auto rows = [&](ExecutionMode way) { return way_of_execution(framework, way, Layout::nchw).rows; };
+  if (execution == ExecutionMode::compiled) return rows(execution);
+  return rows(ExecutionMode::eager) + rows(ExecutionMode::graph);
+}
+
+double software_spread(Framework framework, ExecutionMode execution) {
+  constexpr double of_typical_convolutions = 0.12;
+  return software_kernel_rows(framework, execution) > 0 ? 0 : of_typical_convolutions;
 }
 
 }  // namespace convoy

@@ -103,6 +103,14 @@ void check_gradient_sync(const YamlMap& map, const GradientSync& sync) {
              "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");
 }
 
+CollectiveLaunches GroupSync::launches() const {
+  if (sync_.launches != CollectiveLaunches::by_framework) return sync_.launches;
+  if (machine_.hosts.size() > 1) return CollectiveLaunches::per_process;
+  if (graph_.options.framework == Framework::tensorflow1) return CollectiveLaunches::together;
+  return graph_.options.framework == Framework::tensorflow ? CollectiveLaunches::apart
+                                                           : CollectiveLaunches::per_process;
+}
+
 std::string label_of(const GradientSync& sync) {
   return fmt::format("{} all-reduce{}{}{}", collective(sync.algorithm).name,
                      sync.zero > 0 ? fmt::format(", ZeRO-{}", sync.zero) : "", label_of(sync.compression),

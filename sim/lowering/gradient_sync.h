@@ -22,10 +22,15 @@ namespace convoy {
 /// bucket_cap_mb=25.
 inline constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;
 
+/// Who launches a collective on the devices of a host (grouped_launch.h): one process, on all of them
+/// together or on each for itself, or a process a device.
+enum class CollectiveLaunches : std::uint8_t { by_framework, together, apart, per_process };
+
 /// How replicas of the same layers keep them the same: who sums which gradients when, and who keeps states.
 struct GradientSync {
   AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
   RingOrder rings = RingOrder::mesh;
+  CollectiveLaunches launches = CollectiveLaunches::by_framework;
   double bucket_bytes = 0;
   bool overlap = true;  ///< a bucket is sent when backward has completed it; else all are after backward
   Fidelity fidelity = Fidelity::automatic;
@@ -77,6 +82,8 @@ class GroupSync {
   /// None of a group of one, or without parameters.
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const GradientSync& how() const { return sync_; }
+  /// Never `by_framework`.
+  CollectiveLaunches launches() const;
   /// ZeRO's stage: 0 where there is nothing to sum.
   int zero() const { return buckets_.empty() ? 0 : sync_.zero; }
   /// Of a group.

@@ -27,18 +27,15 @@ PlanOp launch_op(const std::string& collective, const CostModel& cost, const Dev
 }  // namespace
 
 bool one_process_overlaps(const GroupSync& group, const TrainingGraph& graph, const Machine& machine) {
-  const TrainingOptions& options = graph.options;
-  const bool one_process =
-      (options.framework == Framework::tensorflow || options.framework == Framework::tensorflow1) &&
-      machine.hosts.size() == 1;
-  return one_process && options.execution != ExecutionMode::compiled && machine.transport.channels > 0 &&
+  return group.launches() != CollectiveLaunches::per_process &&
+         graph.options.execution != ExecutionMode::compiled && machine.transport.channels > 0 &&
          group.how().overlap && !group.buckets().empty();
 }
 
 void add_grouped_launches(Role& role, const GroupSync& group, const TrainingGraph& graph,
                           const Machine& machine, const CostModel& cost, const DeviceType& type) {
   const bool nccl_1 = group.how().rings == RingOrder::in_order;
-  if (graph.options.framework != Framework::tensorflow1 || nccl_1 ||
+  if (group.launches() != CollectiveLaunches::together || nccl_1 ||
       !one_process_overlaps(group, graph, machine))
     return;
   for (TaskId t = 0; t < role.program.size(); ++t) {

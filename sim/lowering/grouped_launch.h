@@ -7,8 +7,8 @@
 
 namespace convoy {
 
-/// Whether one TensorFlow process without XLA drives all devices of the group, and sums gradients with NCCL
-/// while backward goes on.
+/// Whether one process drives the devices of a host, and sums gradients with NCCL while backward goes on,
+/// from a graph that is not compiled.
 bool one_process_overlaps(const GroupSync& group, const TrainingGraph& graph, const Machine& machine);
 
 /// Collectives of devices that one process drives. NCCL starts a collective of such devices when the threads
@@ -20,9 +20,14 @@ bool one_process_overlaps(const GroupSync& group, const TrainingGraph& graph, co
 /// InceptionV3 are 0.08 to 0.14 ms a gradient longer than those of one card on 2, 4 and 8 Quadro RTX 8000
 /// with 256 images and on 2 RTX 2080 Ti with 64, the collectives themselves and jitter included.
 ///
-/// Adds that time to what each collective of the role's program waits for. Nothing with other frameworks and
-/// releases (TensorFlow 2.3 on A100: 0.02 ms in all), with compiled graphs, without overlap, on several hosts
-/// and with one ring in the devices' order, which is NCCL 1 and has no such launches.
+/// TensorFlow 2.2 has such an NCCL too: 1.15 is built with commit 0ceaec9 of NCCL, 2.2 with 3701130
+/// (tensorflow/workspace.bzl), and NCCL launched together at that time unless NCCL_LAUNCH_MODE was set to
+/// PARALLEL (src/init.cc). A100 need a later one; TensorFlow 2.3's steps on them grow by 0.02 ms a gradient
+/// in all.
+///
+/// Adds that time to what each collective of the role's program waits for. Nothing where collectives are
+/// launched otherwise (GroupSync::launches), with compiled graphs, without overlap, and with one ring in the
+/// devices' order, which is NCCL 1 and has no such launches.
 /// @param type of the role's devices
 void add_grouped_launches(Role& role, const GroupSync& group, const TrainingGraph& graph,
                           const Machine& machine, const CostModel& cost, const DeviceType& type);

@@ -2,6 +2,7 @@
 #include "sim/lowering/held_normalization.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -11,10 +12,11 @@
 namespace convoy {
 namespace {
 
-/// W over the time of backward between two normalizations, fitted by release to InceptionV3 and ResNet-50 in
-/// half precision on 2, 4 and 8 devices of one host (tf_cnn_benchmarks): TensorFlow 2.3 on A100 and 2.2 on
-/// RTX 2080 Ti, TensorFlow 1.15 on RTX 2080 Ti.
-double spread_of_arrivals(Framework framework) { return framework == Framework::tensorflow1 ? 1.6 : 1.9; }
+/// W over the time of backward between two normalizations: least squares over InceptionV3 and ResNet-50 in
+/// half precision on 2, 4 and 8 devices of one host (tf_cnn_benchmarks; role fit of
+/// results/published/scaling_transports.yaml), TensorFlow 1.15 on RTX 2080 Ti, and TensorFlow 2.3 on A100 and
+/// 2.2 on RTX 2080 Ti.
+double spread_of_arrivals(Framework framework) { return framework == Framework::tensorflow1 ? 1.39 : 1.72; }
 
 bool are_held(const GroupSync& group, const TrainingGraph& graph, const Machine& machine) {
   const TrainingOptions& options = graph.options;
@@ -34,6 +36,73 @@ PlanOp wait_op(const PlanOp& before, double wait_s) {
   return op;
 }
 
+/// A program put together anew, task by task: a collective stands behind the task that completes its
+/// gradients, so that what comes after that task can wait for it.
+class HeldProgram {
+ public:
+  explicit HeldProgram(const std::vector<Task>& old) : old_(old), now_(old.size(), none) {
+    for (TaskId t = 0; t < old.size(); ++t)
+      if (old[t].kind == Task::Kind::collective) collectives_.push_back(t);
+  }
+
+  /// A task of the old program that computes; its operations are added one by one.
+  void begin(TaskId t) {
+    task_ = renumbered(t);
+    task_.ops.clear();
+  }
+  void add(PlanOp op) { task_.ops.push_back(std::move(op)); }
+  void end(TaskId t) {
+    now_[t] = append(std::move(task_));
+    for (; next_ < collectives_.size() && is_complete(old_[collectives_[next_]]); ++next_) {
+      const TaskId collective = collectives_[next_];
+      now_[collective] = append(renumbered(collective));
+      sent_.push_back(now_[collective]);
+    }
+  }
+
+  /// What is added from here on waits for the collectives that have been sent since the last call. Returns
+  /// whether there are any.
+  bool wait_for_sent() {
+    if (sent_.empty()) return false;
+    Task rest;
+    rest.name = task_.name + ", held";
+    rest.after = std::exchange(sent_, {});
+    if (task_.ops.empty())
+      rest.after.insert(rest.after.end(), task_.after.begin(), task_.after.end());
+    else
+      append(std::move(task_));
+    task_ = std::move(rest);
+    return true;
+  }
+
+  std::vector<Task> finish() { return std::move(program_); }
+
+ private:
+  static constexpr TaskId none = std::numeric_limits<TaskId>::max();
+
+  bool is_complete(const Task& collective) const {
+    return std::all_of(collective.after.begin(), collective.after.end(),
+                       [&](TaskId before) { return now_[before] != none; });
+  }
+  Task renumbered(TaskId t) const {
+    Task task = old_[t];
+    for (TaskId& before : task.after) before = now_[before];
+    return task;
+  }
+  TaskId append(Task task) {
+    program_.push_back(std::move(task));
+    return static_cast<TaskId>(program_.size() - 1);
+  }
+
+  const std::vector<Task>& old_;
+  std::vector<TaskId> now_;          ///< by task of the old program: its number in the new one
+  std::vector<TaskId> collectives_;  ///< of the old program
+  std::size_t next_ = 0;             ///< of these, the first that has not been sent
+  std::vector<TaskId> sent_;         ///< in the new program
+  std::vector<Task> program_;
+  Task task_;
+};
+
 }  // namespace
 
 void hold_normalizations(Role& role, const GroupSync& group, const TrainingGraph& graph,
@@ -41,26 +110,23 @@ void hold_normalizations(Role& role, const GroupSync& group, const TrainingGraph
   if (!are_held(group, graph, machine)) return;
   const double devices = group.members();
   const double wait = spread_of_arrivals(graph.options.framework) * (devices - 1) / (devices + 1);
-  std::vector<char> is_sent(role.program.size(), 0);
-  for (const Task& task : role.program)
-    if (task.kind == Task::Kind::collective)
-      for (const TaskId before : task.after) is_sent[before] = 1;
+  HeldProgram held(role.program);
   double since_s = 0;  // time of backward since the normalization before
-  bool sent = false;   // a collective has begun among them
   for (TaskId t = 0; t < role.program.size(); ++t) {
-    std::vector<PlanOp> ops;
-    for (PlanOp& op : role.program[t].ops) {
+    if (role.program[t].kind == Task::Kind::collective) continue;
+    held.begin(t);
+    for (const PlanOp& op : role.program[t].ops) {
       const double time_s = operation_time_s(op.work, op.images, cost.software(), type);
       if (is_normalization_backward(op.work)) {
-        if (std::exchange(sent, false)) ops.push_back(wait_op(op, wait * since_s));
+        if (held.wait_for_sent()) held.add(wait_op(op, wait * since_s));
         since_s = 0;
       }
       if (op.work.phase != Phase::forward) since_s += time_s;
-      ops.push_back(std::move(op));
+      held.add(op);
     }
-    role.program[t].ops = std::move(ops);
-    sent = sent || is_sent[t];
+    held.end(t);
   }
+  role.program = held.finish();
 }
 
 }  // namespace convoy

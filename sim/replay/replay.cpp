@@ -75,6 +75,22 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     count_bytes(plan, table, flows, pattern_bytes[table.groups[flows.group].pattern], result);
 }
 
+/// The step of a service is the mean of a measurement, a little off where chance had a part in it: at the
+/// least it is what the busiest link needs for a step's bytes. Beyond that, devices wait for messages.
+void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
+  double needed_s = 0;
+  for (std::size_t l = 0; l < machine.links.size(); ++l)
+    needed_s = std::max(needed_s, result.links[l].bytes / machine.links[l].bandwidth_Bps);
+  const double wait_s = needed_s - result.step_time_s;
+  if (wait_s <= 0) return;
+  result.step_time_s = needed_s;
+  for (EndpointUsage& endpoint : result.endpoints) {
+    if (endpoint.end_s == 0) continue;
+    endpoint.end_s = needed_s;
+    endpoint.exposed_comm_s += wait_s;
+  }
+}
+
 /// Steps of a synchronous plan one after the other, each begun when every host has its devices' images ready:
 /// in the long run the step is as long as it takes or as the slowest host needs, whichever is longer.
 void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, ReplayResult& result) {
@@ -146,6 +162,7 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
   result.timelines = std::move(execution.timelines);
   result.timeline_of = folding.endpoint_class;
   count_bytes(plan, machine, table, folding, execution.pace, result);
+  if (plan.service()) last_as_long_as_links_need(machine, result);
   result.staleness = execution.staleness;
   return result;
 }

@@ -3,15 +3,11 @@
 #include <map>
 #include <string>
 
+#include "sim/results/coordinates.h"
 #include "sim/results/result.h"
 
 namespace convoy {
 namespace {
-
-bool counts_devices(std::string_view path) {
-  return path == "cluster.nodes" || path == "cluster.devices_per_node" || path == "training.global_batch" ||
-         (path.starts_with("cluster.") && path.ends_with(".count"));
-}
 
 /// What a run's point has in common with those it is compared with.
 std::string group_of(const RunResult& run) {

@@ -10,6 +10,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
+#include "sim/costs/software_evidence.h"
 #include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
@@ -171,6 +172,16 @@ bool has_unseen_kernels(const PreparedRun& run, const DeviceType& type) {
   return type.cpu && type.evidence_spread > 0 && run.cost.software().costs.one_thread == 0;
 }
 
+/// What typical factors of the framework leave open (software_spread), on GPUs that figures were fitted to.
+double spread_of_software(const PreparedRun& run) {
+  const auto& types = run.machine.device_types;
+  const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
+    return !type.cpu && type.evidence_spread > 0 && type.issue_factor > 0;
+  });
+  const TrainingOptions& options = run.graph->options;
+  return fitted ? software_spread(options.framework, options.execution) : 0;
+}
+
 /// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
 /// like this. 0 where every device is exact, or scaled to a measurement.
 double compute_spread(const PreparedRun& run, double images) {
@@ -181,6 +192,7 @@ double compute_spread(const PreparedRun& run, double images) {
                  std::hypot(type.evidence_spread, has_unseen_kernels(run, type) ? unseen_kernels_spread : 0));
   if (of_parameters == 0) return 0;
   if (run.cost.is_anchored()) return anchored_spread;
+  of_parameters = std::hypot(of_parameters, spread_of_software(run));
   std::vector<Work> works;
   for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
   const double of_device = images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
@@ -236,6 +248,11 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
       warnings.push_back(fmt::format(
           "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
           type.name, type.generation));
+  const TrainingOptions& options = run.graph->options;
+  if (spread_of_software(run) > 0)
+    warnings.push_back(fmt::format(
+        "no published figure of {}, {} was fitted: its kernels and its host have typical factors and times",
+        to_string(options.framework), to_string(options.execution)));
   return warnings;
 }
 

@@ -55,8 +55,6 @@ std::size_t draw_kind(SplitMix64& random, std::size_t kinds) {
   return static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds));
 }
 
-constexpr double hour_s = 3600;
-
 }  // namespace
 
 std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const JobTraceOptions& options) {

@@ -10,6 +10,8 @@
 
 namespace convoy {
 
+constexpr double hour_s = 3600;
+
 /// How a kind of job trains: the same model.
 struct JobKind {
   std::string model;

@@ -7,7 +7,7 @@
 #include <map>
 #include <queue>
 
-#include "sim/schedule/afs_order.h"
+#include "sim/schedule/afs_levels.h"
 #include "sim/schedule/policies.h"
 
 namespace convoy {
@@ -64,7 +64,7 @@ class Afs : public Policy {
     std::vector<Offer> offers = make_offers(jobs, [this](const ActiveJob& job) {
       return lengths_known_ ? job.left_images : std::max(1.0, job.job->images - job.left_images);
     });
-    if (!enough_for_all(offers, pools[0].gpus)) AfsOrder(offers).share(pools[0].gpus);
+    if (!enough_for_all(offers, pools[0].gpus)) AfsLevels(offers).share(pools[0].gpus);
     return used(offers);
   }
 

@@ -40,12 +40,19 @@ class Policy {
   double pause_s = 0;
 };
 
-/// AFS-L: GPUs one by one, each to the job that a chain of comparisons prefers. Of two jobs without GPUs the
-/// one that would end first on one GPU; else the longer one, b, if one more GPU raises its throughput by a
+/// AFS-L: GPUs one by one, each to the job that comparisons of two prefer. Of two jobs without GPUs the one
+/// that would end first on one GPU; else the longer one, b, if one more GPU raises its throughput by a
 /// greater part of what it then has, (p_b(w+1) - p_b(w)) / p_b(w+1), than the shorter one's of what it has
-/// now, (p_a(w+1) - p_a(w)) / p_a(w). p(w) is what the best number of GPUs up to w gives, and nobody is given
-/// GPUs that do not help it. Source: Hwang et al., NSDI 2021, as three public re-implementations
-/// agree (heyfey/vodascheduler, pkg/algorithm/afsl.go, 756e4d02, among them).
+/// now, (p_a(w+1) - p_a(w)) / p_a(w), and the shorter one if not. p(w) is what the best number of GPUs up to
+/// w gives, and nobody is given GPUs that do not help it. Source: Hwang et al., NSDI 2021, as three public
+/// re-implementations agree (heyfey/vodascheduler, pkg/algorithm/afsl.go, 756e4d02, among them).
+///
+/// These comparisons can go in a circle, and who is preferred in the end then depends on the order in which
+/// jobs are gone through, which the statement leaves open. Here the GPU goes to the shortest of those jobs
+/// whose second quotient is at least the greatest first quotient of all, that is, of those to which none is
+/// preferred for its gain alone; of equally long ones to that with fewer images left, then to the first to
+/// arrive. It is the job that is preferred to every other one wherever there is such a job, and in a circle
+/// one that some order leads to.
 std::unique_ptr<Policy> afs_l();
 
 /// AFS-L's comparisons for jobs whose length nobody knows: what a job has been trained on stands for what it

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_jobs = 100'000;
 
-constexpr double hour_s = 3600, least_gpu_h = 1e-6, least_length_s = 1e-9;
+constexpr double least_gpu_h = 1e-6, least_length_s = 1e-9;
 
 /// What every job of a list says. @param most_gpus that it may ask for
 template <class ListedJob>

@@ -10,6 +10,7 @@ namespace {
 struct AllReduceOptions {
   GradientSync sync;
   Shares shares = Shares::equal;
+  CollectiveLaunches launches = CollectiveLaunches::by_framework;
   std::int64_t micro_batches = 1;
 };
 
@@ -19,7 +20,13 @@ const Keys<AllReduceOptions>& own_keys() {
   static const Keys<Options> keys{
       shares_key<Options>(&Options::shares),
       integer_key<Options>("micro_batches", 1, 1'000'000,
-                           "parts of a device's share, accumulated before sending", &Options::micro_batches)};
+                           "parts of a device's share, accumulated before sending", &Options::micro_batches),
+      choice_key<Options>("launches", {"by_framework", "together", "apart", "per_process"},
+                          "who launches a collective on the devices of a host: one process, with NCCL on all "
+                          "of them together (as built into TensorFlow 1.15 and 2.2) or on each for itself, "
+                          "or a process a device (Horovod, PyTorch); by_framework: on one host tensorflow1 "
+                          "together, tensorflow apart, all else per_process",
+                          &Options::launches)};
   return keys;
 }
 
@@ -45,6 +52,7 @@ std::unique_ptr<Strategy> read_all_reduce(YamlMap& map) {
   AllReduceOptions options;
   read_keys(own_keys(), map, options);
   options.sync = read_gradient_sync(map);
+  options.sync.launches = options.launches;
   return std::make_unique<AllReduce>(std::move(options));
 }
 

@@ -17,8 +17,6 @@ namespace convoy {
 namespace {
 
 /// Both directions of a message: clients push to servers, servers send back to clients.
-using Exchange = Service::Exchange;
-
 TaskId add_sum(Role& role, std::string name, double seconds, std::vector<TaskId> after) {
   Task task;
   task.name = std::move(name);
@@ -143,7 +141,7 @@ class ServerPlanner {
     return local_patterns_;
   }
 
-  Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
+  Service::Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
     const double bytes = messages_[m].bytes;
     const double call_s = whom == "servers" ? machine_.transport.call_s_of(bytes / target_count(m)) : 0;
     plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first,
@@ -174,7 +172,7 @@ class ServerPlanner {
       add_worker_role(part, sums_on_hosts() ? local_exchanges_[count] : exchanges_);
   }
 
-  void add_worker_role(const ReplicaClass& replica, const std::vector<Exchange>& exchanges) {
+  void add_worker_role(const ReplicaClass& replica, const std::vector<Service::Exchange>& exchanges) {
     Role role = replica_role(input_, replica, without_optimizer(input_.graph.resident_bytes()));
     std::vector<TaskId> sent, pulled;
     const bool at_first_use = options_.pull == PullMode::at_first_use;
@@ -290,10 +288,11 @@ class ServerPlanner {
   Plan plan_;
   std::vector<EndpointId> servers_, clients_;
   std::vector<PushMessage> messages_;
-  std::map<std::uint32_t, PatternPair> server_patterns_;            ///< by target
-  std::map<std::uint32_t, PatternPair> local_patterns_;             ///< by devices of the node
-  std::vector<Exchange> exchanges_;                                 ///< with the servers, by message
-  std::map<std::uint32_t, std::vector<Exchange>> local_exchanges_;  ///< within nodes, by devices of the node
+  std::map<std::uint32_t, PatternPair> server_patterns_;  ///< by target
+  std::map<std::uint32_t, PatternPair> local_patterns_;   ///< by devices of the node
+  std::vector<Service::Exchange> exchanges_;              ///< with the servers, by message
+  std::map<std::uint32_t, std::vector<Service::Exchange>>
+      local_exchanges_;  ///< within nodes, by devices of the node
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace {
 constexpr std::string_view grid_words = "{height: ROWS, width: COLUMNS}";
 constexpr std::array<std::string_view, 7> names{"batch", "filter",   "channel",   "height",
                                                 "width", grid_words, "replicated"};
-const std::vector<std::string> words{"batch", "filter", "channel", "pairs", "height", "width", "replicated"};
+const std::vector<std::string> layout_words{"batch",  "filter", "channel",   "pairs",
+                                            "height", "width",  "replicated"};
 
 std::vector<LayerLayout> turns_of(std::size_t word) {
   static const std::vector<std::vector<LayerLayout>> table{
@@ -36,15 +37,15 @@ LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
     constexpr std::int64_t most_parts = 1'000'000;
     if (!node.find("height") && !node.find("width"))
       map.fail(key, fmt::format("a mapping is a grid, {}; any other layout is one word of {}", grid_words,
-                                list_of(words)));
+                                list_of(layout_words)));
     YamlMap grid = map.map(key);
     rule.grid = {grid.integer("height", 1, most_parts), grid.integer("width", 1, most_parts)};
     grid.finish();
     rule.text = grid_text(rule.grid);
   } else {
-    const std::size_t word = map.choice(key, words, grid_words);
+    const std::size_t word = map.choice(key, layout_words, grid_words);
     rule.turns = turns_of(word);
-    rule.text = words[word];
+    rule.text = layout_words[word];
   }
   return rule;
 }

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <map>
+#include <utility>
 
+#include "sim/base/data_path.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/measurements.h"
+#include "sim/costs/software_evidence.h"
 #include "tests/calibration/written_file.h"
 
 using namespace convoy;
@@ -150,4 +154,21 @@ TEST_CASE("operations after the step take an issue each, and nobody's time where
   const std::vector<AccuracyRow> predicted = calibrate(rows, load_device("t4", {}), {}).rows;
   const double longer_s = 16 / predicted[0].predicted - 16 / predicted[1].predicted;
   CHECK(longer_s > 1e-3);
+}
+
+TEST_CASE("the catalogue says of each way of execution how many figures its kernels were fitted to") {
+  std::map<std::pair<Framework, bool>, int> rows;  // by framework, and whether a compiler makes the kernels
+  for (const Measurement& m : read_measurements(data_path("results/published") + "/single_device.csv"))
+    if (m.fit) ++rows[{m.software, m.execution == ExecutionMode::compiled}];
+  REQUIRE(rows.size() >= 8);
+  for (std::size_t f = 0; f < framework_count; ++f)
+    for (const ExecutionMode execution :
+         {ExecutionMode::eager, ExecutionMode::graph, ExecutionMode::compiled}) {
+      const auto framework = static_cast<Framework>(f);
+      CAPTURE(to_string(framework));
+      CAPTURE(to_string(execution));
+      const int fitted = rows[{framework, execution == ExecutionMode::compiled}];
+      CHECK(software_kernel_rows(framework, execution) == fitted);
+      CHECK(software_spread(framework, execution) == (fitted > 0 ? 0 : 0.12));
+    }
 }

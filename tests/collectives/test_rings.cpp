@@ -22,15 +22,16 @@ Machine catalogue(const std::string& server, int nodes) {
                        0);
 }
 
-Machine inline_host(int devices, const std::string& interconnect, int hosts = 1) {
+Machine inline_host(int devices, const std::string& interconnect, int hosts = 1,
+                    const std::string& nic = "1GB/s") {
   return build_machine(
       read_cluster(parse_yaml(
           fmt::format(
               "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, bandwidth: "
-              "1GB/s, latency: 1us}}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
+              "{}, latency: 1us}}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
               "interconnect: {}}}}}, devices: {{ideal: {{peak: {{fp32: 1TFLOPS}}, memory: 1GiB, "
               "memory_bandwidth: 1GB/s, efficiency: 1.0}}}}}}",
-              hosts, devices, interconnect),
+              hosts, nic, devices, interconnect),
           "c")),
       0);
 }
@@ -140,6 +141,25 @@ TEST_CASE("over several hosts there is one ring, along the cables inside each ho
   for (std::size_t i = 0; i < 24; ++i) {
     CHECK(machine.devices[rings[0][i]].host == i / 8);
     if (i % 8 < 7) CHECK(way(machine, rings[0][i], rings[0][i + 1]).size() == 1);
+  }
+}
+
+TEST_CASE("over several hosts a ring enters and leaves each host where its way out is widest") {
+  // A square of cables 0 1 2 3; GPUs 2 and 3 have twice the others' width to the host, and NICs are no limit.
+  std::string cables;
+  for (int gpu = 0; gpu < 4; ++gpu)
+    cables += fmt::format(
+        "{{from: gpu{}, to: gpu{}, bandwidth: 25GB/s, latency: 1us}}, "
+        "{{from: gpu{}, to: host, bandwidth: {}GB/s, latency: 5us}}{}",
+        gpu, (gpu + 1) % 4, gpu, gpu < 2 ? 8 : 16, gpu < 3 ? ", " : "");
+  const Machine machine = inline_host(4, fmt::format("{{kind: custom, links: [{}]}}", cables), 2, "1000GB/s");
+  const Rings rings = find_rings(all_devices(machine), machine);
+  REQUIRE(rings.size() == 1);
+  REQUIRE(rings[0].size() == 8);
+  for (const std::size_t host : {0u, 1u}) {
+    const std::uint32_t enters = rings[0][4 * host] % 4, leaves = rings[0][4 * host + 3] % 4;
+    CHECK(std::min(enters, leaves) == 2);
+    CHECK(std::max(enters, leaves) == 3);
   }
 }
 

@@ -122,6 +122,25 @@ TEST_CASE("double binary trees: nobody sends more than twice the data, and chunk
   }
 }
 
+TEST_CASE("double binary trees have as many chunks as take the least time by the closed form, up to 64") {
+  int inside = 0;
+  for (const std::uint32_t n : {2u, 4u, 9u, 32u})
+    for (const double bytes : {0.0, 1e2, 1e3, 1e4, 1e5, 1e8}) {
+      CAPTURE(n);
+      CAPTURE(bytes);
+      const Pattern pattern = double_binary_tree_all_reduce(first_ranks(n), hand::star(n, 1e9, 1e-6), bytes);
+      const auto chunks = static_cast<int>(std::lround(0.5 / pattern.rounds[0].fraction(0)));
+      const int around = static_cast<int>(run_of(pattern).rounds) - chunks;  // 2 L - 1
+      const auto time_s = [&](int k) { return (k + around) * (1e-6 + 2 * bytes / (k * 1e9)); };
+      int best = 1;
+      for (int k = 2; k <= 64; ++k)
+        if (time_s(k) < time_s(best)) best = k;
+      CHECK(std::abs(chunks - best) <= 1);
+      inside += 1 < best && best < 64 ? 1 : 0;
+    }
+  CHECK(inside >= 8);
+}
+
 TEST_CASE("NCCL's choice: rings inside a host and for large sums, trees for small ones over many hosts") {
   const auto tree = [](std::uint32_t ranks, std::uint32_t hosts, double bytes) {
     const NcclSituation situation{ranks, hosts, true, 10e9};

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/training_graph.h"
@@ -165,31 +169,82 @@ bool outdoes(const DeviceType& newer, const DeviceType& older, Precision precisi
 
 }  // namespace
 
+namespace {
+
+/// Whether one multiprocessor of `newer`, with what is left to it of the board's power, has at least what one
+/// of `older` has: a few images fill no more of a device than some of its multiprocessors.
+bool outdoes_each(const DeviceType& newer, const DeviceType& older, Precision precision) {
+  const auto of_each = [](double whole, const DeviceType& device) { return whole / device.sms; };
+  const auto watts = [](const DeviceType& device) { return device.peak_power_w - device.idle_power_w; };
+  return of_each(newer.peak_flops.at(precision), newer) >= of_each(older.peak_flops.at(precision), older) &&
+         of_each(newer.peak_flops.at(Precision::fp32), newer) >=
+             of_each(older.peak_flops.at(Precision::fp32), older) &&
+         of_each(newer.memory_bandwidth_Bps, newer) >= of_each(older.memory_bandwidth_Bps, older) &&
+         of_each(watts(newer), newer) >= of_each(watts(older), older);
+}
+
+/// Devices of which the newer may take longer, with the reason. One that never does fails the test too.
+struct KnownSlower {
+  std::string_view newer, older;  ///< beginnings of names
+  Precision precision;
+  std::string_view because;
+};
+constexpr std::array known_slower{
+    KnownSlower{
+        "quadro-rtx-6000", "titan-v", Precision::fp32,
+        "measured: the Titan RTX, which has its chip and as many multiprocessors, takes 1.2 to 1.8 times "
+        "as long in single precision (PyTorch 1.4, seven networks at batch 12, single_device.csv)"},
+    KnownSlower{
+        "a100-", "v100-", Precision::fp32,
+        "nobody measured few images, or convolutions in groups, on the A100's ordinary cores (in "
+        "single_device.csv: AlexNet, Inception and ResNet-50 of TensorFlow 2.3, 224 images and more): "
+        "their parameters are those of GeForce cards of its generation and of older compute chips"},
+};
+
+const KnownSlower* find_known_slower(const DeviceType& newer, const DeviceType& older, Precision precision) {
+  const auto known = std::find_if(known_slower.begin(), known_slower.end(), [&](const KnownSlower& pair) {
+    return newer.name.starts_with(pair.newer) && older.name.starts_with(pair.older) &&
+           precision == pair.precision;
+  });
+  return known == known_slower.end() ? nullptr : &*known;
+}
+
+}  // namespace
+
 TEST_CASE(
-    "a newer generation with more peak, bandwidth and power is rarely slower, and never by a quarter, unless "
-    "both were measured") {
+    "a newer generation with more peak, bandwidth and power is never slower, unless both were measured or "
+    "the "
+    "pair is known to be, and with few images where each of its multiprocessors has more of them too") {
   const std::vector<DeviceType> devices = fitted_devices();
-  double compared = 0, slower = 0;
+  std::map<double, int> compared;
+  std::set<const KnownSlower*> found;
   for (const DeviceType& older : devices)
     for (const DeviceType& newer : devices)
       for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16}) {
         if (!outdoes(newer, older, precision) || (newer.evidence_rows > 0 && older.evidence_rows > 0))
           continue;
+        const bool each = outdoes_each(newer, older, precision);
+        const KnownSlower* const known = find_known_slower(newer, older, precision);
         for (const TrainingGraph& graph : networks())
-          for (const double images : {32.0, 256.0}) {   // fewer do not fill the larger device
+          for (const double images : {1.0, 8.0, 32.0, 256.0}) {
+            if (images < 32 && !each) continue;
             const CostModel cost{Software(precision)};  // hosts cost nothing
             const double ratio =
                 step_time_s(graph, images, cost, newer) / step_time_s(graph, images, cost, older);
             INFO(newer.name << " takes " << ratio << " times as long as " << older.name << ", "
                             << to_string(precision) << ", " << graph.model.name << ", batch " << images);
-            CHECK(ratio <= 1.25);
-            ++compared;
-            if (ratio > 1) ++slower;
+            ++compared[images];
+            if (known && ratio > 1)
+              found.insert(known);
+            else
+              CHECK(ratio <= 1);
           }
       }
-  CAPTURE(slower);
-  REQUIRE(compared > 1000);
-  CHECK(slower <= 0.01 * compared);
+  for (const auto& [images, pairs] : compared) {
+    CAPTURE(images);
+    CHECK(pairs > 1000);
+  }
+  CHECK(found.size() == known_slower.size());
 }
 
 // ResNet-50 in fp32 on a V100, kernels alone: PyTorch 1.10 replaying a CUDA graph

@@ -16,8 +16,6 @@ namespace convoy::lab {
 namespace {
 
 constexpr double rounding = 1e-9;
-/// Steps of a service are means over a measurement that begins and ends in the middle of messages.
-constexpr double sampling = 1e-4;
 
 double task_s(const Trial& trial, const Role& role, EndpointId member, const Task& task) {
   if (member >= trial.machine.devices.size()) return task.seconds;
@@ -163,7 +161,7 @@ void check_bytes(const Trial& trial) {
     if (!trial.plan.service()) CHECK(same(result.links[l].bytes, expected.links[l]));
     const double least_s = result.links[l].bytes / link.bandwidth_Bps;
     if (trial.plan.service())
-      CHECK(least_s <= result.step_time_s * (1 + sampling));
+      CHECK(no_more(least_s, result.step_time_s));
     else
       CHECK(no_more(least_s, result.links[l].busy_s));
     CHECK(no_more(result.links[l].busy_s, result.step_time_s));

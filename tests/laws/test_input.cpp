@@ -43,16 +43,20 @@ std::string error_of(const std::string& text, std::uint32_t vcpus = 8) {
   return "no error";
 }
 
-/// `nodes` hosts of two ideal devices with vCPUs, which compute 10 images in 3 ms and sum nothing.
-ReplayResult run(const std::string& text, std::uint32_t vcpus, const std::string& strategy, int nodes = 2) {
-  const std::string cluster = fmt::format(
+/// `nodes` hosts of two ideal devices with vCPUs.
+std::string hosts_with(std::uint32_t vcpus, int nodes) {
+  return fmt::format(
       "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, bandwidth: "
       "1000GB/s, latency: 0us}}, servers: {{box: {{devices: [{{device: ideal, count: 2}}], vcpus: {}, "
       "interconnect: {{kind: pcie, bandwidth: 1000GB/s, latency: 0us}}}}}}, devices: {{ideal: {{peak: "
       "{{fp32: "
       "10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}}}}}}",
       nodes, vcpus);
-  lab::Experiment experiment(lab::custom_model(1, 1), cluster, strategy, 10);
+}
+
+/// On such hosts a step computes 10 images in 3 ms and sums nothing.
+ReplayResult run(const std::string& text, std::uint32_t vcpus, const std::string& strategy, int nodes = 2) {
+  lab::Experiment experiment(lab::custom_model(1, 1), hosts_with(vcpus, nodes), strategy, 10);
   add_input(experiment.plan(), experiment.graph(), experiment.machine(), input(text));
   const ReplayResult folded = experiment.run(true), whole = experiment.run(false);
   CHECK(relative_gap_of(folded.step_time_s, whole.step_time_s) < 1e-9);
@@ -83,6 +87,27 @@ TEST_CASE("the rate of an input pipeline is the least of its stages'") {
       last = now;
     }
   }
+}
+
+TEST_CASE("devices have an operation more where they decode, and only there") {
+  int decoding = 0;
+  for (const std::string& library : input_library_names()) {
+    CAPTURE(library);
+    const InputSpec spec = input(fmt::format("{{kind: jpeg, library: {}}}", library));
+    lab::Experiment experiment(lab::custom_model(1, 1), hosts_with(16, 1), synchronous, 10);
+    const auto operations = [&] {
+      std::size_t count = 0;
+      for (const Role& role : experiment.plan().roles)
+        for (const Task& task : role.program) count += task.ops.size();
+      return count;
+    };
+    const std::size_t before = operations();
+    add_input(experiment.plan(), experiment.graph(), experiment.machine(), spec);
+    const bool decodes = spec.library.device_bytes_per_image > 0;
+    CHECK(operations() == before + (decodes ? 1 : 0));
+    decoding += decodes ? 1 : 0;
+  }
+  CHECK(decoding == 1);  // nvJPEG's, of dali_gpu
 }
 
 TEST_CASE("smaller files are made ready faster, as decoding was measured to be") {

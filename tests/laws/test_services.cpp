@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 #include "sim/lowering/jitter.h"
 #include "tests/support/lab.h"
@@ -91,6 +92,27 @@ TEST_CASE("async on a slow network: the server's NIC sets the pace, and no worke
   CHECK(async_s < 0.326);
   // In step all push, then all pull.
   CHECK(step_s(cluster, servers("mode: sync", ", overlap: false")) == doctest::Approx(0.326).epsilon(1e-6));
+}
+
+TEST_CASE("async: a step is never shorter than its bytes need on the busiest link") {
+  std::mt19937 random(155);
+  for (int i = 0; i < 24; ++i) {
+    std::vector<double> speeds;
+    for (std::size_t n = 5 + random() % 4; n > 0; --n)
+      speeds.push_back(0.6 + 0.1 * static_cast<double>(random() % 6));
+    CAPTURE(speeds);
+    // 6 MB each way on one medium, which is busy all the time.
+    const double bandwidth_GBps = 0.1 * static_cast<double>(1 + random() % 5);
+    std::string cluster = nodes_of_speeds(speeds, fmt::format("{:.1f}GB/s", bandwidth_GBps));
+    cluster.replace(cluster.find("switch"), 6, "shared");
+    const lab::Experiment it =
+        experiment(cluster, servers("mode: async, servers: 3, sharding: even"), 10, 3, 500'000);
+    const ReplayResult result = it.run();
+    double needed_s = 0;
+    for (std::size_t l = 0; l < result.links.size(); ++l)
+      needed_s = std::max(needed_s, result.links[l].bytes / it.machine().links[l].bandwidth_Bps);
+    CHECK(needed_s <= result.step_time_s * (1 + 1e-12));
+  }
 }
 
 TEST_CASE("ssp: staleness 0 is sync, a bound never reached is async, and a looser bound is never slower") {

@@ -38,6 +38,10 @@ double added_s(int hosts, int devices, std::int64_t batch, const std::string& sy
          step_s(launches(hosts, devices, batch, of_framework(Framework::pytorch1), sync));
 }
 
+lab::Experiment launches_of(int hosts, Framework framework, const std::string& sync) {
+  return launches(hosts, 4, 8, of_framework(framework), sync);
+}
+
 /// Of two devices whose times are scaled so that one alone does so many images/s at batch 8.
 double anchored_step_s(Framework framework, double images_per_s) {
   const lab::Experiment lab = launches(1, 2, 8, of_framework(framework));
@@ -65,6 +69,18 @@ TEST_CASE(
   CHECK(added_s(1, 4, 8, "bucket: 25MiB") == doctest::Approx(one_launch_s).epsilon(1e-9));
 }
 
+TEST_CASE("one process: who launches can be said, whatever the framework and the number of hosts") {
+  const auto step = [](int hosts, Framework framework, const std::string& who) {
+    return step_s(launches_of(hosts, framework, "bucket: 1B, launches: " + who));
+  };
+  for (const int hosts : {1, 2})
+    for (const Framework framework : {Framework::pytorch1, Framework::tensorflow}) {
+      CAPTURE(hosts);
+      CHECK(step(hosts, framework, "together") - step(hosts, framework, "per_process") ==
+            doctest::Approx(gradients * one_launch_s).epsilon(0.02));
+    }
+}
+
 TEST_CASE("one process: a launch takes as long where times are scaled to a measured step") {
   for (const double images_per_s : {100.0, 10'000.0}) {
     CAPTURE(images_per_s);
@@ -80,6 +96,8 @@ TEST_CASE(
   CHECK(added_s(1, 4, 8, "overlap: false") == doctest::Approx(0).epsilon(1e-12));
   CHECK(added_s(2, 4, 8) == doctest::Approx(0).epsilon(1e-12));
   CHECK(added_s(1, 4, 8, "bucket: 1B, rings: in_order") == doctest::Approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "bucket: 1B, launches: per_process") == doctest::Approx(0).epsilon(1e-12));
+  CHECK(added_s(1, 4, 8, "bucket: 1B, launches: apart") == doctest::Approx(0).epsilon(1e-12));
   CHECK(added_s(1, 1, 8) == doctest::Approx(0).epsilon(1e-12));
   const double alone_s = step_s(launches(1, 4, 8, of_framework(Framework::pytorch1)));
   CHECK(step_s(launches(1, 4, 8, of_framework(Framework::tensorflow1, ExecutionMode::compiled))) ==

@@ -161,3 +161,14 @@ TEST_CASE("a memory plan takes no less than what is live, and the graph's peak i
     CHECK(peak > live_bytes(graph));
   }
 }
+
+TEST_CASE(
+    "no process of a GPU is seen with less than 250 MiB beside its tensors, nor with much more than 1 GiB") {
+  constexpr double mib = 1024 * 1024;
+  for (std::size_t f = 0; f < framework_count; ++f) {
+    CAPTURE(f);
+    const FrameworkMemory& memory = framework_memory(static_cast<Framework>(f));
+    CHECK(memory.reserved_bytes > 250 * mib);
+    CHECK(memory.reserved_bytes < 1100 * mib);
+  }
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/models/model_text.h"
 
@@ -43,6 +44,31 @@ TEST_CASE("pooling rounds down, or up where the last window still begins inside"
   CHECK(only("[1, 3, 3]", "kind: avg_pool, kernel: 2, stride: 2, padding: 1, ceil: true").output ==
         Shape{1, 2, 2});
   CHECK(only("[1, 8, 8]", "kind: max_pool, kernel: 2").output == Shape{1, 4, 4});
+}
+
+TEST_CASE("pooling has as many windows as cover the padded input and begin inside it, counted one by one") {
+  for (int in = 4; in <= 12; ++in)
+    for (int kernel = 1; kernel <= 4; ++kernel)
+      for (int stride = 1; stride <= 5; ++stride)
+        for (int padding = 0; padding <= kernel / 2; ++padding) {
+          int inside = 1,
+              covering = 1;  // windows that end inside the padded input; that leave nothing of it out
+          while (inside * stride + kernel <= in + 2 * padding) ++inside;
+          while ((covering - 1) * stride + kernel < in + 2 * padding) ++covering;
+          if ((covering - 1) * stride >= in + padding) --covering;
+          const auto windows = [&](const char* ceil) {
+            return only(fmt::format("[1, {}, 20]", in),
+                        fmt::format("kind: max_pool, kernel: {}, stride: {}, padding: {}, ceil: {}", kernel,
+                                    stride, padding, ceil))
+                .output[1];
+          };
+          CAPTURE(in);
+          CAPTURE(kernel);
+          CAPTURE(stride);
+          CAPTURE(padding);
+          CHECK(windows("false") == inside);
+          CHECK(windows("true") == covering);
+        }
 }
 
 TEST_CASE("the other kinds have the shapes their words say") {
@@ -104,6 +130,16 @@ TEST_CASE("sizes beyond 2^53 are errors wherever they come from") {
                      "  - {name: b, kind: custom, forward_flops: 0, backward_flops: 0, output: [1], "
                      "parameters: 9e15}\n") ==
         "test.yaml:5:5: layer 'b': up to here the model has more than 2^53 parameters or multiply-adds");
+  const auto two_of = [](const char* parameters) {
+    return layers_error(
+        "[1]", fmt::format("  - {{name: a, kind: custom, forward_flops: 0, backward_flops: 0, output: "
+                           "[1], parameters: {0}}}\n"
+                           "  - {{name: b, kind: custom, forward_flops: 0, backward_flops: 0, output: "
+                           "[1], parameters: 4503599627370496}}\n",
+                           parameters));
+  };
+  CHECK(two_of("4503599627370496").empty());  // 2^52 each
+  CHECK(two_of("4503599627370497").ends_with("more than 2^53 parameters or multiply-adds"));
 }
 
 TEST_CASE("inputs of unlike shapes are errors that show them") {

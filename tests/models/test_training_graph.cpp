@@ -141,6 +141,50 @@ TEST_CASE("a product's gradient is the gradient times the other input, for both"
   CHECK_FALSE(costs.weight_gradient);
 }
 
+TEST_CASE("kernels of their own move what a compiler would fuse: products before sums, means and casts") {
+  const Model model = toy("[4, 3, 5]", R"(
+  - {name: a, kind: conv2d, out_channels: 4, kernel: 1}
+  - {name: b, kind: adaptive_avg_pool}
+  - {name: gate, kind: sigmoid}
+  - {name: excited, kind: multiply, inputs: [a, gate]}
+  - {name: same, kind: multiply, inputs: [excited, a]}
+)");
+  const double pixels = 3 * 5, channels = 4, values = channels * pixels;
+  const auto bytes = [&](Framework framework, ExecutionMode execution, Precision precision,
+                         const char* name) {
+    TrainingOptions options;
+    options.framework = framework;
+    options.execution = execution;
+    options.precision = precision;
+    return operation(build_training_graph(model, options), name).work.bytes_per_image;
+  };
+  for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+    const double element = element_bytes(precision);
+    const bool casts = precision == Precision::fp16;  // into four bytes and out of them
+    for (const Framework framework : {Framework::pytorch, Framework::tensorflow}) {
+      const bool tensorflow = framework == Framework::tensorflow;
+      CAPTURE(to_string(framework));
+      for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph}) {
+        // The larger input's gradient: gradient and gate read, one written. The gate's: gradient and larger
+        // input read, their product written, cast where sums are kept in single precision, read and summed
+        // up.
+        CHECK(bytes(framework, execution, precision, "excited.data_gradient") ==
+              element * (values + channels + values) + element * (4 * values + channels) +
+                  (tensorflow && casts ? 8 * values : 0));
+        CHECK(bytes(framework, execution, precision, "b.forward") ==
+              element * (values + channels) + (tensorflow && casts ? 8 * values : 0));
+        CHECK(bytes(framework, execution, precision, "b.data_gradient") ==
+              element * (values + channels) + (tensorflow ? 2 * element * values : 0));
+        CHECK(bytes(framework, execution, precision, "same.data_gradient") == element * 5 * values);
+      }
+      CHECK(bytes(framework, ExecutionMode::compiled, precision, "excited.data_gradient") ==
+            element * (values + 2 * (values + channels)));
+      CHECK(bytes(framework, ExecutionMode::compiled, precision, "b.forward") ==
+            element * (values + channels));
+    }
+  }
+}
+
 TEST_CASE("views cost nothing and hand their gradient on") {
   const Model model = toy("[4, 2, 2]", R"(
   - {name: conv, kind: conv2d, out_channels: 4, kernel: 1}

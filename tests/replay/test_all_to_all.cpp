@@ -14,6 +14,7 @@
 #include "sim/replay/fidelity.h"
 #include "sim/replay/fold.h"
 #include "tests/laws/random_experiment.h"
+#include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -259,6 +260,43 @@ TEST_CASE("even servers whose connections are narrow take what one connection ta
   CHECK(seconds(8, "10MB/s") - seconds(8, "1TB/s") == doctest::Approx(2 * (0.1 - 7e-3)).epsilon(1e-6));
   // Twice as many hosts: parts of half the size.
   CHECK(seconds(16, "10MB/s") - seconds(16, "1TB/s") == doctest::Approx(2 * (0.05 - 7.5e-3)).epsilon(1e-6));
+}
+
+TEST_CASE("automatic on an all-to-all is what it is on its messages: ranks in step where all are equal") {
+  const lab::Experiment star(lab::custom_model(1, 1), lab::star(4, "1GB/s", "10us"),
+                             "{kind: data_parallel, sync: all_reduce}", 1);
+  Machine machine = star.machine();
+  const auto one_by_one = [&](const std::vector<double>& sent, const std::vector<double>& got) {
+    Round round;
+    AllToAll& all = round.all_to_all.emplace();
+    for (std::uint32_t member = 0; member < 4; ++member) {
+      all.senders.push_back({member, sent[member]});
+      all.receivers.push_back({member, got[member]});
+    }
+    Plan plan;
+    plan.patterns = {{{{0, 1, 2, 3}}, {round}}};
+    plan.communications = {{"exchange", 0, 1e6, Fidelity::automatic, 0}};
+    plan.roles = {
+        hand::role("worker", {0, 1, 2, 3}, {hand::message(Task::Kind::collective, "exchange", 0, {}, 1)})};
+    const FlowTable listed = expand_flows(plan, machine, Listing::always),
+                    halves = expand_flows(plan, machine, Listing::where_needed);
+    CHECK(listed.all_to_all.empty());
+    CHECK(halves.all_to_all.size() == 1);
+    const bool result = ranks_go_one_by_one(plan, machine, halves)[0];
+    CHECK(result == ranks_go_one_by_one(plan, machine, listed)[0]);
+    return result;
+  };
+  const std::vector<double> equal(4, 0.25);
+  CHECK_FALSE(one_by_one(equal, equal));
+  for (std::size_t odd = 0; odd < 4; ++odd) {
+    CAPTURE(odd);
+    std::vector<double> parts = equal;
+    parts[odd] = 0.5;
+    CHECK(one_by_one(parts, equal));
+    CHECK(one_by_one(equal, parts));
+  }
+  machine.links.back().bandwidth_Bps /= 2;
+  CHECK(one_by_one(equal, equal));
 }
 
 TEST_CASE("a folding that folds nothing needs all messages") {

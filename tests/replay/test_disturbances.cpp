@@ -63,6 +63,28 @@ TEST_CASE("a device that stops goes on afterwards with what it was computing") {
   CHECK(step_time_s({{}, {{11e-3, 2, 13e-3}}, {}}) == doctest::Approx(14e-3));
 }
 
+TEST_CASE("what takes no time begins after a stop, and its operations still take none") {
+  // d1's 4 MB come at 4 ms, while d0 stands still from 3 to 5 ms.
+  Plan plan;
+  plan.patterns = {{{{1, 0}}, {{{{0, 1}}, {1.0}, 1}}}};
+  plan.communications = {{"data", 0, 4e6, Fidelity::chunk, 0}};
+  plan.roles = {hand::role("to", {0},
+                           {hand::message(Task::Kind::receive, "take", 0), hand::compute("look", 0, {0}),
+                            hand::compute("work", 1, {1})}),
+                hand::role("from", {1}, {hand::message(Task::Kind::send, "give", 0)})};
+  const Machine machine = hand::star(2, 1e9, 0);
+  const ReplayResult result = run(plan, machine, {{}, {{3e-3, 0, 5e-3}}, {}}, true);
+  CHECK(result.step_time_s == doctest::Approx(6e-3));
+  int looks = 0;
+  for (const Span& span : spans_of(result, plan, machine, CostModel(Precision::fp32), 0)) {
+    CAPTURE(span.name);
+    CHECK(std::isfinite(span.end_s));
+    CHECK(span.end_s >= span.start_s);
+    looks += span.name == "look" ? 1 : 0;
+  }
+  CHECK(looks <= 1);
+}
+
 TEST_CASE("a device that stops for good blocks the plan") {
   CHECK_THROWS_AS(step_time_s({{}, {{3e-3, 2}}, {}}), std::runtime_error);
 }

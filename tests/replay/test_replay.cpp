@@ -254,6 +254,22 @@ TEST_CASE("a device's speed divides its compute times") {
   CHECK(same_time(result.step_time_s, 6 * ms));
 }
 
+TEST_CASE("a device that its host keeps waiting: how long is told, and is part of its compute time") {
+  Machine machine = hand::star(1, 1e9, 0);
+  machine.device_types[0].issue_factor = 1;
+  Software software(Precision::fp32);
+  software.costs.issue_forward_s = 1.5 * ms;
+  Plan plan;
+  Task work = hand::compute("work", 1);
+  for (const double op_ms : {1.0, 4.0, 1.0}) work.ops.push_back(hand::op("more", op_ms));
+  plan.roles = {hand::role("worker", {0}, {work})};
+  // Issued at 1.5, 3, 4.5 and 6 ms; done at 2.5, 4, 8.5 and 9.5 ms, of which 7 are its own.
+  const ReplayResult result = replay(plan, machine, CostModel(software), {});
+  CHECK(same_time(result.endpoints[0].compute_s, 9.5 * ms));
+  CHECK(same_time(result.endpoints[0].issue_wait_s, 2.5 * ms));
+  CHECK(same_time(result.step_time_s, 9.5 * ms));
+}
+
 TEST_CASE("both directions of a port count as one busy stretch where they overlap") {
   Plan plan;
   plan.patterns = {messages({0, 1}, {{0, 1}}), messages({0, 1}, {{1, 0}})};

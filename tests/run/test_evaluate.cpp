@@ -261,3 +261,36 @@ TEST_CASE("a CPU under a framework without figures has a wide interval, and the 
   REQUIRE(result.warnings.size() == 1);
   CHECK(result.warnings[0].find("no published figure of a CPU under pytorch") == 0);
 }
+
+TEST_CASE("software without figures has a wider interval on a GPU of the catalogue, and the run says so") {
+  Evaluated c;
+  DeviceType& type = c.run.machine.device_types.front();
+  type.evidence_spread = 0.1;
+  type.evidence_rows = 12;
+  type.issue_factor = 1;
+  const auto run_with = [&](Framework framework, ExecutionMode execution) {
+    TrainingGraph graph = *c.run.graph;
+    graph.options.framework = framework;
+    graph.options.execution = execution;
+    c.run.graph = std::make_shared<const TrainingGraph>(graph);
+    return evaluate(c.run, c.replayed).warnings;
+  };
+  const double of_steps = residual_spread(residual_kind({}, 32, Precision::fp32));
+  // A graph has the kernels of eager execution, of which there are figures.
+  for (const ExecutionMode execution : {ExecutionMode::eager, ExecutionMode::graph}) {
+    CHECK(run_with(Framework::pytorch, execution).empty());
+    CHECK(step_spreads(c.run, 64).compute == doctest::Approx(std::hypot(0.1, of_steps)));
+  }
+  CHECK(run_with(Framework::tensorflow, ExecutionMode::compiled).empty());
+  const std::vector<std::string> warnings = run_with(Framework::pytorch, ExecutionMode::compiled);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("no published figure of pytorch, compiled was fitted") == 0);
+  CHECK(step_spreads(c.run, 64).compute == doctest::Approx(std::hypot(0.1, 0.12, of_steps)));
+  type.cpu = true;  // where frameworks launch no kernels
+  c.run.cost = CostModel([] {
+    Software software;
+    software.costs.one_thread = 2;
+    return software;
+  }());
+  CHECK(run_with(Framework::pytorch, ExecutionMode::compiled).empty());
+}

@@ -234,6 +234,22 @@ TEST_CASE("neighbours: a pipeline's stages or a stage's replicas, and auto takes
   CHECK(devices(many_parameters, "auto") == replicas);
 }
 
+TEST_CASE(
+    "without flush: a steady stretch has 12 steps, and 96 micro-batches after it has been filled 4 times") {
+  for (const int devices : {2, 5})
+    for (const int micro_batches : {1, 3, 16, 64}) {
+      CAPTURE(devices);
+      CAPTURE(micro_batches);
+      const Plan plan =
+          plan_of(5, devices,
+                  fmt::format("{{kind: pipeline, weights: stash, micro_batches: {}}}", micro_batches), 192);
+      REQUIRE(plan.endless() != nullptr);
+      const auto steps = static_cast<int>(plan.endless()->steady_steps);
+      CHECK(steps >= 12);
+      CHECK(steps * micro_batches >= 4 * devices + 96);
+    }
+}
+
 TEST_CASE("pipelines: the counts of stages, replicas and images that a refusal offers are accepted") {
   // What is offered stands behind "use stages: S, replicas: R" or "use one of A, B, ...", and of batches
   // before "can".
@@ -241,7 +257,7 @@ TEST_CASE("pipelines: the counts of stages, replicas and images that a refusal o
     const std::size_t at = text.find(what);
     return at == std::string::npos ? 0 : std::stoi(text.substr(at + what.size()));
   };
-  std::size_t offers = 0;
+  std::size_t offers = 0, limits = 0;
   for (const int devices : {4, 6, 12})
     for (int stages = 1; stages <= 14; ++stages)
       for (int replicas = 0; replicas <= 5; ++replicas)
@@ -259,10 +275,15 @@ TEST_CASE("pipelines: the counts of stages, replicas and images that a refusal o
             return "";
           };
           const std::string why = refusal(text(stages, replicas), 60);
+          if (const int most = after(why, "use at most "); most > 0) {
+            CHECK(most == std::min(devices, 8));  // of 8 layers
+            ++limits;
+          }
           if (!why.starts_with("strategy:") || why.find("use stages: ") == std::string::npos) continue;
           CAPTURE(why);
           CHECK(refusal(text(after(why, "use stages: "), after(why, "replicas: ")), 60) == "");
           ++offers;
         }
   CHECK(offers > 50);
+  CHECK(limits > 10);
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "sim/results/coordinates.h"
 #include "sim/results/report/html.h"
 #include "sim/results/report/sections.h"
 #include "sim/results/report/svg.h"

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "sim/base/quantity.h"
+#include "sim/results/coordinates.h"
 #include "sim/results/text.h"
 
 namespace convoy {
@@ -41,11 +42,6 @@ void append(std::string& label, const std::string& part) {
 }
 
 }  // namespace
-
-bool counts_devices(std::string_view path) {
-  return path == "cluster.nodes" || path == "cluster.devices_per_node" || path == "training.global_batch" ||
-         (path.starts_with("cluster.") && path.ends_with(".count"));
-}
 
 RunLabels::RunLabels(const std::vector<RunResult>& runs) : runs_(runs) {
   std::set<std::string> seen;

@@ -50,8 +50,4 @@ class RunLabels {
   std::vector<std::size_t> varying_;
 };
 
-/// Whether a coordinate only says how many devices there are: cluster.nodes, cluster.devices_per_node,
-/// cluster.*.count, and training.global_batch, which grows with them.
-bool counts_devices(std::string_view path);
-
 }  // namespace convoy

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Costs of stages against counts by hand, and against a second, direct count.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/strategies/pipeline_problem.h"
+
+using namespace convoy;
+
+TEST_CASE("costs of a cut chain, counted by hand") {
+  // Two layers at 10 TFLOPS: 1 GFLOP + 2 GFLOP = 0.3 ms an image each. 4 micro-batches of 2 images; 10 floats
+  // cross: 80 bytes at 1 GB/s and 10 us, both ways. Sum: 2 * 0.6 ms + 2 * 10.08 us; interval 0.6 ms.
+  const Model model = read_model(parse_yaml(lab::custom_model(2, 1000), "model"));
+  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
+  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(4, "1GB/s", "10us"), "cluster")), 0);
+  const CostModel cost(Precision::fp32);
+  const Units units = find_units(graph);
+  PipelineShape shape{{{0}, {1}}, 2, 4, 2, PipelineSchedule::gpipe, Recompute::never};
+  const StrategyInput input{graph, machine, cost, {}};
+  const std::vector<StageChoice> cut{{0, 1}, {1, 1}};
+  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+        doctest::Approx(1.2e-3 + 2 * 10.08e-6 + 3 * 0.6e-3).epsilon(1e-12));
+  // 1F1B: the first stage may hold 2, and sees one back 1.2 ms + 20.16 us after it began: an interval of
+  // half of that.
+  shape.schedule = PipelineSchedule::one_f_one_b;
+  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+        doctest::Approx(1.2e-3 + 2 * 10.08e-6 + 3 * (1.2e-3 + 20.16e-6) / 2).epsilon(1e-12));
+  shape.schedule = PipelineSchedule::naive;
+  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+        doctest::Approx(4 * (1.2e-3 + 2 * 10.08e-6)).epsilon(1e-12));
+  // Two replicas of each: a ring of two sums 4 kB in 2 * 10 us + 4 us, a quarter of it for each micro-batch.
+  shape.slots = {{0, 2}, {1, 3}};
+  shape.schedule = PipelineSchedule::gpipe;
+  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+        doctest::Approx(1.2e-3 + 2 * 10.08e-6 + 2 * 6e-6 + 3 * (0.6e-3 + 6e-6)).epsilon(1e-12));
+  // Recomputation: forward twice. 0.1 ms more an image and stage.
+  shape.slots = {{0}, {1}};
+  shape.recompute = Recompute::always;
+  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+        doctest::Approx(1.6e-3 + 2 * 10.08e-6 + 3 * 0.8e-3).epsilon(1e-12));
+}
+
+TEST_CASE("a stage gets the tensors from before that it reads, each once, and nothing for a later stage") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    const PipelineProblem problem(seed, true, false);
+    const PipelineCosts costs = problem.costs();
+    Route way;
+    problem.machine.router->route(0, 1, way);
+    const double bandwidth_Bps = problem.machine.links[way.links.front()].bandwidth_Bps;
+    for (std::uint32_t begin = 1; begin < costs.unit_count(); ++begin)
+      for (std::uint32_t end = begin + 1; end <= costs.unit_count(); ++end) {
+        CAPTURE(begin);
+        CAPTURE(end);
+        double bytes = 0, gradient_bytes = 0;
+        for (const Units::Tensor& tensor : problem.units.tensors) {
+          const bool read = std::any_of(tensor.readers.begin(), tensor.readers.end(),
+                                        [&](std::size_t reader) { return begin <= reader && reader < end; });
+          if (tensor.producer >= begin || !read) continue;
+          bytes += tensor.bytes_per_image;
+          if (tensor.has_gradient) gradient_bytes += tensor.bytes_per_image;
+        }
+        const double expected_s = (bytes + gradient_bytes) * problem.shape.images / bandwidth_Bps +
+                                  ((bytes > 0) + (gradient_bytes > 0)) * way.latency_s;
+        CHECK(costs.times(begin, end, 1, 1).messages_s == doctest::Approx(expected_s).epsilon(1e-9));
+      }
+  }
+}
+
+TEST_CASE("a stage sends each tensor that later stages read once, and gets the gradients of these") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    PipelineProblem problem(seed, true, false);
+    if (problem.machine.devices.size() < 3) continue;
+    if (seed % 2 == 0) {  // a branch without parameters has no gradients
+      problem.model = read_model(parse_yaml(
+          "{name: late, input: [3, 8, 8], layers: ["
+          "{name: a, kind: conv_transpose2d, out_channels: 2, kernel: 2, stride: 2}, "
+          "{name: b, kind: upsample, scale: 2, inputs: [input]}, {name: c, kind: sigmoid, inputs: [a]}, "
+          "{name: d, kind: concat, inputs: [b, c]}, {name: e, kind: conv2d, out_channels: 1, kernel: 1}]}",
+          "model"));
+      problem.graph = build_training_graph(problem.model, {});
+      problem.units = find_units(problem.graph);
+    }
+    for (Device& device : problem.machine.devices) device.speed = 1e30;  // intervals are those of messages
+    const PipelineCosts costs = problem.costs();
+    Route way;
+    problem.machine.router->route(0, 1, way);
+    const double image_s = problem.shape.images / problem.machine.links[way.links.front()].bandwidth_Bps;
+    for (std::uint32_t begin = 0; begin < costs.unit_count(); ++begin)
+      for (std::uint32_t end = begin + 1; end < costs.unit_count(); ++end) {
+        CAPTURE(begin);
+        CAPTURE(end);
+        // Of an image: what arrives by the stage's own link, what leaves by it, and the gradients of both.
+        double in = 0, in_gradients = 0, out = 0, out_gradients = 0;
+        for (const Units::Tensor& tensor : problem.units.tensors) {
+          const auto made = [&](std::size_t from, std::size_t to) {
+            return from <= tensor.producer && tensor.producer < to;
+          };
+          const auto read = [&](std::size_t from, std::size_t to) {
+            return std::any_of(tensor.readers.begin(), tensor.readers.end(),
+                               [&](std::size_t reader) { return from <= reader && reader < to; });
+          };
+          const double bytes = tensor.bytes_per_image, gradient = tensor.has_gradient ? bytes : 0;
+          if (made(0, begin) && read(begin, end)) in += bytes, in_gradients += gradient;
+          if (made(begin, end) && read(end, costs.unit_count())) out += bytes, out_gradients += gradient;
+        }
+        const double busiest = begin == 0 ? out : std::max(in + out_gradients, out + in_gradients);
+        CHECK(costs.times(begin, end, begin == 0 ? 0 : 1, 1).interval_s ==
+              doctest::Approx(busiest * image_s).epsilon(1e-9));
+      }
+  }
+}
+
+TEST_CASE("a cut fits up to exactly what it holds") {
+  // A layer of 1000 parameters: weights, gradients and momentum 12 kB. The first stage holds the image, 3072
+  // floats, 2 an image, for each of 4 micro-batches under GPipe, and 10 floats of output as an operand.
+  const Model model = read_model(parse_yaml(lab::custom_model(2, 1000), "model"));
+  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
+  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(2, "1GB/s", "10us"), "cluster")), 0);
+  const CostModel cost(Precision::fp32);
+  const Units units = find_units(graph);
+  const double image = 3072 * 4, output = 40;
+  const auto fits = [&](PipelineSchedule schedule, Recompute recompute, double memory_bytes) {
+    machine.device_types[0].memory_bytes = memory_bytes;
+    const PipelineShape shape{{{0}, {1}}, 2, 4, 2, schedule, recompute};
+    return PipelineCosts({graph, machine, cost, {}}, units, shape).stage(0, 1, 0, 1).fits;
+  };
+  const std::vector<std::pair<PipelineSchedule, int>> held{
+      {PipelineSchedule::naive, 1}, {PipelineSchedule::one_f_one_b, 2}, {PipelineSchedule::gpipe, 4}};
+  for (const auto& [schedule, micro_batches] : held) {
+    // Its data gradient's operand is the output's gradient alone: custom layers make one for their inputs
+    // only where these have one.
+    const double needed = 12'000 + 2 * (micro_batches * image + output);
+    CHECK(fits(schedule, Recompute::never, needed));
+    CHECK_FALSE(fits(schedule, Recompute::never, needed - 1));
+  }
+}
+
+TEST_CASE("with recomputation a stage keeps what it reads of every micro-batch, and its activations of one") {
+  // The second stage has layers 2 and 3: it reads 10 floats of an image and holds those and the 10 between
+  // its layers; gradients of a layer's output and input, 10 floats each, are the operands. GPipe: 4
+  // micro-batches of 2 images. Weights, gradients and momentum of a layer: 12 kB.
+  const Model model = read_model(parse_yaml(lab::custom_model(3, 1000), "model"));
+  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
+  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(2, "1GB/s", "10us"), "cluster")), 0);
+  const CostModel cost(Precision::fp32);
+  const Units units = find_units(graph);
+  const auto fits = [&](Recompute recompute, double memory_bytes) {
+    machine.device_types[0].memory_bytes = memory_bytes;
+    const PipelineShape shape{{{0}, {1}}, 2, 4, 2, PipelineSchedule::gpipe, recompute};
+    return PipelineCosts({graph, machine, cost, {}}, units, shape).stage(1, 3, 1, 1).fits;
+  };
+  const double floats = 10 * 4;
+  for (const auto& [recompute, kept] :
+       {std::pair{Recompute::never, 4 * 2 * floats}, std::pair{Recompute::always, 3 * floats + 2 * floats},
+        std::pair{Recompute::except_last, 3 * floats + 2 * floats}}) {
+    const double needed = 24'000 + 2 * (kept + 2 * floats);
+    CHECK(fits(recompute, needed));
+    CHECK_FALSE(fits(recompute, needed - 1));
+  }
+}
