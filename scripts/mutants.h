@@ -11,11 +11,11 @@
 #include <string>
 #include <type_traits>
 
-/// What scripts/mutants puts in the place of an operator: the operator and the change that it is drawn for, in one
-/// program. The environment variable MUTANT is the number of the change in force (none: the code as it was written);
-/// MUTANTS_MET is a file that gets the numbers of all changes that would have given another value.
-/// `a - mutants::minus<7> - b` is a - b, or a + b where change 7 is in force: both operators bind equally, so that nothing
-/// around them has to be read.
+/// What scripts/mutants puts in the place of an operator: the operator and the change that it is drawn for,
+/// in one program. The environment variable MUTANT is the number of the change in force (none: the code as it
+/// was written); MUTANTS_MET is a file that gets the numbers of all changes that would have given another
+/// value. `a - mutants::minus<7> - b` is a - b, or a + b where change 7 is in force: both operators bind
+/// equally, so that nothing around them has to be read.
 namespace mutants {
 
 inline constexpr int most = 4096;  ///< numbers are below this
@@ -45,71 +45,131 @@ T either(const T& written, const T& changed) {
 }
 
 // The left operand on its way to the right one, for each of the operators.
-template <int N> struct Minus {};
-template <int N> struct Plus {};
-template <int N> struct Times {};
-template <int N> struct Over {};
-template <int N> struct Less {};
-template <int N> struct Greater {};
-template <int N> struct Add {};
-template <int N> inline constexpr Minus<N> minus{};
-template <int N> inline constexpr Plus<N> plus{};
-template <int N> inline constexpr Times<N> times{};
-template <int N> inline constexpr Over<N> over{};
-template <int N> inline constexpr Less<N> less{};
-template <int N> inline constexpr Greater<N> greater{};
-template <int N> inline constexpr Add<N> add{};
-template <class Change, class A> struct Left { A value; };
+template <int N>
+struct Minus {};
+template <int N>
+struct Plus {};
+template <int N>
+struct Times {};
+template <int N>
+struct Over {};
+template <int N>
+struct Less {};
+template <int N>
+struct Greater {};
+template <int N>
+struct Add {};
+template <int N>
+inline constexpr Minus<N> minus{};
+template <int N>
+inline constexpr Plus<N> plus{};
+template <int N>
+inline constexpr Times<N> times{};
+template <int N>
+inline constexpr Over<N> over{};
+template <int N>
+inline constexpr Less<N> less{};
+template <int N>
+inline constexpr Greater<N> greater{};
+template <int N>
+inline constexpr Add<N> add{};
+template <class Change, class A>
+struct Left {
+  A value;
+};
 
-template <class A, int N> auto operator-(const A& a, Minus<N>) { return Left<Minus<N>, A>{a}; }
-template <class A, int N> auto operator+(const A& a, Plus<N>) { return Left<Plus<N>, A>{a}; }
-template <class A, int N> auto operator*(const A& a, Times<N>) { return Left<Times<N>, A>{a}; }
-template <class A, int N> auto operator/(const A& a, Over<N>) { return Left<Over<N>, A>{a}; }
-template <class A, int N> auto operator<(const A& a, Less<N>) { return Left<Less<N>, A>{a}; }
-template <class A, int N> auto operator>(const A& a, Greater<N>) { return Left<Greater<N>, A>{a}; }
+template <class A, int N>
+auto operator-(const A& a, Minus<N>) {
+  return Left<Minus<N>, A>{a};
+}
+template <class A, int N>
+auto operator+(const A& a, Plus<N>) {
+  return Left<Plus<N>, A>{a};
+}
+template <class A, int N>
+auto operator*(const A& a, Times<N>) {
+  return Left<Times<N>, A>{a};
+}
+template <class A, int N>
+auto operator/(const A& a, Over<N>) {
+  return Left<Over<N>, A>{a};
+}
+template <class A, int N>
+auto operator<(const A& a, Less<N>) {
+  return Left<Less<N>, A>{a};
+}
+template <class A, int N>
+auto operator>(const A& a, Greater<N>) {
+  return Left<Greater<N>, A>{a};
+}
 
-template <int N, class A, class B> auto operator-(const Left<Minus<N>, A>& a, const B& b) {
+template <int N, class A, class B>
+auto operator-(const Left<Minus<N>, A>& a, const B& b) {
   return either<N, decltype(a.value - b)>(a.value - b, a.value + b);
 }
-template <int N, class A, class B> auto operator+(const Left<Plus<N>, A>& a, const B& b) {
+template <int N, class A, class B>
+auto operator+(const Left<Plus<N>, A>& a, const B& b) {
   return either<N, decltype(a.value + b)>(a.value + b, a.value - b);
 }
-template <int N, class A, class B> auto operator*(const Left<Times<N>, A>& a, const B& b) {
+template <int N, class A, class B>
+auto operator*(const Left<Times<N>, A>& a, const B& b) {
   using Product = decltype(a.value * b);
   if constexpr (std::is_integral_v<B>)
-    if (b == 0) return in_force(N, true) ? (std::abort(), Product{}) : Product{};  // the changed program dies here
+    if (b == 0)
+      return in_force(N, true) ? (std::abort(), Product{}) : Product{};  // the changed program dies here
   return either<N, Product>(a.value * b, a.value / b);
 }
-template <int N, class A, class B> auto operator/(const Left<Over<N>, A>& a, const B& b) {
+template <int N, class A, class B>
+auto operator/(const Left<Over<N>, A>& a, const B& b) {
   return either<N, decltype(a.value / b)>(a.value / b, a.value * b);
 }
-template <int N, class A, class B> bool operator<(const Left<Less<N>, A>& a, const B& b) {
+template <int N, class A, class B>
+bool operator<(const Left<Less<N>, A>& a, const B& b) {
   return either<N, bool>(a.value < b, a.value <= b);
 }
-template <int N, class A, class B> bool operator>(const Left<Greater<N>, A>& a, const B& b) {
+template <int N, class A, class B>
+bool operator>(const Left<Greater<N>, A>& a, const B& b) {
   return either<N, bool>(a.value > b, a.value >= b);
 }
 
 /// `a += mutants::add<N> += b`: assignments bind from the right.
-template <int N, class B> auto operator+=(Add<N>, const B& b) { return Left<Add<N>, B>{b}; }
-template <class A, int N, class B> A& operator+=(A& a, const Left<Add<N>, B>& b) {
+template <int N, class B>
+auto operator+=(Add<N>, const B& b) {
+  return Left<Add<N>, B>{b};
+}
+template <class A, int N, class B>
+A& operator+=(A& a, const Left<Add<N>, B>& b) {
   return in_force(N, !(b.value == B{})) ? a -= b.value : a += b.value;
 }
 
 /// 1, or 0.
-template <int N> int one() { return in_force(N, true) ? 0 : 1; }
+template <int N>
+int one() {
+  return in_force(N, true) ? 0 : 1;
+}
 /// `if (mutants::denied<N>() != !!condition)`
-template <int N> bool denied() { return in_force(N, true); }
+template <int N>
+bool denied() {
+  return in_force(N, true);
+}
 
 /// std::max, or std::min.
-template <int N, class T, class... Rest> T greatest(const T& a, const T& b, const Rest&... order) {
+template <int N, class T, class... Rest>
+T greatest(const T& a, const T& b, const Rest&... order) {
   return either<N, T>(std::max(a, b, order...), std::min(a, b, order...));
 }
-template <int N, class T> T greatest(std::initializer_list<T> values) { return either<N, T>(std::max(values), std::min(values)); }
+template <int N, class T>
+T greatest(std::initializer_list<T> values) {
+  return either<N, T>(std::max(values), std::min(values));
+}
 /// std::min, or std::max.
-template <int N, class T, class... Rest> T least(const T& a, const T& b, const Rest&... order) {
+template <int N, class T, class... Rest>
+T least(const T& a, const T& b, const Rest&... order) {
   return either<N, T>(std::min(a, b, order...), std::max(a, b, order...));
 }
-template <int N, class T> T least(std::initializer_list<T> values) { return either<N, T>(std::min(values), std::max(values)); }
+template <int N, class T>
+T least(std::initializer_list<T> values) {
+  return either<N, T>(std::min(values), std::max(values));
+}
 
 }  // namespace mutants

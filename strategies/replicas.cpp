@@ -159,7 +159,7 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
     for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
     program.update("");
     const DeviceType& type = input.machine.device_types[replica.device_type];
-    hold_normalizations(role, group, input.graph, input.machine, input.cost, type);
+    hold_normalizations(plan, role, group, input.graph, input.machine, input.cost, type);
     add_grouped_launches(role, group, input.graph, input.machine, input.cost, type);
     plan.roles.push_back(std::move(role));
   }

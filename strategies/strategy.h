@@ -54,9 +54,8 @@ class Strategy {
   /// The phases of a run: one, which is steps of plan() on all devices, unless devices come and go; plan() is
   /// then that of the last. @throws InputError as plan()
   virtual std::vector<RunPhase> phases(const StrategyInput& input) const;
-
- private:
-  /// The same of devices that take equally long for every step. @throws InputError as plan()
+  /// plan() of devices that take equally long for every step, so that nobody waits by chance. @throws
+  /// InputError as plan()
   virtual ReportedPlan steady_plan(const StrategyInput& input) const = 0;
 };
 

@@ -125,7 +125,8 @@ std::string section(const Efficiency& e, ComputePath path, const DeviceType& dev
 std::span<const FitParameter> fit_parameters() { return parameters; }
 
 ComputePath compute_path(const DeviceType& device, Precision precision) {
-  if (precision == Precision::fp32 || !device.has_tensor_cores()) return ComputePath::cores;
+  const bool is_unknown = !device.cpu && device.generation.empty();
+  if (precision == Precision::fp32 || !(device.has_tensor_cores() || is_unknown)) return ComputePath::cores;
   return precision == Precision::tf32 ? ComputePath::tensor_tf32 : ComputePath::tensor_fp16;
 }
 

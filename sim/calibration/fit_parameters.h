@@ -12,7 +12,8 @@ namespace convoy {
 /// The units of a device that compute: a fit has parameters for each (docs/cost_model.md).
 enum class ComputePath : std::uint8_t { cores, tensor_tf32, tensor_fp16 };
 
-/// The units that `precision` runs on: tensor cores where the device has them, else its cores.
+/// The units that `precision` runs on: tensor cores where the device has them, or is no CPU and has no
+/// generation that would tell; else its cores.
 ComputePath compute_path(const DeviceType& device, Precision precision);
 
 /// A parameter of the fit: where it lives in an Efficiency, and what is believed of it before any

@@ -4,18 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/calibration/least_squares.h"
+
 namespace convoy {
 namespace {
 
 constexpr double step = 1e-4;  // of a logarithm, for derivatives
-
-// Smooth L1 as a residual whose square is minimised: r for small r, grows with the root of |r| beyond 1.
-double robust(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
-// Its derivative.
-double robust_slope(double r) {
-  const double value = robust(r);
-  return std::abs(value) < 1e-9 ? 1 : r / std::sqrt(1 + r * r) / value;
-}
 
 /// Sorts derivatives by their unknown and adds up those by the same one.
 void merge_same(std::vector<std::pair<Eigen::Index, double>>& gradient) {
@@ -75,34 +69,21 @@ void Posterior::minimise() {
 
 void Posterior::minimise_again() { descend(1e-4, 1); }
 
-/// @param small_gains ends it: steps in a row that gain little
 void Posterior::descend(double damping, int small_gains) {
-  constexpr int max_steps = 60, max_tries = 16;
+  constexpr int max_steps = 60;
   constexpr double tolerance = 2e-4;
-  int small = 0;
-  cost_ = cost_before_ = cost(x_);
-  for (int taken = 0; taken < max_steps; ++taken) {
-    const auto [normal, gradient] = normal_equations();
-    double gain = 0;
-    for (int attempt = 0; attempt < max_tries && gain <= 0; ++attempt) {
-      Eigen::MatrixXd damped = normal;
-      damped.diagonal() *= 1 + damping;
-      Eigen::VectorXd candidate = x_;
-      candidate(active_) -= damped.llt().solve(gradient);
-      const double moved = cost(candidate);
-      if (std::isfinite(moved) && moved < cost_) {
-        gain = cost_ - moved;
-        x_ = candidate;
-        cost_ = moved;
-        damping = std::max(damping / 5, 1e-6);
-      } else {
-        damping *= 4;
-      }
-    }
-    small = gain > tolerance * cost_ ? 0 : small + 1;
-    if (gain <= 0 || small == small_gains) break;
-  }
-  posterior_ = normal_equations().first.llt();
+  const auto at = [&](const Eigen::VectorXd& active) {
+    Eigen::VectorXd x = x_;
+    x(active_) = active;
+    return x;
+  };
+  const SumOfSquares sum{[&](const Eigen::VectorXd& active) { return cost(at(active)); },
+                         [&](const Eigen::VectorXd& active) { return normal_equations(at(active)); }};
+  const Minimum minimum = minimise_squares(sum, x_(active_), {damping, tolerance, small_gains, max_steps});
+  x_(active_) = minimum.x;
+  cost_before_ = minimum.before;
+  cost_ = minimum.after;
+  posterior_ = normal_equations(x_).first.llt();
 }
 
 double Posterior::spread_of(const HierarchyRow& row) {
@@ -202,26 +183,26 @@ double Posterior::cost(const Eigen::VectorXd& x) {
     if (!counted_[r]) continue;
     Hierarchy::set_values(links_[r], x);
     const double seconds = hierarchy_.predict(rows_[r], links_[r]);
-    const double residual = robust(std::log(seconds / rows_[r].seconds) / rows_[r].spread);
+    const double residual = smooth_l1(std::log(seconds / rows_[r].seconds) / rows_[r].spread);
     sum += residual * residual;
   }
   return sum;
 }
 
-std::pair<Eigen::MatrixXd, Eigen::VectorXd> Posterior::normal_equations() {
+std::pair<Eigen::MatrixXd, Eigen::VectorXd> Posterior::normal_equations(const Eigen::VectorXd& x) {
   const auto count = static_cast<Eigen::Index>(active_.size());
   Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
-  Eigen::VectorXd gradient = (x_ - prior_).cwiseProduct(weight_)(active_);
+  Eigen::VectorXd gradient = (x - prior_).cwiseProduct(weight_)(active_);
   normal.diagonal() = weight_(active_);
   std::vector<std::pair<Eigen::Index, double>> row_gradient;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     if (!counted_[r]) continue;
     Links& links = links_[r];
-    Hierarchy::set_values(links, x_);
+    Hierarchy::set_values(links, x);
     const auto residual = [&] {
       return std::log(hierarchy_.predict(rows_[r], links) / rows_[r].seconds) / rows_[r].spread;
     };
-    const double raw = residual(), value = robust(raw), by_raw = robust_slope(raw);
+    const double raw = residual(), value = smooth_l1(raw), by_raw = smooth_l1_slope(raw);
     row_gradient.clear();
     for (Hierarchy::Link& link : links) {
       const double before = link.value;

@@ -17,8 +17,7 @@ class Posterior {
   /// priors.
   Posterior(Hierarchy& hierarchy, std::vector<HierarchyRow> rows);
 
-  /// Levenberg-Marquardt with Marquardt's scaling (Nocedal and Wright, Numerical Optimization, section 10.3),
-  /// from the priors but for slower hosts.
+  /// Finds it (minimise_squares), from the priors but for slower hosts.
   void minimise();
   /// The same after use(), from the maximum that was found before: it is near.
   void minimise_again();
@@ -50,10 +49,11 @@ class Posterior {
   /// The unknowns that counted rows depend on: all others are at their priors and need no equations.
   void find_active();
   void register_rest();
+  /// @param small_gains steps in a row that gain little end it
   void descend(double damping, int small_gains);
   double cost(const Eigen::VectorXd& x);
-  /// Of the active unknowns; of the matrix, which is symmetric, the lower triangle.
-  std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations();
+  /// Of the active unknowns at `x`; of the matrix, which is symmetric, the lower triangle.
+  std::pair<Eigen::MatrixXd, Eigen::VectorXd> normal_equations(const Eigen::VectorXd& x);
 
   Hierarchy& hierarchy_;
   std::vector<HierarchyRow> rows_;

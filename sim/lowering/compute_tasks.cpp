@@ -7,12 +7,15 @@
 
 namespace convoy {
 
-void ComputeTasks::add(PlanOp op) {
+std::size_t ComputeTasks::add(PlanOp op) {
   last_op_ = op.name;
-  ops_.push_back(std::move(op));
+  return add_memory(std::move(op));
 }
 
-void ComputeTasks::add_memory(PlanOp op) { ops_.push_back(std::move(op)); }
+std::size_t ComputeTasks::add_memory(PlanOp op) {
+  ops_.push_back(std::move(op));
+  return count_++;
+}
 
 void ComputeTasks::wait_for(TaskId task) {
   if (!ops_.empty()) close();
@@ -26,6 +29,19 @@ TaskId ComputeTasks::close(std::string name) {
   any_ = true;
   last_op_.clear();
   return last_ = add_compute(role_, std::move(name), std::exchange(ops_, {}), std::exchange(after_, {}));
+}
+
+void ComputeTasks::receive(const Plan& plan, CommId comm, std::vector<TaskId> after) {
+  if (!ops_.empty()) close();
+  wait_for(add_message(role_, Task::Kind::receive, "receive " + plan.communications[comm].name, comm,
+                       std::move(after)));
+}
+
+TaskId ComputeTasks::send(const Plan& plan, CommId comm) {
+  std::vector<TaskId> computed;
+  if (any_ || !ops_.empty() || !after_.empty()) computed.push_back(close());
+  return add_message(role_, Task::Kind::send, "send " + plan.communications[comm].name, comm,
+                     std::move(computed));
 }
 
 }  // namespace convoy

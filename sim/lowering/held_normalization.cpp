@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace {
 /// half precision on 2, 4 and 8 devices of one host (tf_cnn_benchmarks; role fit of
 /// results/published/scaling_transports.yaml), TensorFlow 1.15 on RTX 2080 Ti, and TensorFlow 2.3 on A100 and
 /// 2.2 on RTX 2080 Ti.
-double spread_of_arrivals(Framework framework) { return framework == Framework::tensorflow1 ? 1.39 : 1.72; }
+double spread_of_arrivals(Framework framework) { return framework == Framework::tensorflow1 ? 1.52 : 1.94; }
 
 bool are_held(const GroupSync& group, const TrainingGraph& graph, const Machine& machine) {
   const TrainingOptions& options = graph.options;
@@ -26,14 +27,6 @@ bool are_held(const GroupSync& group, const TrainingGraph& graph, const Machine&
 
 bool is_normalization_backward(const Work& work) {
   return work.kind == KernelKind::normalization && work.phase == Phase::data_gradient;
-}
-
-PlanOp wait_op(const PlanOp& before, double wait_s) {
-  PlanOp op = memory_op(before.name + " waits for all-reduce", {}, {});
-  op.work.kind = KernelKind::normalization;
-  op.work.phase = Phase::data_gradient;
-  op.work.seconds_per_image = wait_s;
-  return op;
 }
 
 /// A program put together anew, task by task: a collective stands behind the task that completes its
@@ -61,9 +54,10 @@ class HeldProgram {
   }
 
   /// What is added from here on waits for the collectives that have been sent since the last call. Returns
-  /// whether there are any.
-  bool wait_for_sent() {
-    if (sent_.empty()) return false;
+  /// the last of them.
+  std::optional<CommId> wait_for_sent() {
+    if (sent_.empty()) return std::nullopt;
+    const CommId last = program_[sent_.back()].comm;
     Task rest;
     rest.name = task_.name + ", held";
     rest.after = std::exchange(sent_, {});
@@ -72,7 +66,7 @@ class HeldProgram {
     else
       append(std::move(task_));
     task_ = std::move(rest);
-    return true;
+    return last;
   }
 
   std::vector<Task> finish() { return std::move(program_); }
@@ -105,7 +99,7 @@ class HeldProgram {
 
 }  // namespace
 
-void hold_normalizations(Role& role, const GroupSync& group, const TrainingGraph& graph,
+void hold_normalizations(Plan& plan, Role& role, const GroupSync& group, const TrainingGraph& graph,
                          const Machine& machine, const CostModel& cost, const DeviceType& type) {
   if (!are_held(group, graph, machine)) return;
   const double devices = group.members();
@@ -116,12 +110,14 @@ void hold_normalizations(Role& role, const GroupSync& group, const TrainingGraph
     if (role.program[t].kind == Task::Kind::collective) continue;
     held.begin(t);
     for (const PlanOp& op : role.program[t].ops) {
-      const double time_s = operation_time_s(op.work, op.images, cost.software(), type);
       if (is_normalization_backward(op.work)) {
-        if (held.wait_for_sent()) held.add(wait_op(op, wait * since_s));
+        if (const std::optional<CommId> comm = held.wait_for_sent()) {
+          double& overhead_s = plan.communications[*comm].overhead_s;
+          overhead_s = std::max(overhead_s, machine.collective_overhead_s + wait * since_s);
+        }
         since_s = 0;
       }
-      if (op.work.phase != Phase::forward) since_s += time_s;
+      if (op.work.phase != Phase::forward) since_s += cost.time_s(op.work, op.images, type);
       held.add(op);
     }
     held.end(t);

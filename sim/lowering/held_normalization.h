@@ -18,13 +18,15 @@ namespace convoy {
 /// W (N - 1) / (N + 1) behind the first (David & Nagaraja, Order Statistics, 3rd ed. 2003, section 2.3). W
 /// goes with the time of backward between two normalizations; the ratio is fitted by release of TensorFlow.
 ///
-/// In the role's program, every such normalization before which an all-reduce has begun since the one before
-/// it waits for that all-reduce, and as long as the device is ahead of the last one. Nothing where gradients
+/// In the role's program every such normalization waits for the all-reduces that have begun since the
+/// normalization before it, and the last of these begins only when the last device has come to it
+/// (Communication::overhead_s, which counts as communication and not as computing). Nothing where gradients
 /// are summed after backward, where each device has a process of its own, in other precisions and layouts,
 /// and with compiled graphs.
+/// @param plan has the group's communications; programs of several roles share them: the longest wait counts
 /// @param group that sums the role's gradients
 /// @param type of the role's devices
-void hold_normalizations(Role& role, const GroupSync& group, const TrainingGraph& graph,
+void hold_normalizations(Plan& plan, Role& role, const GroupSync& group, const TrainingGraph& graph,
                          const Machine& machine, const CostModel& cost, const DeviceType& type);
 
 }  // namespace convoy

@@ -7,33 +7,6 @@
 #include <utility>
 
 namespace convoy {
-namespace {
-
-std::vector<MemoryDelta> deltas(const std::vector<const Buffer*>& buffers, double images) {
-  std::vector<MemoryDelta> result;
-  result.reserve(buffers.size());
-  for (const Buffer* buffer : buffers) {
-    const double bytes = buffer->bytes_per_image * images + static_cast<double>(buffer->bytes_fixed);
-    if (bytes > 0) result.push_back({buffer->memory_class, bytes});
-  }
-  return result;
-}
-
-}  // namespace
-
-PlanOps::PlanOps(const TrainingGraph& graph)
-    : graph_(graph), born_(graph.operations.size()), dies_(graph.operations.size()) {
-  for (const Buffer& buffer : graph.buffers) {
-    born_[buffer.born].push_back(&buffer);
-    dies_[buffer.dies].push_back(&buffer);
-  }
-}
-
-PlanOp PlanOps::operator()(OpId id, double images, std::string name) const {
-  return {std::move(name), graph_.operations[id].work, images, deltas(born_[id], images),
-          deltas(dies_[id], images)};
-}
-
 Work share_of_update(const Work& whole, double share) {
   Work work = whole;
   for (double* cost : {&work.flops_per_image, &work.flops_fixed, &work.bytes_per_image, &work.bytes_fixed})
@@ -100,13 +73,9 @@ TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::v
 }
 
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share) {
-  const PlanOps plan_op(graph);
   std::vector<PlanOp> ops;
-  for (OpId id = 0; id < graph.operations.size(); ++id) {
-    if (graph.operations[id].phase != Phase::update) continue;
-    ops.push_back(plan_op(id, 1, graph.operations[id].name));
-    ops.back().work = share_of_update(graph.operations[id].work, share);
-  }
+  for (const Operation& op : graph.operations)
+    if (op.phase == Phase::update) ops.push_back({op.name, share_of_update(op.work, share), 1, {}, {}});
   return add_compute(role, "update", std::move(ops), std::move(after));
 }
 

@@ -9,18 +9,6 @@
 
 namespace convoy {
 
-/// Operations of a training graph as a device that runs all of them executes them, with the graph's buffers.
-class PlanOps {
- public:
-  /// @param graph must outlive this object
-  explicit PlanOps(const TrainingGraph& graph);
-  PlanOp operator()(OpId id, double images, std::string name) const;
-
- private:
-  const TrainingGraph& graph_;
-  std::vector<std::vector<const Buffer*>> born_, dies_;  ///< buffers by operation
-};
-
 /// The work of updating a share of an operation's parameters.
 Work share_of_update(const Work& whole, double share);
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "sim/lowering/liveness.h"
+
 namespace convoy {
 namespace {
 
@@ -122,13 +124,18 @@ class Cutter {
     result_.stages[s].backward.push_back({StageOp::none, "gradients handed on", {}, {memory}, {memory}, {}});
   }
 
-  /// Positions count a stage's forward operations, then its backward ones; full_backward has the same.
+  using Tensors = std::vector<LiveTensor<StageMemory>>;
+
+  struct Uses {
+    std::vector<std::size_t> positions;  ///< ascending
+    bool goes_on[2] = {false, false};  ///< used elsewhere after its last use here, in forward and in backward
+  };
+
+  /// Positions count a stage's forward operations, then its backward ones.
   void add_memory(std::uint32_t s) {
     Stage& stage = result_.stages[s];
     const std::size_t turn = stage.forward.size();
-    const auto at = [&](std::size_t position) -> StageOp& {
-      return position < turn ? stage.forward[position] : stage.backward[position - turn];
-    };
+    Tensors tensors, recomputed;
     for (const Buffer& buffer : graph_.buffers) {
       const Uses uses = uses_in(buffer, s, turn);
       if (uses.positions.empty()) continue;
@@ -136,32 +143,37 @@ class Cutter {
                                static_cast<double>(buffer.bytes_fixed)};
       const bool received = stage_of_[buffer.born] != s;
       const std::size_t first = uses.positions.front(), last = uses.positions.back();
-      const std::size_t begin = !received ? first : first < turn ? 0 : turn;
       const std::size_t pass_end = (last < turn ? turn : turn + stage.backward.size()) - 1;
-      const std::size_t end = uses.goes_on[last < turn ? 0 : 1] ? pass_end : last;
-      hold(at(begin), at(end), memory);
-      if (!recomputes_) continue;
-      if (begin >= turn) {
-        hold(stage.full_backward[begin], stage.full_backward[end], memory);
-        continue;
-      }
-      const auto turned = std::lower_bound(uses.positions.begin(), uses.positions.end(), turn);
-      const std::size_t last_forward = *std::prev(turned);
-      StageOp& second_end = stage.full_backward[last < turn ? last : end];
-      if (received || buffer.name == image_buffer) {
-        hold(stage.light_forward[begin], second_end, memory);
-      } else {
-        hold(stage.light_forward[begin], stage.light_forward[uses.goes_on[0] ? turn - 1 : last_forward],
-             memory);
-        hold(stage.full_backward[begin], second_end, memory);
-      }
+      const Lifetime life{!received      ? first
+                          : first < turn ? 0
+                                         : turn,
+                          uses.goes_on[last < turn ? 0 : 1] ? pass_end : last};
+      tensors.push_back({memory, life});
+      if (recomputes_)
+        add_recomputed(recomputed, uses, {memory, life}, turn, received || buffer.name == image_buffer);
     }
+    place_tensors(tensors, in_order<StageOp>({&stage.forward, &stage.backward}));
+    if (recomputes_)
+      place_tensors(recomputed, in_order<StageOp>({&stage.light_forward, &stage.full_backward}));
   }
 
-  struct Uses {
-    std::vector<std::size_t> positions;  ///< ascending
-    bool goes_on[2] = {false, false};  ///< used elsewhere after its last use here, in forward and in backward
-  };
+  /// The same buffer where the stage runs its forward operations, then these again and its backward ones:
+  /// what it was not given (`is_kept`) is made twice, and goes in between.
+  static void add_recomputed(Tensors& tensors, const Uses& uses, const LiveTensor<StageMemory>& tensor,
+                             std::size_t turn, bool is_kept) {
+    const auto [begin, end] = tensor.life;
+    const std::size_t last = uses.positions.back();
+    const Lifetime again{turn + begin, turn + (last < turn ? last : end)};
+    if (begin < turn && is_kept) {
+      tensors.push_back({tensor.memory, {begin, again.last}});
+      return;
+    }
+    if (begin < turn) {
+      const auto turned = std::lower_bound(uses.positions.begin(), uses.positions.end(), turn);
+      tensors.push_back({tensor.memory, {begin, uses.goes_on[0] ? turn - 1 : *std::prev(turned)}});
+    }
+    tensors.push_back({tensor.memory, again});
+  }
 
   Uses uses_in(const Buffer& buffer, std::uint32_t s, std::size_t turn) const {
     Uses uses;
@@ -172,11 +184,6 @@ class Cutter {
       uses.goes_on[backward ? 1 : 0] = !here;
     }
     return uses;
-  }
-
-  static void hold(StageOp& from, StageOp& to, const StageMemory& memory) {
-    from.allocates.push_back(memory);
-    to.frees.push_back(memory);
   }
 
   const TrainingGraph& graph_;

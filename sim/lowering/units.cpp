@@ -4,26 +4,12 @@
 #include <algorithm>
 
 #include "models/memory_rules.h"
+#include "sim/lowering/graph_index.h"
 
 namespace convoy {
-namespace {
-
-/// By layer: whether a gradient flows back through it (as build_training_graph decides it).
-std::vector<bool> gradient_flows(const Model& model) {
-  std::vector<bool> flows;
-  for (const Layer& layer : model.layers)
-    flows.push_back(!layer.parameters.empty() || std::holds_alternative<Custom>(layer.kind) ||
-                    std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](LayerIndex input) {
-                      return input != image_input && flows[static_cast<std::size_t>(input)];
-                    }));
-  return flows;
-}
-
-}  // namespace
-
 Units find_units(const TrainingGraph& graph) {
   const Model& model = graph.model;
-  const std::vector<bool> flows = gradient_flows(model);
+  const GraphIndex index(graph);
   Units units;
   std::vector<std::vector<std::uint32_t>> readers(model.layers.size());
   for (std::uint32_t i = 0; i < model.layers.size(); ++i) {
@@ -45,7 +31,8 @@ Units find_units(const TrainingGraph& graph) {
     if (readers[i].empty() || units.unit_of[i] == Units::none) continue;
     readers[i].erase(std::unique(readers[i].begin(), readers[i].end()), readers[i].end());
     units.tensors.push_back({i, units.unit_of[i], std::move(readers[i]),
-                             element * static_cast<double>(elements(model.layers[i].output)), flows[i]});
+                             element * static_cast<double>(elements(model.layers[i].output)),
+                             index.needs_gradient(i)});
   }
   return units;
 }

@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include "sim/lowering/compute_tasks.h"
-#include "sim/lowering/plan_ops.h"
+#include "sim/lowering/liveness.h"
+#include "sim/lowering/stages.h"
 
 namespace convoy {
 
@@ -44,14 +45,13 @@ std::vector<TaskId> add_worker_compute(Role& role, const TrainingGraph& graph, d
     if (!pulled.empty()) waits[messages[m].first_use].push_back(pulled[m]);
     if (overlap) completes[messages[m].ready].push_back(m);
   }
-  const PlanOps plan_op(graph);
+  Stage stage = whole_network(graph);
   ComputeTasks tasks(role);
   std::vector<TaskId> ready(messages.size());
-  for (OpId id = 0; id < graph.operations.size(); ++id) {
-    if (graph.operations[id].phase == Phase::update) continue;
-    for (const TaskId task : waits[id]) tasks.wait_for(task);
-    tasks.add(plan_op(id, images, graph.operations[id].name));
-    for (const std::size_t m : completes[id]) ready[m] = tasks.close();
+  for (const StageOp* op : in_order<StageOp>({&stage.forward, &stage.backward})) {
+    for (const TaskId task : waits[op->op]) tasks.wait_for(task);
+    tasks.add(plan_op(*op, images, ""));
+    for (const std::size_t m : completes[op->op]) ready[m] = tasks.close();
   }
   const TaskId last = tasks.close();
   if (!overlap) ready.assign(messages.size(), last);

@@ -75,32 +75,20 @@ class Elastic : public Strategy {
   std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
-    RunPhase last = std::move(phases(input).back());
-    return {std::move(last.plan), std::move(last.report)};
+    for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
+    return plan_on(options_.schedule.back().devices, input, &Strategy::steady_plan);
   }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
-    if (!input.batch.global)
-      throw InputError(input.batch.pos,
-                       "training: elastic needs global_batch, which stays as it is when devices come and go; "
-                       "found batch_per_device");
-    const std::int64_t micro_batch = options_.deals ? micro_batch_of(input) : 0;
     std::vector<RunPhase> phases;
     for (const ScheduleEntry& entry : options_.schedule) {
       RunPhase& phase = phases.emplace_back();
       check(entry, input);
       phase.at_step = entry.at_step;
       phase.devices = entry.devices;
-      BatchSpec batch = input.batch;
-      if (options_.deals)
-        batch.dealt =
-            (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, entry.devices, micro_batch);
-      const Machine machine = first_devices(input.machine, entry.devices);
-      ReportedPlan planned = options_.inner->plan({input.graph, machine, input.cost, batch});
+      ReportedPlan planned = plan_on(entry.devices, input, &Strategy::plan);
       phase.plan = std::move(planned.plan);
       phase.report = std::move(planned.report);
-      phase.report.images_by_device =
-          batch.dealt ? images_dealt(*batch.dealt) : images_met(phase.plan, entry.devices);
       if (phases.size() > 1)
         phase.change = change(input, phase.plan, phases[phases.size() - 2].devices, entry.devices);
     }
@@ -108,7 +96,26 @@ class Elastic : public Strategy {
   }
 
  private:
+  /// What the inner strategy plans for the first devices.
+  /// @param how Strategy::plan or Strategy::steady_plan
+  ReportedPlan plan_on(std::uint32_t devices, const StrategyInput& input,
+                       ReportedPlan (Strategy::*how)(const StrategyInput&) const) const {
+    BatchSpec batch = input.batch;
+    if (options_.deals)
+      batch.dealt = (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, devices,
+                                                                    micro_batch_of(input));
+    const Machine machine = first_devices(input.machine, devices);
+    ReportedPlan planned = (*options_.inner.*how)({input.graph, machine, input.cost, batch});
+    planned.report.images_by_device =
+        batch.dealt ? images_dealt(*batch.dealt) : images_met(planned.plan, devices);
+    return planned;
+  }
+
   static void check(const ScheduleEntry& entry, const StrategyInput& input) {
+    if (!input.batch.global)
+      throw InputError(input.batch.pos,
+                       "training: elastic needs global_batch, which stays as it is when devices come and go; "
+                       "found batch_per_device");
     if (entry.devices > input.machine.devices.size())
       throw InputError(entry.pos,
                        fmt::format("strategy.schedule: {} devices from step {} on, but the cluster "

@@ -7,6 +7,9 @@
 #include <map>
 #include <optional>
 
+#include "sim/lowering/compute_tasks.h"
+#include "sim/lowering/graph_index.h"
+#include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/replicas.h"
 
@@ -14,7 +17,7 @@ namespace convoy {
 namespace {
 
 /// What one convolution sends, and its operations.
-struct Exchange {
+struct FilterExchange {
   SharedConvolution convolution;
   double input_bytes, output_bytes;  ///< of all images
   double filter_bytes;               ///< of all filters
@@ -27,23 +30,11 @@ struct Exchange {
 class FilterPlanner {
  public:
   FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
-      : options_(options), input_(input), graph_(input.graph), images_(images) {
+      : options_(options), input_(input), graph_(input.graph), index_(input.graph), images_(images) {
     plan_.images = images;
-    std::map<std::uint32_t, std::size_t> known;
-    for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images)) {
-      known[shared.layer] = exchanges_.size();
+    for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))
       add_exchange(std::move(shared));
-    }
-    for (OpId id = 0; id < graph_.operations.size(); ++id) {
-      const Operation& operation = graph_.operations[id];
-      const auto it = known.find(operation.layer);
-      if (it == known.end() || !is_convolution_kernel(operation)) continue;
-      Exchange& exchange = exchanges_[it->second];
-      if (operation.phase == Phase::forward) exchange.forward = id;
-      if (operation.phase == Phase::data_gradient) exchange.data_gradient = id;
-      if (operation.phase == Phase::weight_gradient) exchange.weight_gradient = id;
-    }
-    for (Exchange& exchange : exchanges_) add_communications(exchange);
+    for (FilterExchange& exchange : exchanges_) add_communications(exchange);
   }
 
   ReportedPlan build() {
@@ -53,16 +44,13 @@ class FilterPlanner {
   }
 
  private:
-  /// Not the sum of gradients that several readers of its output make, nor a loss.
-  bool is_convolution_kernel(const Operation& operation) const {
-    return operation.work.kind == KernelKind::convolution ||
-           operation.work.kind == KernelKind::depthwise_convolution;
-  }
-
   void add_exchange(SharedConvolution shared) {
     const Layer& layer = graph_.model.layers[shared.layer];
     const double element = element_bytes(graph_.options.precision);
-    Exchange exchange{};
+    FilterExchange exchange{};
+    exchange.forward = index_.forward(shared.layer).value();
+    exchange.data_gradient = index_.data_gradient(shared.layer);
+    exchange.weight_gradient = index_.weight_gradient(shared.layer).value();
     exchange.input_bytes = images_ * input_bytes(graph_, shared.layer);
     exchange.output_bytes = images_ * element * static_cast<double>(elements(layer.output));
     for (const ParameterTensor& tensor : layer.parameters)
@@ -74,19 +62,19 @@ class FilterPlanner {
   }
 
   // Bytes between the master and worker d.
-  static double down_forward(const Exchange& e, EndpointId d) {
+  static double down_forward(const FilterExchange& e, EndpointId d) {
     return e.input_bytes + e.convolution.fraction(d) * e.filter_bytes;
   }
-  static double slice_bytes(const Exchange& e, EndpointId d) {
+  static double slice_bytes(const FilterExchange& e, EndpointId d) {
     return e.convolution.fraction(d) * e.output_bytes;
   }
-  static double partial_bytes(const Exchange& e) { return e.data_gradient ? e.input_bytes : 0; }
-  static double up_backward(const Exchange& e, EndpointId d) {
+  static double partial_bytes(const FilterExchange& e) { return e.data_gradient ? e.input_bytes : 0; }
+  static double up_backward(const FilterExchange& e, EndpointId d) {
     return partial_bytes(e) + e.convolution.fraction(d) * e.filter_bytes;
   }
 
   template <class Bytes>
-  CommId add_communication(const Exchange& exchange, bool down, std::string_view what, Bytes bytes) {
+  CommId add_communication(const FilterExchange& exchange, bool down, std::string_view what, Bytes bytes) {
     std::vector<EndpointId> group{options_.master};
     Round round{{}, {}, 1};
     double total = 0;
@@ -104,7 +92,7 @@ class FilterPlanner {
     return static_cast<CommId>(plan_.communications.size() - 1);
   }
 
-  void add_communications(Exchange& e) {
+  void add_communications(FilterExchange& e) {
     if (e.workers.empty()) return;
     e.inputs = add_communication(e, true, "inputs and filters", down_forward);
     e.outputs = add_communication(e, false, "outputs", slice_bytes);
@@ -112,10 +100,8 @@ class FilterPlanner {
     e.results = add_communication(e, false, "gradients", up_backward);
   }
 
-  const std::string& comm_name(CommId comm) const { return plan_.communications[comm].name; }
-
   /// The convolution's kernel with the filters of device d.
-  PlanOp kernel(const Exchange& e, OpId id, EndpointId d) const {
+  PlanOp kernel(const FilterExchange& e, OpId id, EndpointId d) const {
     const Operation& operation = graph_.operations[id];
     return {operation.name,
             part_of(operation.work, e.input_bytes / images_, e.convolution.fraction(d), 1),
@@ -133,57 +119,53 @@ class FilterPlanner {
         graph_.resident_bytes());
     role.name = "master";
     role.streams = {"compute"};
-    const PlanOps plan_op(graph_);
-    std::map<OpId, const Exchange*> begins;
+    std::map<OpId, const FilterExchange*> begins;
     std::vector<bool> moved(graph_.operations.size());  // weight gradients that run with the data gradient
-    for (const Exchange& e : exchanges_) {
+    for (const FilterExchange& e : exchanges_) {
       if (e.workers.empty()) continue;
       begins[e.forward] = &e;
-      begins[e.data_gradient.value_or(e.weight_gradient)] = &e;
+      begins[backward_of(e)] = &e;
       if (e.data_gradient) moved[e.weight_gradient] = true;
     }
-    std::vector<PlanOp> ops;
-    std::vector<TaskId> after;
-    std::string first;
-    const auto close = [&] {
-      if (ops.empty() && after.empty()) return std::vector<TaskId>{};
-      const std::string name = ops.empty() ? "wait" : fmt::format("compute from {}", ops.front().name);
-      const TaskId task = add_compute(role, name, std::move(ops), std::move(after));
-      ops.clear();
-      after.clear();
-      return std::vector<TaskId>{task};
-    };
-    const auto own_share = [&](const Exchange& e, OpId id) {
-      PlanOp whole = plan_op(id, images_, graph_.operations[id].name);
-      whole.work = kernel(e, id, options_.master).work;
-      return whole;
-    };
+    ComputeTasks tasks(role);
+    std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
+    std::vector<LiveTensor<MemoryDelta>> tensors;
     for (OpId id = 0; id < graph_.operations.size(); ++id) {
-      if (graph_.operations[id].phase == Phase::update || moved[id]) continue;
+      const Operation& operation = graph_.operations[id];
+      if (operation.phase == Phase::update || moved[id]) continue;
       const auto it = begins.find(id);
       if (it == begins.end()) {
-        ops.push_back(plan_op(id, images_, graph_.operations[id].name));
+        positions[id] = tasks.add({operation.name, operation.work, images_, {}, {}});
         continue;
       }
-      const Exchange& e = *it->second;
+      const FilterExchange& e = *it->second;
       const bool forward = id == e.forward;
-      const CommId out = forward ? e.inputs : e.gradients, back = forward ? e.outputs : e.results;
-      const TaskId sent = add_message(role, Task::Kind::send, "send " + comm_name(out), out, close());
-      ops.push_back(own_share(e, id));
-      if (!forward && e.data_gradient) ops.push_back(own_share(e, e.weight_gradient));
-      if (!options_.overlap) after.push_back(sent);
-      const std::vector<TaskId> computed = close();
-      after = {computed.front(),
-               add_message(role, Task::Kind::receive, "receive " + comm_name(back), back, {})};
-      if (!forward && e.data_gradient) ops.push_back(sum_of_partials(e));
+      const TaskId sent = tasks.send(plan_, forward ? e.inputs : e.gradients);
+      if (!options_.overlap) tasks.wait_for(sent);
+      positions[id] = tasks.add(kernel(e, id, options_.master));
+      if (!forward && e.data_gradient)
+        positions[e.weight_gradient] = tasks.add(kernel(e, e.weight_gradient, options_.master));
+      tasks.receive(plan_, forward ? e.outputs : e.results);
+      if (!forward && e.data_gradient) {
+        const std::size_t sum = tasks.add(sum_of_partials(e));
+        const double received = static_cast<double>(e.workers.size()) * e.input_bytes;
+        tensors.push_back({{MemoryClass::activations, received}, {sum, sum}});
+      }
     }
-    const std::vector<TaskId> end = close();
-    add_update(role, graph_, end);
+    const TaskId last = tasks.close();
+    add_update(role, graph_, {last});
+    for (const Buffer& buffer : graph_.buffers)
+      if (const double bytes = bytes_of(buffer, images_); bytes > 0)
+        tensors.push_back({{buffer.memory_class, bytes}, lifetime_of(buffer, positions)});
+    place_tensors(tensors, operations_of(role));
     return role;
   }
 
+  /// The first operation of a convolution's backward pass.
+  static OpId backward_of(const FilterExchange& e) { return e.data_gradient.value_or(e.weight_gradient); }
+
   /// Adding up the data gradients of all who had filters: two read, one written each time.
-  PlanOp sum_of_partials(const Exchange& e) const {
+  PlanOp sum_of_partials(const FilterExchange& e) const {
     const bool own = e.convolution.filters[options_.master] > 0;
     const double additions = static_cast<double>(e.workers.size()) - (own ? 0 : 1);
     const double element = element_bytes(graph_.options.precision);
@@ -192,9 +174,7 @@ class FilterPlanner {
     work.phase = Phase::data_gradient;
     work.flops_per_image = additions * e.input_bytes / images_ / element;
     work.bytes_per_image = 3 * additions * e.input_bytes / images_;
-    const std::vector<MemoryDelta> received{
-        {MemoryClass::activations, static_cast<double>(e.workers.size()) * e.input_bytes}};
-    return {graph_.operations[*e.data_gradient].name + " sum", work, images_, received, received};
+    return {graph_.operations[*e.data_gradient].name + " sum", work, images_, {}, {}};
   }
 
   // Workers with the same filters of every layer have one program.
@@ -204,7 +184,7 @@ class FilterPlanner {
     for (EndpointId d = 0; d < input_.machine.devices.size(); ++d) {
       if (d == options_.master) continue;
       std::vector<std::int64_t> filters;
-      for (const Exchange& e : exchanges_) filters.push_back(e.convolution.filters[d]);
+      for (const FilterExchange& e : exchanges_) filters.push_back(e.convolution.filters[d]);
       if (std::any_of(filters.begin(), filters.end(), [](std::int64_t k) { return k > 0; }))
         alike[{input_.machine.devices[d].type, std::move(filters)}].push_back(d);
     }
@@ -220,79 +200,71 @@ class FilterPlanner {
     role.streams = {"compute"};
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] = type.reserved_bytes;
 
-    std::optional<PlanOp> release;  // buffers of the last message, free once it has been sent
+    ComputeTasks tasks(role);
+    std::vector<LiveTensor<MemoryDelta>> tensors;
+    std::map<const FilterExchange*, std::vector<std::size_t>>
+        kept;  // tensors that backward uses: inputs, filters
     std::vector<TaskId> sent;
-    const auto exchange = [&](CommId in, CommId out, std::vector<PlanOp> ops,
-                              std::vector<MemoryDelta> sends) {
-      const TaskId received = add_message(role, Task::Kind::receive, "receive " + comm_name(in), in, sent);
-      if (release) ops.insert(ops.begin(), std::move(*release));
-      const std::string name = ops.back().name;
-      const TaskId computed = add_compute(role, name, std::move(ops), {received});
-      sent = {add_message(role, Task::Kind::send, "send " + comm_name(out), out, {computed})};
-      release = memory_op("release " + comm_name(out), {}, std::move(sends));
+    std::vector<std::size_t> under_way;  // tensors of the last message: free once it has been sent
+    const auto release = [&] {
+      if (under_way.empty()) return;
+      const std::size_t position = tasks.add_memory(memory_op("release", {}, {}));
+      for (const std::size_t t : under_way) tensors[t].life.use(position);
+      under_way.clear();
+    };
+    const auto hold = [&](MemoryClass memory_class, double bytes, std::size_t position) {
+      tensors.push_back({{memory_class, bytes}, {position, position}});
+      return tensors.size() - 1;
     };
     for (const Step& step : steps()) {
-      const Exchange& e = *step.exchange;
+      const FilterExchange& e = *step.exchange;
       if (e.convolution.filters[d] == 0) continue;
-      if (step.forward)
-        exchange(e.inputs, e.outputs, forward_ops(e, d), {{MemoryClass::activations, slice_bytes(e, d)}});
-      else
-        exchange(e.gradients, e.results, backward_ops(e, d), returned(e, d));
+      const double filter_bytes = e.convolution.fraction(d) * e.filter_bytes;
+      tasks.receive(plan_, step.forward ? e.inputs : e.gradients, sent);
+      release();
+      if (step.forward) {
+        const std::size_t at = tasks.add(kernel(e, e.forward, d));
+        kept[&e] = {hold(MemoryClass::activations, e.input_bytes, at),
+                    hold(MemoryClass::weights, filter_bytes, at)};
+        under_way = {hold(MemoryClass::activations, slice_bytes(e, d), at)};
+      } else {
+        const std::size_t first = tasks.add(kernel(e, backward_of(e), d));
+        const std::size_t last = e.data_gradient ? tasks.add(kernel(e, e.weight_gradient, d)) : first;
+        under_way = {hold(MemoryClass::gradients, filter_bytes, first)};
+        if (e.data_gradient) under_way.push_back(hold(MemoryClass::activations, e.input_bytes, first));
+        kept[&e].push_back(hold(MemoryClass::activations, slice_bytes(e, d), first));  // output gradients
+        for (const std::size_t t : kept[&e]) tensors[t].life.use(last);
+      }
+      sent = {tasks.send(plan_, step.forward ? e.outputs : e.results)};
     }
-    if (release) add_compute(role, "end", {std::move(*release)}, sent);
+    tasks.wait_for(sent.front());
+    release();
+    tasks.close("end");
+    place_tensors(tensors, operations_of(role));
     return role;
   }
 
   struct Step {
     OpId at;
-    const Exchange* exchange;
+    const FilterExchange* exchange;
     bool forward;
   };
   /// Forward and backward of all distributed convolutions in the master's order.
   std::vector<Step> steps() const {
     std::vector<Step> result;
-    for (const Exchange& e : exchanges_) {
+    for (const FilterExchange& e : exchanges_) {
       result.push_back({e.forward, &e, true});
-      result.push_back({e.data_gradient.value_or(e.weight_gradient), &e, false});
+      result.push_back({backward_of(e), &e, false});
     }
     std::sort(result.begin(), result.end(), [](const Step& a, const Step& b) { return a.at < b.at; });
     return result;
-  }
-
-  static MemoryDelta filters_of(const Exchange& e, EndpointId d, MemoryClass memory_class) {
-    return {memory_class, e.convolution.fraction(d) * e.filter_bytes};
-  }
-
-  /// Inputs and filters stay for backward.
-  std::vector<PlanOp> forward_ops(const Exchange& e, EndpointId d) const {
-    PlanOp op = kernel(e, e.forward, d);
-    op.allocates = {filters_of(e, d, MemoryClass::weights),
-                    {MemoryClass::activations, e.input_bytes + slice_bytes(e, d)}};
-    return {std::move(op)};
-  }
-
-  std::vector<MemoryDelta> returned(const Exchange& e, EndpointId d) const {
-    std::vector<MemoryDelta> deltas{filters_of(e, d, MemoryClass::gradients)};
-    if (e.data_gradient) deltas.push_back({MemoryClass::activations, e.input_bytes});
-    return deltas;
-  }
-
-  std::vector<PlanOp> backward_ops(const Exchange& e, EndpointId d) const {
-    std::vector<PlanOp> ops;
-    if (e.data_gradient) ops.push_back(kernel(e, *e.data_gradient, d));
-    ops.push_back(kernel(e, e.weight_gradient, d));
-    ops.front().allocates = returned(e, d);
-    ops.front().allocates.push_back({MemoryClass::activations, slice_bytes(e, d)});
-    ops.back().frees = {filters_of(e, d, MemoryClass::weights),
-                        {MemoryClass::activations, e.input_bytes + slice_bytes(e, d)}};
-    return ops;
   }
 
   PartitionSummary summary() const {
     PartitionSummary summary;
     summary.method = filter_shares_names[static_cast<std::size_t>(options_.shares)];
     std::vector<double> time_s(input_.machine.devices.size(), 0.0);
-    for (const Exchange& e : exchanges_) {
+    for (const FilterExchange& e : exchanges_) {
       if (!e.workers.empty()) summary.cut_bytes += e.input_bytes + partial_bytes(e);
       for (const EndpointId d : e.workers) {
         summary.connectivity_bytes += down_forward(e, d) + 2 * slice_bytes(e, d) + up_backward(e, d);
@@ -309,9 +281,10 @@ class FilterPlanner {
   const FilterOptions& options_;
   const StrategyInput& input_;
   const TrainingGraph& graph_;
+  const GraphIndex index_;
   double images_;
   Plan plan_;
-  std::vector<Exchange> exchanges_;  ///< by layer
+  std::vector<FilterExchange> exchanges_;  ///< by layer
 };
 
 }  // namespace

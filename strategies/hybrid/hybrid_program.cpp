@@ -3,34 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <utility>
 
 #include "sim/lowering/plan_ops.h"
 #include "strategies/hybrid/hybrid_work.h"
 
 namespace convoy {
-namespace {
-
-/// By time (HybridSchedule::Copy): what begins or ends to be in memory.
-using MemoryByTime = std::map<std::uint32_t, std::vector<StageMemory>>;
-
-void add(std::vector<StageMemory>& memory, MemoryClass memory_class, double bytes) {
-  for (StageMemory& part : memory)
-    if (part.memory_class == memory_class) {
-      part.bytes_fixed += bytes;
-      return;
-    }
-  memory.push_back({memory_class, 0, bytes});
-}
-
-std::vector<StageMemory> at(const MemoryByTime& times, std::uint32_t time) {
-  const auto it = times.find(time);
-  return it == times.end() ? std::vector<StageMemory>{} : it->second;
-}
-
-}  // namespace
-
 HybridProgram::HybridProgram(const Shared& shared, std::uint32_t stage, std::size_t device,
                              std::vector<GroupSync*> replicas, const std::vector<Pass>& passes, Role& role)
     : shared_(shared),
@@ -45,25 +23,29 @@ HybridProgram::HybridProgram(const Shared& shared, std::uint32_t stage, std::siz
 
 Stage HybridProgram::make_stage(std::uint32_t stage, std::size_t device) {
   const HybridSchedule& schedule = shared_.schedule;
-  MemoryByTime allocates, frees;
+  std::vector<LiveTensor<StageMemory>> tensors;
   for (const HybridSchedule::Copy& copy : schedule.copies) {
     const double bytes = schedule.bytes(copy, device);
-    if (copy.first == none || bytes == 0 || schedule.steps[copy.first / 2].stage != stage) continue;
-    add(allocates[copy.first], copy.memory_class, bytes);
-    add(frees[copy.last], copy.memory_class, bytes);
+    if (copy.life.is_used() && bytes > 0 && schedule.steps[copy.life.first / 2].stage == stage)
+      tensors.push_back({{copy.memory_class, 0, bytes}, copy.life});
   }
+  std::vector<StageOp> program(2 * schedule.steps.size());
+  for (std::uint32_t s = 0; s < schedule.steps.size(); ++s) {
+    if (schedule.steps[s].stage != stage) continue;
+    program[2 * s] = operation(schedule.steps[s], device);
+    program[2 * s + 1] = {StageOp::none, "buffers of " + program[2 * s].name, {}, {}, {}, {}};
+  }
+  place_tensors(tensors, in_order<StageOp>({&program}));
   Stage made;
   for (std::uint32_t s = 0; s < schedule.steps.size(); ++s) {
     const HybridSchedule::Step& step = schedule.steps[s];
     if (step.stage != stage) continue;
     std::vector<StageOp>& ops = step.backward ? made.backward : made.forward;
     std::vector<Position>& positions = positions_[step.backward];
-    ops.push_back(operation(step, device));
-    ops.back().allocates = at(allocates, 2 * s);
-    ops.back().frees = at(frees, 2 * s);
+    ops.push_back(std::move(program[2 * s]));
     positions.push_back({s, none});
-    if (std::vector<StageMemory> buffers = at(allocates, 2 * s + 1); !buffers.empty()) {
-      ops.push_back({StageOp::none, "buffers of " + ops.back().name, {}, std::move(buffers), {}, {}});
+    if (StageOp& buffers = program[2 * s + 1]; !buffers.allocates.empty()) {
+      ops.push_back(std::move(buffers));
       positions.emplace_back();
     }
     positions.back().starts = s;

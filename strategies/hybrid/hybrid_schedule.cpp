@@ -124,12 +124,6 @@ std::uint32_t HybridScheduler::add_copy(double bytes_per_image, double bytes_fix
   return static_cast<std::uint32_t>(schedule_.copies.size() - 1);
 }
 
-void HybridScheduler::live(std::uint32_t copy, std::uint32_t time) {
-  HybridSchedule::Copy& c = schedule_.copies[copy];
-  c.first = c.first == none ? time : std::min(c.first, time);
-  c.last = std::max(c.last, time);
-}
-
 void HybridScheduler::await(std::uint32_t id, std::uint32_t step, bool directly) {
   HybridSchedule::Exchange& exchange = schedule_.exchanges[id];
   if (exchange.awaited) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/lowering/liveness.h"
 #include "strategies/hybrid/layer_sharding.h"
 
 namespace convoy {
@@ -66,15 +67,15 @@ struct HybridSchedule {
     std::vector<std::uint32_t> waits;  ///< exchanges that bring it
   };
 
-  /// A buffer on each device, in memory from the beginning (or the end) of step first / 2 to the end of step
-  /// last / 2: odd times are after a step.
+  /// A buffer on each device. Positions of its lifetime count a step and what is received after it: 2 s is
+  /// step s, 2 s + 1 its end, where buffers for the exchanges that begin then are allocated.
   struct Copy {
     MemoryClass memory_class;
     double bytes_per_image;  ///< of the whole tensor
     double bytes_fixed;
     Sharding sharding;
     std::uint32_t part;
-    std::uint32_t first = none, last = 0;
+    Lifetime life = {};
   };
 
   std::vector<ImagePart> parts;  ///< the first is all images

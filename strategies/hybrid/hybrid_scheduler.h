@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/hybrid/graph_index.h"
+#include "sim/lowering/graph_index.h"
 #include "strategies/hybrid/hybrid_schedule.h"
 
 namespace convoy {
@@ -69,7 +69,7 @@ class HybridScheduler {
     const Buffer& b = graph_.buffers[buffer];
     return add_copy(b.bytes_per_image, static_cast<double>(b.bytes_fixed), sharding, b.memory_class);
   }
-  void live(std::uint32_t copy, std::uint32_t time);
+  void live(std::uint32_t copy, std::uint32_t position) { schedule_.copies[copy].life.use(position); }
   /// The step reads or writes the tensor.
   void use(const PlacedTensor& held, std::uint32_t step) {
     for (const std::uint32_t copy : held.copies) live(copy, 2 * step);
@@ -136,7 +136,7 @@ class HybridScheduler {
   void contribute(LayerIndex to, Gradient more, bool sum_is_free);
   void drop_what_nobody_needs() {
     for (HybridSchedule::Copy& copy : schedule_.copies)
-      if (copy.first % 2 == 1 && copy.last == copy.first) copy.first = none;
+      if (copy.life.first % 2 == 1 && copy.life.last == copy.life.first) copy.life = {};
   }
 
   const TrainingGraph& graph_;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/hypergraph/micro_batch_order.h"
 #include "strategies/hypergraph/node_program.h"
@@ -180,29 +181,24 @@ class NodePlanner {
     role.resident_bytes = input_.graph.resident_bytes();
     for (double& bytes : role.resident_bytes) bytes *= programs_.parameter_share[p];
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
-    for (const ScheduledStep& scheduled : order) add_step(role, p, scheduled);
+    ComputeTasks tasks(role);
+    for (const ScheduledStep& scheduled : order) add_step(tasks, p, scheduled);
     add_compute(role, "update", programs_.updates[p], {});
     return role;
   }
 
-  void add_step(Role& role, std::uint32_t p, const ScheduledStep& scheduled) const {
+  void add_step(ComputeTasks& tasks, std::uint32_t p, const ScheduledStep& scheduled) const {
     const NodeStep& step = programs_.steps[p][scheduled.step];
     const std::string end = suffix(scheduled.micro_batch);
-    std::vector<TaskId> after;
-    for (const NodeExchange& exchange : step.receives) {
-      const CommId comm = comm_of(exchange, scheduled.micro_batch);
-      after.push_back(
-          add_message(role, Task::Kind::receive, "receive " + plan_.communications[comm].name, comm, {}));
+    for (const NodeExchange& exchange : step.receives)
+      tasks.receive(plan_, comm_of(exchange, scheduled.micro_batch));
+    for (PlanOp op : step.ops) {
+      op.name += end;
+      tasks.add(std::move(op));
     }
-    std::vector<PlanOp> ops = step.ops;
-    for (PlanOp& op : ops) op.name += end;
-    const std::string name =
-        fmt::format("{} {}{}", step.forward ? "forward" : "backward", layer_name(step.layer), end);
-    const TaskId computed = add_compute(role, name, std::move(ops), std::move(after));
-    for (const NodeExchange& exchange : step.sends) {
-      const CommId comm = comm_of(exchange, scheduled.micro_batch);
-      add_message(role, Task::Kind::send, "send " + plan_.communications[comm].name, comm, {computed});
-    }
+    tasks.close(fmt::format("{} {}{}", step.forward ? "forward" : "backward", layer_name(step.layer), end));
+    for (const NodeExchange& exchange : step.sends)
+      tasks.send(plan_, comm_of(exchange, scheduled.micro_batch));
   }
 
   /// Losses come after the model's layers.

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "sim/lowering/graph_index.h"
+
 namespace convoy {
 namespace {
 
@@ -120,12 +122,13 @@ class HypergraphBuilder {
  public:
   HypergraphBuilder(const TrainingGraph& graph, const Granularity& granularity, std::uint32_t parts,
                     double epsilon)
-      : graph_(graph), granularity_(granularity), parts_(parts) {
+      : graph_(graph), index_(graph), granularity_(granularity), parts_(parts) {
     const std::size_t n = graph.model.layers.size();
     result_.layers.resize(n);
     for (std::uint32_t i = 0; i < n; ++i) describe(i);
-    flops_.resize(n, 0.0);
-    assign_operations();
+    for (std::uint32_t i = 0; i < n; ++i)
+      if (index_.loss_forward(i)) add_loss(i);
+    count_flops();
     double total = 0;
     for (const double flops : flops_) total += flops;
     block_flops_ = total / parts * epsilon / 4;
@@ -148,61 +151,35 @@ class HypergraphBuilder {
     node.model_layer = i;
     node.channels = layer(i).output.front();
     node.bytes = element_bytes(graph_.options.precision) * static_cast<double>(elements(layer(i).output));
-    node.gradient = !layer(i).parameters.empty() || std::holds_alternative<Custom>(layer(i).kind);
-    for (const LayerIndex input : layer(i).inputs) {
-      if (input == image_input)
-        node.reads_image = true;
-      else
-        node.gradient = node.gradient || result_.layers[static_cast<std::size_t>(input)].gradient;
-    }
+    const std::vector<LayerIndex>& inputs = layer(i).inputs;
+    node.reads_image = std::find(inputs.begin(), inputs.end(), image_input) != inputs.end();
+    node.gradient = index_.needs_gradient(i);
+    node.forward = index_.forward(i);
+    node.backward = index_.sums(i);
+    for (const std::optional<OpId>& op : {index_.data_gradient(i), index_.weight_gradient(i)})
+      if (op) node.backward.push_back(*op);
+    node.update = index_.update(i);
   }
 
-  /// Operations to their layers; a loss becomes a layer that reads the output it belongs to.
-  void assign_operations() {
-    std::vector<std::optional<OpId>> data(flops_.size()), weights(flops_.size());
-    for (OpId id = 0; id < graph_.operations.size(); ++id) {
-      const Operation& operation = graph_.operations[id];
-      const std::uint32_t i = operation.layer;
-      const std::string& name = layer(i).name;
-      if (operation.name.compare(name.size(), 6, ".loss.") == 0) {
-        add_loss(id);
-        continue;
-      }
-      NodeLayer& node = result_.layers[i];
-      flops_[i] += operation.work.flops_per_image;
-      if (operation.phase == Phase::forward) node.forward = id;
-      if (operation.phase == Phase::update) node.update = id;
-      if (operation.phase == Phase::weight_gradient) weights[i] = id;
-      if (operation.phase == Phase::data_gradient) {
-        if (operation.name == name + ".data_gradient")
-          data[i] = id;
-        else
-          node.backward.push_back(id);
-      }
-    }
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      if (data[i]) result_.layers[i].backward.push_back(*data[i]);
-      if (weights[i]) result_.layers[i].backward.push_back(*weights[i]);
-    }
+  /// The loss of an output is a layer that reads it.
+  void add_loss(std::uint32_t output) {
+    NodeLayer loss;
+    loss.model_layer = output;
+    loss.inputs.push_back({output, {}});
+    loss.forward = index_.loss_forward(output);
+    loss.gradient = true;
+    if (const std::optional<OpId> op = index_.loss_data_gradient(output)) loss.backward.push_back(*op);
+    result_.layers.push_back(std::move(loss));
   }
 
-  void add_loss(OpId id) {
-    const Operation& operation = graph_.operations[id];
-    if (operation.phase == Phase::forward) {
-      NodeLayer loss;
-      loss.model_layer = operation.layer;
-      loss.inputs.push_back({operation.layer, {}});
-      loss.forward = id;
-      loss.gradient = true;
-      result_.layers.push_back(std::move(loss));
-      flops_.push_back(operation.work.flops_per_image);
-      return;
+  void count_flops() {
+    for (const NodeLayer& node : result_.layers) {
+      double flops = 0;
+      for (const std::optional<OpId>& op : {node.forward, node.update})
+        if (op) flops += graph_.operations[*op].work.flops_per_image;
+      for (const OpId op : node.backward) flops += graph_.operations[op].work.flops_per_image;
+      flops_.push_back(flops);
     }
-    for (std::size_t i = graph_.model.layers.size(); i < result_.layers.size(); ++i)
-      if (result_.layers[i].model_layer == operation.layer) {
-        result_.layers[i].backward.push_back(id);
-        flops_[i] += operation.work.flops_per_image;
-      }
   }
 
   std::uint32_t new_vertex(std::uint32_t i) {
@@ -326,6 +303,7 @@ class HypergraphBuilder {
   }
 
   const TrainingGraph& graph_;
+  const GraphIndex index_;
   const Granularity& granularity_;
   std::uint32_t parts_;
   double block_flops_ = 0;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/memory_rules.h"
+#include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy {
@@ -26,8 +27,7 @@ class Slicer {
   NodePrograms build() {
     for (std::uint32_t p = 0; p < count_; ++p) {
       std::vector<NodeStep> steps = steps_of(p);
-      add_buffers(p, steps);
-      add_copies(p, steps);
+      add_memory(p, steps);
       result_.steps.push_back(std::move(steps));
       add_update(p);
     }
@@ -139,7 +139,7 @@ class Slicer {
       NodeStep step{i, true, {}, receives[i], {}};
       if (owned_bytes(i, p) > 0) step.sends.push_back({i, true});
       if (layers_[i].forward) step.ops.push_back(kernel(i, *layers_[i].forward, p));
-      keep(steps, std::move(step));
+      add(std::move(step), steps);
     }
     for (std::uint32_t i = n; i-- > 0;) {
       if (share_[i][p] == 0 || !layers_[i].gradient) continue;
@@ -149,13 +149,16 @@ class Slicer {
         step.ops.push_back(sum_of_partials(i, p));
       }
       for (const OpId id : layers_[i].backward) step.ops.push_back(kernel(i, id, p));
-      keep(steps, std::move(step));
+      add(std::move(step), steps);
     }
     return steps;
   }
 
-  static void keep(std::vector<NodeStep>& steps, NodeStep step) {
-    if (!step.ops.empty() || !step.receives.empty() || !step.sends.empty()) steps.push_back(std::move(step));
+  /// Where there is no kernel (views), an operation without work holds what the step receives.
+  void add(NodeStep step, std::vector<NodeStep>& steps) const {
+    if (step.ops.empty() && step.receives.empty() && step.sends.empty()) return;
+    if (step.ops.empty()) step.ops.push_back(memory_op(name_of(step.layer) + " view", {}, {}));
+    steps.push_back(std::move(step));
   }
 
   /// Part p's slice of an operation of layer i. Sums of gradients read and write the layer's own nodes only.
@@ -178,8 +181,7 @@ class Slicer {
     work.phase = Phase::data_gradient;
     work.flops_per_image = added / element;
     work.bytes_per_image = 3 * added;
-    const std::vector<MemoryDelta> buffer{{MemoryClass::activations, received}};
-    return {name_of(i) + ".partial_gradient_sum", work, images_, buffer, buffer};
+    return {name_of(i) + ".partial_gradient_sum", work, images_, {}, {}};
   }
 
   const std::string& name_of(std::uint32_t i) const {
@@ -188,32 +190,41 @@ class Slicer {
 
   // Memory.
 
-  void add_buffers(std::uint32_t p, std::vector<NodeStep>& steps) {
-    std::map<OpId, PlanOp*> runs;
-    std::map<OpId, std::uint32_t> node_of;
-    std::map<OpId, std::size_t> position;
-    std::size_t next = 0;
+  using Tensors = std::vector<LiveTensor<MemoryDelta>>;
+  /// Positions of the first and the last operation of each step: by layer and direction.
+  using StepPositions = std::map<std::pair<std::uint32_t, bool>, Lifetime>;
+
+  void add_memory(std::uint32_t p, std::vector<NodeStep>& steps) {
+    std::vector<PlanOp*> program;
+    std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
+    std::vector<std::uint32_t> node_of(graph_.operations.size());
+    StepPositions of_step;
+    Tensors tensors;
     for (NodeStep& step : steps) {
-      std::size_t op = step.ops.size();
-      const NodeLayer& node = layers_[step.layer];
-      const std::vector<OpId> ids =
-          step.forward ? (node.forward ? std::vector<OpId>{*node.forward} : std::vector<OpId>{})
-                       : node.backward;
-      for (std::size_t k = ids.size(); k-- > 0;) runs[ids[k]] = &step.ops[--op];
-      for (const OpId id : ids) node_of[id] = step.layer, position[id] = next++;
+      const std::size_t begin = program.size();
+      for (PlanOp& op : step.ops) program.push_back(&op);
+      of_step[{step.layer, step.forward}] = {begin, program.size() - 1};
+      const std::vector<OpId> kernels = kernels_of(step);
+      for (std::size_t k = 0; k < kernels.size(); ++k) {
+        node_of[kernels[k]] = step.layer;
+        positions[kernels[k]] = program.size() - kernels.size() + k;
+      }
+      if (!step.forward && !step.receives.empty())  // partial gradients, while they are added
+        tensors.push_back({{MemoryClass::activations, owned_bytes(step.layer, p)}, {begin, begin}});
     }
     for (const Buffer& buffer : graph_.buffers) {
-      const auto born = runs.find(buffer.born);
-      if (born == runs.end()) continue;
-      const double bytes = (buffer.bytes_per_image * images_ + static_cast<double>(buffer.bytes_fixed)) *
-                           buffer_share(buffer, node_of.at(buffer.born), p);
-      if (bytes <= 0) continue;
-      OpId last = buffer.born;
-      for (auto it = born; it != runs.end() && it->first <= buffer.dies; ++it)
-        if (position[it->first] > position[last]) last = it->first;
-      born->second->allocates.push_back({buffer.memory_class, bytes});
-      runs[last]->frees.push_back({buffer.memory_class, bytes});
+      if (positions[buffer.born] == Lifetime::nowhere) continue;
+      const double bytes = bytes_of(buffer, images_) * buffer_share(buffer, node_of[buffer.born], p);
+      if (bytes > 0) tensors.push_back({{buffer.memory_class, bytes}, lifetime_of(buffer, positions)});
     }
+    add_copies(p, of_step, tensors);
+    place_tensors(tensors, program);
+  }
+
+  std::vector<OpId> kernels_of(const NodeStep& step) const {
+    const NodeLayer& node = layers_[step.layer];
+    if (!step.forward) return node.backward;
+    return node.forward ? std::vector<OpId>{*node.forward} : std::vector<OpId>{};
   }
 
   /// Share of a buffer that part p has when it runs its share of the operation that makes it.
@@ -228,29 +239,25 @@ class Slicer {
   }
 
   /// Copies of other parts' outputs.
-  void add_copies(std::uint32_t p, std::vector<NodeStep>& steps) const {
-    const auto step_of = [&](std::uint32_t i, bool forward) {
-      return std::find_if(steps.begin(), steps.end(),
-                          [&](const NodeStep& s) { return s.layer == i && s.forward == forward; });
-    };
+  void add_copies(std::uint32_t p, const StepPositions& of_step, Tensors& tensors) const {
     for (std::uint32_t j = 0; j < layers_.size(); ++j) {
       const double bytes = foreign_bytes(j, p);
       if (bytes == 0) continue;
-      const std::vector<std::uint32_t> readers = foreign_readers(j, p);
-      const auto first = step_of(readers.front(), true);
-      auto last = first;
-      for (const std::uint32_t i : readers) {
-        if (const auto forward = step_of(i, true); forward != steps.end()) last = std::max(last, forward);
+      Lifetime life;
+      const auto use_in = [&](std::uint32_t i, bool forward) {
+        const auto step = of_step.find({i, forward});
+        if (step == of_step.end()) return;
+        life.use(step->second.first);
+        life.use(step->second.last);
+      };
+      for (const std::uint32_t i : foreign_readers(j, p)) {
+        use_in(i, true);
         if (i >= graph_.model.layers.size()) continue;
         const MemoryRules rules =
             memory_rules(graph_.model.layers[layers_[i].model_layer], graph_.options.framework);
-        const auto backward = step_of(i, false);
-        if ((rules.input_for_data || rules.input_for_weights) && backward != steps.end())
-          last = std::max(last, backward);
+        if (rules.input_for_data || rules.input_for_weights) use_in(i, false);
       }
-      const std::vector<MemoryDelta> copy{{MemoryClass::activations, bytes}};
-      first->ops.insert(first->ops.begin(), memory_op("copy of " + name_of(j), copy, {}));
-      last->ops.push_back(memory_op("release of " + name_of(j), {}, copy));
+      tensors.push_back({{MemoryClass::activations, bytes}, life});
     }
   }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "sim/lowering/compute_tasks.h"
+#include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/report.h"
@@ -81,47 +83,22 @@ class Planner {
     role.streams = {"compute"};
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] =
         input_.machine.device_types[device.type].reserved_bytes;
-    const std::vector<NodeId>& sequence = memory_.sequence[part];
-    std::vector<std::vector<MemoryDelta>> allocates(sequence.size()), frees(sequence.size());
-    for (const HeldOutput& held : memory_.outputs) {
-      if (held.part != part) continue;
-      const MemoryDelta delta{graph_.nodes[held.node].output_class, held.bytes};
-      allocates[held.first].push_back(delta);
-      frees[held.last].push_back(delta);
-    }
-
-    // Operations run on in one task until one waits for a message or makes one.
-    std::vector<PlanOp> ops;
-    std::vector<TaskId> after;
+    ComputeTasks tasks(role);
     std::set<NodeId> received;
-    const auto close = [&] {
-      if (ops.empty()) return TaskId{0};
-      const std::string name =
-          ops.size() == 1 ? ops[0].name : fmt::format("{} to {}", ops.front().name, ops.back().name);
-      const TaskId id = add_compute(role, name, std::move(ops), std::move(after));
-      ops.clear();
-      after.clear();
-      return id;
-    };
-    for (std::size_t i = 0; i < sequence.size(); ++i) {
-      const NodeId v = sequence[i];
+    for (const NodeId v : memory_.sequence[part]) {
       add_residents(role, v);
-      for (const NodeId u : dag_.parents(v)) {
-        if (placement_[u] == part || !received.insert(u).second) continue;
-        if (!ops.empty()) close();
-        after.push_back(add_message(role, Task::Kind::receive, "receive " + graph_.nodes[u].name,
-                                    message_.at({u, part}), {}));
-      }
-      ops.push_back(plan_op(v, std::move(allocates[i]), std::move(frees[i])));
-      std::vector<CommId> sends;
+      for (const NodeId u : dag_.parents(v))
+        if (placement_[u] != part && received.insert(u).second) tasks.receive(plan_, message_.at({u, part}));
+      tasks.add(plan_op(v));
       for (Part to = 0; to < task_.parts; ++to)
-        if (const auto comm = message_.find({v, to}); comm != message_.end()) sends.push_back(comm->second);
-      if (sends.empty()) continue;
-      const TaskId made = close();
-      for (const CommId comm : sends)
-        add_message(role, Task::Kind::send, "send " + graph_.nodes[v].name, comm, {made});
+        if (const auto comm = message_.find({v, to}); comm != message_.end()) tasks.send(plan_, comm->second);
     }
-    close();
+    if (!memory_.sequence[part].empty()) tasks.close();
+    std::vector<LiveTensor<MemoryDelta>> tensors;
+    for (const HeldOutput& held : memory_.outputs)
+      if (held.part == part)
+        tensors.push_back({{graph_.nodes[held.node].output_class, held.bytes}, {held.first, held.last}});
+    place_tensors(tensors, operations_of(role));
     return role;
   }
 
@@ -131,13 +108,11 @@ class Planner {
     for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += bytes[c];
   }
 
-  PlanOp plan_op(NodeId v, std::vector<MemoryDelta> allocates, std::vector<MemoryDelta> frees) const {
+  PlanOp plan_op(NodeId v) const {
     const OperationDag::Node& node = graph_.nodes[v];
-    if (node.content != OperationDag::Content::operation)
-      return memory_op(node.name, std::move(allocates), std::move(frees));
+    if (node.content != OperationDag::Content::operation) return memory_op(node.name, {}, {});
     const Operation& operation = input_.graph.operations[node.index];
-    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, std::move(allocates),
-            std::move(frees)};
+    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}};
   }
 
   PartitionSummary summary() const {

@@ -22,9 +22,10 @@ double fullest_part(const MemoryUse& use) {
 }
 
 /// A placement's schedule with the memory that it takes.
-std::pair<Schedule, MemoryUse> scheduled(const PartitionTask& task, const Placement& placement) {
+std::pair<Schedule, MemoryUse> scheduled(const PartitionTask& task, ReadyOrder& judge,
+                                         const Placement& placement) {
   const double limit = task.memory_bytes.value_or(std::numeric_limits<double>::infinity());
-  std::vector<Schedule> all = schedules_of(task.dag, task.link, task.parts, placement);
+  std::vector<Schedule> all = schedules_of(judge, task.link, placement);
   std::stable_sort(all.begin(), all.end(),
                    [](const Schedule& a, const Schedule& b) { return a.makespan_us < b.makespan_us; });
   std::pair<Schedule, MemoryUse> best;
@@ -52,7 +53,7 @@ class MemoryPhase {
     double shortest_us = std::numeric_limits<double>::infinity();
     Placement shortest;
     const auto offer = [&](Placement placement_that_fits) {
-      const double makespan = scheduled(task_, placement_that_fits).first.makespan_us;
+      const double makespan = scheduled(task_, judge_, placement_that_fits).first.makespan_us;
       if (makespan < shortest_us) shortest_us = makespan, shortest = std::move(placement_that_fits);
     };
     for (const Trial* trial : {&moved, &cut, &cut_moved}) {
@@ -62,8 +63,7 @@ class MemoryPhase {
       }
       offer(trial->placement);
       if (task_.refine)
-        offer(refine(judge_, trial->placement,
-                     [&](const Placement& candidate) { return fullest(candidate) <= limit_; }));
+        offer(refine(judge_, trial->placement, [&](const Placement& candidate) { return fits(candidate); }));
     }
     return shortest.empty() ? emptiest->placement : shortest;
   }
@@ -74,8 +74,17 @@ class MemoryPhase {
     const double size = static_cast<double>(dag_.size()) + static_cast<double>(dag_.edge_count());
     return static_cast<int>(std::clamp(4e6 / size, 4.0, 40.0));
   }
-  MemoryUse emulate(const Placement& placement) const { return scheduled(task_, placement).second; }
+  MemoryUse emulate(const Placement& placement) const { return scheduled(task_, judge_, placement).second; }
   double fullest(const Placement& placement) const { return fullest_part(emulate(placement)); }
+  /// Whether fullest() is within the limit, without more schedules than it takes to see that.
+  bool fits(const Placement& placement) const {
+    const ScheduleWays ways(judge_, task_.link, placement);
+    for (int way = 0; way < ScheduleWays::count; ++way)
+      if (fullest_part(emulate_memory(dag_, task_.link, task_.parts, placement, ways.schedule(way))) <=
+          limit_)
+        return true;
+    return false;
+  }
 
   /// Units that leave a part together, and what that is good for.
   struct Move {
@@ -252,9 +261,9 @@ Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement pla
   return task.memory_bytes ? MemoryPhase(task, judge).run(std::move(placement)) : placement;
 }
 
-Schedule schedule_within_memory(const PartitionTask& task, const Placement& placement) {
-  return task.memory_bytes ? scheduled(task, placement).first
-                           : best_schedule(task.dag, task.link, task.parts, placement);
+Schedule schedule_within_memory(const PartitionTask& task, ReadyOrder& judge, const Placement& placement) {
+  return task.memory_bytes ? scheduled(task, judge, placement).first
+                           : best_schedule(judge, task.link, placement);
 }
 
 }  // namespace convoy

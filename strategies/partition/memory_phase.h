@@ -13,7 +13,8 @@ namespace convoy {
 Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement placement);
 
 /// A placement's schedule: the shortest of schedules_of whose peaks are within the limit; where none is, the
-/// one whose fullest part holds least. Without a limit the shortest of all.
-Schedule schedule_within_memory(const PartitionTask& task, const Placement& placement);
+/// one whose fullest part holds least. Without a limit the shortest of all. @param judge of the task;
+/// overwritten
+Schedule schedule_within_memory(const PartitionTask& task, ReadyOrder& judge, const Placement& placement);
 
 }  // namespace convoy

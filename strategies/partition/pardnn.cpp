@@ -44,7 +44,7 @@ PartitionAnswer partition_pardnn(const PartitionTask& task) {
     if (task.refine) placement = refine(judge, std::move(placement));
     placement = fit_memory(task, judge, std::move(placement));
   }
-  Schedule schedule = schedule_within_memory(task, placement);
+  Schedule schedule = schedule_within_memory(task, judge, placement);
   return {std::move(placement), std::move(schedule)};
 }
 

@@ -172,23 +172,42 @@ std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<doubl
   return level;
 }
 
-std::vector<Schedule> schedules_of(const Dag& dag, const PartLink& link, Part parts,
-                                   const Placement& placement) {
-  const std::vector<double> level = placed_bottom_levels(dag, message_costs(dag, link), placement);
-  std::vector<NodeId> by_level = dag.order();
-  std::stable_sort(by_level.begin(), by_level.end(), [&](NodeId a, NodeId b) { return level[a] > level[b]; });
-  std::vector<double> earliness(dag.size());
-  for (NodeId i = 0; i < dag.size(); ++i) earliness[dag.order()[i]] = -static_cast<double>(i);
+ScheduleWays::ScheduleWays(ReadyOrder& ready, const PartLink& link, const Placement& placement)
+    : ready_(ready),
+      link_(link),
+      placement_(placement),
+      level_(placed_bottom_levels(ready.dag(), ready.message_us(), placement)) {}
+
+Schedule ScheduleWays::schedule(int way) const {
+  const Dag& dag = ready_.dag();
+  switch (way) {
+    case 0:
+      return ready_.schedule(placement_);
+    case 1:
+      return schedule_by_priority(dag, link_, ready_.parts(), placement_, level_);
+    case 2: {
+      std::vector<NodeId> by_level = dag.order();
+      std::stable_sort(by_level.begin(), by_level.end(),
+                       [&](NodeId a, NodeId b) { return level_[a] > level_[b]; });
+      return schedule_by_insertion(dag, link_, ready_.parts(), placement_, by_level);
+    }
+    default: {
+      std::vector<double> earliness(dag.size());
+      for (NodeId i = 0; i < dag.size(); ++i) earliness[dag.order()[i]] = -static_cast<double>(i);
+      return schedule_by_priority(dag, link_, ready_.parts(), placement_, earliness);
+    }
+  }
+}
+
+std::vector<Schedule> schedules_of(ReadyOrder& ready, const PartLink& link, const Placement& placement) {
+  const ScheduleWays ways(ready, link, placement);
   std::vector<Schedule> schedules;
-  schedules.push_back(ReadyOrder(dag, link, parts).schedule(placement));
-  schedules.push_back(schedule_by_priority(dag, link, parts, placement, level));
-  schedules.push_back(schedule_by_insertion(dag, link, parts, placement, by_level));
-  schedules.push_back(schedule_by_priority(dag, link, parts, placement, earliness));
+  for (int way = 0; way < ScheduleWays::count; ++way) schedules.push_back(ways.schedule(way));
   return schedules;
 }
 
-Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement) {
-  std::vector<Schedule> all = schedules_of(dag, link, parts, placement);
+Schedule best_schedule(ReadyOrder& ready, const PartLink& link, const Placement& placement) {
+  std::vector<Schedule> all = schedules_of(ready, link, placement);
   return std::move(*std::min_element(all.begin(), all.end(), [](const Schedule& a, const Schedule& b) {
     return a.makespan_us < b.makespan_us;
   }));

@@ -84,13 +84,28 @@ Schedule schedule_by_insertion(const Dag& dag, const PartLink& link, Part parts,
 std::vector<double> placed_bottom_levels(const Dag& dag, const std::vector<double>& message_us,
                                          const Placement& placement);
 
-/// A placement scheduled in several ways: in the order of readiness, by priority (longest way to the end
-/// first), by insertion in that order, and by priority in the graph's own order, which makes nothing before
-/// it is needed.
-std::vector<Schedule> schedules_of(const Dag& dag, const PartLink& link, Part parts,
-                                   const Placement& placement);
+/// The ways in which a partitioner may order a placement's operations: by readiness, by priority (longest way
+/// to the end first), by insertion in that order, and by priority in the graph's own order, which makes
+/// nothing before it is needed.
+class ScheduleWays {
+ public:
+  /// @param ready of the same graph and link; its last call becomes that of a schedule by readiness
+  ScheduleWays(ReadyOrder& ready, const PartLink& link, const Placement& placement);
+  static constexpr int count = 4;
+  /// @param way 0 to count - 1
+  Schedule schedule(int way) const;
+
+ private:
+  ReadyOrder& ready_;
+  PartLink link_;
+  const Placement& placement_;
+  std::vector<double> level_;  ///< placed_bottom_levels
+};
+
+/// A placement scheduled in all of these ways.
+std::vector<Schedule> schedules_of(ReadyOrder& ready, const PartLink& link, const Placement& placement);
 
 /// The shortest of them: a partitioner's own order on each part.
-Schedule best_schedule(const Dag& dag, const PartLink& link, Part parts, const Placement& placement);
+Schedule best_schedule(ReadyOrder& ready, const PartLink& link, const Placement& placement);
 
 }  // namespace convoy

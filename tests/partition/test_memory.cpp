@@ -27,7 +27,8 @@ TEST_CASE("outputs are held from their operation to their last reader, variables
   lists.add(1, 3, 0, {a, b});
   const Dag dag = lists.dag();
   const Placement placement(4, 0);
-  const MemoryUse use = emulate_memory(dag, {}, 1, placement, best_schedule(dag, {}, 1, placement));
+  ReadyOrder ready(dag, {}, 1);
+  const MemoryUse use = emulate_memory(dag, {}, 1, placement, best_schedule(ready, {}, placement));
   CHECK(use.resident_bytes == std::vector<double>{100});
   CHECK(use.peak_bytes == std::vector<double>{130});
 }

@@ -134,11 +134,12 @@ TEST_CASE("every way of scheduling is a schedule, and none is shorter than the l
     for (const Part parts : {1u, 2u, 5u}) {
       const Placement placement = random_placement(dag.size(), parts, seed);
       const std::vector<double> level = placed_bottom_levels(dag, message_costs(dag, cable), placement);
-      const Schedule ready = ReadyOrder(dag, cable, parts).schedule(placement);
+      ReadyOrder order(dag, cable, parts);
+      const Schedule ready = order.schedule(placement);
       const Schedule priority = schedule_by_priority(dag, cable, parts, placement, level);
       const Schedule insertion = schedule_by_insertion(dag, cable, parts, placement, dag.order());
-      const Schedule best = best_schedule(dag, cable, parts, placement);
-      REQUIRE(schedules_of(dag, cable, parts, placement).size() == 4);
+      const Schedule best = best_schedule(order, cable, placement);
+      REQUIRE(schedules_of(order, cable, placement).size() == ScheduleWays::count);
       for (const Schedule* schedule : {&ready, &priority, &insertion, &best}) {
         check_valid(dag, placement, parts, *schedule);
         CHECK(schedule->makespan_us >= lower_bound_us(dag, parts));
@@ -159,9 +160,10 @@ TEST_CASE("priorities let the long way go first where readiness does not") {
   const Dag dag = lists.dag();
   const Placement placement{0, 0, 0, 0, 1};
   // Readiness: head (its way is the longest) 0-1, the two others 1-21, urgent 21-22, a message to 47, end 97.
-  CHECK(ReadyOrder(dag, cable, 2).makespan_us(placement) == 97);
+  ReadyOrder ready(dag, cable, 2);
+  CHECK(ready.makespan_us(placement) == 97);
   // Priority: head 0-1, urgent 1-2, message to 27, end 77.
-  CHECK(best_schedule(dag, cable, 2, placement).makespan_us == 77);
+  CHECK(best_schedule(ready, cable, placement).makespan_us == 77);
 }
 
 TEST_CASE("bottom levels count messages only between parts") {

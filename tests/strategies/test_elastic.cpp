@@ -86,6 +86,20 @@ TEST_CASE("elastic: a phase on all devices with equal shares is the inner strate
   CHECK(lab.step_s(phases[0]) == doctest::Approx(alone_s).epsilon(1e-12));
 }
 
+TEST_CASE("elastic: the plan is that of the last phase, in which devices wait by chance once") {
+  std::string cluster = lab::star(4, "10Gbps", "20us");
+  cluster.insert(1, "step_jitter: 0.05, ");
+  const auto experiment =
+      lab::Experiment::with_global_batch(lab::custom_model(5, 100'000), cluster,
+                                         elastic("[{at_step: 0, devices: 4}, {at_step: 9, devices: 2}]"), 64);
+  const Plan last = experiment.phases().back().plan;
+  REQUIRE(experiment.plan().roles.size() == last.roles.size());
+  for (std::size_t r = 0; r < last.roles.size(); ++r) {
+    CHECK(last.roles[r].slowdown == doctest::Approx(1 + 0.05 * 0.5642).epsilon(1e-4));  // E[max] of 2
+    CHECK(experiment.plan().roles[r].slowdown == last.roles[r].slowdown);
+  }
+}
+
 TEST_CASE("elastic: one device is a single device with as many micro-batches") {
   const Case lab(8);
   for (const char* balance : {", balance: uniform", ", balance: coarse"}) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "sim/base/input_error.h"
+#include "sim/plan/process_memory.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -68,6 +69,20 @@ TEST_CASE("hybrid states: split by images, with whatever options, it is data par
         }
       }
     }
+}
+
+TEST_CASE("hybrid states: the allocator sees the buffers of a batch-split hybrid as those of replicas") {
+  for (const std::string network : {"resnet18", "googlenet", "vgg11"}) {
+    CAPTURE(network);
+    const auto bytes = [&](const std::string& strategy) {
+      const Experiment experiment(network, "{server: aws-p3.8xlarge, nodes: 1}", strategy, 16);
+      const DeviceType& v100 = experiment.machine().device_types.at(experiment.machine().devices[0].type);
+      return process_memory(experiment.plan().roles.at(0), v100, {}).bytes;
+    };
+    const double replica = bytes("{kind: data_parallel, sync: all_reduce, algorithm: ring}");
+    CHECK(replica > 1e9);
+    CHECK(bytes("{kind: hybrid, conv: batch, fc: batch}") == replica);
+  }
 }
 
 TEST_CASE("hybrid states: shares of weights are sharded over the replicas, what ZeRO's paper says of them") {

@@ -20,6 +20,7 @@ class GraphIndex {
   std::optional<OpId> forward_again(std::size_t layer) const { return layers_[layer].again; }
   std::optional<OpId> data_gradient(std::size_t layer) const { return layers_[layer].data_gradient; }
   std::optional<OpId> weight_gradient(std::size_t layer) const { return layers_[layer].weight_gradient; }
+  std::optional<OpId> update(std::size_t layer) const { return layers_[layer].update; }
   std::optional<OpId> loss_forward(std::size_t layer) const { return layers_[layer].loss_forward; }
   std::optional<OpId> loss_data_gradient(std::size_t layer) const { return layers_[layer].loss_backward; }
   /// Of gradients of the layer's output, in order.
@@ -56,7 +57,7 @@ class GraphIndex {
 
  private:
   struct OfLayer {
-    std::optional<OpId> forward, again, data_gradient, weight_gradient, loss_forward, loss_backward;
+    std::optional<OpId> forward, again, data_gradient, weight_gradient, update, loss_forward, loss_backward;
     std::vector<OpId> sums;
     std::uint32_t readers = 0;
     bool is_image = false, needs_gradient = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/graph_index.h"
+#include "sim/lowering/graph_index.h"
 
 #include <algorithm>
 #include <string>
@@ -37,6 +37,7 @@ void GraphIndex::find_operations() {
         of.weight_gradient = id;
         break;
       case Phase::update:
+        of.update = id;
         break;
     }
   }
