@@ -55,7 +55,7 @@ class MachineRouter final : public Router {
   }
 
   bool halves(EndpointId endpoint, std::vector<LinkId>& out, std::vector<LinkId>& in) const override {
-    if (!fabric || std::isfinite(connection_Bps)) return false;
+    if (!fabric) return false;
     out.clear();
     in.clear();
     const auto [host, place] = locate(endpoint);

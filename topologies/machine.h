@@ -72,8 +72,8 @@ class Router {
   /// route.
   virtual void route(EndpointId from, EndpointId to, Route& route) const = 0;
   /// Whether the way from `endpoint` to an endpoint of any other host begins with the links `out`, whoever
-  /// that is, the way from there ends with the links `in`, two such halves are the whole way (a switch joins
-  /// them), and no connection limits it. Replaces both; `false`: nothing is known.
+  /// that is, the way from there ends with the links `in`, and two such halves are the whole way (a switch
+  /// joins them), with the same `connection_Bps` everywhere. Replaces both; `false`: nothing is known.
   virtual bool halves(EndpointId /*endpoint*/, std::vector<LinkId>& /*out*/,
                       std::vector<LinkId>& /*in*/) const {
     return false;

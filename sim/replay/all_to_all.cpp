@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/replay/colours.h"
+
 namespace convoy {
 namespace {
 
@@ -36,7 +38,7 @@ class EndWriter {
       double latency_s = 0;
       for (const LinkId link : half) latency_s += machine_.links[link].latency_s;
       ends.push_back({endpoint, parts[i].share, latency_s, static_cast<std::uint32_t>(links_.size()),
-                      static_cast<std::uint32_t>(half.size()), partners[i]});
+                      static_cast<std::uint32_t>(half.size()), partners[i], endpoint});
       links_.insert(links_.end(), half.begin(), half.end());
     }
     return true;
@@ -48,6 +50,24 @@ class EndWriter {
   std::vector<LinkId>& links_;
   std::vector<LinkId> out_, in_;
 };
+
+/// Names the ends' peers, and tells what their connections carry. @pre every end has a partner
+void find_peers(const Machine& machine, AllToAllFlows& flows) {
+  Route way;
+  const auto find = [&](std::vector<End>& ends, const std::vector<End>& others, bool sends) {
+    for (End& end : ends) {
+      const auto partner = std::find_if(others.begin(), others.end(), [&](const End& other) {
+        return machine.host_of(other.endpoint) != machine.host_of(end.endpoint);
+      });
+      machine.router->route(sends ? end.endpoint : partner->endpoint,
+                            sends ? partner->endpoint : end.endpoint, way);
+      flows.connection_Bps = way.connection_Bps;
+      end.peer = sends ? way.connection.first : way.connection.second;
+    }
+  };
+  find(flows.senders, flows.receivers, true);
+  find(flows.receivers, flows.senders, false);
+}
 
 /// New positions when those without partners are left out.
 std::vector<std::uint32_t> positions_with(const std::vector<std::uint32_t>& partners) {
@@ -105,7 +125,23 @@ std::optional<AllToAllFlows> between_hosts(const AllToAll& all_to_all, const std
   const std::vector<std::uint32_t> sender_at = positions_with(of_sender),
                                    receiver_at = positions_with(of_receiver);
   for (auto& [sender, receiver] : flows.apart) sender = sender_at[sender], receiver = receiver_at[receiver];
+  find_peers(machine, flows);
   return flows;
+}
+
+std::vector<std::uint64_t> ends_of_peer(const std::vector<End>& ends,
+                                        std::span<const std::uint32_t> class_of) {
+  ColourTable known;
+  std::vector<std::uint64_t> count;
+  std::vector<std::uint32_t> kind;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    kind.push_back(known.number(mix(ends[i].peer, class_of[i])));
+    count.resize(known.size(), 0);
+    ++count[kind.back()];
+  }
+  std::vector<std::uint64_t> result;
+  for (const std::uint32_t k : kind) result.push_back(count[k]);
+  return result;
 }
 
 ClassPairs::ClassPairs(const AllToAllFlows& flows, std::span<const std::uint32_t> sender_class,

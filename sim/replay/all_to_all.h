@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -21,13 +22,22 @@ struct AllToAllFlows {
     double latency_s;
     std::uint32_t first_link, link_count;  ///< its half of the way, into FlowTable::links
     std::uint32_t partners;                ///< ends on other hosts that it has messages with, at least 1
+    /// What Route::connection names it by; once in a FlowTable whose connections limit messages, the number
+    /// of that name (FlowTable::peers).
+    std::uint32_t peer;
   };
   std::uint32_t group;  ///< index into FlowTable::groups
   std::uint32_t round;
   std::vector<End> senders, receivers;
   /// Pairs (positions in senders and receivers) that have no message here, because they are on one host.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> apart;
+  /// What each pair of peers' connection carries; infinite: no connection limits the messages.
+  double connection_Bps = std::numeric_limits<double>::infinity();
 };
+
+/// By end: how many ends of its side have its peer and its class.
+std::vector<std::uint64_t> ends_of_peer(const std::vector<AllToAllFlows::End>& ends,
+                                        std::span<const std::uint32_t> class_of);
 
 /// Pairs (positions in senders and receivers) of endpoints of one host, an endpoint and itself among them; in
 /// order.

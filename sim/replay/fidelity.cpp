@@ -51,6 +51,7 @@ class EqualRounds {
     double share_Bps;
     bool shares;
     double latency_s, fraction;
+    std::uint64_t of_peer = 1;  ///< of a half: ends of its side that have the same peer
     auto operator<=>(const Lot&) const = default;
   };
 
@@ -129,8 +130,11 @@ class EqualRounds {
     const std::vector<std::uint32_t> out_of = lots(flows.senders, out), in_of = lots(flows.receivers, in);
     return ClassPairs(flows, out_of, in_of).all_of([&](const ClassPairs::Pair& pair) {
       const Lot &from = out[pair.sender_class], &to = in[pair.receiver_class];
-      return is_like_first({std::min(from.share_Bps, to.share_Bps), from.shares || to.shares,
-                            from.latency_s + to.latency_s, from.fraction * to.fraction});
+      const std::uint64_t on_connection = table_.peers > 0 ? from.of_peer * to.of_peer : 1;
+      const double connection_Bps = table_.peer_connection_Bps / static_cast<double>(on_connection);
+      return is_like_first({std::min({from.share_Bps, to.share_Bps, connection_Bps}),
+                            from.shares || to.shares || on_connection > 1, from.latency_s + to.latency_s,
+                            from.fraction * to.fraction});
     });
   }
 
@@ -139,8 +143,11 @@ class EqualRounds {
                                   std::vector<Lot>& different) const {
     std::map<Lot, std::uint32_t> known;
     std::vector<std::uint32_t> result;
-    for (const AllToAllFlows::End& end : ends) {
-      const Lot mine = lot(table_.half(end), end.latency_s, end.share);
+    const std::vector<std::uint64_t> of_peer = ends_of_peer(ends, std::vector<std::uint32_t>(ends.size(), 0));
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const AllToAllFlows::End& end = ends[i];
+      Lot mine = lot(table_.half(end), end.latency_s, end.share);
+      mine.of_peer = of_peer[i];
       const auto [it, fresh] = known.emplace(mine, static_cast<std::uint32_t>(different.size()));
       if (fresh) different.push_back(mine);
       result.push_back(it->second);

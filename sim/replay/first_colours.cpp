@@ -6,7 +6,7 @@
 namespace convoy {
 namespace {
 
-enum class ThingKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver };
+enum class ThingKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver, peer };
 
 class FirstColours {
  public:
@@ -32,6 +32,7 @@ class FirstColours {
       for (const AllToAllFlows::End& end : flows.senders) add_end(ThingKind::sender, end);
       for (const AllToAllFlows::End& end : flows.receivers) add_end(ThingKind::receiver, end);
     }
+    for (std::uint32_t p = 0; p < 2 * table_.peers; ++p) add(ThingKind::peer, p < table_.peers);
     disturb(disturbances);
     return std::move(colours_);
   }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/flows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace convoy {
@@ -41,8 +44,13 @@ class Expansion {
                       std::uint32_t round) {
     if (listing_ == Listing::always) return false;
     const Pairs one_host = pairs_of_one_host(all_to_all, members, machine_);
+    const std::size_t first_link = table_.links.size();
     std::optional<AllToAllFlows> flows =
         between_hosts(all_to_all, members, one_host, group(), round, machine_, table_.links);
+    if (flows && std::isfinite(flows->connection_Bps) && !number_peers(*flows)) {
+      table_.links.resize(first_link);
+      return false;
+    }
     if (!flows) return false;
     for (const auto& [sender, receiver] : one_host) {
       const AllToAll::Part &from = all_to_all.senders[sender], &to = all_to_all.receivers[receiver];
@@ -51,6 +59,34 @@ class Expansion {
     }
     if (!flows->senders.empty()) table_.all_to_all.push_back(std::move(*flows));
     return true;
+  }
+
+  /// @return false where other messages may take the same connections, or may do so between some of the peers
+  /// only: then they have to be told apart one by one
+  bool number_peers(AllToAllFlows& flows) {
+    if (!peers_meet_alike_) peers_meet_alike_ = peers_meet_alike();
+    if (!*peers_meet_alike_) return false;
+    table_.peer_connection_Bps = flows.connection_Bps;
+    for (auto* ends : {&flows.senders, &flows.receivers})
+      for (AllToAllFlows::End& end : *ends)
+        end.peer = peers_.emplace(end.peer, static_cast<std::uint32_t>(peers_.size())).first->second;
+    table_.peers = static_cast<std::uint32_t>(peers_.size());
+    return true;
+  }
+
+  /// Whether all messages between hosts are all-to-alls of one group each: what a connection carries then
+  /// follows from what either of its peers sends and gets.
+  bool peers_meet_alike() const {
+    return std::all_of(plan_.patterns.begin(), plan_.patterns.end(), [&](const Pattern& pattern) {
+      return std::all_of(pattern.rounds.begin(), pattern.rounds.end(), [&](const Round& round) {
+        if (round.all_to_all) return pattern.groups.size() == 1;
+        return std::all_of(pattern.groups.begin(), pattern.groups.end(), [&](const auto& group) {
+          return std::all_of(round.pairs.begin(), round.pairs.end(), [&](const auto& pair) {
+            return machine_.host_of(group[pair.first]) == machine_.host_of(group[pair.second]);
+          });
+        });
+      });
+    });
   }
 
   void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round) {
@@ -76,11 +112,18 @@ class Expansion {
   FlowTable table_;
   Route route_;
   std::map<std::pair<EndpointId, EndpointId>, LinkId> connections_;
+  std::unordered_map<EndpointId, std::uint32_t> peers_;  ///< numbers by name
+  std::optional<bool> peers_meet_alike_;
 };
 
 }  // namespace
 
+LinkId link_of_peers(const Machine& machine, const FlowTable& table) {
+  return static_cast<LinkId>(machine.links.size() + table.connections_Bps.size());
+}
+
 double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link) {
+  if (link == link_of_peers(machine, table)) return table.peer_connection_Bps;
   return link < machine.links.size() ? machine.links[link].bandwidth_Bps
                                      : table.connections_Bps[link - machine.links.size()];
 }

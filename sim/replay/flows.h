@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct FlowTable {
   /// Connections that limit their flows: what Route::connection names, each a link beyond the machine's
   /// (machine.links.size() + index) in `links`. Capacities.
   std::vector<double> connections_Bps;
+  /// Ends of all_to_all whose messages take connections are those of so many peers. Each pair of peers has a
+  /// connection in either direction, which no flow of `flows` takes.
+  std::uint32_t peers = 0;
+  double peer_connection_Bps = std::numeric_limits<double>::infinity();  ///< of each pair
   std::vector<FlowGroup> groups;
   std::vector<std::uint32_t> first_group;  ///< of each pattern, and one past the last
 
@@ -47,6 +52,9 @@ struct FlowTable {
     return {links.data() + end.first_link, end.link_count};
   }
 };
+
+/// Stands for every connection between peers: one link beyond all those that `table` has.
+LinkId link_of_peers(const Machine& machine, const FlowTable& table);
 
 /// Of a link of the machine, or of a connection.
 double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link);

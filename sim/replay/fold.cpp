@@ -108,10 +108,19 @@ class FlowClasses {
                      to = end_classes(ends.subspan(flows.senders.size(), flows.receivers.size()));
     const std::uint32_t group_class = folding_.group_class[flows.group];
     class_of_pair_.assign(from.first.size() * to.first.size(), Folding::none);
+    std::vector<std::uint64_t> senders_of_peer, receivers_of_peer;
+    if (table_.peers > 0) {
+      senders_of_peer = ends_of_peer(flows.senders, from.class_of);
+      receivers_of_peer = ends_of_peer(flows.receivers, to.class_of);
+    }
     ClassPairs(flows, from.class_of, to.class_of).all_of([&](const ClassPairs::Pair& pair) {
       const std::uint32_t sender = from.first[pair.sender_class], receiver = to.first[pair.receiver_class];
       const Colour colour = mix(ends[sender], ends[flows.senders.size() + receiver]);
+      const std::size_t before = folding_.flows.size();
       const std::uint32_t c = class_of(colour, flows, flows.senders[sender], flows.receivers[receiver]);
+      if (table_.peers > 0 && c == before)
+        add_connection(c, flows.senders[sender].peer, flows.receivers[receiver].peer,
+                       senders_of_peer[sender] * receivers_of_peer[receiver]);
       class_of_pair_[pair.sender_class * to.first.size() + pair.receiver_class] = c;
       if (folding_.groups[group_class] == flows.group) folding_.group_flows[group_class].push_back(c);
       return true;
@@ -135,6 +144,17 @@ class FlowClasses {
                               sender.share * receiver.share, latency_s, 0, 0});
     add_route(table_.half(sender), table_.half(receiver));
     return c;
+  }
+
+  /// So many of the class's flows take the connection of two peers that represent their classes.
+  void add_connection(std::uint32_t flow_class, std::uint32_t from, std::uint32_t to, std::uint64_t flows) {
+    const Colour colour = mix(classes_.peers()[from], classes_.peers()[table_.peers + to]);
+    const std::uint32_t known = known_connections_.number(colour);
+    if (known == connection_class_.size()) {
+      connection_class_.push_back(static_cast<std::uint32_t>(folding_.links.size()));
+      folding_.links.push_back(link_of_peers(machine_, table_));
+    }
+    folding_.flow_route[flow_class].push_back({connection_class_[known], static_cast<std::uint32_t>(flows)});
   }
 
   /// On links of ends that represent their classes: each end has flows with all ends of the other side but
@@ -164,6 +184,8 @@ class FlowClasses {
   std::uint32_t listed_ = 0;                  ///< classes of listed flows
   ColourTable known_;                         ///< of the others
   std::vector<std::uint32_t> class_of_pair_;  ///< of the all-to-all that is looked at
+  ColourTable known_connections_;             ///< by the classes of their peers
+  std::vector<std::uint32_t> connection_class_;
 };
 
 ThingClasses all_apart(const Machine& machine, const FlowTable& table) {

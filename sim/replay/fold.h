@@ -41,7 +41,8 @@ struct Folding {
 
   /// By link of the machine, then by connection of the flow table; none for links no flow crosses
   std::vector<std::uint32_t> link_class;
-  std::vector<LinkId> links;  ///< representative by class
+  /// Representative by class; behind these link_of_peers for each class of connections between peers.
+  std::vector<LinkId> links;
 };
 
 /// By flow of a plan with a service: the flow that answers it, or that it answers.

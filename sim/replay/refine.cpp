@@ -73,7 +73,9 @@ class Refiner {
     group,
     link,
     answer,
-    pair
+    pair,
+    end,
+    peer
   };
   Colour look(std::uint32_t thing, As as) const {
     return mix(static_cast<Colour>(as) << 32 | classes_.of(thing));
@@ -102,6 +104,15 @@ class Refiner {
       for (const LinkId link : table_.half(end)) see(link, number);
     });
   }
+  template <class See>
+  void see_peers(See see) const {
+    if (table_.peers == 0) return;
+    std::uint32_t number = numbers_.ends;
+    for (const AllToAllFlows& flows : table_.all_to_all) {
+      for (const AllToAllFlows::End& end : flows.senders) see(end.peer, number++);
+      for (const AllToAllFlows::End& end : flows.receivers) see(table_.peers + end.peer, number++);
+    }
+  }
   template <class Use>
   void for_each_end(Use use) const {
     std::uint32_t number = numbers_.ends;
@@ -119,7 +130,11 @@ class Refiner {
       classes_.show(viewer, look(numbers_.links + link, As::link));
     });
     for (std::uint32_t thing = numbers_.flows; thing < numbers_.links; ++thing) show(thing);
-    for (std::uint32_t thing = numbers_.ends; thing < numbers_.count; ++thing) show(thing);
+    for (std::uint32_t thing = numbers_.ends; thing < numbers_.peers; ++thing) show_end(thing);
+    see_peers([&](std::uint32_t peer, std::uint32_t end) {
+      classes_.show(numbers_.peers + peer, look(end, As::end));
+      classes_.show(end, look(numbers_.peers + peer, As::peer));
+    });
     show_messages();
   }
 
@@ -127,6 +142,11 @@ class Refiner {
   void list_viewers() {
     of_endpoints_.emplace(numbers_.flows, [&](auto see) { see_endpoints(see); });
     of_links_.emplace(numbers_.ends - numbers_.links, [&](auto see) { see_links(see); });
+    of_peers_.emplace(numbers_.count - numbers_.peers, [&](auto see) { see_peers(see); });
+    peer_of_end_.resize(table_.peers > 0 ? numbers_.peers - numbers_.ends : 0);
+    see_peers([&](std::uint32_t peer, std::uint32_t end) {
+      peer_of_end_[end - numbers_.ends] = numbers_.peers + peer;
+    });
   }
 
   /// To all that see it.
@@ -139,8 +159,10 @@ class Refiner {
       show_group(thing);
     else if (thing < numbers_.ends)
       show_link(thing);
-    else
+    else if (thing < numbers_.peers)
       show_end(thing);
+    else
+      show_peer(thing);
   }
 
   void show_endpoint(EndpointId e, std::uint32_t viewer) {
@@ -187,8 +209,14 @@ class Refiner {
     for (const std::uint32_t viewer : of_links_->of(thing - numbers_.links)) classes_.show(viewer, own);
   }
 
+  void show_peer(std::uint32_t thing) {
+    const Colour own = look(thing, As::peer);
+    for (const std::uint32_t end : of_peers_->of(thing - numbers_.peers)) classes_.show(end, own);
+  }
+
   /// Its messages change with it.
   void show_end(std::uint32_t thing) {
+    if (!peer_of_end_.empty()) classes_.show(peer_of_end_[thing - numbers_.ends], look(thing, As::end));
     const auto next = std::upper_bound(numbers_.first_end.begin(), numbers_.first_end.end(), thing);
     messages_changed_[static_cast<std::size_t>(next - numbers_.first_end.begin()) - 1] = true;
   }
@@ -285,8 +313,9 @@ class Refiner {
   const std::vector<bool>& one_by_one_;
   const ThingNumbers numbers_;
   SplittingClasses classes_;
-  std::optional<Viewers> of_endpoints_, of_links_;
-  std::vector<bool> messages_changed_;  ///< by FlowTable::all_to_all
+  std::optional<Viewers> of_endpoints_, of_links_, of_peers_;
+  std::vector<std::uint32_t> peer_of_end_;  ///< empty: there are none, or nobody has asked yet
+  std::vector<bool> messages_changed_;      ///< by FlowTable::all_to_all
   std::optional<Viewers>
       of_answers_;  ///< plans with a service: by flow, those that it answers or that answer it
 };
@@ -298,11 +327,12 @@ ThingNumbers::ThingNumbers(const Machine& machine, const FlowTable& table)
       groups(flows + static_cast<std::uint32_t>(table.flows.size())),
       links(groups + static_cast<std::uint32_t>(table.groups.size())),
       ends(links + static_cast<std::uint32_t>(machine.links.size() + table.connections_Bps.size())),
-      count(ends) {
+      peers(ends) {
   for (const AllToAllFlows& flows_of_one : table.all_to_all) {
-    first_end.push_back(count);
-    count += static_cast<std::uint32_t>(flows_of_one.senders.size() + flows_of_one.receivers.size());
+    first_end.push_back(peers);
+    peers += static_cast<std::uint32_t>(flows_of_one.senders.size() + flows_of_one.receivers.size());
   }
+  count = peers + 2 * table.peers;
 }
 
 ThingClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,

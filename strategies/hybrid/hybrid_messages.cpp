@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 namespace convoy {
@@ -122,9 +123,12 @@ class ExchangePlanner {
 
   /// Whether its messages are a Round::all_to_all that nobody has to list.
   bool is_all_to_all(const Exchange& exchange) const {
+    if (exchange.kind != Kind::all_to_all || !crosses(exchange.from, exchange.to)) return false;
     std::vector<LinkId> out, in;
-    return exchange.kind == Kind::all_to_all && crosses(exchange.from, exchange.to) &&
-           input_.machine.router->halves(groups_.front().front().front(), out, in);
+    Route way;
+    input_.machine.router->route(0, static_cast<EndpointId>(input_.machine.devices.size() - 1), way);
+    return input_.machine.router->halves(groups_.front().front().front(), out, in) &&
+           std::isinf(way.connection_Bps);
   }
 
   /// The device that has all there is, if one has.

@@ -41,34 +41,47 @@ void PipelineCosts::add_cables(const Machine& machine) {
 }
 
 /// How often pairs of equal positions in two slots cross each link on their way.
-std::map<LinkId, double> PipelineCosts::crossings(const Machine& machine, const std::vector<EndpointId>& from,
+PipelineCosts::Crossings PipelineCosts::crossings(const Machine& machine, const std::vector<EndpointId>& from,
                                                   const std::vector<EndpointId>& to) {
-  std::map<LinkId, double> result;
+  std::vector<LinkId> links;
   Route route;
   for (std::size_t r = 0; r < from.size(); ++r) {
     machine.router->route(from[r], to[r], route);
-    for (const LinkId link : route.links) ++result[link];
+    links.insert(links.end(), route.links.begin(), route.links.end());
+  }
+  std::sort(links.begin(), links.end());
+  Crossings result;
+  for (const LinkId link : links) {
+    if (result.empty() || result.back().first != link) result.emplace_back(link, 0);
+    ++result.back().second;
   }
   return result;
 }
 
+double PipelineCosts::narrowest_common_Bps(const Machine& machine, const Crossings& a, const Crossings& b) {
+  double result_Bps = std::numeric_limits<double>::infinity();
+  for (auto one = a.begin(), other = b.begin(); one != a.end() && other != b.end();) {
+    if (one->first == other->first)
+      result_Bps = std::min(result_Bps,
+                            machine.links[one->first].bandwidth_Bps / std::max(one->second, other->second));
+    one->first < other->first ? ++one : ++other;
+  }
+  return result_Bps;
+}
+
 void PipelineCosts::add_shared_links(const Machine& machine) {
   const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
-  const auto narrowest_common = [&](const std::map<LinkId, double>& a, const std::map<LinkId, double>& b) {
-    double result = std::numeric_limits<double>::infinity();
-    for (const auto& [link, pipelines] : a)
-      if (const auto other = b.find(link); other != b.end())
-        result = std::min(result, machine.links[link].bandwidth_Bps / std::max(pipelines, other->second));
-    return result;
-  };
+  std::vector<Crossings> there(1), back(1);  // by q: from slot q - 1 to q, and from q to q - 1
+  for (std::size_t q = 1; q < slots.size(); ++q) {
+    there.push_back(crossings(machine, slots[q - 1], slots[q]));
+    back.push_back(crossings(machine, slots[q], slots[q - 1]));
+  }
   constexpr double none = std::numeric_limits<double>::infinity();
   for (std::size_t first = 0; first < slots.size(); ++first) {
     shared_.push_back({{none, none}});
     for (std::size_t next = first + 1; next < slots.size() && first > 0; ++next)
-      shared_.back().push_back({narrowest_common(crossings(machine, slots[first - 1], slots[first]),
-                                                 crossings(machine, slots[next], slots[next - 1])),
-                                narrowest_common(crossings(machine, slots[next - 1], slots[next]),
-                                                 crossings(machine, slots[first], slots[first - 1]))});
+      shared_.back().push_back({narrowest_common_Bps(machine, there[first], back[next]),
+                                narrowest_common_Bps(machine, there[next], back[first])});
   }
 }
 

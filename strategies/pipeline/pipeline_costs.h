@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <utility>
 #include <vector>
 
 #include "sim/lowering/units.h"
@@ -82,8 +82,11 @@ class PipelineCosts {
   void add_memory(const StrategyInput& input, const Units& units);
   void add_cables(const Machine& machine);
   void add_shared_links(const Machine& machine);
-  static std::map<LinkId, double> crossings(const Machine& machine, const std::vector<EndpointId>& from,
-                                            const std::vector<EndpointId>& to);
+  /// Links, in order, and how many pipelines cross each.
+  using Crossings = std::vector<std::pair<LinkId, double>>;
+  static Crossings crossings(const Machine& machine, const std::vector<EndpointId>& from,
+                             const std::vector<EndpointId>& to);
+  static double narrowest_common_Bps(const Machine& machine, const Crossings& a, const Crossings& b);
   double compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                    std::uint32_t slots) const;
   double memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,

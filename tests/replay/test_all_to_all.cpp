@@ -157,14 +157,16 @@ TEST_CASE("two halves are the way between hosts, whoever they are [random]") {
 }
 
 TEST_CASE("all-to-alls give what their messages give when they are listed, folded and not [random]") {
-  int all_to_alls = 0, kept = 0;
-  for (const std::string fabric : {"switch", "shared"})
+  int all_to_alls = 0, kept = 0, limited = 0;
+  const std::string connections = "switch, protocol: tcp, streams: 2, stream_bandwidth: 0.1GB/s";
+  for (const std::string& fabric : {std::string("switch"), std::string("shared"), connections})
     for (unsigned seed = 1; seed <= 80; ++seed) {
       CAPTURE(fabric);
       CAPTURE(seed);
       lab::Experiment experiment = random_experiment(seed, fabric);
-      kept +=
-          !expand_flows(experiment.plan(), experiment.machine(), Listing::where_needed).all_to_all.empty();
+      const FlowTable table = expand_flows(experiment.plan(), experiment.machine(), Listing::where_needed);
+      kept += !table.all_to_all.empty();
+      limited += table.peers > 0;
       const ReplayResult folded = experiment.run(), unfolded = experiment.run(false);
       all_to_alls += list_messages(experiment.plan()) > 0;
       const ReplayResult listed = experiment.run();
@@ -172,8 +174,9 @@ TEST_CASE("all-to-alls give what their messages give when they are listed, folde
       check_same(folded, unfolded);
       CHECK(folded.timelines.size() >= listed.timelines.size());
     }
-  CHECK(all_to_alls > 80);
+  CHECK(all_to_alls > 120);
   CHECK(kept == all_to_alls);
+  CHECK(limited > 40);
 }
 
 // Messages of equal size from unequal shares (1/2 x 1/4 and 1/4 x 1/2) are told apart where they are not
@@ -227,6 +230,37 @@ TEST_CASE("even servers on 4,096 equal hosts are two flows a direction, within a
   CHECK(result.step_time_s == approx(0.3e-3 + 2 * way_s).epsilon(1e-9));
   CHECK(result.endpoints[7].sent_bytes == approx(16.384e6 * 4095 / 4096).epsilon(1e-9));
   CHECK(result.comm_bytes == approx(2 * 16.384e6 * 4095).epsilon(1e-9));
+}
+
+// A connection carries 10 MB/s, and a NIC 1 GB/s, which is enough for 100 connections; each host has 7. So a
+// part of 1/8 of 8 MB takes 0.1 s a direction. Where connections are wide, 7 parts take 7 ms on the NIC.
+TEST_CASE("even servers whose connections are narrow take what one connection takes for one part") {
+  const auto seconds = [](std::uint32_t hosts, const std::string& connection) {
+    const lab::Experiment experiment(
+        lab::custom_model(1, 2'000'000),
+        fmt::format(
+            "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, "
+            "bandwidth: 1GB/s, latency: 20us, protocol: tcp, streams: 1, stream_bandwidth: {}}}, "
+            "servers: {{box: {{devices: [{{device: ideal, count: 1}}], interconnect: {{kind: none}}}}}}, "
+            "devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, "
+            "efficiency: 1.0, launch_overhead: 0us}}}}}}",
+            hosts, connection),
+        fmt::format("{{kind: data_parallel, sync: parameter_server, servers: {}, placement: colocated, "
+                    "sharding: even, transport: mpi}}",
+                    hosts),
+        1);
+    const ReplayResult result = experiment.run();
+    CHECK(result.simulated_flows == 4);
+    // What is listed grows with the hosts, not with their pairs.
+    const FlowTable table = expand_flows(experiment.plan(), experiment.machine(), Listing::where_needed);
+    CHECK(table.flows.size() == 2 * hosts);  // of each host to itself, both ways
+    CHECK(table.peers == 2 * hosts);         // devices and hosts' memories
+    CHECK(table.connections_Bps.empty());
+    return result.step_time_s;
+  };
+  CHECK(seconds(8, "10MB/s") - seconds(8, "1TB/s") == doctest::Approx(2 * (0.1 - 7e-3)).epsilon(1e-6));
+  // Twice as many hosts: parts of half the size.
+  CHECK(seconds(16, "10MB/s") - seconds(16, "1TB/s") == doctest::Approx(2 * (0.05 - 7.5e-3)).epsilon(1e-6));
 }
 
 TEST_CASE("automatic on an all-to-all is what it is on its messages: ranks in step where all are equal") {

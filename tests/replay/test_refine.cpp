@@ -82,14 +82,15 @@ class PlanSights {
       for (const EndpointId e : plan_.patterns[table_.groups[g].pattern].groups[table_.groups[g].index])
         see_each_other(e, of_group, at_.groups + g, member);
     for (const AllToAllFlows& flows : table_.all_to_all) add_all_to_all(flows);
+    add_peers();
     return std::move(sights_);
   }
 
   static bool is_message(const std::vector<double>& own) { return own[0] == double(message); }
 
  private:
-  enum Kind { endpoint, flow, group, link, sender, receiver, message };
-  enum As { member, of_group, sends, receives, on, crosses, answers_it };
+  enum Kind { endpoint, flow, group, link, sender, receiver, message, peer };
+  enum As { member, of_group, sends, receives, on, crosses, answers_it, has_end, of_peer };
 
   void see_each_other(std::uint32_t a, As a_sees, std::uint32_t b, As b_sees) {
     sights_.sees[a].emplace_back(a_sees, b);
@@ -141,8 +142,18 @@ class PlanSights {
       sees.emplace_back(of_group, at_.groups + flows.group);
       for (const LinkId l : table_.half(end)) sees.emplace_back(crosses, at_.links + l);
       if (one_by_one_[pattern]) sees.emplace_back(member, end.endpoint);
+      ends_.push_back({numbers.back(), end.peer + (kind == sender ? 0 : table_.peers)});
     }
     return numbers;
+  }
+
+  /// Peers see their ends, and these them.
+  void add_peers() {
+    if (table_.peers == 0) return;
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t p = 0; p < 2 * table_.peers; ++p)
+      numbers.push_back(sights_.add({peer, double(p < table_.peers)}));
+    for (const auto& [end, its_peer] : ends_) see_each_other(end, of_peer, numbers[its_peer], has_end);
   }
 
   void add_all_to_all(const AllToAllFlows& flows) {
@@ -170,6 +181,7 @@ class PlanSights {
   const Disturbances& disturbances_;
   const ThingNumbers at_;
   Sights sights_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_;  ///< with their peers as senders or receivers
 };
 
 /// Numbers by first appearance.
@@ -202,9 +214,9 @@ std::pair<std::size_t, std::size_t> check_as_plainly(const Plan& plan, const Mac
 }
 
 std::string random_cluster(lab::Dice& dice, int hosts, int devices) {
-  const std::string fabric =
-      dice.one_of<std::string>({"switch", "switch", "switch", "shared", "ring", "full_mesh"});
-  const bool nics = fabric == "switch";
+  const std::string tcp = "switch, protocol: tcp, stream_bandwidth: 0.2GB/s";
+  const std::string fabric = dice.one_of<std::string>({"switch", tcp, tcp, "shared", "ring", "full_mesh"});
+  const bool nics = fabric.starts_with("switch");
   const auto odd = [&] {
     return dice.one_of<std::string>({"", "", nics ? ", nic_spread: 0.2" : "", ", speed_spread: 0.2",
                                      nics ? ", nic_bandwidth: 0.7GB/s" : "", ", speed: 0.5"});
@@ -236,7 +248,7 @@ std::string drawn_strategy(lab::Dice& dice, int hosts) {
 }  // namespace
 
 TEST_CASE("refining what has changed gives the classes of refining everything [random]") {
-  int folded = 0, apart = 0, all_to_alls = 0, services = 0;
+  int folded = 0, apart = 0, all_to_alls = 0, services = 0, peers = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     CAPTURE(seed);
     lab::Dice dice(seed);
@@ -256,10 +268,12 @@ TEST_CASE("refining what has changed gives the classes of refining everything [r
     const auto [found, of] = check_as_plainly(experiment.plan(), experiment.machine(), disturbances, ranks);
     ++(2 * found < of ? folded : apart);
     services += experiment.plan().service() != nullptr;
-    all_to_alls +=
-        !expand_flows(experiment.plan(), experiment.machine(), Listing::where_needed).all_to_all.empty();
+    const FlowTable table = expand_flows(experiment.plan(), experiment.machine(), Listing::where_needed);
+    all_to_alls += !table.all_to_all.empty();
+    peers += table.peers > 0;
   }
   CHECK(std::min({folded, apart, all_to_alls, services}) > 20);
+  CHECK(peers > 10);
 }
 
 TEST_CASE("a change that goes round a ring, rank by rank, comes to both ends of it") {

@@ -55,6 +55,7 @@ TEST_CASE("search: no simulation goes below the cost table's bound, on random mo
         "{kind: data_parallel, sync: all_reduce, micro_batches: [1, 2], zero: [1, 3]}, "
         "{kind: data_parallel, sync: all_reduce, micro_batches: [1, 2], overlap: false}, "
         "{kind: data_parallel, sync: parameter_server, overlap: [true, false]}, "
+        "{kind: data_parallel, sync: parameter_server, pull: at_first_use, compression: [none, fp16]}, "
         "{kind: pipeline, schedule: [gpipe, 1f1b, naive], micro_batches: [1, 2, 4, 6], replicas: [1, 2]}, "
         "{kind: pipeline, stages: 2, micro_batches: [2, 4, 8], recompute: [never, always]}, {kind: pardnn}, "
         "{kind: hypergraph, method: [hypergraph, layerwise, even, random], micro_batches: [1, 2]}, "

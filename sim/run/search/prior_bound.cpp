@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <vector>
 
 #include "sim/base/quantity.h"
 #include "sim/costs/issue_queue.h"
+#include "sim/lowering/buckets.h"
 #include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/search/node_chain.h"
@@ -53,6 +55,12 @@ std::optional<Floor> floor_of_single(const YamlNode& candidate, const BatchSpec&
                fmt::format("at least {} a step for computing", format_time(step_s))};
 }
 
+/// Whether tensors are placed whole on servers that are among the cluster's nodes.
+bool has_whole_tensors_on_nodes(const YamlNode& candidate) {
+  return text_of(candidate, "sync") == "parameter_server" && text_of(candidate, "sharding") != "even" &&
+         text_of(candidate, "placement") != "dedicated";
+}
+
 std::optional<Floor> floor_of_replicas(const YamlNode& candidate, const BatchSpec& batch, CostTable& table) {
   const std::string& sync = text_of(candidate, "sync");
   if (candidate.find("backup_workers") || text_of(candidate, "shares") == "speed" || candidate.find("mode"))
@@ -69,6 +77,12 @@ std::optional<Floor> floor_of_replicas(const YamlNode& candidate, const BatchSpe
         parts == 1 ? passes.issued_s : static_cast<double>(parts) * std::max(passes.both_s(), passes.host_s);
     step_s = std::max(step_s, both_s + (whole ? passes.update_s : 0));
   }
+  if (has_whole_tensors_on_nodes(candidate))
+    if (const double spread_s = table.spread_largest_tensor_s(); spread_s > step_s)
+      return Floor{spread_s, static_cast<double>(share * devices),
+                   fmt::format("at least {} a step for the server of the largest tensor to send it to all "
+                               "other nodes",
+                               format_time(spread_s))};
   return Floor{step_s, static_cast<double>(share * devices),
                fmt::format("at least {} a step for computing alone", format_time(step_s))};
 }
@@ -266,6 +280,23 @@ const std::vector<CostTable::Passes>& CostTable::of_kinds(double images, const S
   for (const auto& [type, speed] : kinds_)
     row->second.push_back(passes_of(run_, images, run_.machine.device_types[type], speed, split));
   return row->second;
+}
+
+double CostTable::spread_largest_tensor_s() {
+  if (spread_s_) return *spread_s_;
+  double largest_bytes = 0, widest_Bps = 0;
+  for (const Bucket& tensor : bucket_per_tensor(*run_.graph))
+    largest_bytes = std::max(largest_bytes, tensor.bytes);
+  std::vector<LinkId> out, in;
+  for (EndpointId e = 0; e < run_.machine.endpoint_count(); ++e) {
+    if (!run_.machine.router->halves(e, out, in)) return *(spread_s_ = 0);
+    double narrowest_Bps = std::numeric_limits<double>::infinity();
+    for (const LinkId link : out)
+      narrowest_Bps = std::min(narrowest_Bps, run_.machine.links[link].bandwidth_Bps);
+    widest_Bps = std::max(widest_Bps, narrowest_Bps);
+  }
+  const auto others = static_cast<double>(run_.machine.hosts.size() - 1);
+  return *(spread_s_ = others * largest_bytes / widest_Bps);
 }
 
 CostTable::Passes CostTable::quickest(double images, const Split& split) {

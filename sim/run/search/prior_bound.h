@@ -44,6 +44,9 @@ class CostTable {
   /// Each number's least over the kinds; of several devices without the updates.
   Passes quickest(double images) { return quickest(images, {}); }
   Passes quickest(double images, const Split& split);
+  /// What the server of the largest tensor takes at least to send it to all other nodes; 0 where nothing is
+  /// known of the ways between hosts.
+  double spread_largest_tensor_s();
 
  private:
   const std::vector<Passes>& of_kinds(double images, const Split& split);
@@ -52,13 +55,15 @@ class CostTable {
   std::set<std::pair<std::uint32_t, double>> kinds_;
   /// By images, devices, and the rows of their grid (0: none).
   std::map<std::tuple<double, std::int64_t, std::int64_t>, std::vector<Passes>> rows_;
+  std::optional<double> spread_s_;
 };
 
 /// A bound of a candidate's step before anything of it is planned, from the cost table alone; nothing where
 /// there is none. Below, N devices, and F and B the forward and backward time of a micro-batch.
 ///
 /// Replicas (data_parallel) and a single device run all of F and B of each of their micro-batches one after
-/// the other, and the update where the states are not sharded; the slowest device too.
+/// the other, and the update where the states are not sharded; the slowest device too. Where servers on the
+/// nodes have whole tensors, one of them sends the largest to every other node.
 ///
 /// A pipeline that runs empty before its update takes m micro-batches through S stages. Each of them goes
 /// forward and back through all, so that no step is shorter than F + B; no device is idle in less than m (F +
