@@ -258,9 +258,9 @@ TEST_CASE("even servers whose connections are narrow take what one connection ta
     CHECK(table.connections_Bps.empty());
     return result.step_time_s;
   };
-  CHECK(seconds(8, "10MB/s") - seconds(8, "1TB/s") == doctest::Approx(2 * (0.1 - 7e-3)).epsilon(1e-6));
+  CHECK(seconds(8, "10MB/s") - seconds(8, "1TB/s") == approx(2 * (0.1 - 7e-3)).epsilon(1e-6));
   // Twice as many hosts: parts of half the size.
-  CHECK(seconds(16, "10MB/s") - seconds(16, "1TB/s") == doctest::Approx(2 * (0.05 - 7.5e-3)).epsilon(1e-6));
+  CHECK(seconds(16, "10MB/s") - seconds(16, "1TB/s") == approx(2 * (0.05 - 7.5e-3)).epsilon(1e-6));
 }
 
 TEST_CASE("automatic on an all-to-all is what it is on its messages: ranks in step where all are equal") {
