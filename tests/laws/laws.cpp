@@ -218,7 +218,7 @@ void check_memory(const Trial& trial) {
         peak = std::max(peak, held);
         for (const MemoryDelta& delta : op.frees) held -= delta.bytes;
       }
-    CHECK(held == approx(resident).epsilon(rounding));
+    CHECK(std::abs(held - resident) <= rounding * peak);
     for (const EndpointId member : role.members) {
       CAPTURE(member);
       CHECK(same(trial.result.endpoints[member].peak_memory_bytes, peak));

@@ -320,7 +320,10 @@ TEST_CASE("without flush: bytes of a step equal the count from the model, its ti
                     ? experiment.cost().time_s(op.work, 1, type) * c.micro_batches * c.pipelines / c.share(s)
                     : experiment.cost().time_s(op.work, c.images, type) * c.micro_batches * c.pipelines;
     }
-    if (c.recompute == "never") CHECK(busy_s == approx(work_s).epsilon(1e-6));
+    // Where messages pile up on links a device may have done another micro-batch by the end of the steps that
+    // the mean is over, of which there are 48 or more.
+    const bool links_are_slow = result.step_time_s > 10 * busy_s;
+    if (c.recompute == "never") CHECK(busy_s == approx(work_s).epsilon(links_are_slow ? 1.0 / 48 : 1e-6));
     CHECK(result.step_time_s * (1 + 1e-6) >= work_s / c.devices());
   }
 }

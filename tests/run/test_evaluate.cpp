@@ -150,7 +150,6 @@ TEST_CASE(
     c.run.machine.transport = load_transport("nccl-tcp", {});
     c.run.machine.device_types.front().evidence_spread = 1e-9;
     c.run.machine.device_types.front().evidence_rows = 1;
-    c.run.cost.anchor(*c.run.graph, 1, 1, c.run.machine.device_types.front());
     const double step_s = queued_step_s(1, comm_s, messages, 1);
     c.replayed.step_time_s = step_s;
     for (std::size_t d = 0; d < 2; ++d) {
@@ -166,12 +165,15 @@ TEST_CASE(
     for (int i = 0; i < 20'000; ++i)
       drawn.push_back(queued_step_s(1, comm_s, messages, std::exp(spread * normal(random))));
     std::sort(drawn.begin(), drawn.end());
-    // Beside them the 3 % that an anchored compute time is open by, and what several devices add.
-    const double of_devices = quantile_80 * devices_spread();
-    const double slow =
-        std::hypot(drawn[18'000] - step_s, std::expm1(quantile_80 * 0.03), step_s * std::expm1(of_devices));
-    const double fast =
-        std::hypot(drawn[2'000] - step_s, std::expm1(-quantile_80 * 0.03), step_s * std::expm1(-of_devices));
+    // Beside them what computing, of 1 s, is open by, and what several devices add.
+    const StepSpreads open = step_spreads(c.run, c.run.plan.images);
+    REQUIRE(open.compute > 0);
+    const auto with_others = [&](double drawn_s, double quantile) {
+      return std::hypot(drawn_s - step_s, std::expm1(quantile * open.compute),
+                        step_s * std::expm1(quantile * open.devices));
+    };
+    const double slow = with_others(drawn[18'000], quantile_80),
+                 fast = with_others(drawn[2'000], -quantile_80);
     CHECK(result.interval->step_time_s[1] - step_s == approx(slow).epsilon(0.1));
     CHECK(step_s - result.interval->step_time_s[0] == approx(fast).epsilon(0.1));
   }

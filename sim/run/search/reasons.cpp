@@ -83,6 +83,12 @@ namespace {
 
 double error_of(double spread) { return std::expm1(quantile_80 * spread); }
 
+/// By how much a step that is longer by `longer_s` (shorter: below 0) for one reason may be shorter beside
+/// the best one: what it has more of may be as much less as the error allows, what it has less of more.
+double error_against_s(double spread, double longer_s) {
+  return std::expm1(std::copysign(quantile_80 * spread, -longer_s)) * -longer_s;
+}
+
 /// @pre best.interval
 bool is_memory_tie(const Rank& rank, const RunResult& best) {
   return rank.value > 0 && rank.value <= best.interval->peak_memory_bytes[1];
@@ -110,8 +116,8 @@ bool is_tie(Objective objective, const RunResult& other, const RunResult& best, 
   const double own_s = std::hypot(own_part_s(best, best.step_time_s, spreads),
                                   own_part_s(other, other.step_time_s * scale, spreads));
   return longer_s(objective, rank, best) <=
-         std::hypot(error_of(spreads.compute) * (other.compute_s * scale - best.compute_s),
-                    error_of(spreads.comm) * (other.exposed_comm_s * scale - best.exposed_comm_s), own_s);
+         std::hypot(error_against_s(spreads.compute, other.compute_s * scale - best.compute_s),
+                    error_against_s(spreads.comm, other.exposed_comm_s * scale - best.exposed_comm_s), own_s);
 }
 
 bool may_be_tie(Objective objective, const Rank& bound, const RunResult& best, const StepSpreads& spreads) {
