@@ -47,5 +47,6 @@ build_convoy() {
   if [[ ! -e $build/build.ninja || $root/CMakePresets.json -nt $build/build.ninja || ${#quiet[@]} -eq 0 ]]; then
     (cd "$root" && cmake --preset release) >&2
   fi
-  cmake --build "$build" "${targets[@]}" -- "${quiet[@]}" >&2
+  # Ninja alone would run two compilers more than there are cores, which slow one another down.
+  cmake --build "$build" --parallel "$(nproc)" "${targets[@]}" -- "${quiet[@]}" >&2
 }
