@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "sim/replay/lower_bound.h"
+#include "sim/replay/replay.h"
 #include "tests/support/approx.h"
+#include "tests/support/hand.h"
 #include "tests/support/lab.h"
 
 using namespace convoy;
@@ -55,6 +57,24 @@ TEST_CASE("lower bound: compute that must follow the last byte counts") {
   const double message_s = 10 * 40 / 100e3;
   CHECK(bound_of(pipe).step_time_s == approx(6e-3 + 2 * message_s).epsilon(1e-9));
   CHECK(pipe.run().step_time_s == approx(6e-3 + 2 * message_s).epsilon(1e-9));
+}
+
+TEST_CASE("lower bound: a link's last byte may be for the one that has least to do after it") {
+  // 1 MB and 3 MB over one up link of 1 GB/s: the smaller part is there at 2 ms and 10 ms of work follow, the
+  // larger one at 4 ms, before 1 ms. 4 ms of sending and 10 ms of work are nobody's.
+  Plan plan;
+  plan.patterns = {{{{0, 1, 2}}, {{{{0, 1}, {0, 2}}, {0.25, 0.75}, 1}}}};
+  plan.communications = {{"parts", 0, 4e6, Fidelity::automatic, 0}};
+  const auto taken = [](double work_ms) {
+    return std::vector<Task>{hand::message(Task::Kind::receive, "take", 0),
+                             hand::compute("work", work_ms, {0})};
+  };
+  plan.roles = {hand::role("centre", {0}, {hand::message(Task::Kind::send, "give", 0)}),
+                hand::role("smaller", {1}, taken(10)), hand::role("larger", {2}, taken(1))};
+  const Machine machine = hand::star(3, 1e9, 0);
+  const CostModel cost(Precision::fp32);
+  CHECK(replay(plan, machine, cost, ReplayOptions()).step_time_s == approx(12e-3).epsilon(1e-9));
+  CHECK(lower_bound(plan, machine, cost).step_time_s <= 12e-3);
 }
 
 TEST_CASE("lower bound: asynchronous workers each at their own rate, and none with backup workers") {

@@ -139,6 +139,27 @@ TEST_CASE("a cut fits up to exactly what it holds") {
   }
 }
 
+TEST_CASE("a stage fits where it does on the smallest of its devices, whichever that is") {
+  const Model model = read_model(parse_yaml(lab::custom_model(2, 1000), "model"));
+  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
+  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(4, "1GB/s", "10us"), "cluster")), 0);
+  const CostModel cost(Precision::fp32);
+  const Units units = find_units(graph);
+  machine.device_types.push_back(machine.device_types[0]);
+  machine.device_types[1].memory_bytes = 1000;
+  // Two slots of two pipelines each; both slots are replicas of one stage.
+  const PipelineShape shape{{{0, 1}, {2, 3}}, 1, 4, 2, PipelineSchedule::gpipe, Recompute::never};
+  const auto fits = [&](EndpointId small) {
+    for (EndpointId d = 0; d < 4; ++d) machine.devices[d].type = d == small ? 1 : 0;
+    return PipelineCosts({graph, machine, cost, {}}, units, shape).stage(0, 2, 0, 2).fits;
+  };
+  CHECK(fits(4));
+  for (EndpointId small = 0; small < 4; ++small) {
+    CAPTURE(small);
+    CHECK_FALSE(fits(small));
+  }
+}
+
 TEST_CASE("with recomputation a stage keeps what it reads of every micro-batch, and its activations of one") {
   // The second stage has layers 2 and 3: it reads 10 floats of an image and holds those and the 10 between
   // its layers; gradients of a layer's output and input, 10 floats each, are the operands. GPipe: 4

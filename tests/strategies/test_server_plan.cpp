@@ -92,17 +92,20 @@ TEST_CASE("each dedicated server's bytes: its tensors, or an equal part, from ev
 TEST_CASE("host CPUs add up at their rate: each client's bytes on servers, each device's on nodes") {
   // 3 nodes of 2 devices in one place, no time on the way (1 TB/s, no latency); 2 GB/s of adding.
   // 1 tensor of 8 MB. Without aggregation: 6 x 8 MB / 2 GB/s = 24 ms.
-  const auto step_s = [](bool local) {
+  const auto step_s = [](const std::string& servers) {
     std::string text = cluster(3, 2, false, ", host: {reduce_bandwidth: 2GB/s}");
     text.replace(text.find("bandwidth: 1GB/s, latency: 20us"), 31, "bandwidth: 1000000GB/s, latency: 0us");
-    return lab::Experiment(lab::custom_model(1, 2'000'000), text, strategy(1, true, false, false, local), 10)
-        .run()
-        .step_time_s;
+    return lab::Experiment(lab::custom_model(1, 2'000'000), text, servers, 10).run().step_time_s;
   };
   const double compute_s = 10 * 3e-4;
-  CHECK(step_s(false) == approx(compute_s + 24e-3).epsilon(1e-4));
+  CHECK(step_s(strategy(1, true, false, false, false)) == approx(compute_s + 24e-3).epsilon(1e-4));
   // With: 2 x 8 MB on each node, 8 ms, then 3 x 8 MB on the server, 12 ms.
-  CHECK(step_s(true) == approx(compute_s + 8e-3 + 12e-3).epsilon(1e-4));
+  CHECK(step_s(strategy(1, true, false, false, true)) == approx(compute_s + 8e-3 + 12e-3).epsilon(1e-4));
+  // A server on a node has that node's sum already: 2 x 8 MB.
+  CHECK(step_s(strategy(1, false, false, false, true)) == approx(compute_s + 8e-3 + 8e-3).epsilon(1e-4));
+  // Two servers add up half of it each.
+  CHECK(step_s(strategy(2, true, true, false, false)) == approx(compute_s + 12e-3).epsilon(1e-4));
+  CHECK(step_s(strategy(2, true, true, false, true)) == approx(compute_s + 8e-3 + 6e-3).epsilon(1e-4));
 }
 
 TEST_CASE("pull after all: nothing comes back before the server's last update") {
