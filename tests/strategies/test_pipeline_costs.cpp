@@ -10,36 +10,49 @@
 
 using namespace convoy;
 
+namespace {
+
+/// Equal layers of 1000 parameters in a chain, to be cut over devices on a switch.
+struct EqualLayers {
+  EqualLayers(int layers, int devices)
+      : graph(build_training_graph(read_model(parse_yaml(lab::custom_model(layers, 1000), "model")),
+                                   {Precision::fp32, Optimizer::momentum})),
+        machine(build_machine(read_cluster(parse_yaml(lab::star(devices, "1GB/s", "10us"), "cluster")), 0)),
+        units(find_units(graph)) {}
+
+  PipelineCosts costs(const PipelineShape& shape) const { return {{graph, machine, cost, {}}, units, shape}; }
+
+  TrainingGraph graph;
+  Machine machine;
+  CostModel cost{Precision::fp32};
+  Units units;
+};
+
+}  // namespace
+
 TEST_CASE("costs of a cut chain, counted by hand") {
   // Two layers at 10 TFLOPS: 1 GFLOP + 2 GFLOP = 0.3 ms an image each. 4 micro-batches of 2 images; 10 floats
   // cross: 80 bytes at 1 GB/s and 10 us, both ways. Sum: 2 * 0.6 ms + 2 * 10.08 us; interval 0.6 ms.
-  const Model model = read_model(parse_yaml(lab::custom_model(2, 1000), "model"));
-  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
-  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(4, "1GB/s", "10us"), "cluster")), 0);
-  const CostModel cost(Precision::fp32);
-  const Units units = find_units(graph);
+  EqualLayers chain(2, 4);
   PipelineShape shape{{{0}, {1}}, 2, 4, 2, PipelineSchedule::gpipe, Recompute::never};
-  const StrategyInput input{graph, machine, cost, {}};
   const std::vector<StageChoice> cut{{0, 1}, {1, 1}};
-  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        approx(1.2e-3 + 2 * 10.08e-6 + 3 * 0.6e-3).epsilon(1e-12));
+  CHECK(chain.costs(shape).step_s(cut) == approx(1.2e-3 + 2 * 10.08e-6 + 3 * 0.6e-3).epsilon(1e-12));
   // 1F1B: the first stage may hold 2, and sees one back 1.2 ms + 20.16 us after it began: an interval of
   // half of that.
   shape.schedule = PipelineSchedule::one_f_one_b;
-  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+  CHECK(chain.costs(shape).step_s(cut) ==
         approx(1.2e-3 + 2 * 10.08e-6 + 3 * (1.2e-3 + 20.16e-6) / 2).epsilon(1e-12));
   shape.schedule = PipelineSchedule::naive;
-  CHECK(PipelineCosts(input, units, shape).step_s(cut) == approx(4 * (1.2e-3 + 2 * 10.08e-6)).epsilon(1e-12));
+  CHECK(chain.costs(shape).step_s(cut) == approx(4 * (1.2e-3 + 2 * 10.08e-6)).epsilon(1e-12));
   // Two replicas of each: a ring of two sums 4 kB in 2 * 10 us + 4 us, a quarter of it for each micro-batch.
   shape.slots = {{0, 2}, {1, 3}};
   shape.schedule = PipelineSchedule::gpipe;
-  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
+  CHECK(chain.costs(shape).step_s(cut) ==
         approx(1.2e-3 + 2 * 10.08e-6 + 2 * 6e-6 + 3 * (0.6e-3 + 6e-6)).epsilon(1e-12));
   // Recomputation: forward twice. 0.1 ms more an image and stage.
   shape.slots = {{0}, {1}};
   shape.recompute = Recompute::always;
-  CHECK(PipelineCosts(input, units, shape).step_s(cut) ==
-        approx(1.6e-3 + 2 * 10.08e-6 + 3 * 0.8e-3).epsilon(1e-12));
+  CHECK(chain.costs(shape).step_s(cut) == approx(1.6e-3 + 2 * 10.08e-6 + 3 * 0.8e-3).epsilon(1e-12));
 }
 
 TEST_CASE("a stage gets the tensors from before that it reads, each once, and nothing for a later stage") {
@@ -117,16 +130,12 @@ TEST_CASE("a stage sends each tensor that later stages read once, and gets the g
 TEST_CASE("a cut fits up to exactly what it holds") {
   // A layer of 1000 parameters: weights, gradients and momentum 12 kB. The first stage holds the image, 3072
   // floats, 2 an image, for each of 4 micro-batches under GPipe, and 10 floats of output as an operand.
-  const Model model = read_model(parse_yaml(lab::custom_model(2, 1000), "model"));
-  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
-  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(2, "1GB/s", "10us"), "cluster")), 0);
-  const CostModel cost(Precision::fp32);
-  const Units units = find_units(graph);
+  EqualLayers chain(2, 2);
   const double image = 3072 * 4, output = 40;
   const auto fits = [&](PipelineSchedule schedule, Recompute recompute, double memory_bytes) {
-    machine.device_types[0].memory_bytes = memory_bytes;
+    chain.machine.device_types[0].memory_bytes = memory_bytes;
     const PipelineShape shape{{{0}, {1}}, 2, 4, 2, schedule, recompute};
-    return PipelineCosts({graph, machine, cost, {}}, units, shape).stage(0, 1, 0, 1).fits;
+    return chain.costs(shape).stage(0, 1, 0, 1).fits;
   };
   const std::vector<std::pair<PipelineSchedule, int>> held{
       {PipelineSchedule::naive, 1}, {PipelineSchedule::one_f_one_b, 2}, {PipelineSchedule::gpipe, 4}};
@@ -140,18 +149,14 @@ TEST_CASE("a cut fits up to exactly what it holds") {
 }
 
 TEST_CASE("a stage fits where it does on the smallest of its devices, whichever that is") {
-  const Model model = read_model(parse_yaml(lab::custom_model(2, 1000), "model"));
-  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
-  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(4, "1GB/s", "10us"), "cluster")), 0);
-  const CostModel cost(Precision::fp32);
-  const Units units = find_units(graph);
-  machine.device_types.push_back(machine.device_types[0]);
-  machine.device_types[1].memory_bytes = 1000;
+  EqualLayers chain(2, 4);
+  chain.machine.device_types.push_back(chain.machine.device_types[0]);
+  chain.machine.device_types[1].memory_bytes = 1000;
   // Two slots of two pipelines each; both slots are replicas of one stage.
   const PipelineShape shape{{{0, 1}, {2, 3}}, 1, 4, 2, PipelineSchedule::gpipe, Recompute::never};
   const auto fits = [&](EndpointId small) {
-    for (EndpointId d = 0; d < 4; ++d) machine.devices[d].type = d == small ? 1 : 0;
-    return PipelineCosts({graph, machine, cost, {}}, units, shape).stage(0, 2, 0, 2).fits;
+    for (EndpointId d = 0; d < 4; ++d) chain.machine.devices[d].type = d == small ? 1 : 0;
+    return chain.costs(shape).stage(0, 2, 0, 2).fits;
   };
   CHECK(fits(4));
   for (EndpointId small = 0; small < 4; ++small) {
@@ -164,15 +169,11 @@ TEST_CASE("with recomputation a stage keeps what it reads of every micro-batch, 
   // The second stage has layers 2 and 3: it reads 10 floats of an image and holds those and the 10 between
   // its layers; gradients of a layer's output and input, 10 floats each, are the operands. GPipe: 4
   // micro-batches of 2 images. Weights, gradients and momentum of a layer: 12 kB.
-  const Model model = read_model(parse_yaml(lab::custom_model(3, 1000), "model"));
-  const TrainingGraph graph = build_training_graph(model, {Precision::fp32, Optimizer::momentum});
-  Machine machine = build_machine(read_cluster(parse_yaml(lab::star(2, "1GB/s", "10us"), "cluster")), 0);
-  const CostModel cost(Precision::fp32);
-  const Units units = find_units(graph);
+  EqualLayers chain(3, 2);
   const auto fits = [&](Recompute recompute, double memory_bytes) {
-    machine.device_types[0].memory_bytes = memory_bytes;
+    chain.machine.device_types[0].memory_bytes = memory_bytes;
     const PipelineShape shape{{{0}, {1}}, 2, 4, 2, PipelineSchedule::gpipe, recompute};
-    return PipelineCosts({graph, machine, cost, {}}, units, shape).stage(1, 3, 1, 1).fits;
+    return chain.costs(shape).stage(1, 3, 1, 1).fits;
   };
   const double floats = 10 * 4;
   for (const auto& [recompute, kept] :
