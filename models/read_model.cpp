@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t max_side = 1'000'000;
+constexpr const char* zoo_folder = "models/zoo";
 
 Shape read_input(YamlMap& map) {
   const YamlNode& node = map.node("input");
@@ -248,8 +249,8 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
     throw InputError(
         pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",
                          path, name, suggestion(name, names), list_of(names, names.size())));
-  const std::string folder = data_path("models/zoo");
-  const YamlNode definition = load_yaml(folder + "/" + file + ".yaml");
+  const std::string folder = data_path(zoo_folder);
+  const YamlNode& definition = data_yaml(zoo_folder, file);
   try {
     Model model = read_definition(definition, "", reference, given);
     model.name = name;
@@ -290,7 +291,7 @@ Model read_profiled(YamlMap& map) {
 
 }  // namespace
 
-std::vector<std::string> zoo_names() { return data_names("models/zoo"); }
+std::vector<std::string> zoo_names() { return data_names(zoo_folder); }
 
 Model read_model(const YamlNode& node) {
   const std::string path = "model";

@@ -149,8 +149,6 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
   const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
     return [&, i] { return to_line(predict(i, preparer)); };
   };
-  WorkerOptions options;
-  options.apart = false;
   const auto answered = [&](std::size_t i, WorkerAnswer answer) {
     if (answer.kind != WorkerAnswer::Kind::done)
       failure = answer.bytes;
@@ -158,7 +156,7 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
       from_line(answer.bytes, rows[i]);
     rows[i].error = rows[i].predicted / rows[i].published - 1;
   };
-  run_in_workers(rows.size(), jobs, predict_row, answered, options);
+  run_in_workers(rows.size(), jobs, predict_row, answered);
   if (!failure.empty()) throw std::runtime_error(failure);
 }
 
