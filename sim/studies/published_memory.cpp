@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
-#include "sim/costs/residuals.h"
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
@@ -111,13 +108,19 @@ Reproduction reproduce_memory(std::size_t jobs) {
     Prediction prediction(predict_mib(rows[i], preparer));
     if (!rows[i].process) return prediction;
     prediction.kind = rows[i].framework;
-    const auto framework = std::find(framework_names.begin(), framework_names.end(), rows[i].framework);
-    const double factor =
-        std::exp(quantile_80 * memory_spread(static_cast<Framework>(framework - framework_names.begin())));
+    const double factor = memory_uncertainty(rows[i].framework);
     prediction.interval = {prediction.value / factor, prediction.value * factor};
     return prediction;
   });
-  for (std::size_t i = 0; i < rows.size(); ++i) result.rows[i].sets_interval = rows[i].sets_interval;
+  result.batches = published_batches(jobs);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MemoryRow& row = rows[i];
+    result.rows[i].sets_interval = row.sets_interval;
+    if (row.process && !row.fitted)
+      result.batches.push_back({row.device, row.name, fmt::format("{} x batch {}", row.devices, row.batch),
+                                row.framework, row.source, true, result.rows[i].predicted,
+                                usable_mib(row.device), memory_uncertainty(row.framework)});
+  }
   return result;
 }
 
