@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <ostream>
 
+#include "models/model_keys.h"
 #include "sim/base/names.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/planning/plan_spec.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/studies/job_study.h"
+#include "strategies/pardnn/networks/networks.h"
 #include "strategies/strategy.h"
 #include "topologies/cluster_keys.h"
 
@@ -20,9 +22,11 @@ namespace {
 
 const std::vector<KeySection>& key_sections() {
   static const std::vector<KeySection> sections = [] {
-    std::vector<KeySection> table{experiment_keys(),   training_keys(), input_keys(),  variability_keys(),
-                                  cluster_keys(),      server_keys(),   device_keys(), fabric_keys(),
-                                  interconnect_keys(), job_keys()};
+    std::vector<KeySection> table{experiment_keys(),       training_keys(),     input_keys(),
+                                  variability_keys(),      model_keys(),        layer_keys(),
+                                  cluster_keys(),          server_keys(),       device_keys(),
+                                  fabric_keys(),           interconnect_keys(), job_keys(),
+                                  operation_network_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;

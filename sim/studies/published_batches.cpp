@@ -57,14 +57,15 @@ std::string model_setting(const std::string& model) {
              : fmt::format("{{name: {}{}}}", name, input);
 }
 
-double predict_process_mib(const PublishedBatch& batch) {
+double predict_process_mib(const PublishedBatch& batch, Preparer& preparer) {
   const Experiment experiment = Experiment::load(
       data_path("configs/published") + "/memory.yaml",
       {"model=" + model_setting(batch.model), fmt::format("training.batch_per_device={:g}", batch.batch),
        "training.framework=" + batch.software, "training.optimizer=" + batch.optimizer,
        "training.precision=" + batch.precision, "training.layout=" + batch.layout,
        fmt::format("cluster.servers.box.devices=[{{device: {}, count: 1}}]", batch.device)});
-  return simulate(Preparer(experiment).prepare(0), false).result.process_memory_bytes / bytes_a_mib_of_batch;
+  const PreparedRun run = preparer.prepare(experiment.point(0), nullptr);
+  return simulate(run, false).result.process_memory_bytes / bytes_a_mib_of_batch;
 }
 
 }  // namespace
@@ -89,7 +90,9 @@ std::vector<BatchRow> published_batches(std::size_t jobs) {
                     memory_uncertainty(batch.software)});
     predicted.rows.emplace_back().published = rows.back().usable_mib;
   }
-  predict_rows(predicted, jobs, [&](std::size_t i) { return Prediction(predict_process_mib(batches[i])); });
+  predict_rows(predicted, jobs, [&](std::size_t i, Preparer& preparer) {
+    return Prediction(predict_process_mib(batches[i], preparer));
+  });
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i].process_mib = predicted.rows[i].predicted;
   return rows;
 }

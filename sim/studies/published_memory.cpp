@@ -79,7 +79,7 @@ std::vector<MemoryRow> read_rows() {
   return rows;
 }
 
-double predict_mib(const MemoryRow& row) {
+double predict_mib(const MemoryRow& row, Preparer& preparer) {
   std::vector<std::string> settings{
       "model=" + row.model,
       fmt::format("training.batch_per_device={}", row.batch),
@@ -89,7 +89,7 @@ double predict_mib(const MemoryRow& row) {
       fmt::format("cluster.servers.box.devices=[{{device: {}, count: {}}}]", row.device, row.devices)};
   if (row.devices > 1) settings.push_back("strategy={kind: data_parallel, sync: all_reduce}");
   const Experiment experiment = Experiment::load(data_path("configs/published") + "/memory.yaml", settings);
-  const RunResult result = simulate(Preparer(experiment).prepare(0), false).result;
+  const RunResult result = simulate(preparer.prepare(experiment.point(0), nullptr), false).result;
   if (row.process) return result.process_memory_bytes / bytes_a_mib;
   const DeviceResult& device = result.per_device.front();
   const double reserved = device.memory[static_cast<std::size_t>(MemoryClass::reserved)];
@@ -104,8 +104,8 @@ Reproduction reproduce_memory(std::size_t jobs) {
   for (const MemoryRow& row : rows)
     result.rows.push_back({row.table, row.name, fmt::format("batch {}", row.batch), row.mib, 0, 0, false,
                            row.source, row.fitted});
-  predict_rows(result, jobs, [&](std::size_t i) {
-    Prediction prediction(predict_mib(rows[i]));
+  predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
+    Prediction prediction(predict_mib(rows[i], preparer));
     if (!rows[i].process) return prediction;
     prediction.kind = rows[i].framework;
     const double factor = memory_uncertainty(rows[i].framework);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/calibration/kernel_accuracy.h"
+#include "sim/run/simulate.h"
 
 namespace convoy {
 
@@ -136,11 +137,12 @@ struct OrderCount {
 };
 OrderCount right_order(const std::vector<ReproducedRow>& rows);
 
-/// Fills in predictions and errors: `predict` gives the figure of row i, each in a process of its own.
+/// Fills in predictions and errors: `predict` gives the figure of row i, with a preparer that keeps models and
+/// clusters of the rows that its process had before.
 /// @param jobs processes at a time
 /// @throws std::runtime_error where one failed
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
-                  const std::function<Prediction(std::size_t)>& predict);
+                  const std::function<Prediction(std::size_t, Preparer&)>& predict);
 
 /// Times of single kernels, fitted to some and tested on others.
 struct KernelReproduction {

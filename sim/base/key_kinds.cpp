@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "topologies/cluster_keys.h"
+#include "sim/base/key_kinds.h"
 
 #include <fmt/format.h>
 
