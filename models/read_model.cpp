@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* zoo_folder = "models/zoo";
+
 /// A value for a parameter must be of its default's kind: whole numbers, true or false, or a list of as many
 /// numbers.
 void check_parameter(const YamlNode& value, const YamlNode& fallback, const std::string& path) {
@@ -234,8 +236,8 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
     throw InputError(
         pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",
                          path, name, suggestion(name, names), list_of(names, names.size())));
-  const std::string folder = data_path("models/zoo");
-  const YamlNode definition = load_yaml(folder + "/" + file + ".yaml");
+  const std::string folder = data_path(zoo_folder);
+  const YamlNode& definition = data_yaml(zoo_folder, file);
   try {
     Model model = read_definition(definition, "", reference, given, input);
     model.name = name;
@@ -250,7 +252,7 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
 
 }  // namespace
 
-std::vector<std::string> zoo_names() { return data_names("models/zoo"); }
+std::vector<std::string> zoo_names() { return data_names(zoo_folder); }
 
 Model read_model(const YamlNode& node) {
   const std::string path = "model";
