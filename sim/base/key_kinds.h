@@ -13,7 +13,8 @@ struct KindKeys {
   std::string kind, summary;
   std::vector<KeyText> keys;
 };
-/// `kind`, and the keys of all kinds; a key that only some of them have says which.
+/// `kind`, whose meaning has a line a kind, and the keys of all kinds; a key that only some of them have says
+/// which.
 std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds);
 
 /// The same of a registry's rows, which have `kind`, `summary` and `keys`.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <ostream>
 
 #include "models/model_keys.h"
@@ -51,8 +52,10 @@ void print_keys(std::ostream& out, const std::vector<KeyText>& keys) {
   const std::vector<KeyText> flat = by_path(keys);
   std::size_t width = usual_width;
   for (const KeyText& key : flat) width = std::max(width, key.name.size());
+  const std::string margin(width + 5, ' ');
   for (const KeyText& key : flat)
-    out << fmt::format("  {:<{}} {}\n  {:<{}}   {}\n", key.name, width, key.values, "", width, key.meaning);
+    out << fmt::format("  {:<{}} {}\n{}{}\n", key.name, width, key.values, margin,
+                       boost::replace_all_copy(key.meaning, "\n", "\n" + margin));
 }
 
 void write_keys(JsonWriter& json, const std::vector<KeyText>& keys) {
@@ -62,7 +65,7 @@ void write_keys(JsonWriter& json, const std::vector<KeyText>& keys) {
     json.begin_object();
     json.field("name", key.name);
     json.field("values", key.values);
-    json.field("meaning", key.meaning);
+    json.field("meaning", boost::replace_all_copy(key.meaning, "\n", " "));
     if (!key.parts.empty()) write_keys(json, key.parts);
     json.end_object();
   }
