@@ -95,11 +95,11 @@ double software_spread(Framework framework, ExecutionMode execution) {
 }
 
 double unseen_kernels_spread(const DeviceType& device, Precision precision, const SoftwareCosts& costs) {
-  constexpr double of_typical_convolution = 0.4;
+  constexpr double prior_of_convolution_3x3 = 0.4;
   if (device.evidence_spread == 0) return 0;
   const bool half = precision == Precision::fp16 || precision == Precision::bf16;
   const bool unseen = device.cpu ? costs.one_thread == 0 : half && !device.has_tensor_cores();
-  return unseen ? of_typical_convolution : 0;
+  return unseen ? prior_of_convolution_3x3 : 0;
 }
 
 }  // namespace convoy
