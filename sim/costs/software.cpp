@@ -9,6 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 #include "sim/costs/software_evidence.h"
+#include "topologies/device.h"
 
 namespace convoy {
 namespace {
@@ -100,6 +101,14 @@ Software::Software(const TrainingOptions& options)
       costs(software_costs(options.framework, options.execution, options.layout)),
       one_process_a_host(options.one_process_a_host) {
   costs.issue_update_s *= update_issue_share(options.framework, options.update_mode(), options.optimizer);
+}
+
+double unseen_kernels_spread(const DeviceType& device, Precision precision, const SoftwareCosts& costs) {
+  constexpr double of_typical_convolution = 0.4;
+  if (device.evidence_spread == 0) return 0;
+  const bool half = precision == Precision::fp16 || precision == Precision::bf16;
+  const bool unseen = device.cpu ? costs.one_thread == 0 : half && !device.has_tensor_cores();
+  return unseen ? of_typical_convolution : 0;
 }
 
 }  // namespace convoy

@@ -34,6 +34,11 @@ std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   return critical;
 }
 
+/// Within which factor a process's memory is with probability 80 %.
+double memory_factor(const PreparedRun& run) {
+  return std::exp(quantile_80 * memory_spread(run.graph->options.framework));
+}
+
 /// A process that is too large is what ends a run, whatever else holds it up.
 void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const std::vector<ProcessMemory> memories =
@@ -45,8 +50,15 @@ void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResul
   if (fullest == memories.end()) return;
   result.process_memory_bytes = fullest->bytes;
   result.fits = fullest->fits();
+  const Device& device = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())];
+  const std::string& name = device.name;
+  if (result.fits && has_process(run.machine.device_types[device.type]) &&
+      fullest->share() * memory_factor(run) > 1)
+    result.warnings.push_back(fmt::format(
+        "the process on {} needs {} of the {} that the driver leaves it: predictions of memory are off by up "
+        "to {:.0f} % in eight of ten cases, so it may run out of memory",
+        name, format_bytes(fullest->bytes), format_bytes(fullest->of_bytes), 100 * (memory_factor(run) - 1)));
   if (result.fits || result.bottleneck.kind == "memory") return;
-  const std::string& name = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())].name;
   result.bottleneck = {"memory", name, fullest->share(),
                        fmt::format("the process on {} needs {} and the driver leaves it {}", name,
                                    format_bytes(fullest->bytes), format_bytes(fullest->of_bytes))};
@@ -163,15 +175,8 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
 
 namespace {
 
-/// Standard deviation of log(share of peak) of typical kernels before any measurement: `convolution_3x3`
-/// (docs/cost_model.md).
-constexpr double unseen_kernels_spread = 0.4;
-
-/// Whether no figure of the device's kernels was fitted though there may be some of the device: of CPUs that
-/// read convolutions' inputs in place. The figures that there are of a CPU are Torch7's, of products of
-/// copied inputs (SoftwareCosts::one_thread).
-bool has_unseen_kernels(const PreparedRun& run, const DeviceType& type) {
-  return type.cpu && type.evidence_spread > 0 && run.cost.software().costs.one_thread == 0;
+double unseen_spread(const PreparedRun& run, const DeviceType& type) {
+  return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
 }
 
 /// What typical factors of the framework leave open (software_spread), on GPUs that figures were fitted to.
@@ -189,9 +194,7 @@ double spread_of_software(const PreparedRun& run) {
 double compute_spread(const PreparedRun& run, double images) {
   double of_parameters = 0;
   for (const DeviceType& type : run.machine.device_types)
-    of_parameters =
-        std::max(of_parameters,
-                 std::hypot(type.evidence_spread, has_unseen_kernels(run, type) ? unseen_kernels_spread : 0));
+    of_parameters = std::max(of_parameters, std::hypot(type.evidence_spread, unseen_spread(run, type)));
   if (of_parameters == 0) return 0;
   if (run.cost.is_anchored()) return anchored_spread;
   of_parameters = std::hypot(of_parameters, spread_of_software(run));
@@ -232,7 +235,7 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
                                       result.throughput_images_per_s / shorter};
   // Tensors are counted; what allocators and libraries take beside them is not known better than this.
-  const double of_memory = std::exp(quantile_80 * memory_spread(run.graph->options.framework));
+  const double of_memory = memory_factor(run);
   interval.peak_memory_bytes = {result.peak_memory_bytes / of_memory, result.peak_memory_bytes * of_memory};
   interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};
   return interval;
@@ -241,8 +244,14 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (run.cost.is_anchored()) return warnings;
-  for (const DeviceType& type : run.machine.device_types)
-    if (has_unseen_kernels(run, type))
+  for (const DeviceType& type : run.machine.device_types) {
+    const bool unseen = unseen_spread(run, type) > 0;
+    if (unseen && !type.cpu)
+      warnings.push_back(
+          fmt::format("no published figure in half precision of a GPU without tensor cores was fitted: {}'s "
+                      "kernels have single precision's shares of the peak",
+                      type.name));
+    if (unseen && type.cpu)
       warnings.push_back(
           fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
                       to_string(run.graph->options.framework), type.name));
@@ -250,6 +259,7 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
       warnings.push_back(fmt::format(
           "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
           type.name, type.generation));
+  }
   const TrainingOptions& options = run.graph->options;
   if (spread_of_software(run) > 0)
     warnings.push_back(fmt::format(
@@ -304,8 +314,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.partition = run.report.partition;
   result.layouts = run.report.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
-  fill_process(run, replayed, result);
   result.warnings = warnings_of(run);
+  fill_process(run, replayed, result);
   result.interval = interval_of(run, result, critical);
   return result;
 }

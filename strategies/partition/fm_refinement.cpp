@@ -96,17 +96,40 @@ void FmRefinement::forget_gains() {
 
 double FmRefinement::mark_overloaded() {
   double most = 0;
-  bool changed = false;
+  std::vector<std::uint32_t> changed;
   for (std::uint32_t p = 0; p < count_; ++p) {
     const double over = part_weight_[p] - limits_[p];
-    const char above = over > 0 ? 1 : 0;
-    changed = changed || above != above_[p];
-    above_[p] = above;
+    if ((over > 0) != (above_[p] != 0)) changed.push_back(p);
     most = std::max(most, over);
   }
-  if (changed) forget_gains();
-  overloaded_ = most > 0;
+  const bool was_overloaded = std::exchange(overloaded_, most > 0);
+  for (const std::uint32_t p : changed) {
+    above_[p] = above_[p] != 0 ? 0 : 1;
+    if (was_overloaded == overloaded_) change_candidates(p);
+  }
+  if (was_overloaded != overloaded_) forget_gains();
   return most;
+}
+
+/// Vertices of `part` may leave it from now on, or no longer: buckets take them in, or forget a best move that
+/// may have been theirs.
+void FmRefinement::change_candidates(std::uint32_t part) {
+  const std::size_t buckets = best_.size() / count_;
+  for (std::uint32_t v = 0; v < vertices_; ++v) {
+    if (parts_[v] != part || locked_[v] != 0) continue;
+    for (std::uint32_t to = 0; to < count_; ++to) {
+      if (to == part) continue;
+      const std::size_t at = to * buckets + v / bucket_size;
+      const double of_this = gain(v, to);
+      if (above_[part] != 0) {
+        most_[to] = std::max(most_[to], of_this);
+        best_[at].gain = std::max(best_[at].gain, of_this);
+        best_[at].lightest = std::min(best_[at].lightest, graph_.weight[v]);
+      } else if (of_this >= best_[at].gain) {
+        known_[at] = 0;
+      }
+    }
+  }
 }
 
 bool FmRefinement::may_leave(std::uint32_t vertex) const {

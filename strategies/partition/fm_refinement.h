@@ -59,6 +59,7 @@ class FmRefinement {
   Score score() const;
   /// How far the part is above its limit that is furthest; 0 where all are within theirs.
   double mark_overloaded();
+  void change_candidates(std::uint32_t part);
   bool may_leave(std::uint32_t vertex) const;
   bool allowed(std::uint32_t vertex, std::uint32_t to) const;
   std::uint32_t& pins_in(std::uint32_t net, std::uint32_t part) { return pins_in_[net * count_ + part]; }

@@ -154,88 +154,100 @@ void PipelineCosts::add_memory(const StrategyInput& input, const Units& units) {
   }
 }
 
-double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                                std::uint32_t slots) const {
+PipelineCosts::Place PipelineCosts::place(std::uint32_t slots_before, std::uint32_t slots) const {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const bool has_stage_behind = slots_before + slots < shape_.slots.size();
+  Place place{kinds(slots_before, slots),
+              slots,
+              static_cast<double>(slots * shape_.slots[slots_before].size()),
+              rings_[slots_before][slots],
+              cables_[slots_before],
+              has_stage_behind ? cables_[slots_before + slots] : Cable{},
+              has_stage_behind,
+              {none, none}};
+  std::sort(place.kinds.begin(), place.kinds.end());
+  if (slots_before > 0 && has_stage_behind) place.shared = shared_[slots_before][slots];
+  return place;
+}
+
+PipelineCosts::Room PipelineCosts::room(std::uint32_t slots_before, std::uint32_t slots) const {
+  const auto first = capacity_bytes_.begin() + slots_before;
+  return {static_cast<double>(slots * shape_.slots[slots_before].size()),
+          *std::min_element(first, first + slots), in_flight(shape_, slots_before, slots),
+          weight_versions(shape_, slots_before, slots)};
+}
+
+double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
   double slowest_s = 0;
-  for (const std::uint32_t q : kinds(slots_before, slots))
+  for (const std::uint32_t q : place.kinds)
     slowest_s = std::max(slowest_s, time_before_s_[q][end] - time_before_s_[q][begin]);
   return slowest_s;
 }
 
 /// Ring all-reduce of the stage's gradients, 2(N-1) alpha + 2(N-1)/N S/B, shared by the micro-batches of an
 /// update; without flush the update itself as well, of which there is one for every few micro-batches.
-double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                             std::uint32_t slots) const {
-  const double n = static_cast<double>(slots * shape_.slots[slots_before].size());
-  const Cable& cable = rings_[slots_before][slots];
+double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
+  const double n = place.devices;
   const double bytes =
       (parameters_before_[end] - parameters_before_[begin]) * element_bytes(options_.precision);
   const double ring_s =
-      n < 2 ? 0 : 2 * (n - 1) * cable.latency_s + 2 * (n - 1) / n * bytes / cable.bandwidth_Bps;
+      n < 2 ? 0 : 2 * (n - 1) * place.ring.latency_s + 2 * (n - 1) / n * bytes / place.ring.bandwidth_Bps;
   if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);
   double update_s = 0;
-  for (const std::uint32_t q : kinds(slots_before, slots))
+  for (const std::uint32_t q : place.kinds)
     update_s = std::max(update_s, update_before_s_[q][end] - update_before_s_[q][begin]);
-  return (ring_s + update_s) / static_cast<double>(slots * share_of_update(shape_, slots));
+  return (ring_s + update_s) / static_cast<double>(place.slots * share_of_update(shape_, place.slots));
 }
 
-double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                                   std::uint32_t slots) const {
-  const auto resident =
-      sharded_resident_bytes(parameters_before_[end] - parameters_before_[begin], options_, shape_.zero,
-                             static_cast<double>(slots * shape_.slots[slots_before].size()));
-  const double flying = static_cast<double>(in_flight(shape_, slots_before, slots));
+double PipelineCosts::memory_bytes(std::uint32_t begin, std::uint32_t end, const Room& room) const {
+  const double parameters = parameters_before_[end] - parameters_before_[begin];
+  const auto resident = sharded_resident_bytes(parameters, options_, shape_.zero, room.devices);
+  const double flying = static_cast<double>(room.in_flight);
   const double held = held_bytes_.at(begin, end);
   const double activations =
       recomputes(shape_) ? (flying - 1) * std::min(held, in_bytes_.at(begin, end)) + held : flying * held;
-  const double stashed = static_cast<double>(weight_versions(shape_, slots_before, slots) - 1) *
-                         (parameters_before_[end] - parameters_before_[begin]) *
-                         element_bytes(options_.precision);
+  const double stashed =
+      static_cast<double>(room.weight_versions - 1) * parameters * element_bytes(options_.precision);
   return std::accumulate(resident.begin(), resident.end(), stashed) +
          shape_.images * (activations + operand_bytes_.at(begin, end));
 }
 
 PipelineCosts::StageCost PipelineCosts::stage(std::uint32_t begin, std::uint32_t end,
                                               std::uint32_t slots_before, std::uint32_t slots) const {
-  StageCost cost = times(begin, end, slots_before, slots);
-  cost.fits = stage_fits(begin, end, slots_before, slots);
+  StageCost cost = times(begin, end, place(slots_before, slots));
+  cost.fits = stage_fits(begin, end, room(slots_before, slots));
   return cost;
 }
 
-bool PipelineCosts::stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                               std::uint32_t slots) const {
-  double capacity = std::numeric_limits<double>::infinity();
-  for (std::uint32_t q = slots_before; q < slots_before + slots; ++q)
-    capacity = std::min(capacity, capacity_bytes_[q]);
-  return memory_bytes(begin, end, slots_before, slots) <= capacity;
+bool PipelineCosts::stage_fits(std::uint32_t begin, std::uint32_t end, const Room& room) const {
+  return memory_bytes(begin, end, room) <= room.capacity_bytes;
 }
 
 PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t end,
-                                              std::uint32_t slots_before, std::uint32_t slots) const {
+                                              const Place& place) const {
   StageCost cost{};
-  cost.compute_s = compute_s(begin, end, slots_before, slots);
-  const double share = 1.0 / slots;
-  cost.sync_s = sync_s(begin, end, slots_before, slots);
+  cost.compute_s = compute_s(begin, end, place);
+  const double share = 1.0 / place.slots;
+  cost.sync_s = sync_s(begin, end, place);
   cost.interval_s = share * cost.compute_s + cost.sync_s;
   if (begin > 0) {
-    const Cable& cable = cables_[slots_before];
+    const Cable& cable = place.before;
     const double forward_s = in_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
     const double backward_s = in_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
     if (in_bytes_.at(begin, end) > 0) cost.messages_s += cable.latency_s + forward_s;
     if (in_gradient_bytes_.at(begin, end) > 0) cost.messages_s += cable.latency_s + backward_s;
     cost.interval_s = std::max({cost.interval_s, share * forward_s, share * backward_s});
   }
-  if (end < count_ && slots_before + slots < shape_.slots.size()) {
-    const Cable& cable = cables_[slots_before + slots];
+  if (end < count_ && place.has_stage_behind) {
+    const Cable& cable = place.behind;
     cost.interval_s =
         std::max({cost.interval_s, share * out_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps,
                   share * out_gradient_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps});
     if (begin > 0) {
-      const SharedLinks& shared = shared_[slots_before][slots];
       const double in = in_bytes_.at(begin, end) + out_gradient_bytes_.at(begin, end),
                    out = out_bytes_.at(begin, end) + in_gradient_bytes_.at(begin, end);
-      cost.interval_s = std::max({cost.interval_s, share * in * shape_.images / shared.in_Bps,
-                                  share * out * shape_.images / shared.out_Bps});
+      cost.interval_s = std::max({cost.interval_s, share * in * shape_.images / place.shared.in_Bps,
+                                  share * out * shape_.images / place.shared.out_Bps});
     }
   }
   return cost;
@@ -251,13 +263,17 @@ double PipelineCosts::sum_weight() const {
   return shape_.schedule == PipelineSchedule::naive ? static_cast<double>(shape_.micro_batches) : 1;
 }
 
+double PipelineCosts::under_way(std::uint32_t slots_before, std::uint32_t slots) const {
+  const std::int64_t flying = in_flight(shape_, slots_before, slots) * slots;
+  if (shape_.schedule != PipelineSchedule::one_f_one_b ||
+      (!shape_.endless() && flying >= shape_.micro_batches))
+    return std::numeric_limits<double>::infinity();
+  return static_cast<double>(flying);
+}
+
 double PipelineCosts::round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
                                    std::uint32_t slots) const {
-  const std::int64_t flying = in_flight(shape_, slots_before, slots);
-  if (shape_.schedule != PipelineSchedule::one_f_one_b ||
-      (!shape_.endless() && flying * slots >= shape_.micro_batches))
-    return 0;
-  return (cost.compute_s + rest_s) / static_cast<double>(flying * slots);
+  return (cost.compute_s + rest_s) / under_way(slots_before, slots);
 }
 
 double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {

@@ -29,13 +29,41 @@ class PipelineCosts {
     bool fits;  ///< resident memory, held activations and the largest operands in the device's memory
     double sum_s() const { return compute_s + messages_s + sync_s; }
   };
+  /// The way between neighbouring slots, of which each pipeline has its share.
+  struct Cable {
+    double bandwidth_Bps = 0, latency_s = 0;
+    bool operator==(const Cable&) const = default;
+  };
+  /// Links that what a stage gets (or sends) from before and from behind both cross; infinite: there are
+  /// none.
+  struct SharedLinks {
+    double in_Bps, out_Bps;
+    bool operator==(const SharedLinks&) const = default;
+  };
+  /// All that the times of a stage depend on beside its units: on equal places the same units take as long.
+  struct Place {
+    std::vector<std::uint32_t> kinds;  ///< a slot of each kind that the stage has, ascending
+    std::uint32_t slots;
+    double devices;  ///< that sum up the stage's gradients
+    Cable ring, before, behind;
+    bool has_stage_behind;
+    SharedLinks shared;
+    bool operator==(const Place&) const = default;
+  };
+  /// The same for whether a stage fits in memory.
+  struct Room {
+    double devices, capacity_bytes;  ///< of the smallest device, without what is reserved
+    std::int64_t in_flight, weight_versions;
+    bool operator==(const Room&) const = default;
+  };
+  /// @param slots_before of the stages before it
+  Place place(std::uint32_t slots_before, std::uint32_t slots) const;
+  Room room(std::uint32_t slots_before, std::uint32_t slots) const;
+  /// Of a stage made of units [begin, end), without `fits`.
+  StageCost times(std::uint32_t begin, std::uint32_t end, const Place& place) const;
+  bool stage_fits(std::uint32_t begin, std::uint32_t end, const Room& room) const;
   /// @param slots_before of the stages before it
   StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                  std::uint32_t slots) const;
-  /// The same without `fits`, which few of the stages looked at are asked for.
-  StageCost times(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                  std::uint32_t slots) const;
-  bool stage_fits(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
   /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less
   /// in sum, whichever slots they have.
@@ -58,6 +86,8 @@ class PipelineCosts {
   /// @param rest_s sum of the later stages; 0 where the schedule sets no such limit
   double round_trip_s(const StageCost& cost, double rest_s, std::uint32_t slots_before,
                       std::uint32_t slots) const;
+  /// Those under way meanwhile; infinitely many where the schedule sets no such limit.
+  double under_way(std::uint32_t slots_before, std::uint32_t slots) const;
 
   const PipelineShape& shape() const { return shape_; }
   std::uint32_t unit_count() const { return static_cast<std::uint32_t>(count_); }
@@ -67,15 +97,6 @@ class PipelineCosts {
   double sum_weight() const;
 
  private:
-  /// The way between neighbouring slots, of which each pipeline has its share.
-  struct Cable {
-    double bandwidth_Bps = 0, latency_s = 0;
-  };
-  /// Links that what a stage gets (or sends) from before and from behind both cross; infinite: there are
-  /// none.
-  struct SharedLinks {
-    double in_Bps, out_Bps;
-  };
   void add_times(const StrategyInput& input, const Units& units);
   void add_kinds();
   void add_bytes(const Units& units);
@@ -87,12 +108,9 @@ class PipelineCosts {
   static Crossings crossings(const Machine& machine, const std::vector<EndpointId>& from,
                              const std::vector<EndpointId>& to);
   static double narrowest_common_Bps(const Machine& machine, const Crossings& a, const Crossings& b);
-  double compute_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                   std::uint32_t slots) const;
-  double memory_bytes(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                      std::uint32_t slots) const;
-  double sync_s(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
-                std::uint32_t slots) const;
+  double compute_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
+  double memory_bytes(std::uint32_t begin, std::uint32_t end, const Room& room) const;
+  double sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
 
   /// Upper triangle of a table by (begin, end).
   struct Table {

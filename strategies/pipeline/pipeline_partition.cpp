@@ -21,29 +21,37 @@ struct Price {
 /// What `balanced` asks for: computing alone, then bytes.
 struct ComputePricing {
   const PipelineCosts& costs;
-  /// A stage of units [begin, end) on `slots` slots after `before`, followed by stages that sum up to rest_s.
-  Price operator()(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots,
-                   double /*rest_s*/) const {
-    const PipelineCosts::StageCost cost = costs.times(begin, end, before, slots);
-    return {cost.messages_s, cost.compute_s / slots, cost.compute_s / slots};
+  struct Site {
+    PipelineCosts::Place place;
+  };
+  Site site(std::uint32_t before, std::uint32_t slots) const { return {costs.place(before, slots)}; }
+  /// A stage of units [begin, end), followed by stages that sum up to rest_s.
+  Price operator()(const Site& site, std::uint32_t begin, std::uint32_t end, double /*rest_s*/) const {
+    const PipelineCosts::StageCost cost = costs.times(begin, end, site.place);
+    const double share_s = cost.compute_s / site.place.slots;
+    return {cost.messages_s, share_s, share_s};
   }
   bool takes(std::uint32_t /*slots*/) const { return true; }
-  bool allows(std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t) const { return true; }
+  bool allows(const Site&, std::uint32_t, std::uint32_t) const { return true; }
 };
 
 /// The whole step.
 struct StepPricing {
-  const PipelineCosts& costs;
+  StagePrices& prices;
   bool must_fit;
-  Price operator()(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots,
-                   double rest_s) const {
-    const PipelineCosts::StageCost cost = costs.times(begin, end, before, slots);
-    return {cost.sum_s(), std::max(cost.interval_s, costs.round_trip_s(cost, rest_s, before, slots)),
-            cost.compute_s / slots};
+  struct Site {
+    const StagePrices::Site& known;
+    std::uint32_t slots;
+  };
+  Site site(std::uint32_t before, std::uint32_t slots) const { return {prices.site(before, slots), slots}; }
+  Price operator()(const Site& site, std::uint32_t begin, std::uint32_t end, double rest_s) const {
+    const StagePrices::Price price = prices.price(site.known, begin, end);
+    const double round_trip_s = (price.compute_s + rest_s) / site.known.under_way;
+    return {price.sum_s, std::max(price.interval_s, round_trip_s), price.compute_s / site.slots};
   }
-  bool takes(std::uint32_t slots) const { return slots_allowed(costs.shape(), slots); }
-  bool allows(std::uint32_t begin, std::uint32_t end, std::uint32_t before, std::uint32_t slots) const {
-    return !must_fit || costs.stage_fits(begin, end, before, slots);
+  bool takes(std::uint32_t slots) const { return slots_allowed(prices.costs().shape(), slots); }
+  bool allows(const Site& site, std::uint32_t begin, std::uint32_t end) const {
+    return !must_fit || prices.fits(site.known, begin, end);
   }
 };
 
@@ -81,41 +89,45 @@ class Search {
     double value = infinity;
     std::uint32_t end = 0, slots = 0;  ///< of the first stage
   };
-  std::size_t at(std::uint32_t begin, std::uint32_t before) const { return begin * (slots_ + 1) + before; }
+  /// States with so many stages done, by where the first of them begins. Each stage ahead needs a slot.
+  State& state(std::uint32_t done, std::uint32_t begin, std::uint32_t before) {
+    const std::size_t spare = slots_ - stages_ + 1;
+    return states_[(std::size_t{done} * (units_ + 1) + begin) * spare + (before + done - stages_)];
+  }
 
   template <class Add>
   std::optional<Found> run(double bound_s, Add add) {
-    std::vector<std::vector<State>> best(stages_ + 1, std::vector<State>((units_ + 1) * (slots_ + 1)));
-    best[0][at(units_, slots_)].value = 0;
+    states_.assign(std::size_t{stages_ + 1} * (units_ + 1) * (slots_ - stages_ + 1), State{});
+    state(0, units_, slots_).value = 0;
     for (std::uint32_t done = 0; done < stages_; ++done) {
       const std::uint32_t ahead = stages_ - done - 1;  // stages before this one: each needs a unit and a slot
       for (std::uint32_t end = units_ - done; end > ahead; --end)
         for (std::uint32_t after = slots_ - done; after > ahead; --after) {
-          const double rest = best[done][at(end, after)].value;
+          const double rest = state(done, end, after).value;
           if (rest == infinity) continue;
           if (stage_slots_.empty()) {
             for (std::uint32_t slots = ahead == 0 ? after : 1; slots + ahead <= after; ++slots)
-              if (price_.takes(slots)) extend(best[done + 1], rest, ahead, end, after, slots, bound_s, add);
-          } else if (stage_slots_[ahead] <= after && price_.takes(stage_slots_[ahead])) {
-            extend(best[done + 1], rest, ahead, end, after, stage_slots_[ahead], bound_s, add);
+              if (price_.takes(slots)) extend(done, rest, end, after, slots, bound_s, add);
+          } else if (stage_slots_[ahead] + ahead <= after && price_.takes(stage_slots_[ahead])) {
+            extend(done, rest, end, after, stage_slots_[ahead], bound_s, add);
           }
         }
     }
-    return read_back(best);
+    return read_back();
   }
 
   template <class Add>
-  void extend(std::vector<State>& next, double rest, std::uint32_t ahead, std::uint32_t end,
-              std::uint32_t after, std::uint32_t slots, double bound_s, Add add) {
-    const std::uint32_t before = after - slots;
+  void extend(std::uint32_t done, double rest, std::uint32_t end, std::uint32_t after, std::uint32_t slots,
+              double bound_s, Add add) {
+    const std::uint32_t before = after - slots, ahead = stages_ - done - 1;
+    const typename Pricing::Site site = price_.site(before, slots);
     const double room_s = bound_s * before * (1 + rounding);
     for (std::uint32_t begin = first_begin(ahead, end, room_s); begin + 1 > ahead; --begin) {
-      const Price price = price_(begin, end, before, slots, rest);
+      const Price price = price_(site, begin, end, rest);
       if (price.interval_s <= bound_s) {
-        State& state = next[at(begin, before)];
-        if (const double value = add(rest, price);
-            value < state.value && price_.allows(begin, end, before, slots))
-          state = {value, end, slots};
+        State& next = state(done + 1, begin, before);
+        if (const double value = add(rest, price); value < next.value && price_.allows(site, begin, end))
+          next = {value, end, slots};
       }
       if (begin == 0 || price.least_interval_s > bound_s) break;
     }
@@ -135,21 +147,21 @@ class Search {
     return low;
   }
 
-  std::optional<Found> read_back(const std::vector<std::vector<State>>& best) {
+  std::optional<Found> read_back() {
     std::uint32_t begin = 0, before = 0;
-    if (best[stages_][at(0, 0)].value == infinity) return std::nullopt;
+    if (state(stages_, 0, 0).value == infinity) return std::nullopt;
     Found found;
     for (std::uint32_t left = stages_; left > 0; --left) {
-      const State& state = best[left][at(begin, before)];
-      found.stages.push_back({begin, state.slots});
-      begin = state.end;
-      before += state.slots;
+      const State& first = state(left, begin, before);
+      found.stages.push_back({begin, first.slots});
+      begin = first.end;
+      before += first.slots;
     }
     std::uint32_t end = units_;
     before = slots_;
     for (auto stage = found.stages.rbegin(); stage != found.stages.rend(); end = stage++->first_unit) {
       before -= stage->slots;
-      const Price price = price_(stage->first_unit, end, before, stage->slots, found.sum_s);
+      const Price price = price_(price_.site(before, stage->slots), stage->first_unit, end, found.sum_s);
       found.interval_s = std::max(found.interval_s, price.interval_s);
       found.sum_s += price.sum_s;
     }
@@ -160,6 +172,7 @@ class Search {
   std::uint32_t units_, slots_, stages_;
   std::vector<std::uint32_t> stage_slots_;  ///< empty: free
   Pricing price_;
+  std::vector<State> states_;
 };
 
 /// The smallest of interval_weight * interval + sum_weight * sum: over bounds on the interval, of which the
@@ -218,15 +231,16 @@ std::vector<StageChoice> balanced(const PipelineCosts& costs) {
   return search.cheapest(search.fastest()->interval_s)->stages;
 }
 
-std::vector<StageChoice> optimal(const PipelineCosts& costs) {
+}  // namespace
+
+std::vector<StageChoice> optimal_partition(StagePrices& prices) {
+  const PipelineCosts& costs = prices.costs();
   for (const bool must_fit : {true, false}) {
-    Search<StepPricing> search(costs, {costs, must_fit});
+    Search<StepPricing> search(costs, {prices, must_fit});
     if (auto stages = BoundSearch(search, costs.interval_weight(), costs.sum_weight()).run()) return *stages;
   }
   return {};
 }
-
-}  // namespace
 
 std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs) {
   switch (method) {
@@ -237,7 +251,8 @@ std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts
     case StageCut::optimal:
       break;
   }
-  return optimal(costs);
+  StagePrices prices(costs);
+  return optimal_partition(prices);
 }
 
 }  // namespace convoy

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "strategies/pipeline/pipeline_costs.h"
+#include "strategies/pipeline/stage_prices.h"
 
 namespace convoy {
 
@@ -24,5 +24,8 @@ inline const std::vector<std::string> partition_method_names{"even", "balanced",
 /// where no number of slots that a stage may take adds up to all of them (slots_allowed).
 /// @pre stages <= units, stages <= slots; stages == slots for even and balanced without stage_slots
 std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs);
+
+/// The same, optimal, with the prices of stages kept.
+std::vector<StageChoice> optimal_partition(StagePrices& prices);
 
 }  // namespace convoy

@@ -77,7 +77,7 @@ TEST_CASE("a stage gets the tensors from before that it reads, each once, and no
         }
         const double expected_s = (bytes + gradient_bytes) * problem.shape.images / bandwidth_Bps +
                                   ((bytes > 0) + (gradient_bytes > 0)) * way.latency_s;
-        CHECK(costs.times(begin, end, 1, 1).messages_s == approx(expected_s).epsilon(1e-9));
+        CHECK(costs.times(begin, end, costs.place(1, 1)).messages_s == approx(expected_s).epsilon(1e-9));
       }
   }
 }
@@ -121,7 +121,7 @@ TEST_CASE("a stage sends each tensor that later stages read once, and gets the g
           if (made(begin, end) && read(end, costs.unit_count())) out += bytes, out_gradients += gradient;
         }
         const double busiest = begin == 0 ? out : std::max(in + out_gradients, out + in_gradients);
-        CHECK(costs.times(begin, end, begin == 0 ? 0 : 1, 1).interval_s ==
+        CHECK(costs.times(begin, end, costs.place(begin == 0 ? 0 : 1, 1)).interval_s ==
               approx(busiest * image_s).epsilon(1e-9));
       }
   }

@@ -147,3 +147,43 @@ TEST_CASE("even gives 11 units to 4 stages as 3, 3, 3, 2") {
   CHECK(partition_pipeline(StageCut::even, problem.costs()) ==
         std::vector<StageChoice>{{0, 1}, {3, 1}, {6, 1}, {9, 1}});
 }
+
+TEST_CASE("the table of stages' prices has what each stage costs where it stands") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    const PipelineProblem problem(seed, seed % 3 == 0, true, seed % 2 == 0);
+    const PipelineCosts costs = problem.costs();
+    StagePrices prices(costs);
+    for (const int time : {1, 2})
+      for (std::uint32_t before = 0; before < costs.slot_count(); ++before)
+        for (std::uint32_t slots = 1; before + slots <= costs.slot_count(); ++slots) {
+          if (!may_take(costs.shape(), slots)) continue;
+          for (std::uint32_t end = 1; end <= costs.unit_count(); ++end)
+            for (std::uint32_t begin = 0; begin < end; ++begin) {
+              CAPTURE(time);
+              const StagePrices::Site& site = prices.site(before, slots);
+              const PipelineCosts::StageCost cost = costs.stage(begin, end, before, slots);
+              const StagePrices::Price price = prices.price(site, begin, end);
+              CHECK(price.sum_s == cost.sum_s());
+              CHECK(price.interval_s == cost.interval_s);
+              CHECK(price.compute_s == cost.compute_s);
+              CHECK(prices.fits(site, begin, end) == cost.fits);
+            }
+        }
+  }
+}
+
+TEST_CASE("stages are priced once under all bounds, and once for all places that are equal") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    PipelineProblem problem(seed, false, false);
+    for (Device& device : problem.machine.devices) device.speed = 1;
+    const PipelineCosts costs = problem.costs();
+    StagePrices prices(costs);
+    const std::vector<StageChoice> found = optimal_partition(prices);
+    CHECK(found == partition_pipeline(StageCut::optimal, costs));
+    // With equal devices on a star it matters only whether a stage is the first, the last or between.
+    const std::size_t units = costs.unit_count(), places = std::min<std::size_t>(3, costs.slot_count());
+    CHECK(prices.count_priced() <= places * units * (units + 1) / 2);
+  }
+}
