@@ -55,6 +55,7 @@ TrainingGraph TrainingGraphBuilder::build() {
       if (needs_gradient_[i]) backward(i);
   }
   for (std::size_t i = 0; i < n; ++i) update(i);
+  share_out_update_kernels();
   if (framework_.static_plan) add_plan();
   for (Buffer& buffer : graph_.buffers) {
     std::sort(buffer.uses.begin(), buffer.uses.end());

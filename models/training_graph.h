@@ -4,12 +4,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/framework.h"
 #include "models/model.h"
+#include "models/optimizer_update.h"
 #include "models/work.h"
 
 namespace convoy {
@@ -73,7 +75,10 @@ struct TrainingOptions {
   Framework framework = Framework::pytorch;
   ExecutionMode execution = ExecutionMode::eager;
   Layout layout = Layout::nchw;
-  bool one_process_a_host = false;  ///< else one a device
+  bool one_process_a_host = false;     ///< else one a device
+  std::optional<UpdateMode> update{};  ///< the framework's default where absent
+
+  UpdateMode update_mode() const { return update ? *update : update_modes(framework).front(); }
 };
 
 /// Everything one training step of one replica does, for any batch. `operations` is in execution order
@@ -110,7 +115,8 @@ StateBytes without_optimizer(StateBytes bytes);
 /// the adding up of gradients they make cost nothing beside that. Every kernel is an operation of its own;
 /// views (flatten, slice, the gradients of add and concat) are none. A tensor that several layers read has an
 /// operation "NAME.gradient_sum" (data_gradient, elementwise) for each reader after the first. A layer has
-/// one weight gradient and one update for all its parameters. With `loss: cross_entropy` each output of the
+/// one weight gradient and one update for all its parameters, which has its share of the kernels that update
+/// all tensors (TrainingOptions::update_mode). With `loss: cross_entropy` each output of the
 /// model has "NAME.loss.forward" and "NAME.loss.data_gradient". With recomputation the forward operations of
 /// every segment but the last, up to the last one whose result its backward pass reads, have a second
 /// operation "NAME.forward again" of the same work.

@@ -146,4 +146,31 @@ void TrainingGraphBuilder::update(std::size_t i) {
                                  *weight_gradient_[i], op});
 }
 
+/// Gives each update its share of the kernels and passes of all of them. Layers that are given by their costs
+/// have no update of their own.
+void TrainingGraphBuilder::share_out_update_kernels() {
+  /// Of an operation's launch overhead, which stands for one to three kernels (docs/cost_model.md).
+  constexpr double kernels_an_overhead = 2;
+  constexpr double state_bytes = 4;  // of a value of gradients, states and master weights
+  const auto has_update = [](const Operation& op) {
+    return op.phase == Phase::update && op.work.bytes_fixed > 0;
+  };
+  std::vector<std::int64_t> tensors;
+  for (const Operation& op : graph_.operations)
+    if (has_update(op))
+      for (const ParameterTensor& tensor : layer(op.layer).parameters) tensors.push_back(tensor.elements);
+  const TrainingOptions& options = graph_.options;
+  const UpdateKernels kernels =
+      update_kernels(options.framework, options.update_mode(), options.optimizer, tensors);
+  const double more_bytes = state_bytes * (kernels.passes - fused_passes(options.optimizer));
+  for (Operation& op : graph_.operations) {
+    if (!has_update(op)) continue;
+    const double share =
+        static_cast<double>(layer(op.layer).parameters.size()) / static_cast<double>(tensors.size());
+    op.work.launches = static_cast<float>(kernels.launches * share / kernels_an_overhead);
+    op.work.traffic = static_cast<float>(
+        1 + more_bytes * static_cast<double>(layer(op.layer).parameter_elements()) / op.work.bytes_fixed);
+  }
+}
+
 }  // namespace convoy

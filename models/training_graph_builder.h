@@ -105,6 +105,7 @@ class TrainingGraphBuilder {
   /// reading two tensors and writing one; a custom layer's given costs hold that already.
   void contribute(std::size_t reader, LayerIndex to, const Gradient& more, bool sum_is_free);
   void update(std::size_t i);
+  void share_out_update_kernels();
 
   TrainingGraph graph_;
   double element_;

@@ -39,6 +39,9 @@ inline constexpr std::array<std::string_view, 3> optimizer_names{"sgd", "momentu
 struct Work {
   KernelKind kind = KernelKind::custom;
   Phase phase = Phase::forward;
+  /// Launch overheads of the device: of an update those of its kernels, of anything else one. Counts where
+  /// the framework's software does (DeviceType::issue_factor).
+  float launches = 1;
   double flops_per_image = 0;
   double flops_fixed = 0;
   double bytes_per_image = 0;
@@ -47,6 +50,9 @@ struct Work {
   /// Whose forward, data gradient or weight gradient it is (index into Model::layers), for measured times.
   std::uint32_t layer = no_layer;
   static constexpr std::uint32_t no_layer = 0xffffffff;
+  /// Bytes that the framework's kernels move over those above: more than 1 of updates in several kernels
+  /// (optimizer_update.h). Counts as `launches`.
+  float traffic = 1;
   std::int64_t in_channels = 0, out_channels = 0;  ///< of a convolution or linear layer (features)
   std::int64_t kernel_h = 0, kernel_w = 0, stride = 0, groups = 0;
   std::int64_t out_h = 0, out_w = 0;

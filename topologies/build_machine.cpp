@@ -49,7 +49,10 @@ class MachineRouter final : public Router {
       fabric->append({from_host, out}, {to_host, in}, route.links);
       append_copies(to_host, route.links);
       append(to_host, end.nic(in), to_place, route.links);
-      connect(process_a_host ? from_host : from, process_a_host ? to_host : to, route);
+      if (process_a_host)
+        connect(endpoint_of(from_host), endpoint_of(to_host), route);
+      else
+        connect(from, to, route);
     }
     for (const LinkId link : route.links) route.latency_s += latency_s[link];
   }
@@ -87,6 +90,9 @@ class MachineRouter final : public Router {
   void append_copies(std::uint32_t host, std::vector<LinkId>& links) const {
     if (!copies_of_host.empty()) links.push_back(copies_of_host[host]);
   }
+
+  /// That of a host: its number behind those of all devices.
+  EndpointId endpoint_of(std::uint32_t host) const { return static_cast<EndpointId>(host_of.size() + host); }
 
   std::pair<std::uint32_t, std::uint32_t> locate(EndpointId endpoint) const {
     if (endpoint < host_of.size())

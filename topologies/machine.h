@@ -29,9 +29,9 @@ struct Link {
 struct Route {
   std::vector<LinkId> links;
   double latency_s = 0;  ///< of the whole way (sum of the links')
-  /// The transport's connection that the message takes, and what it carries at most
-  /// (Transport::pair_bandwidth_Bps); messages with equal `connection` share one. Infinite: no connection
-  /// limits it.
+  /// The two ends of the transport's connection that the message takes, devices or whole hosts, and what it
+  /// carries at most (Transport::pair_bandwidth_Bps); messages with equal `connection` share one. Infinite:
+  /// no connection limits it.
   std::pair<EndpointId, EndpointId> connection{};
   double connection_Bps = std::numeric_limits<double>::infinity();
 };

@@ -140,10 +140,12 @@ Eigen::VectorXd minimise(const Problem& problem) {
 
 double predicted_s(const Observation& o, const DeviceType& device) {
   IssueQueue queue;
-  for (const Work& work : o.works)
+  double launches_s = 0;
+  for (const Work& work : o.works) {
     queue.run(issue_time_s(work, o.images, o.software, device),
               operation_time_s(work, o.images, o.software, device));
-  const double launches_s = device.launch_overhead_s * static_cast<double>(o.works.size());
+    launches_s += launches(work, o.software, device) * device.launch_overhead_s;
+  }
   return (o.without_launch ? queue.end_s() - launches_s : queue.end_s()) +
          after_step_s(o.operations_after, o.software, device);
 }

@@ -127,7 +127,8 @@ Amount amount_of(const Work& work, double images) {
 double product_time_s(const Work& work, double images, Precision precision, Layout layout,
                       const DeviceType& device) {
   const Efficiency& efficiency = device.efficiency[static_cast<std::size_t>(precision)];
-  const Amount amount = amount_of(work, images);
+  Amount amount = amount_of(work, images);
+  if (device.issue_factor > 0) amount.bytes *= work.traffic;
   const double peak =
       device.peak_flops.at(precision) * compute_efficiency(work, images, precision, efficiency, layout);
   const double bandwidth =
@@ -219,15 +220,18 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   return std::min(share, largest_share(kernel, precision));
 }
 
+double launches(const Work& work, const Software& software, const DeviceType& device) {
+  if (device.issue_factor <= 0) return 1;
+  return is_part_of_another(work) || is_fused(work, software.execution) ? 0 : work.launches;
+}
+
 double operation_time_s(const Work& work, double images, const Software& software, const DeviceType& device) {
   if (work.seconds_per_image > 0) return work.seconds_per_image * images;
   const Amount amount = amount_of(work, images);
   if (amount.flops <= 0 && amount.bytes <= 0) return 0;
   const KernelClass kernel = kernel_class(work);
   const bool is_issued = device.issue_factor > 0;
-  const double launch_s = is_issued && (is_part_of_another(work) || is_fused(work, software.execution))
-                              ? 0
-                              : device.launch_overhead_s;
+  const double launch_s = launches(work, software, device) * device.launch_overhead_s;
   double time_s = product_time_s(work, images, software.precision, software.layout, device);
   if (has_one_thread(software, device) && work.phase != Phase::update)
     return launch_s + one_thread_s(work, images, software, device) + (is_product(kernel) ? time_s : 0);

@@ -21,6 +21,9 @@ KernelClass kernel_class(const Work& work);
 /// more images.
 double operation_time_s(const Work& work, double images, const Software& software, const DeviceType& device);
 
+/// Launch overheads in the time of work that is not nothing.
+double launches(const Work& work, const Software& software, const DeviceType& device);
+
 /// Share of peak that `work` reaches on `images` images: what the FLOPs above are divided by. Never more than
 /// the saving in multiplications of the fastest algorithm (Efficiency).
 /// @param precision what `efficiency` is of: tensor cores want channels in multiples of 16 bytes

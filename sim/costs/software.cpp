@@ -94,6 +94,15 @@ double software_spread(Framework framework, ExecutionMode execution) {
   return software_kernel_rows(framework, execution) > 0 ? 0 : of_typical_convolutions;
 }
 
+Software::Software(const TrainingOptions& options)
+    : precision(options.precision),
+      layout(options.layout),
+      execution(options.execution),
+      costs(software_costs(options.framework, options.execution, options.layout)),
+      one_process_a_host(options.one_process_a_host) {
+  costs.issue_update_s *= update_issue_share(options.framework, options.update_mode(), options.optimizer);
+}
+
 double unseen_kernels_spread(const DeviceType& device, Precision precision, const SoftwareCosts& costs) {
   constexpr double prior_of_convolution_3x3 = 0.4;
   if (device.evidence_spread == 0) return 0;

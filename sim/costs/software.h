@@ -37,12 +37,7 @@ struct Software {
   Software(Precision computes_in = Precision::fp32)
       : precision(computes_in) {}  // NOLINT: a precision says it all
   /// @throws InputError where the catalogue's file of the framework is wrong.
-  explicit Software(const TrainingOptions& options)
-      : precision(options.precision),
-        layout(options.layout),
-        execution(options.execution),
-        costs(software_costs(options.framework, options.execution, options.layout)),
-        one_process_a_host(options.one_process_a_host) {}
+  explicit Software(const TrainingOptions& options);
 };
 
 }  // namespace convoy

@@ -103,6 +103,14 @@ void check_gradient_sync(const YamlMap& map, const GradientSync& sync) {
              "goes with zero: 0, whose gradients are summed whole on every device; leave out one of the two");
 }
 
+namespace {
+
+std::string_view launches_text(CollectiveLaunches launches) {
+  return collective_launches_names[static_cast<std::size_t>(launches)];
+}
+
+}  // namespace
+
 CollectiveLaunches GroupSync::launches() const {
   if (sync_.launches != CollectiveLaunches::by_framework) return sync_.launches;
   if (machine_.hosts.size() > 1) return CollectiveLaunches::per_process;
@@ -127,6 +135,7 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
       plan_(plan),
       buckets_(buckets_of(sync, graph, parameters_)),
       compressor_(sync.compression, graph, parameters_.groups.front().size()) {
+  if (!buckets_.empty() && machine.transport.channels > 0) plan.launches = launches_text(launches());
   // Everyone needs everyone's choice of gradients: they are gathered, not summed on the way.
   const bool gathers = sync.compression.kind == Compression::Kind::top_k;
   if (buckets_.empty() || (sync.zero == 0 && !gathers)) return;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,8 @@ inline constexpr double default_bucket_bytes = 25.0 * 1024 * 1024;
 /// Who launches a collective on the devices of a host (grouped_launch.h): one process, on all of them
 /// together or on each for itself, or a process a device.
 enum class CollectiveLaunches : std::uint8_t { by_framework, together, apart, per_process };
+inline constexpr std::array<std::string_view, 4> collective_launches_names{"by_framework", "together",
+                                                                           "apart", "per_process"};
 
 /// How replicas of the same layers keep them the same: who sums which gradients when, and who keeps states.
 struct GradientSync {

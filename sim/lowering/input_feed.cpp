@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace convoy {
 namespace {
@@ -47,12 +48,37 @@ void add_device_part(Role& role, const std::string& first, const InputSpec& spec
     }
 }
 
+/// What crosses the links between a host's memory and its devices for each image: the files themselves where
+/// devices decode, else pixels of 4 bytes.
+double copied_bytes(const TrainingGraph& graph, const InputSpec& spec) {
+  return spec.library.device_bytes_per_image > 0 ? spec.image_bytes
+                                                 : 4.0 * static_cast<double>(elements(graph.model.input));
+}
+
+/// Time that copies of a host's images to its devices take, side by side: that of the link which most bytes
+/// over its bandwidth cross. @param images by device of the machine
+double copy_time_s(const Machine& machine, std::uint32_t host, const std::vector<double>& images,
+                   double image_bytes) {
+  std::map<LinkId, double> images_of;
+  Route way;
+  const Host& of = machine.hosts[host];
+  for (EndpointId device = of.first_device; device < of.first_device + of.device_count; ++device) {
+    if (images[device] == 0) continue;
+    machine.router->route(machine.host_endpoint(host), device, way);
+    for (const LinkId link : way.links) images_of[link] += images[device];
+  }
+  double time_s = 0;
+  for (const auto& [link, crossing] : images_of)
+    time_s = std::max(time_s, crossing * image_bytes / machine.links[link].bandwidth_Bps);
+  return time_s;
+}
+
 }  // namespace
 
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
   if (spec.synthetic || graph.operations.empty()) return;
   const std::string& first = graph.operations.front().name;
-  std::vector<double> images(machine.hosts.size(), 0.0);
+  std::vector<double> images(machine.hosts.size(), 0.0), of_device(machine.devices.size(), 0.0);
   double total = 0;
   for (const Role& role : plan.roles)
     for (const EndpointId member : role.members) {
@@ -61,6 +87,7 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
         for (const PlanOp& op : task.ops)
           if (reads_images(op, first)) {
             images[machine.devices[member].host] += op.images;
+            of_device[member] += op.images;
             total += op.images;
           }
     }
@@ -68,14 +95,20 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
   const double once = !plan.service() && total > plan.images ? plan.images / total : 1;
   InputFeed feed;
   feed.prefetch = static_cast<std::uint32_t>(spec.prefetch);
-  for (std::size_t h = 0; h < machine.hosts.size(); ++h) {
+  for (std::uint32_t h = 0; h < machine.hosts.size(); ++h) {
     feed.interval_s.push_back(0);
     feed.limit.emplace_back();
     const Host& host = machine.hosts[h];
     if (images[h] == 0) continue;
     const InputRate rate = input_rate(spec, machine.host_types[host.type], host.device_count);
-    feed.interval_s.back() = images[h] * once / rate.images_per_s;
-    feed.limit.back() = text_of(spec, rate, host.name, images[h] * once);
+    const double made_s = images[h] * once / rate.images_per_s;
+    const double copied_s = once * copy_time_s(machine, h, of_device, copied_bytes(graph, spec));
+    feed.interval_s.back() = std::max(made_s, copied_s);
+    feed.limit.back() =
+        copied_s > made_s
+            ? fmt::format("{} copies {:.0f} images to its devices in {:.4g} ms: faster PCIe links would help",
+                          host.name, images[h] * once, 1e3 * copied_s)
+            : text_of(spec, rate, host.name, images[h] * once);
   }
   plan.input = std::move(feed);
   if (spec.library.device_bytes_per_image > 0)

@@ -8,10 +8,11 @@
 
 namespace convoy {
 
-/// Gives a plan its input pipeline: what the hosts need to make a step's images ready (Plan::input), and what
-/// devices do of it themselves, as an operation before the first of each micro-batch. A host's images are
-/// those that the first operation of its devices' programs reads, all together no more than the global batch
-/// (devices that share an image's work read it once). @throws InputError as input_rate()
+/// Gives a plan its input pipeline: what the hosts need to make a step's images ready and to copy them to the
+/// devices, one batch made while another is copied (Plan::input), and what devices do of it themselves, as an
+/// operation before the first of each micro-batch. A host's images are those that the first operation of its
+/// devices' programs reads, all together no more than the global batch (devices that share an image's work
+/// read it once). @throws InputError as input_rate()
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec);
 
 }  // namespace convoy

@@ -203,6 +203,8 @@ struct Plan {
   /// from.
   std::variant<OneStep, EndlessRun, Service> course{};
   std::optional<InputFeed> input{};
+  /// Who launches the collectives that sum gradients, where a launch costs anything: "per_process"; "" else.
+  std::string launches{};
 
   const EndlessRun* endless() const { return std::get_if<EndlessRun>(&course); }  ///< nullptr: no such run
   const Service* service() const { return std::get_if<Service>(&course); }

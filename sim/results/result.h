@@ -126,7 +126,9 @@ struct Counterfactual {
 /// What the run was predicted for, defaults included.
 struct SoftwareResult {
   std::string framework, execution, layout, precision;
+  std::string update;     ///< kernels of the optimizer's step: "foreach"
   std::string transport;  ///< "ideal": latency + bytes/bandwidth
+  std::string launches;   ///< who launches all-reduces: "per_process"; "" where the strategy has none
   std::string input;      ///< "synthetic": images are there when they are needed
   bool operator==(const SoftwareResult&) const = default;
 };

@@ -128,7 +128,9 @@ inline constexpr auto software_fields = [](auto& archive, auto& software) {
   archive.field("execution", software.execution);
   archive.field("layout", software.layout);
   archive.field("precision", software.precision);
+  archive.field("update", software.update);
   archive.field("transport", software.transport);
+  archive.field("launches", software.launches);
   archive.field("input", software.input);
 };
 

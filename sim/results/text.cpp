@@ -41,11 +41,13 @@ std::string percent_text(double share) {
 
 namespace {
 
-/// The different ones among the values of all runs, the first one first: "nccl-tcp or zmq-tcp".
+/// The different ones among the values of all runs, the first one first: "nccl-tcp or zmq-tcp"; not those of
+/// runs that have none.
 std::string values_of(const std::vector<RunResult>& runs, std::string SoftwareResult::*field) {
   std::vector<std::string> values;
   for (const RunResult& run : runs)
-    if (std::find(values.begin(), values.end(), run.software.*field) == values.end())
+    if (!(run.software.*field).empty() &&
+        std::find(values.begin(), values.end(), run.software.*field) == values.end())
       values.push_back(run.software.*field);
   return fmt::format("{}", fmt::join(values, " or "));
 }
@@ -55,10 +57,12 @@ std::string values_of(const std::vector<RunResult>& runs, std::string SoftwareRe
 std::vector<std::string> assumptions(const std::vector<RunResult>& runs) {
   if (runs.empty()) return {};
   using S = SoftwareResult;
-  std::vector<std::string> lines{fmt::format("software: {}, {}, {}, {}; transport {}; input {}",
-                                             values_of(runs, &S::framework), values_of(runs, &S::execution),
-                                             values_of(runs, &S::layout), values_of(runs, &S::precision),
-                                             values_of(runs, &S::transport), values_of(runs, &S::input))};
+  const std::string launches = values_of(runs, &S::launches);
+  std::vector<std::string> lines{
+      fmt::format("software: {}, {}, {}, {}, {} updates; transport {}{}; input {}",
+                  values_of(runs, &S::framework), values_of(runs, &S::execution), values_of(runs, &S::layout),
+                  values_of(runs, &S::precision), values_of(runs, &S::update), values_of(runs, &S::transport),
+                  launches.empty() ? "" : ", launched " + launches, values_of(runs, &S::input))};
   for (const RunResult& run : runs)
     for (const std::string& warning : run.warnings)
       if (const std::string line = "note: " + warning;

@@ -145,7 +145,9 @@ SoftwareResult software_of(const PreparedRun& run) {
           std::string(to_string(options.execution)),
           std::string(to_string(options.layout)),
           std::string(to_string(options.precision)),
+          std::string(to_string(options.update_mode())),
           run.transport,
+          run.plan.launches,
           run.input};
 }
 

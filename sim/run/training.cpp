@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/training.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
 #include "sim/base/names.h"
@@ -70,6 +74,18 @@ Keys<Training> batch_keys() {
                            &read_batch)};
 }
 
+/// Of the modes that the framework has.
+void read_update_mode(YamlMap& map, TrainingOptions& options) {
+  if (!map.find("update")) return;
+  const UpdateMode mode = read_choice<UpdateMode>(map, "update", texts_of_names(update_mode_names));
+  std::vector<std::string> known;
+  for (const UpdateMode each : update_modes(options.framework)) known.emplace_back(to_string(each));
+  if (std::find(known.begin(), known.end(), to_string(mode)) == known.end())
+    map.fail("update", fmt::format("{} has no {} updates; it has {}", to_string(options.framework),
+                                   to_string(mode), list_of(known)));
+  options.update = mode;
+}
+
 Keys<TrainingOptions> option_keys() {
   using Options = TrainingOptions;
   return {
@@ -84,6 +100,11 @@ Keys<TrainingOptions> option_keys() {
           "kernels are issued one by one, from a prepared graph, or from one whose chains of elementwise "
           "operations are one kernel (XLA, torch.compile)",
           &Options::execution, [](const Options& options) { return default_execution(options.framework); }),
+      custom_key<Options>(
+          "update", "the framework's | per_tensor | foreach | fused",
+          "how many kernels the optimizer's step is on the device: its operations one by one "
+          "for each parameter tensor, each over many tensors, or all in one over many tensors",
+          &read_update_mode),
       choice_key<Options>("processes", {"per_device", "per_host"},
                           "per_host: one thread issues the kernels of all devices of a host, one after "
                           "the other",

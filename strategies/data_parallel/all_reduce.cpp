@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/data_parallel/all_reduce.h"
 
+#include "sim/base/names.h"
 #include "sim/lowering/gradient_sync.h"
 #include "strategies/replicas.h"
 
@@ -21,7 +22,7 @@ const Keys<AllReduceOptions>& own_keys() {
       shares_key<Options>(&Options::shares),
       integer_key<Options>("micro_batches", 1, 1'000'000,
                            "parts of a device's share, accumulated before sending", &Options::micro_batches),
-      choice_key<Options>("launches", {"by_framework", "together", "apart", "per_process"},
+      choice_key<Options>("launches", texts_of_names(collective_launches_names),
                           "who launches a collective on the devices of a host: one process, with NCCL on all "
                           "of them together (as built into TensorFlow 1.15 and 2.2) or on each for itself, "
                           "or a process a device (Horovod, PyTorch); by_framework: on one host tensorflow1 "

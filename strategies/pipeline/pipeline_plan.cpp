@@ -9,6 +9,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "sim/lowering/grouped_launch.h"
+#include "sim/lowering/held_normalization.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/replica_program.h"
 
@@ -270,13 +272,17 @@ class PipelinePlanner {
         stages_.stages[s].parameter_elements * element_bytes(input_.graph.options.precision);
     for (auto& [type, members] : by_type) {
       Role role = program;
+      const DeviceType& device_type = input_.machine.device_types[type];
+      // An endless run's steps are told by the numbers of tasks, which holding changes.
+      if (!shape_.endless())
+        hold_normalizations(plan_, role, groups_[s], input_.graph, input_.machine, input_.cost, device_type);
+      add_grouped_launches(role, groups_[s], input_.graph, input_.machine, input_.cost, device_type);
       role.name = fmt::format("stage {}{} on {}", s,
                               choices_[s].slots > 1 ? fmt::format(" replica {}", k) : std::string{},
-                              input_.machine.device_types[type].name);
+                              device_type.name);
       role.members = std::move(members);
       for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
-      role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
-          input_.machine.device_types[type].reserved_bytes;
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
           (report_.stages[s].weight_versions - 1) * version_bytes;
       plan_.roles.push_back(std::move(role));

@@ -36,8 +36,10 @@ TEST_CASE("run: a table for people, files in runs/EXPERIMENT, nothing on standar
   CHECK(run.out.starts_with("toy on box (ideal)\nstrategy"));
   CHECK(run.out.ends_with("\nresults in runs/small: report.html, results.json, results.csv\n"));
   CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 2 + 16 + 2 + 2);
-  CHECK(run.out.find("\n\nsoftware: pytorch, eager, nchw, fp32; transport ideal; input synthetic\n") !=
-        std::string::npos);
+  CHECK(
+      run.out.find(
+          "\n\nsoftware: pytorch, eager, nchw, fp32, foreach updates; transport ideal; input synthetic\n") !=
+      std::string::npos);
   CHECK(place.files() == std::vector<std::string>{"e.yaml", "runs", "runs/small", "runs/small/report.html",
                                                   "runs/small/results.csv", "runs/small/results.json",
                                                   "runs/small/results.sqlite"});

@@ -85,6 +85,40 @@ TEST_CASE(
   CHECK(operation_time_s(other, 8, waits, d) == operation_time_s(other, 8, plain, d));
 }
 
+TEST_CASE(
+    "an update takes the launches and the passes of its kernels, where the framework's software counts") {
+  DeviceType d;
+  d.peak_flops = {{Precision::fp32, 10e12}};
+  d.memory_bandwidth_Bps = 100e9;
+  d.launch_overhead_s = 6e-6;
+  Work update;
+  update.kind = KernelKind::update;
+  update.phase = Phase::update;
+  update.bytes_fixed = 5 * 4 * 1e6;  // momentum, a million parameters, each value once
+  update.launches = 2.5F;            // five kernels
+  update.traffic = 12.0F / 5;        // twelve values a parameter
+  const Software software(Precision::fp32);
+  CHECK(operation_time_s(update, 1, software, d) == approx(6e-6 + 20e6 / 100e9).epsilon(1e-12));
+  CHECK(launches(update, software, d) == 1);
+  d.issue_factor = 1;
+  CHECK(operation_time_s(update, 1, software, d) == approx(15e-6 + 48e6 / 100e9).epsilon(1e-6));
+  CHECK(launches(update, software, d) == 2.5);
+}
+
+TEST_CASE("a framework's updates that are one kernel for many tensors take the host no longer") {
+  for (const Framework framework : {Framework::pytorch, Framework::pytorch1}) {
+    TrainingOptions options;
+    options.framework = framework;
+    options.optimizer = Optimizer::momentum;
+    const double own_s = Software(options).costs.issue_update_s;
+    CHECK(own_s == software_costs(framework, options.execution, options.layout).issue_update_s);
+    options.update = UpdateMode::fused;
+    CHECK(Software(options).costs.issue_update_s <= own_s);
+    options.update = UpdateMode::per_tensor;
+    CHECK(Software(options).costs.issue_update_s == own_s);
+  }
+}
+
 TEST_CASE("a prepared graph launches eager execution's kernels, and takes the host less for each") {
   for (std::size_t f = 0; f < framework_count; ++f)
     for (const Layout layout : {Layout::nchw, Layout::nhwc}) {

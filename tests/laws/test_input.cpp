@@ -205,6 +205,32 @@ TEST_CASE("a synchronous step takes the longer of training and input, without pr
                         run("synthetic", 8, synchronous).step_time_s) < 1e-9);
 }
 
+TEST_CASE("copies of batches take what the busiest link to the devices needs") {
+  const auto step_s = [](const std::string& interconnect, const std::string& text) {
+    lab::Experiment experiment(
+        lab::custom_model(1, 1),
+        "{name: lab, nodes: [{name: n, server: box}], fabric: {kind: switch, bandwidth: 1GB/s, latency: "
+        "0us}, "
+        "servers: {box: {devices: [{device: ideal, count: 2}], vcpus: 100000, interconnect: {kind: pcie, "
+        "latency: 0us, " +
+            interconnect +
+            "}}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, "
+            "efficiency: 1.0}}}",
+        "{kind: data_parallel, sync: all_reduce}", 10);
+    add_input(experiment.plan(), experiment.graph(), experiment.machine(), input(text));
+    return experiment.run(true).step_time_s;
+  };
+  const std::string pixels = "{kind: jpeg, library: tf_data}";
+  // Ten images of 3 x 32 x 32 values of 4 bytes a device: 122,880 B; the step computes 3 ms.
+  CHECK(relative_gap_of(step_s("bandwidth: 20MB/s", pixels), 122'880 / 20e6) < 1e-3);
+  CHECK(relative_gap_of(step_s("bandwidth: 20MB/s, switches: [[0, 1]], uplink: 30MB/s", pixels),
+                        2 * 122'880 / 30e6) < 1e-3);
+  CHECK(relative_gap_of(step_s("bandwidth: 20GB/s", pixels), 3e-3) < 1e-3);
+  // Devices that decode get the files.
+  CHECK(relative_gap_of(step_s("bandwidth: 20MB/s", "{kind: jpeg, library: dali_gpu, image_bytes: 20kB}"),
+                        200'000 / 20e6) < 1e-3);
+}
+
 TEST_CASE("workers that do not wait for each other each wait for their own images") {
   const double core = load_input_library("pil", {}).core_images_per_s;
   const std::string input_text = "{kind: jpeg, library: pil, workers_per_device: 1}";

@@ -70,6 +70,28 @@ TEST_CASE(
   CHECK(added_s(1, 4, 8, "bucket: 25MiB") == approx(one_launch_s).epsilon(1e-9));
 }
 
+TEST_CASE("one process: replicas of a pipeline's stages are launched for as those of the whole network") {
+  const auto step = [](Framework framework, const std::string& strategy) {
+    const lab::Experiment lab{lab::custom_model(gradients, 1000),
+                              pcie_hosts(1, 4, "fp32: 10TFLOPS"),
+                              strategy,
+                              {8, std::nullopt, {"test", 1, 1}},
+                              of_framework(framework)};
+    return step_s(lab);
+  };
+  const auto pipeline = [](int stages) {
+    return fmt::format(
+        "{{kind: pipeline, stages: {}, micro_batches: 1, inner: {{kind: data_parallel, sync: all_reduce, "
+        "bucket: 1B}}}}",
+        stages);
+  };
+  CHECK(step(Framework::tensorflow1, pipeline(1)) ==
+        approx(step_s(launches_of(1, Framework::tensorflow1, "bucket: 1B"))).epsilon(1e-9));
+  // Two stages of two replicas: the later stage's three launches keep the earlier one waiting.
+  CHECK(step(Framework::tensorflow1, pipeline(2)) - step(Framework::pytorch1, pipeline(2)) ==
+        approx(gradients * one_launch_s).epsilon(1e-9));
+}
+
 TEST_CASE("one process: who launches can be said, whatever the framework and the number of hosts") {
   const auto step = [](int hosts, Framework framework, const std::string& who) {
     return step_s(launches_of(hosts, framework, "bucket: 1B, launches: " + who));

@@ -155,8 +155,8 @@ inline bool members_set(const Counterfactual& v) {
   return all_set(a, b, c, d);
 }
 inline bool members_set(const SoftwareResult& v) {
-  const auto& [a, b, c, d, e, f] = v;
-  return all_set(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g, h] = v;
+  return all_set(a, b, c, d, e, f, g, h);
 }
 inline bool members_set(const IntervalResult& v) {
   const auto& [a, b, c, d, e] = v;

@@ -71,7 +71,7 @@ TEST_CASE("json: a run in full, names in the contract's order") {
       "process_memory_bytes": 1572864,
       "device_memory_bytes": 2097152,
       "fits": true,
-      "software": {"framework": "pytorch", "execution": "eager", "layout": "nchw", "precision": "fp32", "transport": "ideal", "input": "synthetic"},
+      "software": {"framework": "pytorch", "execution": "eager", "layout": "nchw", "precision": "fp32", "update": "foreach", "transport": "ideal", "launches": "", "input": "synthetic"},
       "warnings": [],
       "bottleneck": {"kind": "compute", "name": "n0", "utilization": 1, "text": "the k80 computes 100 % of the step"},
       "per_device": [

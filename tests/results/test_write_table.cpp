@@ -42,7 +42,7 @@ TEST_CASE("table: a block a model, a line a run, columns under their titles") {
       "\n"
       "(!) more than the device's memory: this run would fail\n"
       "\n"
-      "software: pytorch, eager, nchw, fp32; transport ideal; input synthetic\n");
+      "software: pytorch, eager, nchw, fp32, foreach updates; transport ideal; input synthetic\n");
 }
 
 TEST_CASE(
@@ -50,11 +50,13 @@ TEST_CASE(
     "told once") {
   RunResult run = run_of("1", 2, 10), other = run_of("2", 2, 10);
   other.software.precision = "fp16";
-  other.software.transport = "gloo-tcp";
+  other.software.transport = "nccl-tcp";
+  other.software.launches = "per_process";
   run.warnings = other.warnings = {"rests on little"};
   CHECK(assumptions({run, other}) ==
         std::vector<std::string>{
-            "software: pytorch, eager, nchw, fp32 or fp16; transport ideal or gloo-tcp; input synthetic",
+            "software: pytorch, eager, nchw, fp32 or fp16, foreach updates; transport ideal or nccl-tcp, "
+            "launched per_process; input synthetic",
             "note: rests on little"});
   CHECK(assumptions({}).empty());
 }

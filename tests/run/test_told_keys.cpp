@@ -91,6 +91,9 @@ TEST_CASE("told keys: training takes those that its table tells, and their defau
   told::check(told::parts_of(keys, "dataset"), "samples: 5",
               inside("batch_per_device: 8, dataset: {", "}", &training_said));
   CHECK(told::parts_of(keys, "profile").size() == 2);
+  CHECK(training_said("batch_per_device: 8, framework: tensorflow1, update: foreach")
+            .ends_with("training.update: tensorflow1 has no foreach updates; it has per_tensor"));
+  CHECK(training_said("batch_per_device: 8, update: foreach") == training_said("batch_per_device: 8"));
 }
 
 TEST_CASE("told keys: the input of files takes those that its table tells, and synthetic images none") {

@@ -111,6 +111,12 @@ TEST_CASE("messages between hosts take a connection and the hosts' copies, those
         std::vector<std::string>{"n0.gpu0.pcie.up", "n0.nic.up", "n1.nic.down", "n1.gpu0.pcie.down"});
   const Machine grpc = two_hosts(", protocol: tcp", load_transport("grpc-tcp", {}));
   CHECK(route_of(grpc, 1, 2).connection == route_of(grpc, 0, 3).connection);  // one process a host
+  // Connections of hosts are told from those of devices, whose numbers begin at 0 as well.
+  Transport both = load_transport("grpc-tcp", {});
+  both.through_host_memory = both.inside_hosts = true;
+  const Machine mixed = two_hosts(", protocol: tcp", both);
+  CHECK(std::isfinite(route_of(mixed, 0, 1).connection_Bps));
+  CHECK(route_of(mixed, 0, 1).connection != route_of(mixed, 0, 2).connection);
   const Transport gloo = load_transport("gloo-tcp", {});
   CHECK(two_hosts(", protocol: tcp", gloo).collective_overhead_s ==
         approx(gloo.start_s + 10e-6 + gloo.message_s));
