@@ -14,6 +14,7 @@
 #include "models/onnx/onnx_import.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
+#include "sim/base/document_kind.h"
 #include "sim/base/named_file.h"
 #include "sim/base/names.h"
 
@@ -304,6 +305,7 @@ Model read_model(const YamlNode& node) {
   if (map.has("layers")) return read_definition(node, path, nullptr);
   if (map.has("file")) {
     const YamlNode definition = load_yaml(named_file(map, "file"));
+    refuse_other_document(definition, DocumentKind::model);
     Model model = read_definition(definition, "", &map);
     map.finish();
     return model;
