@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -16,8 +18,85 @@ constexpr int max_nesting = 16;
 constexpr int max_hops = 1000;  // from a name that stands for another to the layer meant
 constexpr std::size_t max_inputs = 10'000;
 constexpr std::string_view input_name = "input";
-constexpr std::array<std::string_view, 7> entry_keys{"name",   "block", "inputs", "when",
-                                                     "repeat", "first", "kind"};
+
+/// What every entry of a list of layers says.
+struct EntryText {
+  std::string name;
+  const YamlNode* inputs = nullptr;  ///< null: what the entry before it makes
+  bool wanted = true;
+};
+
+const Keys<EntryText>& entry_table() {
+  static const Keys<EntryText> keys{
+      custom_key<EntryText>("name", "a name", "unique in its list; required",
+                            [](YamlMap& map, EntryText& entry) {
+                              entry.name = map.text("name");
+                              if (entry.name.empty()) map.fail("name", "must not be empty");
+                              if (entry.name == input_name)
+                                map.fail("name", "'input' is the name of the image; choose another");
+                            }),
+      list_key<EntryText>("inputs", "the entry before it | a list of names",
+                          "what it reads; input is the image, or in a block what the block's entry reads",
+                          [](YamlMap& map, EntryText& entry) {
+                            entry.inputs = map.find("inputs");
+                            if (entry.inputs && (entry.inputs->kind != YamlNode::Kind::sequence ||
+                                                 entry.inputs->items.empty()))
+                              map.fail("inputs", fmt::format("expected a list of layer names, found {}",
+                                                             entry.inputs->kind == YamlNode::Kind::sequence
+                                                                 ? "an empty one"
+                                                                 : describe(*entry.inputs)));
+                          }),
+      flag_key<EntryText>("when", "false leaves the entry out; who reads it reads its first input instead",
+                          &EntryText::wanted)};
+  return keys;
+}
+
+/// What an entry that uses a block says beside that and the block's arguments.
+struct BlockUse {
+  std::string block;
+  std::optional<std::int64_t> repeat;
+  std::optional<YamlMap> first;
+};
+
+const Keys<BlockUse>& block_use_table() {
+  static const Keys<BlockUse> keys{
+      custom_key<BlockUse>("block", "a name of blocks",
+                           "instead of kind, whose layers stand here, with its arguments as further keys",
+                           [](YamlMap& map, BlockUse& use) { use.block = map.text("block"); }),
+      optional_integer_key<BlockUse>(
+          "repeat", "one, without a number in its names", 0, static_cast<std::int64_t>(max_layers),
+          "with block, copies, each of which reads the one before", &BlockUse::repeat),
+      custom_key<BlockUse>("first", "none | {argument: value}",
+                           "with block, arguments that the first copy has instead",
+                           [](YamlMap& map, BlockUse& use) {
+                             if (map.find("first")) use.first = map.map("first");
+                           })};
+  return keys;
+}
+
+/// A block as it is written.
+struct BlockText {
+  const YamlNode* arguments = nullptr;
+  const YamlNode* layers = nullptr;
+};
+
+const Keys<BlockText>& block_table() {
+  static const Keys<BlockText> keys{
+      custom_key<BlockText>("arguments", "none | {name: default}",
+                            "that its layers use as $name; without a default it must be given",
+                            [](YamlMap& map, BlockText& block) { block.arguments = map.find("arguments"); }),
+      list_key<BlockText>("layers", "a list of layers", "as a model's; required",
+                          [](YamlMap& map, BlockText& block) { block.layers = &map.node("layers"); })};
+  return keys;
+}
+
+/// Whether an entry has a key of that name whatever it is, so that no block's argument can.
+bool is_entry_key(const std::string& name) {
+  const auto has = [&](const auto& keys) {
+    return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key.text.name == name; });
+  };
+  return name == "kind" || has(entry_table()) || has(block_use_table());
+}
 
 /// A name as written in a list of layers; names are local to their list, `prefix` tells which list.
 struct Reference {
@@ -50,12 +129,13 @@ class Expander {
       YamlNode entry = substitute(list.items[i], scope);
       const std::string entry_path = fmt::format("{}[{}]", path, i);
       YamlMap map(entry, entry_path);
-      const std::string name = map.text("name");
-      declare(map, prefix, name);
-      std::vector<Reference> inputs = read_inputs(map, prefix, previous);
-      const bool wanted = map.flag_or("when", true);
+      EntryText text;
+      read_keys(entry_table(), map, text);
+      declare(map, prefix, text.name);
+      std::vector<Reference> inputs = inputs_of(text, map.path_of("inputs"), prefix, previous);
+      const std::string& name = text.name;
       previous = {prefix, name, entry.pos};
-      if (!wanted)
+      if (!text.wanted)
         aliases_[previous.full()] = {inputs.front()};
       else if (map.has("block"))
         expand_block(map, prefix, name, std::move(inputs), scope, depth);
@@ -66,25 +146,18 @@ class Expander {
   }
 
   void declare(const YamlMap& map, const std::string& prefix, const std::string& name) {
-    if (name.empty()) map.fail("name", "must not be empty");
-    if (name == input_name) map.fail("name", "'input' is the name of the image; choose another");
     const auto [it, fresh] = declared_.emplace(prefix + name, map.pos("name"));
     if (!fresh)
       map.fail("name", fmt::format("two layers are named '{}' (the first in line {})", prefix + name,
                                    it->second.line));
   }
 
-  std::vector<Reference> read_inputs(YamlMap& map, const std::string& prefix,
-                                     const Reference& previous) const {
-    const YamlNode* list = map.find("inputs");
-    if (!list) return {previous};
-    if (list->kind != YamlNode::Kind::sequence || list->items.empty())
-      map.fail("inputs",
-               fmt::format("expected a list of layer names, found {}",
-                           list->kind == YamlNode::Kind::sequence ? "an empty one" : describe(*list)));
+  static std::vector<Reference> inputs_of(const EntryText& entry, const std::string& path,
+                                          const std::string& prefix, const Reference& previous) {
+    if (!entry.inputs) return {previous};
     std::vector<Reference> inputs;
-    for (const YamlNode& item : list->items)
-      inputs.push_back({prefix, read_text(item, map.path_of("inputs")), item.pos});
+    for (const YamlNode& item : entry.inputs->items)
+      inputs.push_back({prefix, read_text(item, path), item.pos});
     return inputs;
   }
 
@@ -98,7 +171,9 @@ class Expander {
 
   void expand_block(YamlMap& map, const std::string& prefix, const std::string& name,
                     std::vector<Reference> inputs, const Scope& scope, int depth) {
-    const std::string block_name = map.text("block");
+    BlockUse use;
+    read_keys(block_use_table(), map, use);
+    const std::string& block_name = use.block;
     const auto it = blocks_.find(block_name);
     if (it == blocks_.end()) {
       std::vector<std::string> known;
@@ -110,10 +185,10 @@ class Expander {
       map.fail("block", fmt::format("block '{}' is nested deeper than {} levels; does it use itself?",
                                     block_name, max_nesting));
     const Block& block = it->second;
-    const bool repeated = map.has("repeat");
-    const std::int64_t count = map.integer_or("repeat", 1, 0, static_cast<std::int64_t>(max_layers));
+    const bool repeated = use.repeat.has_value();
+    const std::int64_t count = use.repeat.value_or(1);
     const Scope arguments = read_arguments(map, block, scope);
-    const Scope first = read_first(map, block, arguments);
+    const Scope first = read_first(use.first, block, arguments);
     map.finish();
 
     const std::string full = prefix + name;
@@ -143,13 +218,12 @@ class Expander {
   }
 
   /// The same for the first copy of a repeated block: `first: {stride: 2}` overrides its arguments.
-  static Scope read_first(YamlMap& map, const Block& block, const Scope& arguments) {
+  static Scope read_first(std::optional<YamlMap>& overrides, const Block& block, const Scope& arguments) {
     Scope scope = arguments;
-    if (!map.find("first")) return scope;
-    YamlMap overrides = map.map("first");
+    if (!overrides) return scope;
     for (const auto& [name, fallback] : block.arguments)
-      if (const YamlNode* given = overrides.find(name)) scope[name] = *given;
-    overrides.finish();
+      if (const YamlNode* given = overrides->find(name)) scope[name] = *given;
+    overrides->finish();
     return scope;
   }
 
@@ -195,21 +269,25 @@ class Expander {
 
 }  // namespace
 
+std::vector<KeyText> entry_keys() { return texts_of(entry_table()); }
+std::vector<KeyText> block_use_keys() { return texts_of(block_use_table()); }
+std::vector<KeyText> block_keys() { return texts_of(block_table()); }
+
 void read_blocks(const YamlNode& node, const std::string& path, Blocks& blocks) {
   YamlMap all(node, path);
   for (const std::string& name : all.keys()) {
-    YamlMap map = all.map(name);
+    const YamlMap map = all.map(name);
+    BlockText text;
+    read_part(block_table(), map, text);
     Block block;
-    if (const YamlNode* arguments = map.find("arguments")) {
-      YamlMap list(*arguments, map.path_of("arguments"));
+    block.layers = text.layers;
+    if (text.arguments) {
+      YamlMap list(*text.arguments, map.path_of("arguments"));
       for (const std::string& argument : list.keys()) {
-        for (const std::string_view key : entry_keys)
-          if (argument == key) list.fail(argument, "is a key of every entry and cannot be an argument");
-        block.arguments.emplace(argument, *arguments->find(argument));
+        if (is_entry_key(argument)) list.fail(argument, "is a key of every entry and cannot be an argument");
+        block.arguments.emplace(argument, *text.arguments->find(argument));
       }
     }
-    block.layers = &map.node("layers");
-    map.finish();
     if (!blocks.emplace(name, std::move(block)).second)
       all.fail(name, "a block of this name is there already");
   }

@@ -7,6 +7,7 @@
 
 #include "models/expression.h"
 #include "models/layer.h"
+#include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 
 namespace convoy {
@@ -25,6 +26,13 @@ struct Block {
   const YamlNode* layers = nullptr;
 };
 using Blocks = std::map<std::string, Block, std::less<>>;
+
+/// Keys of every entry of a list of layers: `name`, `inputs` and `when`.
+std::vector<KeyText> entry_keys();
+/// Keys of an entry that uses a block, beside these and the block's arguments.
+std::vector<KeyText> block_use_keys();
+/// Keys of an entry of `blocks:`.
+std::vector<KeyText> block_keys();
 
 /// Adds the blocks of a `blocks:` mapping. `node` must outlive them. @throws InputError
 void read_blocks(const YamlNode& node, const std::string& path, Blocks& blocks);

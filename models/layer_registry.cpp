@@ -5,252 +5,258 @@
 
 #include <array>
 #include <string>
-#include <type_traits>
+#include <utility>
 
+#include "models/layer_keys.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {
 namespace {
 
-constexpr std::int64_t max_size = 1'000'000'000;
-constexpr std::int64_t max_axes = 8;
+template <class Kind>
+using Integer = std::int64_t Kind::*;
 
-/// A key that is one number or [height, width].
-Size2 size2_or(YamlMap& map, std::string_view key, Size2 fallback, std::int64_t min) {
-  const YamlNode* node = map.find(key);
-  if (!node) return fallback;
-  if (node->kind == YamlNode::Kind::scalar) {
-    const std::int64_t both = map.integer(key, min, max_size);
-    return {both, both};
-  }
-  if (node->kind != YamlNode::Kind::sequence || node->items.size() != 2)
-    map.fail(key, fmt::format("expected a whole number or [height, width], found {}", describe(*node)));
-  const auto item = [&](std::size_t i) {
-    return read_integer(node->items[i], fmt::format("{}[{}]", map.path_of(key), i), min, max_size);
-  };
-  return {item(0), item(1)};
+/// An axis of a tensor, 0 by default: the channels.
+template <class Kind>
+Key<Kind> axis_key(std::string meaning) {
+  return integer_key<Kind>("axis", 0, max_axes - 1, std::move(meaning), &Kind::axis);
 }
 
-Size2 size2(YamlMap& map, std::string_view key) {
-  map.node(key);  // required
-  return size2_or(map, key, {}, 1);
+template <class Kind>
+Keys<Kind> convolution_keys() {
+  return {required_integer_key<Kind>("out_channels", 1, max_size, "of the output", &Kind::out_channels),
+          required_size2_key<Kind>("kernel", 1, "of the window", &Kind::kernel),
+          size2_key<Kind>("stride", 1, "from window to window", &Kind::stride),
+          size2_key<Kind>("padding", 0, "zeros on each side", &Kind::padding),
+          size2_key<Kind>("dilation", 1, "from one value of a window to the next", &Kind::dilation),
+          integer_key<Kind>("groups", 1, max_size, "of channels; as many as input channels: depthwise",
+                            &Kind::groups),
+          flag_key<Kind>("bias", "a learned shift", &Kind::bias)};
 }
 
-LayerKind read_conv2d(YamlMap& map) {
-  Conv2d conv;
-  conv.out_channels = map.integer("out_channels", 1, max_size);
-  conv.kernel = size2(map, "kernel");
-  conv.stride = size2_or(map, "stride", {1, 1}, 1);
-  conv.padding = size2_or(map, "padding", {0, 0}, 0);
-  conv.dilation = size2_or(map, "dilation", {1, 1}, 1);
-  conv.groups = map.integer_or("groups", 1, 1, max_size);
-  conv.bias = map.flag_or("bias", true);
-  return conv;
+Keys<ConvTranspose2d> transposed_convolution_keys() {
+  Keys<ConvTranspose2d> keys = convolution_keys<ConvTranspose2d>();
+  keys.push_back(size2_key<ConvTranspose2d>("output_padding", 0, "added to the output on one side",
+                                            &ConvTranspose2d::output_padding));
+  return keys;
 }
 
-LayerKind read_conv_transpose2d(YamlMap& map) {
-  ConvTranspose2d conv;
-  conv.out_channels = map.integer("out_channels", 1, max_size);
-  conv.kernel = size2(map, "kernel");
-  conv.stride = size2_or(map, "stride", {1, 1}, 1);
-  conv.padding = size2_or(map, "padding", {0, 0}, 0);
-  conv.output_padding = size2_or(map, "output_padding", {0, 0}, 0);
-  conv.groups = map.integer_or("groups", 1, 1, max_size);
-  conv.bias = map.flag_or("bias", true);
-  conv.dilation = size2_or(map, "dilation", {1, 1}, 1);
-  return conv;
+Keys<Linear> linear_keys() {
+  return {
+      required_integer_key<Linear>("out_features", 1, max_size, "of the output", &Linear::out_features),
+      flag_key<Linear>("bias", "a learned shift", &Linear::bias),
+      flag_key<Linear>("last_axis", "on the last axis of any tensor, not on a vector", &Linear::last_axis)};
 }
 
-LayerKind read_linear(YamlMap& map) {
-  Linear linear;
-  linear.out_features = map.integer("out_features", 1, max_size);
-  linear.bias = map.flag_or("bias", true);
-  linear.last_axis = map.flag_or("last_axis", false);
-  return linear;
+Key<Normalization> affine_key() {
+  return flag_key<Normalization>("affine", "a learned scale and shift a channel", &Normalization::affine);
 }
 
-LayerKind read_batch_norm(YamlMap& map) {
-  return Normalization{Normalization::Over::batch, map.flag_or("affine", true)};
+template <class Kind>
+Key<Kind> groups_key(std::string meaning) {
+  return required_integer_key<Kind>("groups", 1, max_size, std::move(meaning), &Kind::groups);
 }
 
-LayerKind read_layer_norm(YamlMap& map) {
-  return Normalization{Normalization::Over::layer, map.flag_or("affine", true),
-                       map.flag_or("last_axis", false)};
+Keys<Pool> pool_keys() {
+  return {required_size2_key<Pool>("kernel", 1, "of the window", &Pool::kernel),
+          custom_key<Pool>("stride", "as kernel | " + size2_text(1), "from window to window",
+                           [](YamlMap& map, Pool& pool) {
+                             pool.stride = map.find("stride") ? read_size2(map, "stride", 1) : pool.kernel;
+                           }),
+          custom_key<Pool>(
+              "padding", "0 | " + size2_text(0), "on each side, at most half the kernel",
+              [](YamlMap& map, Pool& pool) {
+                if (map.find("padding")) pool.padding = read_size2(map, "padding", 0);
+                if (2 * pool.padding.h > pool.kernel.h || 2 * pool.padding.w > pool.kernel.w)
+                  map.fail("padding", "must be at most half the kernel, or windows would hold padding only");
+              }),
+          flag_key<Pool>("ceil", "the output's size rounded up instead of down", &Pool::ceil)};
 }
 
-LayerKind read_group_norm(YamlMap& map) {
-  return Normalization{Normalization::Over::group, map.flag_or("affine", true), false,
-                       map.integer("groups", 1, max_size)};
+Keys<Slice> slice_keys() {
+  return {required_integer_key<Slice>("first", 0, max_size, "index", &Slice::first),
+          custom_key<Slice>("last", "a whole number above first", "behind the last index; required",
+                            [](YamlMap& map, Slice& slice) {
+                              slice.last = map.integer("last", 1, max_size);
+                              if (slice.last <= slice.first)
+                                map.fail("last",
+                                         fmt::format("must be more than first, which is {}", slice.first));
+                            }),
+          axis_key<Slice>("that is cut"),
+          integer_key<Slice>("step", 1, max_size, "from one index to the next", &Slice::step)};
 }
 
-LayerKind read_local_response_norm(YamlMap& map) {
-  return LocalResponseNorm{map.integer_or("size", 5, 1, max_size)};
+Keys<Upsample> upsample_keys() {
+  return {custom_key<Upsample>("scale", fmt::format("2 | 1 to {}", max_size), "factor on height and width",
+                               [](YamlMap& map, Upsample& upsample) {
+                                 if (!map.has("size")) {
+                                   upsample.scale = map.integer_or("scale", 2, 1, max_size);
+                                   return;
+                                 }
+                                 if (map.has("scale"))
+                                   map.fail("scale", "size is given too; give one of the two");
+                                 upsample.scale = 1;
+                               }),
+          custom_key<Upsample>("size", "by scale | " + size2_text(1), "of the output",
+                               [](YamlMap& map, Upsample& upsample) {
+                                 if (map.find("size")) upsample.size = read_size2(map, "size", 1);
+                               })};
 }
 
-template <Activation::Function function>
-LayerKind read_activation(YamlMap&) {
-  return Activation{function};
+Keys<Transpose> transpose_keys() {
+  return {list_key<Transpose>(
+      "axes", "a list such as [1, 2, 0]", "of the input in their new order; required",
+      [](YamlMap& map, Transpose& transpose) { transpose.axes = read_axes(map, "axes"); })};
 }
 
-template <Pool::Mode mode>
-LayerKind read_pool(YamlMap& map) {
-  Pool pool;
-  pool.mode = mode;
-  pool.kernel = size2(map, "kernel");
-  pool.stride = size2_or(map, "stride", pool.kernel, 1);
-  pool.padding = size2_or(map, "padding", {0, 0}, 0);
-  if (2 * pool.padding.h > pool.kernel.h || 2 * pool.padding.w > pool.kernel.w)
-    map.fail("padding", "must be at most half the kernel, or windows would hold padding only");
-  pool.ceil = map.flag_or("ceil", false);
-  return pool;
+Key<Pad> pad_key(std::string side, Integer<Pad> field) {
+  return integer_key<Pad>(std::move(side), 0, max_size, "rows or columns of zeros on that side", field);
 }
 
-LayerKind read_adaptive_avg_pool(YamlMap& map) { return AdaptiveAvgPool{size2_or(map, "size", {1, 1}, 1)}; }
-
-LayerKind read_dropout(YamlMap& map) { return Dropout{map.number_or("rate", 0.5, 0, 1)}; }
-
-LayerKind read_slice(YamlMap& map) {
-  Slice slice;
-  slice.first = map.integer("first", 0, max_size);
-  slice.last = map.integer("last", 1, max_size);
-  if (slice.last <= slice.first)
-    map.fail("last", fmt::format("must be more than first, which is {}", slice.first));
-  slice.axis = map.integer_or("axis", 0, 0, max_axes - 1);
-  slice.step = map.integer_or("step", 1, 1, max_size);
-  return slice;
+template <class Kind>
+Key<Kind> parameters_key() {
+  return integer_key<Kind>("parameters", 0, YamlMap::max_integer, "learned numbers", &Kind::parameters);
 }
 
-LayerKind read_concat(YamlMap& map) { return Concat{map.integer_or("axis", 0, 0, max_axes - 1)}; }
-
-LayerKind read_channel_shuffle(YamlMap& map) { return ChannelShuffle{map.integer("groups", 1, max_size)}; }
-
-LayerKind read_upsample(YamlMap& map) {
-  if (!map.has("size")) return Upsample{map.integer_or("scale", 2, 1, max_size)};
-  if (map.has("scale")) map.fail("scale", "size is given too; give one of the two");
-  return Upsample{1, size2(map, "size")};
+Keys<Elementwise> elementwise_keys() {
+  return {list_key<Elementwise>("output", "the first input's | a shape such as [64, 8, 8]", "of one image",
+                                [](YamlMap& map, Elementwise& layer) {
+                                  if (map.has("output")) layer.output = read_shape(map, "output");
+                                }),
+          parameters_key<Elementwise>(),
+          flag_key<Elementwise>("keeps_inputs", "until the backward pass", &Elementwise::keeps_inputs)};
 }
 
-Shape read_shape(YamlMap& map, std::string_view key) {
-  const YamlNode& list = map.node(key);
-  if (list.kind != YamlNode::Kind::sequence || list.items.empty() || list.items.size() > max_axes)
-    map.fail(key, fmt::format("expected a shape such as [64, 8, 8] or [1000], found {}",
-                              list.items.size() > max_axes ? "a longer list" : describe(list)));
-  Shape shape;
-  for (std::size_t i = 0; i < list.items.size(); ++i)
-    shape.push_back(read_integer(list.items[i], fmt::format("{}[{}]", map.path_of(key), i), 1, max_size));
-  return shape;
+/// A custom layer's cost is its times, or its FLOPs and bytes.
+bool is_timed(const YamlMap& map) { return map.has("forward_time") || map.has("backward_time"); }
+
+Key<Custom> custom_time_key(std::string name, std::string pass, double Custom::*field) {
+  return {{name, "none | a time", "of the " + pass + " pass on any device, instead of FLOPs and bytes"},
+          [name, field](YamlMap& map, Custom& custom) {
+            if (is_timed(map)) custom.*field = map.quantity(name, Dimension::time);
+          }};
 }
 
-LayerKind read_reshape(YamlMap& map) { return Reshape{read_shape(map, "output")}; }
-
-LayerKind read_transpose(YamlMap& map) {
-  const YamlNode& list = map.node("axes");
-  const bool is_list = list.kind == YamlNode::Kind::sequence;
-  if (!is_list || list.items.empty() || list.items.size() > max_axes)
-    map.fail("axes",
-             fmt::format("expected the axes of the input in their new order, such as [1, 2, 0], found {}",
-                         is_list ? fmt::format("a list of {}", list.items.size()) : describe(list)));
-  Transpose transpose;
-  for (std::size_t i = 0; i < list.items.size(); ++i)
-    transpose.axes.push_back(
-        read_integer(list.items[i], fmt::format("{}[{}]", map.path_of("axes"), i), 0, max_axes - 1));
-  return transpose;
+/// @param optional the key may be left out, and is 0 then
+Key<Custom> custom_work_key(std::string name, bool optional, std::string meaning, double Custom::*field) {
+  return {{name, optional ? "0 | a number from 0" : "a number from 0", std::move(meaning)},
+          [name, optional, field](YamlMap& map, Custom& custom) {
+            if (!is_timed(map))
+              custom.*field = optional ? map.number_or(name, 0, 0) : map.number(name, 0);
+            else if (map.has(name))
+              map.fail(name,
+                       "forward_time and backward_time are the whole cost; give these, or FLOPs and bytes");
+          }};
 }
 
-LayerKind read_pad(YamlMap& map) {
-  Pad pad;
-  pad.top = map.integer_or("top", 0, 0, max_size);
-  pad.left = map.integer_or("left", 0, 0, max_size);
-  pad.bottom = map.integer_or("bottom", 0, 0, max_size);
-  pad.right = map.integer_or("right", 0, 0, max_size);
-  return pad;
+Keys<Custom> custom_layer_keys() {
+  return {
+      custom_work_key("forward_flops", false, "of the forward pass; without times, required",
+                      &Custom::forward_flops),
+      custom_work_key("backward_flops", false, "of the backward pass; without times, required",
+                      &Custom::backward_flops),
+      custom_work_key("memory_bytes", true, "memory traffic of the forward pass, and again of the backward",
+                      &Custom::memory_bytes),
+      custom_time_key("forward_time", "forward", &Custom::forward_s),
+      custom_time_key("backward_time", "backward", &Custom::backward_s),
+      parameters_key<Custom>(),
+      list_key<Custom>("output", "a shape such as [64, 8, 8]", "of one image; required",
+                       [](YamlMap& map, Custom& layer) { layer.output = read_shape(map, "output"); })};
 }
 
-LayerKind read_elementwise(YamlMap& map) {
-  Elementwise elementwise;
-  if (map.has("output")) elementwise.output = read_shape(map, "output");
-  elementwise.parameters = map.integer_or("parameters", 0, 0);
-  elementwise.keeps_inputs = map.flag_or("keeps_inputs", true);
-  return elementwise;
+/// A row of the registry. @param fresh the kind before its keys are read
+template <class Kind>
+LayerEntry row(std::string_view name, std::string_view summary, Kind fresh, Keys<Kind> keys = {}) {
+  std::vector<KeyText> texts = texts_of(keys);
+  return {name, summary, std::move(texts),
+          [names = names_of(keys), keys = std::move(keys), fresh](YamlMap& map) -> LayerKind {
+            refuse_unknown_keys(map, names);
+            Kind layer = fresh;
+            read_keys(keys, map, layer);
+            return layer;
+          }};
 }
 
-LayerKind read_custom(YamlMap& map) {
-  Custom custom;
-  if (map.has("forward_time") || map.has("backward_time")) {
-    for (const char* key : {"forward_flops", "backward_flops", "memory_bytes"})
-      if (map.has(key))
-        map.fail(key, "forward_time and backward_time are the whole cost; give these, or FLOPs and bytes");
-    custom.forward_s = map.quantity("forward_time", Dimension::time);
-    custom.backward_s = map.quantity("backward_time", Dimension::time);
-  } else {
-    custom.forward_flops = map.number("forward_flops", 0);
-    custom.backward_flops = map.number("backward_flops", 0);
-    custom.memory_bytes = map.number_or("memory_bytes", 0, 0);
-  }
-  custom.parameters = map.integer_or("parameters", 0, 0);
-  custom.output = read_shape(map, "output");
-  return custom;
+LayerEntry pool_row(std::string_view name, std::string_view summary, Pool::Mode mode) {
+  Pool fresh;
+  fresh.mode = mode;
+  return row(name, summary, fresh, pool_keys());
 }
 
-/// For kinds without keys.
-template <typename Kind>
-LayerKind read_plain(YamlMap&) {
-  return Kind{};
-}
-
+using Norm = Normalization;
 using enum Activation::Function;
 
-constexpr std::array entries{
-    LayerEntry{"conv2d", "convolution, dense or grouped", read_conv2d},
-    LayerEntry{"conv_transpose2d", "transposed convolution", read_conv_transpose2d},
-    LayerEntry{"linear", "fully connected layer on a vector", read_linear},
-    LayerEntry{"batch_norm", "batch normalization", read_batch_norm},
-    LayerEntry{"layer_norm", "layer normalization over the channels", read_layer_norm},
-    LayerEntry{"group_norm", "group normalization; instance normalization with a group a channel",
-               read_group_norm},
-    LayerEntry{"local_response_norm", "local response normalization across channels",
-               read_local_response_norm},
-    LayerEntry{"relu", "max(x, 0)", read_activation<relu>},
-    LayerEntry{"relu6", "min(max(x, 0), 6)", read_activation<relu6>},
-    LayerEntry{"leaky_relu", "x, or a fraction of it where negative", read_activation<leaky_relu>},
-    LayerEntry{"hardswish", "x relu6(x + 3) / 6", read_activation<hardswish>},
-    LayerEntry{"hardsigmoid", "relu6(x + 3) / 6", read_activation<hardsigmoid>},
-    LayerEntry{"silu", "x sigmoid(x), also called swish", read_activation<silu>},
-    LayerEntry{"gelu", "x times the normal distribution function of x", read_activation<gelu>},
-    LayerEntry{"sigmoid", "1 / (1 + exp(-x))", read_activation<sigmoid>},
-    LayerEntry{"tanh", "hyperbolic tangent", read_activation<Activation::Function::tanh>},
-    LayerEntry{"softmax", "softmax over the channels", read_activation<softmax>},
-    LayerEntry{"max_pool", "maximum of each window", read_pool<Pool::Mode::max>},
-    LayerEntry{"avg_pool", "mean of each window", read_pool<Pool::Mode::average>},
-    LayerEntry{"adaptive_avg_pool", "mean of windows chosen to give an output size", read_adaptive_avg_pool},
-    LayerEntry{"dropout", "random zeros while training", read_dropout},
-    LayerEntry{"flatten", "the input as a vector; a view, free of cost", read_plain<Flatten>},
-    LayerEntry{"concat", "inputs one after the other along the channels, or another axis", read_concat},
-    LayerEntry{"slice", "a range of channels, or along another axis; a view", read_slice},
-    LayerEntry{"channel_shuffle", "channels of the groups interleaved", read_channel_shuffle},
-    LayerEntry{"add", "sum of inputs of one shape, or of size 1 where others are larger", read_plain<Add>},
-    LayerEntry{"multiply", "product of two inputs of one shape, or of size 1 where the other is larger",
-               read_plain<Multiply>},
-    LayerEntry{"scale", "a learned factor a channel", read_plain<Scale>},
-    LayerEntry{"upsample", "height and width times a whole number, or to a size", read_upsample},
-    LayerEntry{"reshape", "the same values under another shape; a view", read_reshape},
-    LayerEntry{"transpose", "axes in another order; a view", read_transpose},
-    LayerEntry{"pad", "zeros around height and width", read_pad},
-    LayerEntry{"matmul", "product of two inputs of matrices", read_plain<MatMul>},
-    LayerEntry{"elementwise", "anything that reads its inputs and writes its output once", read_elementwise},
-    LayerEntry{"custom", "a layer given by its costs, per image", read_custom},
-};
+std::vector<LayerEntry> make_registry() {
+  const auto last_axis =
+      flag_key<Norm>("last_axis", "the channels are the last axis, not the first", &Norm::last_axis);
+  return {
+      row("conv2d", "convolution, dense or grouped", Conv2d{}, convolution_keys<Conv2d>()),
+      row("conv_transpose2d", "transposed convolution", ConvTranspose2d{}, transposed_convolution_keys()),
+      row("linear", "fully connected layer on a vector", Linear{}, linear_keys()),
+      row("batch_norm", "batch normalization", Norm{Norm::Over::batch}, {affine_key()}),
+      row("layer_norm", "layer normalization over the channels", Norm{Norm::Over::layer},
+          {affine_key(), last_axis}),
+      row("group_norm", "group normalization; instance normalization with a group a channel",
+          Norm{Norm::Over::group}, {groups_key<Norm>("of channels"), affine_key()}),
+      row("local_response_norm", "local response normalization across channels", LocalResponseNorm{},
+          {integer_key<LocalResponseNorm>("size", 1, max_size, "channels of a window",
+                                          &LocalResponseNorm::size)}),
+      row("relu", "max(x, 0)", Activation{relu}),
+      row("relu6", "min(max(x, 0), 6)", Activation{relu6}),
+      row("leaky_relu", "x, or a fraction of it where negative", Activation{leaky_relu}),
+      row("hardswish", "x relu6(x + 3) / 6", Activation{hardswish}),
+      row("hardsigmoid", "relu6(x + 3) / 6", Activation{hardsigmoid}),
+      row("silu", "x sigmoid(x), also called swish", Activation{silu}),
+      row("gelu", "x times the normal distribution function of x", Activation{gelu}),
+      row("sigmoid", "1 / (1 + exp(-x))", Activation{sigmoid}),
+      row("tanh", "hyperbolic tangent", Activation{Activation::Function::tanh}),
+      row("softmax", "softmax over the channels", Activation{softmax}),
+      pool_row("max_pool", "maximum of each window", Pool::Mode::max),
+      pool_row("avg_pool", "mean of each window", Pool::Mode::average),
+      row("adaptive_avg_pool", "mean of windows chosen to give an output size", AdaptiveAvgPool{},
+          {size2_key<AdaptiveAvgPool>("size", 1, "of the output", &AdaptiveAvgPool::size)}),
+      row("dropout", "random zeros while training", Dropout{},
+          {number_key<Dropout>("rate", 0, 1, "share of zeros", &Dropout::rate)}),
+      row("flatten", "the input as a vector; a view, free of cost", Flatten{}),
+      row("concat", "inputs one after the other along the channels, or another axis", Concat{},
+          {axis_key<Concat>("along which inputs are joined")}),
+      row("slice", "a range of channels, or along another axis; a view", Slice{}, slice_keys()),
+      row("channel_shuffle", "channels of the groups interleaved", ChannelShuffle{},
+          {groups_key<ChannelShuffle>("of channels")}),
+      row("add", "sum of inputs of one shape, or of size 1 where others are larger", Add{}),
+      row("multiply", "product of two inputs of one shape, or of size 1 where the other is larger",
+          Multiply{}),
+      row("scale", "a learned factor a channel", Scale{}),
+      row("upsample", "height and width times a whole number, or to a size", Upsample{}, upsample_keys()),
+      row("reshape", "the same values under another shape; a view", Reshape{},
+          {list_key<Reshape>(
+              "output", "a shape such as [64, 8, 8]", "of one image; required",
+              [](YamlMap& map, Reshape& layer) { layer.output = read_shape(map, "output"); })}),
+      row("transpose", "axes in another order; a view", Transpose{}, transpose_keys()),
+      row("pad", "zeros around height and width", Pad{},
+          {pad_key("top", &Pad::top), pad_key("left", &Pad::left), pad_key("bottom", &Pad::bottom),
+           pad_key("right", &Pad::right)}),
+      row("matmul", "product of two inputs of matrices", MatMul{}),
+      row("elementwise", "anything that reads its inputs and writes its output once", Elementwise{},
+          elementwise_keys()),
+      row("custom", "a layer given by its costs, per image", Custom{}, custom_layer_keys()),
+  };
+}
 
 }  // namespace
 
-std::span<const LayerEntry> layer_registry() { return entries; }
+const std::vector<LayerEntry>& layer_registry() {
+  static const std::vector<LayerEntry> registry = make_registry();
+  return registry;
+}
 
 LayerKind read_layer_kind(YamlMap& map) {
   const std::string kind = map.text("kind");
-  for (const LayerEntry& entry : entries)
+  for (const LayerEntry& entry : layer_registry())
     if (entry.kind == kind) return entry.read(map);
   std::vector<std::string> known;
-  for (const LayerEntry& entry : entries) known.emplace_back(entry.kind);
+  for (const LayerEntry& entry : layer_registry()) known.emplace_back(entry.kind);
   map.fail("kind", fmt::format("unknown layer kind '{}'{}; known: {}", kind, suggestion(kind, known),
                                list_of(known, known.size())));
 }

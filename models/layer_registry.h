@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
+#include <functional>
 #include <string_view>
+#include <vector>
 
 #include "models/layer.h"
+#include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 
 namespace convoy {
 
-/// One layer kind as users write it. Error messages and the documentation's test read this table.
+/// One layer kind as users write it.
 struct LayerEntry {
   std::string_view kind;
   std::string_view summary;
-  LayerKind (*read)(YamlMap& map);  ///< takes the kind's own keys
+  std::vector<KeyText> keys;  ///< the kind's own: all but `name`, `kind`, `inputs` and `when`
+  /// Takes these keys; any other that has not been taken is an error. @throws InputError
+  std::function<LayerKind(YamlMap& map)> read;
 };
 
-std::span<const LayerEntry> layer_registry();
+const std::vector<LayerEntry>& layer_registry();
 
 /// Reads the kind of a layer and its keys (all but `name`, `kind` and `inputs`). @throws InputError
 LayerKind read_layer_kind(YamlMap& map);

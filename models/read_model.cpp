@@ -11,11 +11,11 @@
 #include "models/layer_profile.h"
 #include "models/layer_registry.h"
 #include "models/model.h"
-#include "models/onnx/onnx_import.h"
+#include "models/model_forms.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
 #include "sim/base/document_kind.h"
-#include "sim/base/named_file.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -23,19 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t max_side = 1'000'000;
-
-Shape read_input(YamlMap& map) {
-  const YamlNode& node = map.node("input");
-  const bool list = node.kind == YamlNode::Kind::sequence;
-  if (!list || (node.items.size() != 3 && node.items.size() != 1))
-    map.fail("input", fmt::format("expected [channels, height, width] or [features], found {}",
-                                  list ? fmt::format("a list of {}", node.items.size()) : describe(node)));
-  Shape shape;
-  for (std::size_t i = 0; i < node.items.size(); ++i)
-    shape.push_back(read_integer(node.items[i], fmt::format("{}[{}]", map.path_of("input"), i), 1, max_side));
-  return shape;
-}
+constexpr const char* zoo_folder = "models/zoo";
 
 /// A value for a parameter must be of its default's kind: whole numbers, true or false, or a list of as many
 /// numbers.
@@ -58,13 +46,13 @@ void check_parameter(const YamlNode& value, const YamlNode& fallback, const std:
 }
 
 /// Parameters with their defaults, overridden by the mapping that refers to the model.
-Scope read_parameters(YamlMap& definition, YamlMap* reference, Scope scope) {
-  const YamlNode* defaults = definition.find("parameters");
+Scope read_parameters(const YamlNode* defaults, const std::string& path, YamlMap* reference, Scope scope) {
   if (!defaults) return scope;
-  YamlMap map(*defaults, definition.path_of("parameters"));
+  YamlMap map(*defaults, path);
   for (const std::string& name : map.keys()) {
     const YamlNode& fallback = map.node(name);
-    if (name == "name" || name == "file" || name == "input" || name == "onnx")
+    if (name == "name" || name == "file" || name == "input" || name == "onnx" || name == "profile" ||
+        name == "layers")
       map.fail(name, "is a key of every model and cannot be a parameter");
     check_parameter(fallback, fallback, map.path_of(name));
     const YamlNode* given = reference ? reference->find(name) : nullptr;
@@ -123,32 +111,30 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
 }
 
 /// A model written out: zoo file, model file or inline.
-/// @param reference the mapping that names a zoo model or file and overrides its input and parameters, if any
+/// @param reference the mapping that names a zoo model or file and sets its parameters, if any
 /// @param given parameters that are part of the model's name
-/// @param input in place of what the others say
-Model read_definition(const YamlNode& node, const std::string& path, YamlMap* reference,
-                      const Scope& given = {}, const Shape* input = nullptr) {
-  YamlMap map(node, path);
+/// @param input in place of the definition's, if any
+Model read_definition(const YamlNode& node, const std::string& path, YamlMap* reference = nullptr,
+                      const Scope& given = {}, const std::optional<Shape>& input = std::nullopt) {
+  const YamlMap map(node, path);
+  WrittenModel written;
+  read_part(written_model_keys(), map, written);
   Model model;
-  model.name = map.text("name");
-  model.input = read_input(map);
-  if (reference && reference->find("input")) model.input = read_input(*reference);
-  if (input) model.input = *input;
-  const std::vector<std::string> losses{"none", "cross_entropy"};
-  model.cross_entropy_loss = map.choice_or("loss", losses, 0) == 1;
-  const Scope parameters = read_parameters(map, reference, given);
+  model.name = written.name;
+  model.input = input.value_or(written.input);
+  model.cross_entropy_loss = written.cross_entropy_loss;
+  const Scope parameters = read_parameters(written.parameters, map.path_of("parameters"), reference, given);
 
   Blocks blocks;
   std::optional<YamlNode> shared;  // outlives the blocks that point into it
-  if (map.has("blocks_from")) {
-    shared = load_yaml(named_file(map, "blocks_from"));
+  if (written.blocks_from) {
+    shared = load_yaml(*written.blocks_from);
     YamlMap file(*shared, "");
     read_blocks(file.node("blocks"), "blocks", blocks);
     file.finish();
   }
-  if (const YamlNode* own = map.find("blocks")) read_blocks(*own, map.path_of("blocks"), blocks);
-  const YamlNode& layers = map.node("layers");
-  map.finish();
+  if (written.blocks) read_blocks(*written.blocks, map.path_of("blocks"), blocks);
+  const YamlNode& layers = *written.layers;
   if (layers.kind == YamlNode::Kind::sequence && layers.items.empty())
     map.fail("layers", "must have at least one layer");
   const std::string layers_path = map.path_of("layers");
@@ -193,8 +179,8 @@ std::optional<Scope> match_pattern(std::string_view pattern, std::string_view na
 /// What can be built near to what was asked for and cannot: "; input: [3, 64, 64] can be built", of a family
 /// "; wrn_28_10 can be built"; "" where nothing near can.
 std::string buildable_near(const YamlNode& definition, const std::string& name, YamlMap* reference,
-                           const Scope& given) {
-  const auto builds = [&](const Scope& scope, const Shape* input) {
+                           const Scope& given, const std::optional<Shape>& asked) {
+  const auto builds = [&](const Scope& scope, const std::optional<Shape>& input) {
     try {
       read_definition(definition, "", reference, scope, input);
       return true;
@@ -202,12 +188,12 @@ std::string buildable_near(const YamlNode& definition, const std::string& name, 
       return false;
     }
   };
-  if (reference && reference->find("input")) {
-    Shape shape = read_input(*reference);
+  if (asked) {
+    const Shape& shape = *asked;
     for (const std::int64_t side : {32, 64, 96, 128, 160, 192, 224, 256, 299, 384, 512}) {
       if (shape.size() != 3 || (side <= shape[1] && side <= shape[2])) continue;
       const Shape larger{shape[0], std::max(shape[1], side), std::max(shape[2], side)};
-      if (builds(given, &larger)) return fmt::format("; input: [{}] can be built", fmt::join(larger, ", "));
+      if (builds(given, larger)) return fmt::format("; input: [{}] can be built", fmt::join(larger, ", "));
     }
   }
   constexpr std::int64_t farthest = 8;
@@ -217,7 +203,7 @@ std::string buildable_near(const YamlNode& definition, const std::string& name, 
         Scope scope = given;
         const std::int64_t number = std::stoll(value.scalar) + step;
         scope[key].scalar = std::to_string(number);
-        if (number < 1 || !builds(scope, nullptr)) continue;
+        if (number < 1 || !builds(scope, asked)) continue;
         std::string near = name + '_';  // so that "_1_" is not found in "wrn_16_1"
         near.replace(near.find('_' + value.scalar + '_') + 1, value.scalar.size(), scope[key].scalar);
         near.pop_back();
@@ -226,7 +212,9 @@ std::string buildable_near(const YamlNode& definition, const std::string& name, 
   return "";
 }
 
-Model read_zoo(const std::string& name, const SourcePos& pos, const std::string& path, YamlMap* reference) {
+/// @param input in place of the definition's, if any
+Model read_zoo(const std::string& name, const SourcePos& pos, const std::string& path,
+               YamlMap* reference = nullptr, const std::optional<Shape>& input = std::nullopt) {
   const std::vector<std::string> names = zoo_names();
   std::string file;
   Scope given;
@@ -249,69 +237,55 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
     throw InputError(
         pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",
                          path, name, suggestion(name, names), list_of(names, names.size())));
-  const std::string folder = data_path("models/zoo");
-  const YamlNode definition = load_yaml(folder + "/" + file + ".yaml");
+  const std::string folder = data_path(zoo_folder);
+  const YamlNode& definition = data_yaml(zoo_folder, file);
   try {
-    Model model = read_definition(definition, "", reference, given);
+    Model model = read_definition(definition, "", reference, given, input);
     model.name = name;
     return model;
   } catch (const InputError& error) {
     // What the user asked for does not suit the zoo file (an image too small, a depth that does not exist).
     if (!std::string_view(error.what()).starts_with(folder)) throw;
     throw InputError(pos, fmt::format("{}: cannot build '{}' as asked for: {}{}", path, name, error.what(),
-                                      buildable_near(definition, name, reference, given)));
+                                      buildable_near(definition, name, reference, given, input)));
   }
 }
 
-Model read_onnx(YamlMap& map) {
-  OnnxOptions options;
-  std::string file;
-  if (const YamlNode* given = map.find("onnx"); given->kind == YamlNode::Kind::mapping) {
-    YamlMap onnx(*given, map.path_of("onnx"));
-    file = named_file(onnx, "file");
-    options.restore_batch_norm = onnx.choice_or("batch_norm", {"restore", "keep_folded"}, 0) == 0;
-    onnx.finish();
-  } else {
-    file = named_file(map, "onnx");
-  }
-  options.cross_entropy_loss = map.choice_or("loss", {"none", "cross_entropy"}, 1) == 1;
-  if (map.has("input")) options.input = read_input(map);
-  map.finish();
-  Model model = import_onnx(load_onnx(file), file, options);
-  model.name = fs::path(file).stem().string();
-  return model;
-}
-
-Model read_profiled(YamlMap& map) {
-  const std::string file = named_file(map, "profile");
-  const std::string name = map.text_or("name", fs::path(file).stem().string());
-  map.finish();
-  return profiled_model(read_layer_profile(file), name);
+YamlNode load_model_file(const std::string& file) {
+  YamlNode definition = load_yaml(file);
+  refuse_other_document(definition, DocumentKind::model);
+  return definition;
 }
 
 }  // namespace
 
-std::vector<std::string> zoo_names() { return data_names("models/zoo"); }
+std::vector<std::string> zoo_names() { return data_names(zoo_folder); }
 
 Model read_model(const YamlNode& node) {
   const std::string path = "model";
-  if (node.kind == YamlNode::Kind::scalar) return read_zoo(node.scalar, node.pos, path, nullptr);
+  if (node.kind == YamlNode::Kind::scalar) return read_zoo(node.scalar, node.pos, path);
   if (node.kind != YamlNode::Kind::mapping)
     throw InputError(node.pos, fmt::format("{}: expected the name of a zoo model or a mapping, found {}",
                                            path, describe(node)));
   YamlMap map(node, path);
-  if (map.has("onnx")) return read_onnx(map);
-  if (map.has("profile")) return read_profiled(map);
-  if (map.has("layers")) return read_definition(node, path, nullptr);
-  if (map.has("file")) {
-    const YamlNode definition = load_yaml(named_file(map, "file"));
-    refuse_other_document(definition, DocumentKind::model);
-    Model model = read_definition(definition, "", &map);
-    map.finish();
+  if (map.has("onnx")) {
+    OnnxModel onnx;
+    read_part(onnx_model_keys(), map, onnx);
+    Model model = import_onnx(load_onnx(onnx.file), onnx.file, onnx.options);
+    model.name = fs::path(onnx.file).stem().string();
     return model;
   }
-  const std::string name = map.text("name");
-  Model model = read_zoo(name, map.pos("name"), map.path_of("name"), &map);
+  if (map.has("profile")) {
+    ProfiledModel profiled;
+    read_part(profiled_model_keys(), map, profiled);
+    return profiled_model(read_layer_profile(profiled.file), profiled.name);
+  }
+  if (map.has("layers")) return read_definition(node, path);
+  const bool of_file = map.has("file");
+  NamedModel named;
+  read_keys(of_file ? file_model_keys() : zoo_model_keys(), map, named);
+  Model model = of_file ? read_definition(load_model_file(named.name), "", &map, {}, named.input)
+                        : read_zoo(named.name, map.pos("name"), map.path_of("name"), &map, named.input);
   map.finish();
   return model;
 }

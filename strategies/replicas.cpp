@@ -158,6 +158,7 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
     ReplicaProgram program(input.graph, stage, {&group}, role, communication_stream, passes);
     for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
     program.update("");
+    program.end();
     const DeviceType& type = input.machine.device_types[replica.device_type];
     hold_normalizations(plan, role, group, input.graph, input.machine, input.cost, type);
     add_grouped_launches(role, group, input.graph, input.machine, input.cost, type);

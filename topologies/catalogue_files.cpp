@@ -36,10 +36,10 @@ fs::path user_file(CatalogueKind kind, const std::string& name) {
   return folder.empty() ? fs::path() : fs::path(folder) / text_of(kind).folder / (name + ".yaml");
 }
 
-std::vector<std::string> program_names(CatalogueKind kind) { return data_names(program_folder(kind)); }
+const std::vector<std::string>& program_names(CatalogueKind kind) { return data_names(program_folder(kind)); }
 
 bool has_program_entry(CatalogueKind kind, const std::string& name) {
-  const std::vector<std::string> names = program_names(kind);
+  const std::vector<std::string>& names = program_names(kind);
   return std::binary_search(names.begin(), names.end(), name);
 }
 
@@ -134,7 +134,7 @@ CatalogueEntry load_entry_at(CatalogueKind kind, const std::string& name, const 
     return {with_changes(kind, name, std::move(from.node), node), from.root};
   }
   if (!has_program_entry(kind, name)) unknown_entry(kind, name, pos);
-  return {load_yaml(fmt::format("{}/{}.yaml", data_path(program_folder(kind)), name)), name};
+  return {data_yaml(program_folder(kind), name), name};
 }
 
 CatalogueEntry derive_at(CatalogueKind kind, const std::string& name, const YamlNode& node,

@@ -15,14 +15,6 @@ KeySection device_keys();
 KeySection fabric_keys();
 KeySection interconnect_keys();
 
-/// A mapping whose `kind` says which other keys it has, one of its kinds.
-struct KindKeys {
-  std::string kind, summary;
-  std::vector<KeyText> keys;
-};
-/// `kind`, and the keys of all kinds; a key that only some of them have says which.
-std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds);
-
 /// The keys of a device's `efficiency`, where it is a mapping.
 std::vector<KeyText> efficiency_keys();
 

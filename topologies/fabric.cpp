@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/key_kinds.h"
 #include "sim/base/key_parts.h"
 #include "topologies/cable_list.h"
 #include "topologies/cluster_keys.h"
@@ -104,10 +105,7 @@ NicSpec read_nic(YamlMap& map) {
 }
 
 KeySection fabric_keys() {
-  std::vector<KindKeys> kinds;
-  for (const FabricEntry& entry : fabric_registry())
-    kinds.push_back({std::string(entry.kind), std::string(entry.summary), entry.keys});
-  return {"fabric", "what joins the hosts of a cluster", keys_of_kinds(kinds)};
+  return {"fabric", "what joins the hosts of a cluster", keys_of_registry(fabric_registry())};
 }
 
 void Fabric::fail(const std::string& message) const { throw InputError(pos_, path_ + ": " + message); }

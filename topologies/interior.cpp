@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/interior.h"
 
+#include "sim/base/key_kinds.h"
 #include "sim/base/key_parts.h"
 #include "topologies/cluster_keys.h"
 #include "topologies/interiors/custom.h"
@@ -45,10 +46,7 @@ std::shared_ptr<const Interior> read_interior(const YamlNode& node, const std::s
 }
 
 KeySection interconnect_keys() {
-  std::vector<KindKeys> kinds;
-  for (const InteriorEntry& entry : interior_registry())
-    kinds.push_back({std::string(entry.kind), std::string(entry.summary), entry.keys});
-  return {"interconnect", "what joins the devices of a server", keys_of_kinds(kinds)};
+  return {"interconnect", "what joins the devices of a server", keys_of_registry(interior_registry())};
 }
 
 }  // namespace convoy

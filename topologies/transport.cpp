@@ -54,7 +54,7 @@ Transport load_transport(const std::string& name, const SourcePos& pos) {
   if (!std::binary_search(names.begin(), names.end(), name))
     throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
                                       list_of(names)));
-  return read_transport(load_yaml(fmt::format("{}/{}.yaml", data_path(transport_folder), name)), name);
+  return read_transport(data_yaml(transport_folder, name), name);
 }
 
 Transport load_transport(Library library, Protocol protocol, const SourcePos& pos) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
+#include <utility>
 
 namespace convoy {
 namespace fs = std::filesystem;
@@ -23,12 +25,23 @@ std::string data_path(const std::string& folder) {
                                        folder, CONVOY_SOURCE_DIR));
 }
 
-std::vector<std::string> data_names(const std::string& folder) {
+const std::vector<std::string>& data_names(const std::string& folder) {
+  static std::map<std::string, std::vector<std::string>> names_of;
+  const auto found = names_of.find(folder);
+  if (found != names_of.end()) return found->second;
   std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(data_path(folder)))
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
-  return names;
+  return names_of.emplace(folder, std::move(names)).first->second;
+}
+
+const YamlNode& data_yaml(const std::string& folder, const std::string& name) {
+  static std::map<std::pair<std::string, std::string>, YamlNode> files;
+  const auto found = files.find({folder, name});
+  if (found != files.end()) return found->second;
+  YamlNode node = load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
+  return files.emplace(std::pair{folder, name}, std::move(node)).first->second;
 }
 
 }  // namespace convoy

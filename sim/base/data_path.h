@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/yaml_node.h"
+
 namespace convoy {
 
 /// Folder of the program's own data ("models/zoo", "topologies/catalog/devices", "configs",
@@ -12,7 +14,11 @@ namespace convoy {
 /// @throws std::runtime_error when neither exists.
 std::string data_path(const std::string& folder);
 
-/// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted.
-std::vector<std::string> data_names(const std::string& folder);
+/// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once: the
+/// program's data stay as they are while it runs.
+const std::vector<std::string>& data_names(const std::string& folder);
+
+/// data_path(folder)/name.yaml, read once. @throws InputError: what is wrong with the file
+const YamlNode& data_yaml(const std::string& folder, const std::string& name);
 
 }  // namespace convoy

@@ -15,23 +15,26 @@ const KeyText* find_key(const std::vector<KeyText>& texts, const std::string& na
 
 using Variants = std::vector<std::pair<std::string, std::vector<KeyText>>>;
 
-/// "ring, torus: of a cable; switch: of a NIC": what a key means in the variants that have it, those together
-/// in which it means the same.
-std::string meanings_by_variant(const Variants& variants, const std::string& name) {
-  std::vector<std::pair<std::string, std::string>> meanings;  // variants, and what it means in them
+/// "ring, torus: of a cable; switch (1 | 1 to 8): of a NIC": what a key means in the variants that have it,
+/// those together in which it is the same, with what may be written where that is not `values`.
+std::string meanings_by_variant(const Variants& variants, const std::string& name,
+                                const std::string& values) {
+  std::vector<std::pair<std::string, const KeyText*>> told;  // variants, and the key in them
   for (const auto& [variant, keys] : variants) {
     const KeyText* its = find_key(keys, name);
     if (!its) continue;
-    const auto alike = std::find_if(meanings.begin(), meanings.end(),
-                                    [&](const auto& said) { return said.second == its->meaning; });
-    if (alike == meanings.end())
-      meanings.emplace_back(variant, its->meaning);
+    const auto alike = std::find_if(told.begin(), told.end(), [&](const auto& other) {
+      return other.second->meaning == its->meaning && other.second->values == its->values;
+    });
+    if (alike == told.end())
+      told.emplace_back(variant, its);
     else
       alike->first += ", " + variant;
   }
   std::string text;
-  for (const auto& [those, meaning] : meanings)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", those, meaning);
+  for (const auto& [those, key] : told)
+    text += fmt::format("{}{}{}: {}", text.empty() ? "" : "; ", those,
+                        key->values == values ? "" : fmt::format(" ({})", key->values), key->meaning);
   return text;
 }
 
@@ -92,10 +95,10 @@ std::vector<KeyText> texts_of_variants(
       merged.push_back(text);
       const bool same = std::all_of(variants.begin(), variants.end(), [&](const auto& other) {
         const KeyText* its = find_key(other.second, text.name);
-        return its && its->meaning == text.meaning;
+        return its && its->meaning == text.meaning && its->values == text.values;
       });
       if (same) continue;
-      merged.back().meaning = meanings_by_variant(variants, text.name);
+      merged.back().meaning = meanings_by_variant(variants, text.name, text.values);
     }
   return merged;
 }

@@ -330,8 +330,8 @@ Key<Options> list_key(std::string name, std::string values, std::string meaning,
   return key;
 }
 
-/// The keys of a mapping of which one key says which others there are. A key that means the same in all
-/// variants is told once; else its meaning says of which variant it is that.
+/// The keys of a mapping of which one key says which others there are. A key that is the same in all variants
+/// is told once; else its meaning says of which variants it is that, with what may be written in them.
 std::vector<KeyText> texts_of_variants(
     const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants);
 

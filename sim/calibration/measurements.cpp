@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "models/layer_costs.h"
 #include "models/model.h"
@@ -94,7 +96,12 @@ YamlNode scalar_node(const std::string& text, const SourcePos& pos) {
   return node;
 }
 
-TrainingGraph measured_graph(const Measurement& m) {
+/// The network of a row, read once for all rows of its table: these are hundreds of few networks.
+const Model& measured_model(const Measurement& m) {
+  static std::map<std::pair<std::string, std::string>, Model> models;
+  const std::pair key{m.pos.file, m.model};  // files are named from the table's folder
+  const auto found = models.find(key);
+  if (found != models.end()) return found->second;
   const std::size_t at = m.model.find('@');
   const std::string name = m.model.substr(0, at);
   YamlNode node;
@@ -113,12 +120,16 @@ TrainingGraph measured_graph(const Measurement& m) {
       input.items.push_back(scalar_node(size, m.pos));
     node.entries.emplace_back("input", input);
   }
+  return models.emplace(key, read_model(node)).first->second;
+}
+
+TrainingGraph measured_graph(const Measurement& m) {
   TrainingOptions options;
   options.framework = m.software;
   options.execution = m.execution;
   options.precision = m.precision;
   options.optimizer = Optimizer::momentum;
-  return build_training_graph(read_model(node), options);
+  return build_training_graph(measured_model(m), options);
 }
 
 // A number of a kernel's text; 0 where there is none.

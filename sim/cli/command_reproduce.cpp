@@ -51,6 +51,26 @@ std::string gate_text(const Gate& gate) {
   return text + (gate.inside() ? "\n" : ": FAILED\n");
 }
 
+/// What is said of batches that ran, and of batches that ran out of memory; then each that is said falsely.
+void write_batches(const std::vector<BatchRow>& batches, std::ostream& out) {
+  out << fmt::format("{:<12}  {:<13}  {:>5}  {:>5}  {:>7}  {:>11}  {:>10}\n", "batches", "published", "rows",
+                     "fit", "may fit", "may not fit", "do not fit");
+  for (const std::string& software : batch_software(batches))
+    for (const bool ran : {true, false}) {
+      const BatchCount count = count_batches(batches, software, ran);
+      if (count.rows == 0) continue;
+      out << fmt::format("{:<12}  {:<13}  {:>5}  {:>5}  {:>7}  {:>11}  {:>10}\n", software,
+                         ran ? "ran" : "out of memory", count.rows, count.fit, count.may_fit,
+                         count.may_not_fit, count.do_not_fit);
+    }
+  for (const BatchRow& row : batches)
+    if (row.fits() != row.ran)
+      out << fmt::format("{}: {}, {}, {}, {}: {:.0f} of {:.0f} MiB, {} by prediction, {} by measurement\n",
+                         row.sure() ? "said falsely" : "at the edge", row.device, row.model, row.setup,
+                         row.software, row.process_mib, row.usable_mib, row.fits() ? "fits" : "does not fit",
+                         row.ran ? "ran" : "out of memory");
+}
+
 void write_table(const Reproduction& reproduction, std::ostream& out) {
   std::size_t table_width = 5, model_width = 5, setup_width = 5;
   for (const ReproducedRow& row : reproduction.rows) {
@@ -82,6 +102,7 @@ void write_table(const Reproduction& reproduction, std::ostream& out) {
     if (!row.shortfall.empty())
       out << fmt::format("known shortfall: {}, {}, {} ({:+.1f} %): {}\n", row.table, row.model, row.setup,
                          100 * row.error, row.shortfall);
+  if (!reproduction.batches.empty()) write_batches(reproduction.batches, out);
   for (const Gate& gate : reproduction.gates) out << gate_text(gate);
   for (const std::string& name : reproduction.outdated_shortfalls)
     out << fmt::format("{} does not fall short any more, or is not there: take it off the list\n", name);

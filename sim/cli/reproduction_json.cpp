@@ -109,6 +109,27 @@ void write_summaries(const std::vector<ErrorSummary>& summaries, JsonWriter& jso
   json.end_array();
 }
 
+void write_batches(const std::vector<BatchRow>& batches, JsonWriter& json) {
+  if (batches.empty()) return;
+  json.key("batches");
+  json.begin_array();
+  for (const BatchRow& row : batches) {
+    json.begin_object(JsonWriter::Style::compact);
+    json.field("device", row.device);
+    json.field("model", row.model);
+    json.field("setup", row.setup);
+    json.field("software", row.software);
+    json.field("ran", row.ran);
+    json.field("process_mib", row.process_mib);
+    json.field("usable_mib", row.usable_mib);
+    json.field("fits", row.fits());
+    json.field("sure", row.sure());
+    json.field("source", row.source);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_gates(const Reproduction& reproduction, JsonWriter& json) {
   json.key("gates");
   json.begin_array();
@@ -150,6 +171,7 @@ void write_reproductions(const std::vector<Reproduction>& reproductions,
     if (reproduction.coverage()) json.field("interval_coverage", *reproduction.coverage());
     write_gates(reproduction, json);
     write_summaries(reproduction.summaries, json);
+    write_batches(reproduction.batches, json);
     json.field("passed", reproduction.passed());
     json.key("rows");
     json.begin_array();

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <ostream>
 
+#include "models/model_keys.h"
 #include "sim/base/names.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/planning/plan_spec.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/studies/job_study.h"
+#include "strategies/pardnn/networks/networks.h"
 #include "strategies/strategy.h"
 #include "topologies/cluster_keys.h"
 
@@ -20,9 +23,11 @@ namespace {
 
 const std::vector<KeySection>& key_sections() {
   static const std::vector<KeySection> sections = [] {
-    std::vector<KeySection> table{experiment_keys(),   training_keys(), input_keys(),  variability_keys(),
-                                  cluster_keys(),      server_keys(),   device_keys(), fabric_keys(),
-                                  interconnect_keys(), job_keys()};
+    std::vector<KeySection> table{experiment_keys(),       training_keys(),     input_keys(),
+                                  variability_keys(),      model_keys(),        layer_keys(),
+                                  cluster_keys(),          server_keys(),       device_keys(),
+                                  fabric_keys(),           interconnect_keys(), job_keys(),
+                                  operation_network_keys()};
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;
@@ -47,8 +52,10 @@ void print_keys(std::ostream& out, const std::vector<KeyText>& keys) {
   const std::vector<KeyText> flat = by_path(keys);
   std::size_t width = usual_width;
   for (const KeyText& key : flat) width = std::max(width, key.name.size());
+  const std::string margin(width + 5, ' ');
   for (const KeyText& key : flat)
-    out << fmt::format("  {:<{}} {}\n  {:<{}}   {}\n", key.name, width, key.values, "", width, key.meaning);
+    out << fmt::format("  {:<{}} {}\n{}{}\n", key.name, width, key.values, margin,
+                       boost::replace_all_copy(key.meaning, "\n", "\n" + margin));
 }
 
 void write_keys(JsonWriter& json, const std::vector<KeyText>& keys) {
@@ -58,7 +65,7 @@ void write_keys(JsonWriter& json, const std::vector<KeyText>& keys) {
     json.begin_object();
     json.field("name", key.name);
     json.field("values", key.values);
-    json.field("meaning", key.meaning);
+    json.field("meaning", boost::replace_all_copy(key.meaning, "\n", " "));
     if (!key.parts.empty()) write_keys(json, key.parts);
     json.end_object();
   }

@@ -18,13 +18,13 @@ constexpr const char* input_folder = "topologies/catalog/inputs";
 constexpr double imagenet_image_bytes = 113'959;  // about 146 GB / 1,281,167 files of ImageNet-1k train
 constexpr double vcpus_per_core = 2;
 
-YamlNode catalogue_entry(const char* folder, const char* what, const std::string& name,
-                         const SourcePos& pos) {
-  const std::vector<std::string> names = data_names(folder);
+const YamlNode& catalogue_entry(const char* folder, const char* what, const std::string& name,
+                                const SourcePos& pos) {
+  const std::vector<std::string>& names = data_names(folder);
   if (!std::binary_search(names.begin(), names.end(), name))
     throw InputError(pos, fmt::format("unknown {} '{}'{}; known: {}", what, name, suggestion(name, names),
                                       list_of(names)));
-  return load_yaml(fmt::format("{}/{}.yaml", data_path(folder), name));
+  return data_yaml(folder, name);
 }
 
 /// What a file of the catalogue says beside its figures; nothing is done with it here.
@@ -130,7 +130,7 @@ InputSpec read_input(const YamlNode& node, const std::string& path) {
 std::vector<std::string> input_library_names() { return data_names(library_folder); }
 
 InputLibrary load_input_library(const std::string& name, const SourcePos& pos) {
-  const YamlNode node = catalogue_entry(library_folder, "input library", name, pos);
+  const YamlNode& node = catalogue_entry(library_folder, "input library", name, pos);
   InputLibrary library;
   library.name = name;
   read_part(library_keys(), YamlMap(node, ""), library);

@@ -88,35 +88,41 @@ double Compressor::buffer_bytes(double bytes) const {
   return sent_bytes(bytes) * (compression_.kind == Compression::Kind::top_k ? senders_ : 1);
 }
 
-void Compressor::add_compression(Role& role, TaskId ready, std::size_t index, double bytes) const {
-  if (!active()) return;
+double Compressor::residual_bytes(double bytes) const {
+  return compression_.kind == Compression::Kind::top_k ? bytes : 0;
+}
+
+std::size_t Compressor::add_compression(ComputeTasks& tasks, std::size_t index, double bytes) const {
   const double elements = bytes / element_bytes_;
   const bool top_k = compression_.kind == Compression::Kind::top_k;
+  const std::string name = fmt::format("message {} compressed", index);
   // top_k: an addition, a magnitude and a comparison each.
-  PlanOp op = top_k ? elementwise_op(fmt::format("message {} compressed", index), 3 * elements,
-                                     5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
-                    : elementwise_op(fmt::format("message {} compressed", index), elements,
-                                     bytes + sent_bytes(bytes));
-  op.allocates.push_back({MemoryClass::workspace, buffer_bytes(bytes)});
-  role.program[ready].ops.push_back(std::move(op));
-  if (top_k) role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] += bytes;
+  tasks.add_unnamed(
+      top_k ? elementwise_op(name, 3 * elements, 5 * bytes + kept(bytes) * (2 * element_bytes_ + index_bytes))
+            : elementwise_op(name, elements, bytes + sent_bytes(bytes)));
+  const std::size_t buffer = tasks.hold({MemoryClass::workspace, buffer_bytes(bytes)});
+  tasks.use(buffer);
+  return buffer;
 }
 
-TaskId Compressor::add_decompression(Role& role, std::size_t index, double bytes, TaskId arrived) const {
+TaskId Compressor::add_decompression(ComputeTasks& tasks, std::size_t buffer, std::size_t index, double bytes,
+                                     TaskId arrived) const {
   const double elements = bytes / element_bytes_, pairs = senders_ * kept(bytes);
-  PlanOp op = compression_.kind == Compression::Kind::top_k
-                  ? elementwise_op(fmt::format("message {} decompressed", index), pairs,
-                                   bytes + pairs * (3 * element_bytes_ + index_bytes))
-                  : elementwise_op(fmt::format("message {} decompressed", index), elements,
-                                   bytes + sent_bytes(bytes));
-  op.frees.push_back({MemoryClass::workspace, buffer_bytes(bytes)});
-  return add_compute(role, fmt::format("message {} decompressed", index), {std::move(op)}, {arrived});
+  const std::string name = fmt::format("message {} decompressed", index);
+  tasks.wait_for(arrived);
+  tasks.add(compression_.kind == Compression::Kind::top_k
+                ? elementwise_op(name, pairs, bytes + pairs * (3 * element_bytes_ + index_bytes))
+                : elementwise_op(name, elements, bytes + sent_bytes(bytes)));
+  tasks.use(buffer);
+  return tasks.close(name);
 }
 
-void Compressor::add_release(Role& role, std::size_t index, double bytes, TaskId sent) const {
-  if (!active()) return;
+void Compressor::add_release(ComputeTasks& tasks, std::size_t buffer, std::size_t index, TaskId sent) {
   const std::string name = fmt::format("free buffer {}", index);
-  add_compute(role, name, {memory_op(name, {}, {{MemoryClass::workspace, buffer_bytes(bytes)}})}, {sent});
+  tasks.wait_for(sent);
+  tasks.add_unnamed(memory_op(name, {}, {}));
+  tasks.use(buffer);
+  tasks.close(name);
 }
 
 }  // namespace convoy

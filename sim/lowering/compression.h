@@ -6,6 +6,7 @@
 
 #include "models/training_graph.h"
 #include "sim/base/keys.h"
+#include "sim/lowering/compute_tasks.h"
 #include "sim/plan/plan.h"
 
 namespace convoy {
@@ -48,14 +49,19 @@ class Compressor {
   /// Bytes that a sender's message of `bytes` of gradients has once it is compressed.
   double sent_bytes(double bytes) const;
 
-  /// Compresses message `index` at the end of the compute task `ready`, and gives the role its residual. Own
-  /// and others' compressed gradients have a buffer from then on. Nothing without compression.
-  void add_compression(Role& role, TaskId ready, std::size_t index, double bytes) const;
-  /// Appends a compute task that decompresses message `index`, when `arrived` is done, and frees its buffer;
-  /// returns its id.
-  TaskId add_decompression(Role& role, std::size_t index, double bytes, TaskId arrived) const;
-  /// Frees the buffer of a message that this role only sends, when `sent` is done.
-  void add_release(Role& role, std::size_t index, double bytes, TaskId sent) const;
+  /// Bytes of a message's residual, throughout the step.
+  double residual_bytes(double bytes) const;
+
+  /// Compresses message `index` in the task under way.
+  /// @pre active()
+  /// @return the buffer that own and others' compressed gradients have from then on
+  std::size_t add_compression(ComputeTasks& tasks, std::size_t index, double bytes) const;
+  /// Appends a task that decompresses message `index`, when `arrived` is done, after which its buffer is
+  /// free.
+  TaskId add_decompression(ComputeTasks& tasks, std::size_t buffer, std::size_t index, double bytes,
+                           TaskId arrived) const;
+  /// Appends a task that frees the buffer of a message that this role only sends, when `sent` is done.
+  static void add_release(ComputeTasks& tasks, std::size_t buffer, std::size_t index, TaskId sent);
 
  private:
   double kept(double bytes) const;          ///< gradients of a message that top_k sends

@@ -9,10 +9,10 @@ namespace convoy {
 
 std::size_t ComputeTasks::add(PlanOp op) {
   last_op_ = op.name;
-  return add_memory(std::move(op));
+  return add_unnamed(std::move(op));
 }
 
-std::size_t ComputeTasks::add_memory(PlanOp op) {
+std::size_t ComputeTasks::add_unnamed(PlanOp op) {
   ops_.push_back(std::move(op));
   return count_++;
 }
@@ -28,7 +28,21 @@ TaskId ComputeTasks::close(std::string name) {
     name = !last_op_.empty() ? "compute up to " + last_op_ : ops_.empty() ? "wait" : ops_.back().name;
   any_ = true;
   last_op_.clear();
-  return last_ = add_compute(role_, std::move(name), std::exchange(ops_, {}), std::exchange(after_, {}));
+  last_ = add_compute(role_, std::move(name), std::exchange(ops_, {}), std::exchange(after_, {}));
+  closed_.push_back(last_);
+  return last_;
+}
+
+std::size_t ComputeTasks::hold(MemoryDelta memory) {
+  tensors_.push_back({memory, {}});
+  return tensors_.size() - 1;
+}
+
+void ComputeTasks::place_tensors() {
+  std::vector<PlanOp*> program;
+  for (const TaskId task : closed_)
+    for (PlanOp& op : role_.program[task].ops) program.push_back(&op);
+  convoy::place_tensors(std::exchange(tensors_, {}), program);
 }
 
 void ComputeTasks::receive(const Plan& plan, CommId comm, std::vector<TaskId> after) {

@@ -5,26 +5,36 @@
 #include <string>
 #include <vector>
 
+#include "sim/lowering/liveness.h"
 #include "sim/plan/plan.h"
 
 namespace convoy {
 
 /// Operations that a role runs one after the other, as compute tasks: one task until something else waits for
-/// an operation, or an operation waits for something else.
+/// an operation, or an operation waits for something else. Buffers whose users are known only while the tasks
+/// are made, such as those of messages, are held here until place_tensors().
 class ComputeTasks {
  public:
   explicit ComputeTasks(Role& role) : role_(role) {}
 
   /// @return its position among all operations that were added
   std::size_t add(PlanOp op);
-  /// The same of an operation that only allocates or frees: tasks are not named after it.
-  std::size_t add_memory(PlanOp op);
+  /// The same of an operation that tasks are not named after: it only allocates or frees, or prepares a
+  /// message.
+  std::size_t add_unnamed(PlanOp op);
   /// What is added from now on runs after `task`.
   void wait_for(TaskId task);
   /// Ends the task under way, if any; a role that has computed nothing yet gets a task without operations.
   /// @param name "": after its last operation
   /// @return the task at whose end all operations so far are done
   TaskId close(std::string name = {});
+
+  /// A tensor without users yet. @return by which the two below know it
+  std::size_t hold(MemoryDelta memory);
+  /// The operation that was added last writes or reads the tensor.
+  void use(std::size_t tensor) { tensors_.at(tensor).life.use(count_ - 1); }
+  /// Runs the liveness pass over the held tensors, which have all their users. @pre no task is under way
+  void place_tensors();
 
   /// What is added from now on waits for a message, which the device takes when `after` is done.
   void receive(const Plan& plan, CommId comm, std::vector<TaskId> after = {});
@@ -39,6 +49,8 @@ class ComputeTasks {
   TaskId last_ = 0;        ///< the task that was closed last
   bool any_ = false;       ///< there is one
   std::size_t count_ = 0;  ///< operations so far
+  std::vector<TaskId> closed_;
+  std::vector<LiveTensor<MemoryDelta>> tensors_;  ///< positions count the operations of `closed_`
 };
 
 }  // namespace convoy

@@ -36,6 +36,9 @@ ReplicaProgram::ReplicaProgram(const TrainingGraph& graph, const Stage& stage, s
       tasks_(role) {
   for (GroupSync* group : groups_) group->begin_role();
   find_buckets();
+  for (const GroupBucket& of : buckets_)
+    role_.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] +=
+        of.group->compressor().residual_bytes(of.bytes());
   if (zero() >= 2) find_first_gradients();
   if (zero() == 3) find_uses();
   if (!uses_.empty()) begin();
@@ -67,6 +70,7 @@ const std::vector<StageOp>& ReplicaProgram::operations(const Pass& pass) const {
 // ZeRO's stages 2 and 3.
 
 void ReplicaProgram::find_first_gradients() {
+  whole_.resize(buckets_.size());
   first_gradient_.assign(graph_.operations.size(), none);
   last_gradient_ = first_gradient_;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -110,8 +114,9 @@ void ReplicaProgram::begin() {
 
 void ReplicaProgram::add_gather_buffer(std::size_t use) {
   const std::size_t bucket = uses_[use].bucket;
-  tasks_.add_memory(memory_op(fmt::format("buffer of bucket {}", bucket),
-                              {{MemoryClass::weights, buckets_[bucket].bytes()}}, {}));
+  tasks_.add_unnamed(memory_op(fmt::format("buffer of bucket {}", bucket), {}, {}));
+  gathered_.push_back(tasks_.hold({MemoryClass::weights, buckets_[bucket].bytes()}));
+  tasks_.use(gathered_[use]);
 }
 
 void ReplicaProgram::gather(std::size_t use, TaskId after) {
@@ -127,34 +132,44 @@ void ReplicaProgram::scatter(std::size_t bucket, TaskId after) {
   const GroupBucket& of = buckets_[bucket];
   scatters_.push_back(of.group->add(role_, stream_, GroupSync::Kind::reduce_scatter, of.index,
                                     passes_[pass_].suffix, of.bytes(), {after}));
-  scattered_.push_back(bucket);
+  scattered_.push_back({bucket, whole_[bucket]});
   if (!how().overlap) release();
 }
 
-PlanOp ReplicaProgram::freed_gradients() {
-  const std::size_t bucket = scattered_[released_++];
-  return memory_op(fmt::format("free gradients of bucket {}", bucket), {},
-                   {{MemoryClass::gradients, buckets_[bucket].bytes()}});
+void ReplicaProgram::free_gradients() {
+  const Scattered& oldest = scattered_[released_++];
+  tasks_.add_unnamed(memory_op(fmt::format("free gradients of bucket {}", oldest.bucket), {}, {}));
+  tasks_.use(oldest.gradients);
 }
 
 /// The gradients of the oldest bucket that is still whole go when its sums are there.
 void ReplicaProgram::release() {
   tasks_.wait_for(scatters_[released_]);
-  tasks_.add_memory(freed_gradients());
+  free_gradients();
 }
 
-void ReplicaProgram::before(std::size_t position, const StageOp& op, PlanOp& made) {
-  const bool uses = use_ < uses_.size() && uses_[use_].pass == pass_;
-  if (uses && uses_[use_].first == position) tasks_.wait_for(gathers_[use_]);
-  if (uses && uses_[use_].last == position)
-    made.frees.push_back({MemoryClass::weights, buckets_[uses_[use_].bucket].bytes()});
+bool ReplicaProgram::is_last_use(std::size_t position) const {
+  return use_ < uses_.size() && uses_[use_].pass == pass_ && uses_[use_].last == position;
+}
+
+void ReplicaProgram::before(std::size_t position, const StageOp& op) {
+  if (use_ < uses_.size() && uses_[use_].pass == pass_ && uses_[use_].first == position)
+    tasks_.wait_for(gathers_[use_]);
+  const bool begins = op.op != StageOp::none && first_gradient_[op.op] != none;
+  if (begins && how().overlap && scatters_.size() >= depth()) release();
+}
+
+/// Of the operation at `position`, which was added last.
+void ReplicaProgram::use_buffers(std::size_t position, const StageOp& op) {
+  if (is_last_use(position)) tasks_.use(gathered_[use_]);
   if (op.op == StageOp::none || first_gradient_[op.op] == none) return;
-  if (how().overlap && scatters_.size() >= depth()) release();
-  made.allocates.push_back({MemoryClass::gradients, buckets_[first_gradient_[op.op]].bytes()});
+  const std::size_t bucket = first_gradient_[op.op];
+  whole_[bucket] = tasks_.hold({MemoryClass::gradients, buckets_[bucket].bytes()});
+  tasks_.use(whole_[bucket]);
 }
 
 void ReplicaProgram::after(std::size_t position, const StageOp& op) {
-  const bool last_use = use_ < uses_.size() && uses_[use_].pass == pass_ && uses_[use_].last == position;
+  const bool last_use = is_last_use(position);
   const bool more = last_use && use_ + depth() < uses_.size();
   const std::size_t bucket = op.op == StageOp::none ? none : last_gradient_[op.op];
   if (more) add_gather_buffer(use_ + depth());
@@ -177,22 +192,43 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
   const std::vector<StageOp>& ops = operations(pass);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (messages_) messages_->before(pass, i, tasks_);
+    if (sharded) before(i, ops[i]);
     PlanOp op = plan_op(ops[i], pass.images, pass.suffix);
-    if (sharded) before(i, ops[i], op);
     if (ops[i].op == StageOp::none)
-      tasks_.add_memory(std::move(op));
+      tasks_.add_unnamed(std::move(op));
     else
       tasks_.add(std::move(op));
+    if (sharded) use_buffers(i, ops[i]);
     if (messages_) messages_->after(pass, i, tasks_);
     if (sharded) this->after(i, ops[i]);
-    while (cut && ready_.size() < buckets_.size() && buckets_[ready_.size()].after == ops.size() - 1 - i)
-      ready_.push_back(tasks_.close());
+    if (cut) complete_buckets(ops.size() - 1 - i);
   }
   ++pass_;
   if (!pass.completes && task.empty()) return 0;
+  if (pass.completes && !sharded && !how().overlap)
+    for (std::size_t b = 0; b < buckets_.size(); ++b) prepare_message(b);
   const TaskId last = tasks_.close(std::move(task));
   if (pass.completes) completed_ = last;
   return last;
+}
+
+/// What a device does before it sends a bucket's gradients.
+void ReplicaProgram::prepare_message(std::size_t bucket) {
+  const GroupBucket& of = buckets_[bucket];
+  compressed_.resize(buckets_.size());
+  if (const Compressor& compressor = of.group->compressor(); compressor.active())
+    compressed_[bucket] = compressor.add_compression(tasks_, bucket, of.bytes());
+  if (of.group->is_copied(of.bucket()))
+    tasks_.add_unnamed(
+        elementwise_op(fmt::format("bucket {} filled", bucket), of.bytes() / 4, 2 * of.bytes()));
+}
+
+/// Of those whose gradients are there when so many operations of the pass are left.
+void ReplicaProgram::complete_buckets(std::size_t left) {
+  const std::size_t first = ready_.size();
+  std::size_t end = first;
+  while (end < buckets_.size() && buckets_[end].after == left) prepare_message(end++);
+  if (end > first) ready_.resize(end, tasks_.close());
 }
 
 void ReplicaProgram::sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix) {
@@ -203,20 +239,16 @@ void ReplicaProgram::sum_buckets(std::vector<TaskId>& before_update, const std::
   std::vector<TaskId> summed;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const GroupBucket& of = buckets_[b];
-    const Compressor& compressor = of.group->compressor();
-    const TaskId ready = how().overlap ? ready_[b] : completed_;
-    compressor.add_compression(role_, ready, b, of.bytes());
-    if (of.group->is_copied(of.bucket()))
-      role_.program[ready].ops.push_back(
-          elementwise_op(fmt::format("bucket {} filled", b), of.bytes() / 4, 2 * of.bytes()));
-    summed.push_back(of.group->add(role_, stream_, kind, of.index, suffix,
-                                   compressor.sent_bytes(of.bytes()) * (gathers ? of.group->members() : 1.0),
-                                   {ready}));
+    summed.push_back(
+        of.group->add(role_, stream_, kind, of.index, suffix,
+                      of.group->compressor().sent_bytes(of.bytes()) * (gathers ? of.group->members() : 1.0),
+                      {how().overlap ? ready_[b] : completed_}));
   }
   before_update.insert(before_update.end(), summed.begin(), summed.end());
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     if (const Compressor& compressor = buckets_[b].group->compressor(); compressor.active())
-      before_update.push_back(compressor.add_decompression(role_, b, buckets_[b].bytes(), summed[b]));
+      before_update.push_back(
+          compressor.add_decompression(tasks_, compressed_[b], b, buckets_[b].bytes(), summed[b]));
 }
 
 /// By layer: of its parameters, as much as ZeRO leaves each replica to update.
@@ -229,29 +261,28 @@ std::vector<double> ReplicaProgram::updated_shares() const {
 }
 
 void ReplicaProgram::update(const std::string& suffix) {
+  const bool sharded = zero() >= 2;
   if (passes_.empty()) {
+    for (std::size_t b = 0; b < buckets_.size() && !sharded; ++b) prepare_message(b);
     completed_ = tasks_.close();
     ready_.assign(buckets_.size(), completed_);
   }
-  std::vector<TaskId> before;
-  std::vector<PlanOp> ops;
-  if (zero() >= 2) {
-    before = scatters_;
-    before.push_back(completed_);
-    while (released_ < scatters_.size()) ops.push_back(freed_gradients());
-  } else {
-    before = {completed_};
-    sum_buckets(before, suffix);
+  std::vector<TaskId> before = scatters_;
+  before.push_back(completed_);
+  if (!sharded) sum_buckets(before, suffix);
+  for (const TaskId task : before) tasks_.wait_for(task);
+  while (released_ < scatters_.size()) free_gradients();
+  if (!sharded)
     for (std::size_t b = 0; b < buckets_.size(); ++b)
       if (const double bytes = buckets_[b].bytes(); buckets_[b].group->is_copied(buckets_[b].bucket()))
-        ops.push_back(elementwise_op(fmt::format("bucket {} emptied", b), bytes / 4, 2 * bytes));
-  }
+        tasks_.add_unnamed(elementwise_op(fmt::format("bucket {} emptied", b), bytes / 4, 2 * bytes));
   const std::vector<double> shares = updated_shares();
   for (const StageOp& op : stage_.update) {
-    ops.push_back(plan_op(op, 1, suffix));
-    ops.back().work = share_of_update(op.work, shares[graph_.operations[op.op].layer]);
+    PlanOp made = plan_op(op, 1, suffix);
+    made.work = share_of_update(op.work, shares[graph_.operations[op.op].layer]);
+    tasks_.add(std::move(made));
   }
-  const TaskId update = add_compute(role_, "update" + suffix, std::move(ops), std::move(before));
+  const TaskId update = tasks_.close("update" + suffix);
   if (zero() != 1 && zero() != 2) return;
   for (const GroupBucket& of : buckets_)
     of.group->add(role_, stream_, GroupSync::Kind::all_gather, of.index, "", of.bytes(), {update});

@@ -72,6 +72,9 @@ class ReplicaProgram {
   /// Appends the sums that are still due after the last completing pass, and the update.
   void update(const std::string& suffix);
 
+  /// Allocates and frees what messages fill, when nothing more is appended.
+  void end() { tasks_.place_tensors(); }
+
  private:
   /// A bucket of one of the groups.
   struct GroupBucket {
@@ -98,14 +101,18 @@ class ReplicaProgram {
   std::size_t depth() const { return how().overlap ? 2 : 1; }
 
   void begin();
-  void before(std::size_t position, const StageOp& op, PlanOp& made);
+  void before(std::size_t position, const StageOp& op);
+  void use_buffers(std::size_t position, const StageOp& op);
   void after(std::size_t position, const StageOp& op);
+  bool is_last_use(std::size_t position) const;
   void add_gather_buffer(std::size_t use);
   void gather(std::size_t use, TaskId after);
   void scatter(std::size_t bucket, TaskId after);
   void release();
-  PlanOp freed_gradients();
+  void free_gradients();
 
+  void prepare_message(std::size_t bucket);
+  void complete_buckets(std::size_t left);
   void sum_buckets(std::vector<TaskId>& before_update, const std::string& suffix);
   std::vector<double> updated_shares() const;
 
@@ -128,8 +135,16 @@ class ReplicaProgram {
   std::vector<Use> uses_;                    ///< of all passes; stage 3
   std::size_t use_ = 0;                      ///< under way
   std::vector<TaskId> gathers_, scatters_;
-  std::vector<std::size_t> scattered_;  ///< by reduce-scatter: its bucket
-  std::size_t released_ = 0;            ///< reduce-scatters whose buckets' gradients are free again
+  /// A bucket whose gradients are reduce-scattered.
+  struct Scattered {
+    std::size_t bucket, gradients;
+  };
+  std::vector<Scattered> scattered_;  ///< by reduce-scatter
+  std::size_t released_ = 0;          ///< reduce-scatters whose buckets' gradients are free again
+  // Tensors that tasks_ holds.
+  std::vector<std::size_t> gathered_;    ///< by use: a bucket's parameters
+  std::vector<std::size_t> whole_;       ///< by bucket: the gradients that were begun last
+  std::vector<std::size_t> compressed_;  ///< by bucket: the gradients as they are sent
 };
 
 }  // namespace convoy

@@ -137,9 +137,9 @@ bool takes_part_in_collectives(const Role& role) {
                      [](const Task& task) { return task.kind == Task::Kind::collective; });
 }
 
-bool has_process(const DeviceType& device) { return device.framework_reserves && device.sms > 0; }
-
 }  // namespace
+
+bool has_process(const DeviceType& device) { return device.framework_reserves && device.sms > 0; }
 
 ProcessMemory process_memory(const Role& role, const DeviceType& device, const TrainingOptions& options) {
   const double usable = usable_bytes(device);

@@ -18,6 +18,10 @@ struct ProcessMemory {
   double share() const { return of_bytes > 0 ? bytes / of_bytes : 0; }
 };
 
+/// Whether a framework's process is counted on the device: not where the device says what it reserves (inline
+/// ones), nor on CPUs and mobile GPUs.
+bool has_process(const DeviceType& device);
+
 /// The process of a member of `role` on `device`:
 ///   - the CUDA context, in proportion to the device's multiprocessors, and the libraries' kernels and
 ///   handles
@@ -27,8 +31,7 @@ struct ProcessMemory {
 ///     convolutions, over two steps (caching_allocator.h); under the other frameworks the tensors' peak,
 ///     since they lay memory out before training or grow one pool.
 /// Near the device's limit PyTorch gives cached segments back, so a process that fits shows no more than
-/// `of_bytes`. Devices that do not leave their reserve to a framework (inline ones, CPUs, mobile GPUs) have
-/// no such process: the ledger's peak is theirs.
+/// `of_bytes`. Of devices without such a process it is the ledger's peak.
 ProcessMemory process_memory(const Role& role, const DeviceType& device, const TrainingOptions& options);
 
 /// The same of every device of `machine`; of devices without such a process, `peak_bytes` of the device.

@@ -133,14 +133,15 @@ Explanation::Explanation(Preparer& preparer, const Point& point, std::size_t job
       return std::string(reinterpret_cast<const char*>(&reply), sizeof reply);
     };
   };
-  run_in_workers(questions.size(), jobs, work, [&](std::size_t i, WorkerAnswer answer) {
+  const auto answered = [&](std::size_t i, WorkerAnswer answer) {
     if (answer.kind != WorkerAnswer::Kind::done)
       return;  // a batch that does not divide, a fabric that is full
     Reply reply;
     std::memcpy(&reply, answer.bytes.data(), sizeof reply);
     rows[i] = Row{questions[i].change, questions[i].algorithm, reply.step_time_s, reply.images, {}};
     if (reply.usd_per_epoch >= 0) rows[i]->usd_per_epoch = reply.usd_per_epoch;
-  });
+  };
+  run_in_workers(questions.size(), jobs, work, answered, {.apart = preparer.replays_apart()});
   for (std::optional<Row>& row : rows)
     if (row) rows_.push_back(std::move(*row));
 }

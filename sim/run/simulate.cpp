@@ -180,7 +180,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
     if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
   CostModel cost = make_cost(point.training, *graph, machine);
   apply(change, machine);
-  const NetworkModel network_model = experiment_ ? experiment_->network_model() : NetworkModel::convoy;
+  const NetworkModel network_model = this->network_model();
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
   const StrategyInput input{*graph, machine, cost, point.training.batch};
   std::vector<RunPhase> phases = strategy->phases(input);

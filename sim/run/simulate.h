@@ -64,6 +64,12 @@ class Preparer {
   const Model& model(const YamlNode& node);
   const ClusterSpec& cluster(const YamlNode& node);
   const Experiment& experiment() const { return *experiment_; }
+  /// Which model shares out links in the replays of its points.
+  NetworkModel network_model() const {
+    return experiment_ ? experiment_->network_model() : NetworkModel::convoy;
+  }
+  /// Whether each replay needs a process of its own: SimGrid's clock goes on from one to the next.
+  bool replays_apart() const { return network_model() == NetworkModel::simgrid; }
 
  private:
   std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);

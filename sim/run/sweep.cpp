@@ -209,7 +209,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
                        told(item);
                      },
                      {options.point_memory_bytes, options.point_time_s,
-                      preparer.experiment().network_model() == NetworkModel::simgrid, stop});
+                      preparer.replays_apart(), stop});
   store.commit();
   return whole;
 }

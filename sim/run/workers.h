@@ -18,8 +18,9 @@ using FirstHalf = std::function<SecondHalf(std::size_t item)>;
 struct WorkerOptions {
   double memory_bytes = std::numeric_limits<double>::infinity();  ///< of data, that a process may have
   double time_s = std::numeric_limits<double>::infinity();        ///< that an item may take
-  /// The second half in a process of its own; else in the worker, like the first.
-  bool apart = true;
+  /// The second half in a process of its own; else in the worker, like the first. Replays by SimGrid's own
+  /// network model need it: their clock goes on from one to the next (sim/replay/engine.h).
+  bool apart = false;
   /// Called here several times a second while items are under way; true ends all of them.
   std::function<bool()> stop = [] { return false; };
 };

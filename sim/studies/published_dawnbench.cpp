@@ -85,7 +85,7 @@ std::string input_text(const DawnbenchEntry& entry, const TrainingPhase& phase) 
   return fmt::format("{{{}, image_pixels: {}}}", entry.input, file_pixels(phase));
 }
 
-PreparedRun prepare_phase(const DawnbenchEntry& entry, const TrainingPhase& phase) {
+PreparedRun prepare_phase(const DawnbenchEntry& entry, const TrainingPhase& phase, Preparer& preparer) {
   const std::string text = fmt::format(
       "{{experiment: dawnbench, model: {{name: resnet50, input: [3, {0}, {0}]}}, training: "
       "{{batch_per_device: {1}, {2}, "
@@ -94,7 +94,7 @@ PreparedRun prepare_phase(const DawnbenchEntry& entry, const TrainingPhase& phas
       "all_reduce, algorithm: auto{6}{7}}}}}",
       phase.pixels, phase.batch_per_device, entry.training, input_text(entry, phase), entry.server,
       entry.nodes, entry.strategy.empty() ? "" : ", ", entry.strategy);
-  return Preparer().prepare(read_point(parse_yaml(text, "dawnbench.csv")), nullptr);
+  return preparer.prepare(read_point(parse_yaml(text, "dawnbench.csv")), nullptr);
 }
 
 /// Seconds that a host's devices need for the evaluation after an epoch: of forward passes alone, which are a
@@ -112,8 +112,8 @@ double evaluation_s(const DawnbenchEntry& entry, const TrainingPhase& phase, con
 }
 
 /// USD of a phase at the entry's price.
-double cost_usd(const DawnbenchEntry& entry, const TrainingPhase& phase) {
-  const PreparedRun run = prepare_phase(entry, phase);
+double cost_usd(const DawnbenchEntry& entry, const TrainingPhase& phase, Preparer& preparer) {
+  const PreparedRun run = prepare_phase(entry, phase, preparer);
   const RunResult result = simulate(run, false).result;
   const double epoch_s =
       imagenet_images / result.throughput_images_per_s + evaluation_s(entry, phase, run, result);
@@ -129,9 +129,9 @@ Reproduction reproduce_dawnbench(std::size_t jobs) {
     result.rows.push_back({"ResNet-50", entry.name,
                            fmt::format("{} of {}, {} phases", entry.nodes, entry.server, entry.phases.size()),
                            entry.usd_per_hour * entry.hours, 0, 0, false, entry.source, false});
-  predict_rows(result, jobs, [&](std::size_t i) {
+  predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
     double usd = 0;
-    for (const TrainingPhase& phase : entries[i].phases) usd += cost_usd(entries[i], phase);
+    for (const TrainingPhase& phase : entries[i].phases) usd += cost_usd(entries[i], phase, preparer);
     return usd;
   });
   return result;

@@ -33,20 +33,22 @@ std::vector<EnergyRow> read_energy() {
   return rows;
 }
 
-RunResult run_at(const EnergyRow& row, double limit_w) {
+RunResult run_at(const EnergyRow& row, double limit_w, Preparer& preparer) {
   const Experiment experiment =
       Experiment::load(data_path("configs/published") + "/energy.yaml",
                        {"model=" + row.model, "training.precision=" + row.precision,
                         fmt::format("training.batch_per_device={:g}", row.batch),
                         fmt::format("cluster.servers.box.devices=[{{device: {}, count: 1}}]", row.device),
                         fmt::format("cluster.power_limit={:g}W", limit_w)});
-  return simulate(Preparer(experiment).prepare(0), false).result;
+  return simulate(preparer.prepare(experiment.point(0), nullptr), false).result;
 }
 
 /// Joules of an image where a step at `full`'s limit takes as long as measured there.
-double predict_joules(const EnergyRow& row, const EnergyRow& full, double images_an_epoch) {
+double predict_joules(const EnergyRow& row, const EnergyRow& full, double images_an_epoch,
+                      Preparer& preparer) {
   const double measured_s = full.epoch_s * row.batch / images_an_epoch;
-  return run_at(row, row.limit_w).energy_j / row.batch * measured_s / run_at(row, full.limit_w).step_time_s;
+  const double full_step_s = run_at(row, full.limit_w, preparer).step_time_s;
+  return run_at(row, row.limit_w, preparer).energy_j / row.batch * measured_s / full_step_s;
 }
 
 }  // namespace
@@ -63,8 +65,8 @@ Reproduction reproduce_energy(std::size_t jobs) {
   for (const EnergyRow& row : rows)
     result.rows.push_back({row.device, row.model, fmt::format("batch {:g}, {:g} W", row.batch, row.limit_w),
                            row.joules, 0, 0, false, row.source, row.fitted});
-  predict_rows(result, jobs, [&](std::size_t i) {
-    return predict_joules(rows[i], *full.at({rows[i].device, rows[i].batch}), imagenet);
+  predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
+    return predict_joules(rows[i], *full.at({rows[i].device, rows[i].batch}), imagenet, preparer);
   });
   return result;
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
-#include "sim/costs/residuals.h"
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
@@ -82,7 +79,7 @@ std::vector<MemoryRow> read_rows() {
   return rows;
 }
 
-double predict_mib(const MemoryRow& row) {
+double predict_mib(const MemoryRow& row, Preparer& preparer) {
   std::vector<std::string> settings{
       "model=" + row.model,
       fmt::format("training.batch_per_device={}", row.batch),
@@ -92,7 +89,7 @@ double predict_mib(const MemoryRow& row) {
       fmt::format("cluster.servers.box.devices=[{{device: {}, count: {}}}]", row.device, row.devices)};
   if (row.devices > 1) settings.push_back("strategy={kind: data_parallel, sync: all_reduce}");
   const Experiment experiment = Experiment::load(data_path("configs/published") + "/memory.yaml", settings);
-  const RunResult result = simulate(Preparer(experiment).prepare(0), false).result;
+  const RunResult result = simulate(preparer.prepare(experiment.point(0), nullptr), false).result;
   if (row.process) return result.process_memory_bytes / bytes_a_mib;
   const DeviceResult& device = result.per_device.front();
   const double reserved = device.memory[static_cast<std::size_t>(MemoryClass::reserved)];
@@ -107,17 +104,23 @@ Reproduction reproduce_memory(std::size_t jobs) {
   for (const MemoryRow& row : rows)
     result.rows.push_back({row.table, row.name, fmt::format("batch {}", row.batch), row.mib, 0, 0, false,
                            row.source, row.fitted});
-  predict_rows(result, jobs, [&](std::size_t i) {
-    Prediction prediction(predict_mib(rows[i]));
+  predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
+    Prediction prediction(predict_mib(rows[i], preparer));
     if (!rows[i].process) return prediction;
     prediction.kind = rows[i].framework;
-    const auto framework = std::find(framework_names.begin(), framework_names.end(), rows[i].framework);
-    const double factor =
-        std::exp(quantile_80 * memory_spread(static_cast<Framework>(framework - framework_names.begin())));
+    const double factor = memory_uncertainty(rows[i].framework);
     prediction.interval = {prediction.value / factor, prediction.value * factor};
     return prediction;
   });
-  for (std::size_t i = 0; i < rows.size(); ++i) result.rows[i].sets_interval = rows[i].sets_interval;
+  result.batches = published_batches(jobs);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MemoryRow& row = rows[i];
+    result.rows[i].sets_interval = row.sets_interval;
+    if (row.process && !row.fitted)
+      result.batches.push_back({row.device, row.name, fmt::format("{} x batch {}", row.devices, row.batch),
+                                row.framework, row.source, true, result.rows[i].predicted,
+                                usable_mib(row.device), memory_uncertainty(row.framework)});
+  }
   return result;
 }
 

@@ -38,14 +38,13 @@ std::vector<Submission> read_submissions() {
 
 /// NVIDIA's MXNet container, that all of them ran, trains in half precision with channels last. Training
 /// alone: no evaluation, no start of the run, images as quickly as the devices take them.
-double minutes_an_epoch(const Submission& row, double samples) {
+double minutes_an_epoch(const Submission& row, double samples, Preparer& preparer) {
   const std::string text = fmt::format(
       "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: "
       "mxnet, layout: nhwc, "
       "optimizer: momentum}}, cluster: {{server: {}, nodes: {}, devices_per_node: {}}}, strategy: {{kind: "
       "data_parallel, sync: all_reduce, algorithm: auto}}}}",
       row.batch_per_device, row.server, row.nodes, row.devices_per_node);
-  Preparer preparer;
   const PreparedRun run = preparer.prepare(read_point(parse_yaml(text, "mlperf.csv")), nullptr);
   return samples / simulate(run, false).result.throughput_images_per_s / seconds_a_minute;
 }
@@ -67,8 +66,8 @@ Reproduction reproduce_mlperf(std::size_t jobs) {
                        row.batch_per_device, epochs.back()),
            row.minutes, 0, 0, false, row.source, false});
     }
-  predict_rows(result, jobs, [&](std::size_t i) {
-    return epochs[i] * minutes_an_epoch(rows[i % rows.size()], *goal.samples);
+  predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
+    return epochs[i] * minutes_an_epoch(rows[i % rows.size()], *goal.samples, preparer);
   });
   return result;
 }

@@ -94,7 +94,7 @@ std::vector<ScalingRow> read_scaling(const char* name) {
 }
 
 /// The throughput that convoy predicts for a row from that of one device.
-Prediction predict(const ScalingRow& row, double images_per_s_of_one) {
+Prediction predict(const ScalingRow& row, double images_per_s_of_one, Preparer& preparer) {
   std::vector<std::string> settings{
       fmt::format("model={}", row.model), fmt::format("training.batch_per_device={}", row.batch),
       fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
@@ -104,7 +104,7 @@ Prediction predict(const ScalingRow& row, double images_per_s_of_one) {
   if (row.servers) settings.push_back(fmt::format("strategy.servers={}", *row.servers));
   const Experiment experiment =
       Experiment::load(fmt::format("{}/{}.yaml", data_path("configs/published"), row.experiment), settings);
-  const PreparedRun run = Preparer(experiment).prepare(0);
+  const PreparedRun run = preparer.prepare(experiment.point(0), nullptr);
   const RunResult result = simulate(run, false).result;
   Prediction prediction(result.throughput_images_per_s);
   if (result.interval)
@@ -142,9 +142,9 @@ Reproduction predict_scaling(Reproduction result, const char* file, std::size_t 
   for (const ScalingRow& row : rows)
     result.rows.push_back({row.table, row.model, row.setup(), row.images_per_s, 0, 0, row.anchor(),
                            row.source, row.fitted && !row.anchor(), row.experiment});
-  predict_rows(result, jobs, [&](std::size_t i) {
+  predict_rows(result, jobs, [&](std::size_t i, Preparer& preparer) {
     const ScalingRow& row = rows[i];
-    return predict(row, row.synthetic_one ? *row.synthetic_one : of_one.at(row.series()));
+    return predict(row, row.synthetic_one ? *row.synthetic_one : of_one.at(row.series()), preparer);
   });
   result.summaries = summaries_of(result.rows);
   return result;

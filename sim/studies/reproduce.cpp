@@ -142,19 +142,21 @@ void from_line(const std::string& line, ReproducedRow& row) {
 }  // namespace
 
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
-                  const std::function<Prediction(std::size_t)>& predict) {
+                  const std::function<Prediction(std::size_t, Preparer&)>& predict) {
   std::vector<ReproducedRow>& rows = reproduction.rows;
   std::string failure;
+  Preparer preparer;  // each worker goes on with a copy of its own
   const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
-    return [&predict, i] { return to_line(predict(i)); };
+    return [&, i] { return to_line(predict(i, preparer)); };
   };
-  run_in_workers(rows.size(), jobs, predict_row, [&](std::size_t i, WorkerAnswer answer) {
+  const auto answered = [&](std::size_t i, WorkerAnswer answer) {
     if (answer.kind != WorkerAnswer::Kind::done)
       failure = answer.bytes;
     else
       from_line(answer.bytes, rows[i]);
     rows[i].error = rows[i].predicted / rows[i].published - 1;
-  });
+  };
+  run_in_workers(rows.size(), jobs, predict_row, answered);
   if (!failure.empty()) throw std::runtime_error(failure);
 }
 

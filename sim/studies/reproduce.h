@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/calibration/kernel_accuracy.h"
+#include "sim/run/simulate.h"
 
 namespace convoy {
 
@@ -65,6 +66,30 @@ using ErrorGroups = std::map<std::array<std::string, 3>, std::vector<double>>;
 /// In the order of the keys.
 std::vector<ErrorSummary> summaries_by_group(ErrorGroups groups);
 
+/// A batch of which it is published that a device could train on it, or that it ran out of memory, beside the
+/// process that is predicted.
+struct BatchRow {
+  std::string device, model, setup, software, source;
+  bool ran = false;  ///< else training ran out of memory
+  double process_mib = 0;
+  double usable_mib = 0;   ///< what the device's driver leaves to processes
+  double uncertainty = 1;  ///< the process is by probability 80 % within this factor of what is predicted
+
+  bool fits() const { return process_mib <= usable_mib; }
+  /// Whether what may be off leaves the verdict as it is.
+  bool sure() const {
+    return fits() ? process_mib * uncertainty <= usable_mib : process_mib / uncertainty > usable_mib;
+  }
+};
+
+/// How many of the batches that ran, or did not, are said to fit.
+struct BatchCount {
+  std::size_t rows = 0, fit = 0, may_fit = 0, may_not_fit = 0, do_not_fit = 0;  ///< may: where it is not sure
+};
+BatchCount count_batches(const std::vector<BatchRow>& batches, const std::string& software, bool ran);
+/// Of the batches, in the order of the alphabet.
+std::vector<std::string> batch_software(const std::vector<BatchRow>& batches);
+
 /// A comparison with its rows and the errors it promises not to exceed.
 struct Reproduction {
   std::string name, title;
@@ -81,6 +106,7 @@ struct Reproduction {
   std::optional<double> rare_tolerance{};            ///< most rows that are off by more than 20 %, as a share
   std::array<double, 2> coverage_range{0.70, 0.90};  ///< of coverage()
   std::string because{};                             ///< why the tolerances are what they are
+  std::vector<BatchRow> batches{};                   ///< of memory: of which no false "fits" is promised
   std::vector<Gate> gates{};                         ///< made by judge(): all of the above
   std::vector<std::string> outdated_shortfalls{};    ///< named in the list, and there is no such row or gate
 
@@ -111,11 +137,12 @@ struct OrderCount {
 };
 OrderCount right_order(const std::vector<ReproducedRow>& rows);
 
-/// Fills in predictions and errors: `predict` gives the figure of row i, each in a process of its own.
+/// Fills in predictions and errors: `predict` gives the figure of row i, with a preparer that keeps models and
+/// clusters of the rows that its process had before.
 /// @param jobs processes at a time
 /// @throws std::runtime_error where one failed
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
-                  const std::function<Prediction(std::size_t)>& predict);
+                  const std::function<Prediction(std::size_t, Preparer&)>& predict);
 
 /// Times of single kernels, fitted to some and tested on others.
 struct KernelReproduction {
@@ -154,6 +181,14 @@ Reproduction reproduce_pipelines();
 /// Peak memory of training, of a device's tensors or of its process (results/published/memory.yaml). @param
 /// jobs processes at a time
 Reproduction reproduce_memory(std::size_t jobs);
+
+/// Largest batches that ran and smallest that ran out of memory (results/published/largest_batches.csv).
+/// @param jobs processes at a time
+std::vector<BatchRow> published_batches(std::size_t jobs);
+/// What the driver of a device of the catalogue leaves to processes.
+double usable_mib(const std::string& device);
+/// Factor within which a process's memory under a framework is with probability 80 %.
+double memory_uncertainty(const std::string& framework);
 
 /// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as
 /// submitted and by those of the goal's table: epochs x images / predicted throughput, nothing beside

@@ -103,6 +103,11 @@ void judge(Reproduction& reproduction) {
         count.pairs > 0 ? static_cast<double>(count.right) / static_cast<double>(count.pairs) : 1,
         *reproduction.order_tolerance, infinite);
   }
+  // A batch that is said to fit and does not costs a night; where it may not fit, the run says so.
+  for (const std::string& software : batch_software(reproduction.batches))
+    if (const BatchCount failed = count_batches(reproduction.batches, software, false); failed.rows > 0)
+      add("false fits of " + software, static_cast<double>(failed.fit) / static_cast<double>(failed.rows), 0,
+          0);
   for (const auto& [gate, reason] : known.gates) reproduction.outdated_shortfalls.push_back(gate);
 }
 

@@ -256,8 +256,9 @@ class DeviceSums {
     if (first_pulls)
       for (std::size_t m = 0; m < messages_.size(); ++m)
         pulled.push_back(add_way_back(role, devices, place, m, {}));
+    ComputeTasks tasks(role);
     const std::vector<TaskId> ready = add_worker_compute(
-        role, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
+        tasks, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
     std::vector<TaskId> summed;
     for (std::size_t m = 0; m < messages_.size(); ++m)
       summed.push_back(add_way_in(role, devices, place, m, ready[m]));

@@ -181,16 +181,24 @@ class ServerPlanner {
     };
     if (at_first_use)
       for (std::size_t m = 0; m < messages_.size(); ++m) pulled.push_back(pull(m));
+    ComputeTasks tasks(role);
+    std::vector<std::size_t> buffers(messages_.size());
+    const auto compress = [&](std::size_t m) {
+      buffers[m] = compressor_.add_compression(tasks, m, messages_[m].bytes);
+    };
     const std::vector<TaskId> ready = add_worker_compute(
-        role, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
+        tasks, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled,
+        compressor_.active() ? std::function<void(std::size_t)>(compress) : nullptr);
     for (std::size_t m = 0; m < messages_.size(); ++m) {
-      compressor_.add_compression(role, ready[m], m, messages_[m].bytes);
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] +=
+          compressor_.residual_bytes(messages_[m].bytes);
       sent.push_back(
           add_message(role, Task::Kind::send, fmt::format("push {}", m), exchanges[m].push, {ready[m]}));
       if (!at_first_use) pull(m);
     }
-    for (std::size_t m = 0; m < messages_.size(); ++m)
-      compressor_.add_release(role, m, messages_[m].bytes, sent[m]);
+    for (std::size_t m = 0; m < messages_.size() && compressor_.active(); ++m)
+      Compressor::add_release(tasks, buffers[m], m, sent[m]);
+    tasks.place_tensors();
     plan_.roles.push_back(std::move(role));
   }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/stages.h"
 
@@ -36,25 +35,27 @@ std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Mac
   return servers;
 }
 
-std::vector<TaskId> add_worker_compute(Role& role, const TrainingGraph& graph, double images,
+std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph& graph, double images,
                                        const std::vector<PushMessage>& messages, bool overlap,
-                                       const std::vector<TaskId>& pulled) {
+                                       const std::vector<TaskId>& pulled,
+                                       const std::function<void(std::size_t)>& prepare) {
+  Stage stage = whole_network(graph);
+  const std::vector<StageOp*> program = in_order<StageOp>({&stage.forward, &stage.backward});
   std::vector<std::vector<TaskId>> waits(graph.operations.size());
   std::vector<std::vector<std::size_t>> completes(graph.operations.size());
   for (std::size_t m = 0; m < messages.size(); ++m) {
     if (!pulled.empty()) waits[messages[m].first_use].push_back(pulled[m]);
-    if (overlap) completes[messages[m].ready].push_back(m);
+    completes[overlap ? messages[m].ready : program.back()->op].push_back(m);
   }
-  Stage stage = whole_network(graph);
-  ComputeTasks tasks(role);
   std::vector<TaskId> ready(messages.size());
-  for (const StageOp* op : in_order<StageOp>({&stage.forward, &stage.backward})) {
+  for (const StageOp* op : program) {
     for (const TaskId task : waits[op->op]) tasks.wait_for(task);
     tasks.add(plan_op(*op, images, ""));
+    for (const std::size_t m : completes[op->op])
+      if (prepare) prepare(m);
     for (const std::size_t m : completes[op->op]) ready[m] = tasks.close();
   }
-  const TaskId last = tasks.close();
-  if (!overlap) ready.assign(messages.size(), last);
+  tasks.close();
   return ready;
 }
 

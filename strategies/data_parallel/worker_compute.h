@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "sim/lowering/compute_tasks.h"
 #include "sim/plan/plan.h"
 #include "strategies/data_parallel/server_plan.h"
 #include "strategies/data_parallel/shards.h"
@@ -19,9 +21,12 @@ std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Mac
 
 /// Appends forward and backward of a worker, cut where messages wait for gradients and, with `pulled` (by
 /// message: the task at whose end its parameters are there), where operations wait for parameters.
+/// @param prepare what the worker does with a message's gradients before it sends them: appends operations to
+/// the task under way; nothing where it does nothing
 /// @return by message: the task at whose end its gradients are complete; with overlap false the last one
-std::vector<TaskId> add_worker_compute(Role& role, const TrainingGraph& graph, double images,
+std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph& graph, double images,
                                        const std::vector<PushMessage>& messages, bool overlap,
-                                       const std::vector<TaskId>& pulled);
+                                       const std::vector<TaskId>& pulled,
+                                       const std::function<void(std::size_t message)>& prepare = {});
 
 }  // namespace convoy

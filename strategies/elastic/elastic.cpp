@@ -2,13 +2,13 @@
 #include "strategies/elastic/elastic.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "sim/base/key_parts.h"
 #include "strategies/data_parallel/all_reduce.h"
 #include "strategies/elastic/elastic_shares.h"
 #include "strategies/elastic/reconfigure.h"
@@ -20,9 +20,9 @@ namespace convoy {
 namespace {
 
 struct ScheduleEntry {
-  std::int64_t at_step;
-  std::uint32_t devices;
-  SourcePos pos;
+  std::int64_t at_step = 0;
+  std::uint32_t devices = 0;
+  SourcePos devices_pos;
 };
 
 struct ElasticOptions {
@@ -117,7 +117,7 @@ class Elastic : public Strategy {
                        "training: elastic needs global_batch, which stays as it is when devices come and go; "
                        "found batch_per_device");
     if (entry.devices > input.machine.devices.size())
-      throw InputError(entry.pos,
+      throw InputError(entry.devices_pos,
                        fmt::format("strategy.schedule: {} devices from step {} on, but the cluster "
                                    "has {}",
                                    entry.devices, entry.at_step, input.machine.devices.size()));
@@ -171,30 +171,38 @@ void read_inner(YamlMap& outer, ElasticOptions& options) {
   map.finish();
 }
 
-void read_schedule(YamlMap& map, ElasticOptions& options) {
+Keys<ScheduleEntry> schedule_keys() {
   constexpr std::int64_t most_devices = 1'000'000;
-  std::vector<ScheduleEntry>& schedule = options.schedule;
-  for (YamlMap& row : map.maps("schedule")) {
-    ScheduleEntry entry{row.integer("at_step", 0),
-                        static_cast<std::uint32_t>(row.integer("devices", 1, most_devices)),
-                        row.pos("devices")};
-    if (schedule.empty() && entry.at_step != 0)
-      row.fail("at_step", fmt::format("the first entry must be for step 0, found {}", entry.at_step));
-    if (!schedule.empty() && entry.at_step <= schedule.back().at_step)
-      row.fail("at_step", fmt::format("steps must ascend; {} does not come after {}", entry.at_step,
-                                      schedule.back().at_step));
-    row.finish();
-    schedule.push_back(std::move(entry));
-  }
-  if (schedule.empty())
-    map.fail("schedule", "expected a list such as [{at_step: 0, devices: 4}], found an empty list");
+  using Entry = ScheduleEntry;
+  return {optional_integer_key<Entry>("at_step", "", 0, YamlMap::max_integer,
+                                      "0 in the first entry, ascending", &Entry::at_step)
+              .required(),
+          optional_integer_key<Entry>("devices", "", 1, most_devices, "from that step on", &Entry::devices)
+              .required()
+              .at(&Entry::devices_pos)};
 }
 
-void read_times(YamlMap& map, ElasticOptions& options) {
-  if (!map.find("times")) return;
-  YamlMap times = map.map("times");
-  read_keys(restart_time_keys(), times, options.times);
-  times.finish();
+/// The list `schedule`, which begins at step 0 and ascends.
+Key<ElasticOptions> schedule_key() {
+  Key<ElasticOptions> key = mappings_key<ElasticOptions>(
+      "schedule", "[{at_step: 0, devices: 4}]", "devices from which step on, the first at step 0; required",
+      schedule_keys(), &ElasticOptions::schedule);
+  key.text.values = "a list of " + keys_detail::mapping_text(key.text.parts);
+  key.read = [inner = std::move(key.read)](YamlMap& map, ElasticOptions& options) {
+    map.node("schedule");
+    inner(map, options);
+    const std::vector<ScheduleEntry>& schedule = options.schedule;
+    for (std::size_t i = 0; i < schedule.size(); ++i) {
+      const std::int64_t step = schedule[i].at_step;
+      if (i == 0 && step != 0)
+        map.maps("schedule")[i].fail("at_step",
+                                     fmt::format("the first entry must be for step 0, found {}", step));
+      if (i > 0 && step <= schedule[i - 1].at_step)
+        map.maps("schedule")[i].fail("at_step", fmt::format("steps must ascend; {} does not come after {}",
+                                                            step, schedule[i - 1].at_step));
+    }
+  };
+  return key;
 }
 
 bool deals(const ElasticOptions& options) { return options.deals; }
@@ -206,8 +214,7 @@ const Keys<ElasticOptions>& elastic_keys() {
                           "what runs on the devices there are; required. Data parallelism is dealt its batch "
                           "here, the others share it out themselves",
                           &read_inner),
-      list_key<Options>("schedule", "a list of {at_step, devices}",
-                        "devices from which step on, the first at step 0; required", &read_schedule),
+      schedule_key(),
       choice_key<Options>(
           "reconfigure", {"overlapped", "restart"},
           "newcomers start while the others train on, or all stop and go on from a checkpoint",
@@ -222,8 +229,8 @@ const Keys<ElasticOptions>& elastic_keys() {
                                     "unless given",
                                     &Options::micro_batch)
           .only("inner data_parallel", &deals),
-      custom_key<Options>("times", fmt::format("{{{}}}", fmt::join(names_of(restart_time_keys()), ", ")),
-                          "lengths of a restart's parts (docs/strategies.md)", &read_times)};
+      mapping_key<Options>("times", "", "lengths of a restart's parts (docs/strategies.md)",
+                           restart_time_keys(), &Options::times)};
   return keys;
 }
 

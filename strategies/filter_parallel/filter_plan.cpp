@@ -201,20 +201,20 @@ class FilterPlanner {
     role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] = type.reserved_bytes;
 
     ComputeTasks tasks(role);
-    std::vector<LiveTensor<MemoryDelta>> tensors;
     std::map<const FilterExchange*, std::vector<std::size_t>>
         kept;  // tensors that backward uses: inputs, filters
     std::vector<TaskId> sent;
     std::vector<std::size_t> under_way;  // tensors of the last message: free once it has been sent
     const auto release = [&] {
       if (under_way.empty()) return;
-      const std::size_t position = tasks.add_memory(memory_op("release", {}, {}));
-      for (const std::size_t t : under_way) tensors[t].life.use(position);
+      tasks.add_unnamed(memory_op("release", {}, {}));
+      for (const std::size_t tensor : under_way) tasks.use(tensor);
       under_way.clear();
     };
-    const auto hold = [&](MemoryClass memory_class, double bytes, std::size_t position) {
-      tensors.push_back({{memory_class, bytes}, {position, position}});
-      return tensors.size() - 1;
+    const auto hold = [&](MemoryClass memory_class, double bytes) {
+      const std::size_t tensor = tasks.hold({memory_class, bytes});
+      tasks.use(tensor);
+      return tensor;
     };
     for (const Step& step : steps()) {
       const FilterExchange& e = *step.exchange;
@@ -222,25 +222,23 @@ class FilterPlanner {
       const double filter_bytes = e.convolution.fraction(d) * e.filter_bytes;
       tasks.receive(plan_, step.forward ? e.inputs : e.gradients, sent);
       release();
+      tasks.add(kernel(e, step.forward ? e.forward : backward_of(e), d));
       if (step.forward) {
-        const std::size_t at = tasks.add(kernel(e, e.forward, d));
-        kept[&e] = {hold(MemoryClass::activations, e.input_bytes, at),
-                    hold(MemoryClass::weights, filter_bytes, at)};
-        under_way = {hold(MemoryClass::activations, slice_bytes(e, d), at)};
+        kept[&e] = {hold(MemoryClass::activations, e.input_bytes), hold(MemoryClass::weights, filter_bytes)};
+        under_way = {hold(MemoryClass::activations, slice_bytes(e, d))};
       } else {
-        const std::size_t first = tasks.add(kernel(e, backward_of(e), d));
-        const std::size_t last = e.data_gradient ? tasks.add(kernel(e, e.weight_gradient, d)) : first;
-        under_way = {hold(MemoryClass::gradients, filter_bytes, first)};
-        if (e.data_gradient) under_way.push_back(hold(MemoryClass::activations, e.input_bytes, first));
-        kept[&e].push_back(hold(MemoryClass::activations, slice_bytes(e, d), first));  // output gradients
-        for (const std::size_t t : kept[&e]) tensors[t].life.use(last);
+        under_way = {hold(MemoryClass::gradients, filter_bytes)};
+        if (e.data_gradient) under_way.push_back(hold(MemoryClass::activations, e.input_bytes));
+        kept[&e].push_back(hold(MemoryClass::activations, slice_bytes(e, d)));  // output gradients
+        if (e.data_gradient) tasks.add(kernel(e, e.weight_gradient, d));
+        for (const std::size_t tensor : kept[&e]) tasks.use(tensor);
       }
       sent = {tasks.send(plan_, step.forward ? e.outputs : e.results)};
     }
     tasks.wait_for(sent.front());
     release();
     tasks.close("end");
-    place_tensors(tensors, operations_of(role));
+    tasks.place_tensors();
     return role;
   }
 

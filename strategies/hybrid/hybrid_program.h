@@ -42,8 +42,11 @@ class HybridProgram : private PassMessages {
   /// The tasks of exchanges of the pass that was added last; nothing where nothing is sent.
   std::vector<TaskId> tasks_of(const std::vector<std::uint32_t>& exchanges) const;
 
-  /// Appends the sums that are left, and the update.
-  void update() { program_.update(""); }
+  /// Appends the sums that are left, and the update; nothing comes after it.
+  void update() {
+    program_.update("");
+    program_.end();
+  }
 
  private:
   static constexpr std::uint32_t none = HybridSchedule::none;

@@ -193,6 +193,7 @@ class PipelinePlanner {
       for (const Pass& pass : passes) add_pass(s, pass, program, role);
       program.update("");
     }
+    program.end();
     add_roles(s, k, std::move(role));
   }
 

@@ -69,6 +69,30 @@ TEST_CASE("memory: fits is judged on the process, as the largest batches of a V1
         std::string::npos);
 }
 
+TEST_CASE("memory: a process that is less below the limit than predictions are off is warned of, and fits") {
+  const auto run = [](int batch) {
+    return run_of(
+        fmt::format("experiment: e\nmodel: resnet50\ntraining: {{batch_per_device: {}, optimizer: momentum, "
+                    "precision: fp16, framework: pytorch1}}\ncluster: {{server: workstation-2-rtx-3090, "
+                    "nodes: 1, devices_per_node: 1}}\nstrategy: {{kind: single}}\n",
+                    batch));
+  };
+  const auto warned = [](const json& result) {
+    std::size_t count = 0;
+    for (const json& warning : result["warnings"])
+      count += warning.get<std::string>().find("so it may run out of memory") != std::string::npos ? 1 : 0;
+    return count;
+  };
+  // timm trains on 512 images with these 24 GB (results/published/largest_batches.csv).
+  const json small = run(256), edge = run(512), large = run(640);
+  CHECK(small["fits"] == true);
+  CHECK(warned(small) == 0);
+  CHECK(edge["fits"] == true);
+  CHECK(warned(edge) == 1);
+  CHECK(large["fits"] == false);
+  CHECK(warned(large) == 0);
+}
+
 TEST_CASE("memory: recomputation takes less of it and more time") {
   const json plain = run_of(on_v100("recompute: none", ring)),
              blocks = run_of(on_v100("recompute: blocks", ring));

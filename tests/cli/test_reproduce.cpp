@@ -10,6 +10,30 @@
 
 using nlohmann::json;
 
+namespace {
+
+/// Of PyTorch and MXNet no batch that ran out of memory is said to fit for sure, and more of those that ran
+/// than nineteen of twenty are said to fit.
+void check_batches(const json& batches) {
+  int failed = 0, ran = 0, denied = 0;
+  for (const json& batch : batches) {
+    CAPTURE(batch.dump());
+    CHECK(batch["fits"] == (batch["process_mib"] <= batch["usable_mib"]));
+    if (batch["ran"] == true) {
+      ++ran;
+      denied += batch["fits"] == true ? 0 : 1;
+    } else if (batch["software"] != "tensorflow1") {
+      ++failed;
+      CHECK_FALSE((batch["fits"] == true && batch["sure"] == true));
+    }
+  }
+  CHECK(failed >= 60);
+  CHECK(ran >= 150);
+  CHECK(20 * denied < ran);
+}
+
+}  // namespace
+
 TEST_CASE("reproduce: published measurements are met within the stated tolerances") {
   const Workplace place;
   const Finished run =
@@ -44,6 +68,7 @@ TEST_CASE("reproduce: published measurements are met within the stated tolerance
     CHECK(reproduction["fitted_error"].get<double>() <= fitted);
     CHECK(reproduction["mean_error"].get<double>() == convoy::approx(sum / count).epsilon(1e-9));
     CHECK(reproduction["worst_error"].get<double>() == convoy::approx(worst).epsilon(1e-9));
+    if (memory) check_batches(reproduction["batches"]);
     for (const json& gate : reproduction["gates"])
       if (gate["name"] == "mean error") CHECK(sum_if_slower / count > gate["high"].get<double>());
     const bool one_device = reproduction["name"] == "single-device";

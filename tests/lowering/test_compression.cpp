@@ -137,6 +137,17 @@ TEST_CASE("memory with compression: buffers in workspace, and top-k's residual w
   CHECK(most(top_1_percent, workspace) == nodes * network_layers * kept * 8);
 }
 
+TEST_CASE("memory with compression: a pipeline that never runs empty has one residual, not one an update") {
+  const lab::Experiment pipeline(
+      lab::custom_model(2, parameters), lab::star(4, "1GB/s", "20us"),
+      "{kind: pipeline, stages: 2, micro_batches: 4, schedule: 1f1b, weights: stash, inner: {kind: "
+      "data_parallel, sync: all_reduce" +
+          top_1_percent + "}}",
+      8);
+  constexpr std::size_t gradients = 1;
+  for (const Role& role : pipeline.plan().roles) CHECK(role.resident_bytes[gradients] == 2 * layer_bytes);
+}
+
 TEST_CASE("parameter servers get compressed gradients and give whole parameters") {
   for (const std::string mode : {"", ", mode: async", ", servers: 2", ", servers: 2, bucket: 1kB"}) {
     CAPTURE(mode);

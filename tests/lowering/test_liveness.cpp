@@ -6,6 +6,7 @@
 
 #include "models/model.h"
 #include "sim/base/yaml_node.h"
+#include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/stages.h"
 
@@ -82,6 +83,32 @@ TEST_CASE("a device that runs all of a training graph holds what the graph says 
         CHECK(held[i] == expected);
       }
     }
+}
+
+TEST_CASE(
+    "a tensor that tasks hold is in memory from the first operation that uses it to the last, over "
+    "messages") {
+  Role role;
+  ComputeTasks tasks(role);
+  const auto op = [](const char* name) { return PlanOp{name, {}, 1, {}, {}}; };
+  const MemoryDelta message{MemoryClass::workspace, 8}, kernel{MemoryClass::activations, 2};
+  tasks.add(op("first"));
+  const std::size_t sent = tasks.hold(message), one = tasks.hold(kernel);
+  tasks.hold({MemoryClass::weights, 100});  // nobody uses it
+  tasks.add_unnamed(op("packed"));
+  tasks.use(sent);
+  const TaskId packed = tasks.close();
+  tasks.add(op("second"));
+  tasks.use(one);
+  tasks.wait_for(packed);
+  tasks.add_unnamed(op("released"));
+  tasks.use(sent);
+  tasks.add(op("third"));
+  tasks.close();
+  tasks.place_tensors();
+  const std::vector<double> held =
+      bytes_while_running(operations_of(role), [](const MemoryDelta& delta) { return delta.bytes; });
+  CHECK(held == std::vector<double>{0, 8, 10, 8, 0});
 }
 
 TEST_CASE("a buffer lives on a device with those of its users that run there") {

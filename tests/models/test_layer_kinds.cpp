@@ -2,13 +2,31 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "models/layer_registry.h"
 #include "sim/base/data_path.h"
 #include "tests/models/model_text.h"
+#include "tests/support/told_keys.h"
 
 using namespace convoy;
+
+namespace {
+
+/// What stands between backquotes.
+std::set<std::string> quoted_words(const std::string& text) {
+  std::set<std::string> words;
+  for (std::size_t at = 0; (at = text.find('`', at)) != std::string::npos;) {
+    const std::size_t end = text.find('`', at + 1);
+    words.insert(text.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
 
 TEST_CASE("every registered layer kind and every zoo model is described in docs/models.md") {
   std::ifstream file(data_path("docs") + "/models.md");
@@ -17,7 +35,11 @@ TEST_CASE("every registered layer kind and every zoo model is described in docs/
   const std::string docs = text.str();
   for (const LayerEntry& entry : layer_registry()) {
     CAPTURE(entry.kind);
-    CHECK(docs.find("| `" + std::string(entry.kind) + "` |") != std::string::npos);
+    const std::string begin = "\n| `" + std::string(entry.kind) + "` |";
+    const std::size_t at = docs.find(begin);
+    REQUIRE(at != std::string::npos);
+    const std::size_t first = at + begin.size();
+    CHECK(quoted_words(docs.substr(first, docs.find(" | ", first) - first)) == told::told_names(entry.keys));
   }
   for (const std::string& name : zoo_names()) {
     CAPTURE(name);
@@ -26,12 +48,16 @@ TEST_CASE("every registered layer kind and every zoo model is described in docs/
 }
 
 TEST_CASE("a layer read from its entry has the name of its kind") {
-  const std::string keys =
-      ", out_channels: 2, kernel: 1, out_features: 2, first: 0, last: 1, groups: 1, "
-      "forward_flops: 1, backward_flops: 1, output: [1], axes: [0], ";
+  const std::map<std::string, std::string> values{
+      {"out_channels", "2"},   {"kernel", "1"},  {"out_features", "2"}, {"first", "0"},
+      {"last", "1"},           {"groups", "1"},  {"axes", "[0]"},       {"forward_flops", "1"},
+      {"backward_flops", "1"}, {"output", "[1]"}};
   for (const LayerEntry& entry : layer_registry()) {
     CAPTURE(entry.kind);
-    const YamlNode node = parse_yaml("{kind: " + std::string(entry.kind) + keys + "}", "test.yaml");
+    std::string text = "{kind: " + std::string(entry.kind);
+    for (const KeyText& key : entry.keys)
+      if (key.meaning.ends_with("required")) text += ", " + key.name + ": " + values.at(key.name);
+    const YamlNode node = parse_yaml(text + "}", "test.yaml");
     YamlMap map(node, "");
     CHECK(kind_name(read_layer_kind(map)) == entry.kind);
   }

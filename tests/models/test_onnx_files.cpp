@@ -56,7 +56,7 @@ TEST_CASE("an experiment can refuse that batch normalization is put back") {
   CHECK(layers("{file: '" + file.path + "', batch_norm: restore}") == restored);
   CHECK(layers("{file: '" + file.path + "', batch_norm: keep_folded}") == restored - 20);
   CHECK_THROWS_WITH_AS(layers("{file: '" + file.path + "', batch_norm: drop}"),
-                       doctest::Contains("allowed: restore, keep_folded"), InputError);
+                       doctest::Contains("allowed: keep_folded, restore"), InputError);
 }
 
 TEST_CASE("sizes that the file leaves open are given beside it") {

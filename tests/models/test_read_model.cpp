@@ -52,7 +52,8 @@ TEST_CASE("wrong layers are errors at their place") {
                 "test.yaml:4:21: model.layers.a.kind: unknown layer kind 'conv3d' (did you mean 'conv2d'?); "
                 "known: conv2d, "));
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: conv2d, out_channels: 4, kernal: 3}\n") ==
-        "test.yaml:4:5: model.layers.a: key 'kernel' is missing (did you mean 'kernal'?)");
+        "test.yaml:4:46: model.layers.a.kernal: unknown key (did you mean 'kernel'?); known here: bias, "
+        "dilation, groups, inputs, kernel, kind, name, out_channels, padding, stride, when");
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: relu, slope: 3}\n") ==
         "test.yaml:4:27: model.layers.a.slope: unknown key; known here: inputs, kind, name, when");
   CHECK(layers_error("[3, 8, 8]", "  - {name: a, kind: relu}\n  - {name: a, kind: relu}\n") ==

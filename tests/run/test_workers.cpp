@@ -14,12 +14,14 @@ using namespace convoy;
 
 namespace {
 
-std::map<std::size_t, WorkerAnswer> answers(std::size_t count, std::size_t jobs, const FirstHalf& work) {
+std::map<std::size_t, WorkerAnswer> answers(std::size_t count, std::size_t jobs, const FirstHalf& work,
+                                              bool apart = true) {
   ::signal(SIGPIPE, SIG_IGN);
   std::map<std::size_t, WorkerAnswer> result;
-  run_in_workers(count, jobs, work, [&](std::size_t item, WorkerAnswer answer) {
-    CHECK(result.emplace(item, std::move(answer)).second);
-  });
+  run_in_workers(
+      count, jobs, work,
+      [&](std::size_t item, WorkerAnswer answer) { CHECK(result.emplace(item, std::move(answer)).second); },
+      {.apart = apart});
   return result;
 }
 
@@ -60,18 +62,19 @@ TEST_CASE("workers: counts that they add to are read here") {
 }
 
 TEST_CASE("workers: a process that crashes costs its own item only") {
-  for (const std::size_t jobs : {1, 3}) {
-    const auto result = answers(9, jobs, [](std::size_t item) -> SecondHalf {
-      if (item == 2) ::raise(SIGKILL);  // in the worker
-      if (item == 4) ::_exit(9);
-      if (item == 6)
-        return []() -> std::string {
-          ::signal(SIGABRT, SIG_DFL);  // doctest has its own
-          ::raise(SIGABRT);
-          return {};
-        };  // in the process apart
-      return echo(item);
-    });
+  const FirstHalf work = [](std::size_t item) -> SecondHalf {
+    if (item == 2) ::raise(SIGKILL);  // in the worker
+    if (item == 4) ::_exit(9);
+    if (item == 6)
+      return []() -> std::string {
+        ::signal(SIGABRT, SIG_DFL);  // doctest has its own
+        ::raise(SIGABRT);
+        return {};
+      };  // there too, or in the process apart
+    return echo(item);
+  };
+  for (const auto& [jobs, apart] : {std::pair{1, false}, {1, true}, {3, false}, {3, true}}) {
+    const auto result = answers(9, static_cast<std::size_t>(jobs), work, apart);
     REQUIRE(result.size() == 9);
     CHECK(result.at(2).bytes == "the simulating process was ended by SIGKILL (out of memory?)");
     CHECK(result.at(4).bytes == "the simulating process ended with exit code 9");

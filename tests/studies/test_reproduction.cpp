@@ -95,6 +95,33 @@ TEST_CASE(
   CHECK_FALSE(reproduction.passed());
 }
 
+TEST_CASE(
+    "batches: a gate for each framework counts those said to fit that ran out of memory, unless unsure") {
+  Reproduction reproduction{"nothing listed", "", "mib", {row_of("a", 100, 100)}};
+  const auto add = [&](const std::string& software, bool ran, double process_mib) {
+    reproduction.batches.push_back({"card", "net", "batch 1", software, "", ran, process_mib, 1000, 1.1});
+  };
+  for (const double process_mib : {500.0, 909.0, 950.0, 1000.0, 1001.0, 1099.0, 1101.0}) {
+    add("ran", true, process_mib);
+    add("failed", false, process_mib);
+  }
+  for (const double process_mib : {910.0, 990.0, 2000.0}) add("careful", false, process_mib);
+  const BatchCount count = count_batches(reproduction.batches, "failed", false);
+  CHECK(count.rows == 7);
+  CHECK(count.fit == 2);
+  CHECK(count.may_fit == 2);
+  CHECK(count.may_not_fit == 2);
+  CHECK(count.do_not_fit == 1);
+  CHECK(count_batches(reproduction.batches, "failed", true).rows == 0);
+  CHECK(count_batches(reproduction.batches, "ran", true).do_not_fit == 1);
+  CHECK(batch_software(reproduction.batches) == std::vector<std::string>{"careful", "failed", "ran"});
+  judge(reproduction);
+  CHECK(gate_of(reproduction, "false fits of failed").value == approx(2.0 / 7));
+  CHECK_FALSE(gate_of(reproduction, "false fits of failed").passed());
+  CHECK(gate_of(reproduction, "false fits of careful").passed());
+  for (const Gate& gate : reproduction.gates) CHECK(gate.name != "false fits of ran");
+}
+
 TEST_CASE("a listed row that is met again, or is not there, is said") {
   Reproduction reproduction{"transports", "", "images_per_s", {row_of("a", 100, 104)}};
   read_tolerances(reproduction);

@@ -133,8 +133,7 @@ class Hunt {
                      }
                      entry.assessment = decode_assessment(answer.bytes);
                      take_in(entry);
-                   },
-                   {.apart = false});
+                   });
   }
 
   /// Knows a planned candidate's bound, or why it is out. What does not fit is out, unless nothing fits.
@@ -193,7 +192,8 @@ class Hunt {
     if (batch.empty()) return;
     std::vector<WorkerAnswer> answers(batch.size());
     run_in_workers(batch.size(), jobs_, simulation(batch, false),
-                   [&](std::size_t item, WorkerAnswer answer) { answers[item] = std::move(answer); });
+                   [&](std::size_t item, WorkerAnswer answer) { answers[item] = std::move(answer); },
+                   {.apart = preparer_.replays_apart()});
     for (std::size_t item = 0; item < batch.size(); ++item) {
       Candidate& entry = entries_[batch[item]];
       if (hopeless(batch[item])) continue;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 #include "strategies/pardnn/networks/operation_tape.h"
 
@@ -53,8 +54,10 @@ struct OperationNetworkFile {
   double batch = 1;
   Dag dag(double samples) const { return operation_network_dag(network, samples, software, device); }
 };
-/// {network: {kind: recurrent | transformer | residual, …}, device: v100-sxm2-32gb, batch: 64, optimizer:
-/// adam, clip: true} (docs/partition.md). @throws InputError
+/// The mapping of such a file (docs/partition.md). @throws InputError
 OperationNetworkFile read_operation_network(const YamlNode& root);
+
+/// What `convoy show keys` tells of such a file.
+KeySection operation_network_keys();
 
 }  // namespace convoy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "topologies/cluster_keys.h"
+#include "sim/base/key_kinds.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds) {
   for (const KindKeys& each : kinds) {
     variants.emplace_back(each.kind, each.keys);
     names.push_back(each.kind);
-    summaries += fmt::format("{}{}: {}", summaries.empty() ? "" : "; ", each.kind, each.summary);
+    summaries += fmt::format("{}{}: {}", summaries.empty() ? "" : ";\n", each.kind, each.summary);
   }
   std::vector<KeyText> keys = texts_of_variants(variants);
   keys.insert(keys.begin(), {"kind", keys_detail::choices_text(names, 0), summaries + "; required", names});

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "sim/base/keys.h"
+
+namespace convoy {
+
+/// What `convoy show keys` tells of a `model:`, in each of its forms.
+KeySection model_keys();
+/// The same of an entry of a model's `layers`.
+KeySection layer_keys();
+
+}  // namespace convoy

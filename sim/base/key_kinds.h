@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/keys.h"
+
+namespace convoy {
+
+/// A mapping whose `kind` says which other keys it has, one of its kinds.
+struct KindKeys {
+  std::string kind, summary;
+  std::vector<KeyText> keys;
+};
+/// `kind`, whose meaning has a line a kind, and the keys of all kinds; a key that only some of them have says
+/// which.
+std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds);
+
+/// The same of a registry's rows, which have `kind`, `summary` and `keys`.
+template <class Registry>
+std::vector<KeyText> keys_of_registry(const Registry& registry) {
+  std::vector<KindKeys> kinds;
+  for (const auto& entry : registry)
+    kinds.push_back({std::string(entry.kind), std::string(entry.summary), entry.keys});
+  return keys_of_kinds(kinds);
+}
+
+}  // namespace convoy

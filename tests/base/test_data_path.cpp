@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "sim/base/data_path.h"
+#include "sim/base/input_error.h"
+
+using namespace convoy;
+
+TEST_CASE("data: the names of a folder are those of its YAML files, asked once or twice") {
+  const std::string folder = "models/zoo";
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(data_path(folder)))
+    files += entry.path().extension() == ".yaml";
+  for (int time = 0; time < 2; ++time) {
+    const std::vector<std::string>& names = data_names(folder);
+    CHECK(names.size() == files);
+    CHECK(std::is_sorted(names.begin(), names.end()));
+    CHECK(std::binary_search(names.begin(), names.end(), "resnet50"));
+  }
+}
+
+TEST_CASE("data: a file that is kept is what the file says, and one that is not there is refused each time") {
+  const YamlNode read = load_yaml(data_path("models/zoo") + "/lenet5.yaml");
+  for (int time = 0; time < 2; ++time) {
+    CHECK(to_flow(data_yaml("models/zoo", "lenet5")) == to_flow(read));
+    CHECK(data_yaml("models/zoo", "lenet5").pos.file == read.pos.file);
+    CHECK_THROWS_AS(data_yaml("models/zoo", "no-such-model"), InputError);
+    CHECK_THROWS_AS(data_names("no/such/folder"), std::runtime_error);
+  }
+}
