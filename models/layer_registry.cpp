@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "models/layer_keys.h"
-#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -169,9 +168,9 @@ Keys<Custom> custom_layer_keys() {
 template <class Kind>
 LayerEntry row(std::string_view name, std::string_view summary, Kind fresh, Keys<Kind> keys = {}) {
   std::vector<KeyText> texts = texts_of(keys);
-  return {name, summary, std::move(texts),
-          [names = names_of(keys), keys = std::move(keys), fresh](YamlMap& map) -> LayerKind {
-            refuse_unknown_keys(map, names);
+  return {name, summary, std::move(texts), [keys = std::move(keys), fresh](YamlMap& map) -> LayerKind {
+            for (const Key<Kind>& each : keys) map.find(each.text.name);
+            map.finish();  // before any key that is missing
             Kind layer = fresh;
             read_keys(keys, map, layer);
             return layer;

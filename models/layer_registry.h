@@ -22,7 +22,7 @@ struct LayerEntry {
 
 const std::vector<LayerEntry>& layer_registry();
 
-/// Reads the kind of a layer and its keys (all but `name`, `kind` and `inputs`). @throws InputError
+/// Reads the kind of a layer and its keys, after which no other may be left. @throws InputError
 LayerKind read_layer_kind(YamlMap& map);
 
 }  // namespace convoy

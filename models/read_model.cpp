@@ -90,7 +90,6 @@ std::vector<Layer> read_layers(const std::vector<LayerDraft>& drafts, const std:
     layer.name = draft.name;
     layer.pos = draft.node.pos;
     layer.kind = read_layer_kind(map);
-    map.finish();
     std::vector<Shape> shapes;
     for (const LayerIndex read : draft.inputs) {
       layer.inputs.push_back(read == image_input ? image_input : place[static_cast<std::size_t>(read)]);

@@ -50,8 +50,10 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   row.step = m.step;
   row.software = fmt::format("{} {} {}", to_string(m.software), to_string(m.execution), to_string(m.layout));
   const double of_software = m.whole_network() && !device.cpu ? software_spread(m.software, m.execution) : 0;
-  const double spread = std::hypot(device.evidence_spread, of_software,
-                                   residual_spread(residual_kind(works, m.batch, m.precision)));
+  const double of_evidence =
+      std::hypot(device.evidence_spread, unseen_kernels_spread(device, m.precision, software_of(m).costs));
+  const double spread =
+      std::hypot(of_evidence, of_software, residual_spread(residual_kind(works, m.batch, m.precision)));
   row.low = row.predicted * std::exp(-quantile_80 * spread);
   row.high = row.predicted * std::exp(quantile_80 * spread);
   return row;

@@ -9,6 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 #include "sim/costs/software_evidence.h"
+#include "topologies/device.h"
 
 namespace convoy {
 namespace {
@@ -91,6 +92,14 @@ int software_kernel_rows(Framework framework, ExecutionMode execution) {
 double software_spread(Framework framework, ExecutionMode execution) {
   constexpr double of_typical_convolutions = 0.12;
   return software_kernel_rows(framework, execution) > 0 ? 0 : of_typical_convolutions;
+}
+
+double unseen_kernels_spread(const DeviceType& device, Precision precision, const SoftwareCosts& costs) {
+  constexpr double of_typical_convolution = 0.4;
+  if (device.evidence_spread == 0) return 0;
+  const bool half = precision == Precision::fp16 || precision == Precision::bf16;
+  const bool unseen = device.cpu ? costs.one_thread == 0 : half && !device.has_tensor_cores();
+  return unseen ? of_typical_convolution : 0;
 }
 
 }  // namespace convoy

@@ -173,15 +173,8 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
 
 namespace {
 
-/// Standard deviation of log(share of peak) of typical kernels before any measurement: `convolution_3x3`
-/// (docs/cost_model.md).
-constexpr double unseen_kernels_spread = 0.4;
-
-/// Whether no figure of the device's kernels was fitted though there may be some of the device: of CPUs that
-/// read convolutions' inputs in place. The figures that there are of a CPU are Torch7's, of products of
-/// copied inputs (SoftwareCosts::one_thread).
-bool has_unseen_kernels(const PreparedRun& run, const DeviceType& type) {
-  return type.cpu && type.evidence_spread > 0 && run.cost.software().costs.one_thread == 0;
+double unseen_spread(const PreparedRun& run, const DeviceType& type) {
+  return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
 }
 
 /// What typical factors of the framework leave open (software_spread), on GPUs that figures were fitted to.
@@ -199,9 +192,7 @@ double spread_of_software(const PreparedRun& run) {
 double compute_spread(const PreparedRun& run, double images) {
   double of_parameters = 0;
   for (const DeviceType& type : run.machine.device_types)
-    of_parameters =
-        std::max(of_parameters,
-                 std::hypot(type.evidence_spread, has_unseen_kernels(run, type) ? unseen_kernels_spread : 0));
+    of_parameters = std::max(of_parameters, std::hypot(type.evidence_spread, unseen_spread(run, type)));
   if (of_parameters == 0) return 0;
   if (run.cost.is_anchored()) return anchored_spread;
   of_parameters = std::hypot(of_parameters, spread_of_software(run));
@@ -251,8 +242,14 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (run.cost.is_anchored()) return warnings;
-  for (const DeviceType& type : run.machine.device_types)
-    if (has_unseen_kernels(run, type))
+  for (const DeviceType& type : run.machine.device_types) {
+    const bool unseen = unseen_spread(run, type) > 0;
+    if (unseen && !type.cpu)
+      warnings.push_back(
+          fmt::format("no published figure in half precision of a GPU without tensor cores was fitted: {}'s "
+                      "kernels have single precision's shares of the peak",
+                      type.name));
+    if (unseen && type.cpu)
       warnings.push_back(
           fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
                       to_string(run.graph->options.framework), type.name));
@@ -260,6 +257,7 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
       warnings.push_back(fmt::format(
           "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
           type.name, type.generation));
+  }
   const TrainingOptions& options = run.graph->options;
   if (spread_of_software(run) > 0)
     warnings.push_back(fmt::format(

@@ -264,6 +264,34 @@ TEST_CASE("a CPU under a framework without figures has a wide interval, and the 
   CHECK(result.warnings[0].find("no published figure of a CPU under pytorch") == 0);
 }
 
+TEST_CASE(
+    "half precision without tensor cores, of which no figure was fitted, has a wide interval, and the run "
+    "says so") {
+  Evaluated c;
+  DeviceType& type = c.run.machine.device_types.front();
+  type.evidence_spread = 0.1;
+  type.evidence_rows = 12;
+  const auto compute_spread_in = [&](Precision precision) {
+    TrainingGraph graph = *c.run.graph;
+    graph.options.precision = precision;
+    c.run.graph = std::make_shared<const TrainingGraph>(graph);
+    return step_spreads(c.run, 64).compute;
+  };
+  const auto of_steps = [](Precision precision) { return residual_spread(residual_kind({}, 32, precision)); };
+  REQUIRE_FALSE(type.has_tensor_cores());
+  for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    CHECK(compute_spread_in(precision) == approx(std::hypot(0.1, 0.4, of_steps(precision))));
+    const RunResult result = evaluate(c.run, c.replayed);
+    REQUIRE(result.warnings.size() == 1);
+    CHECK(result.warnings[0].find("no published figure in half precision of a GPU without tensor cores") ==
+          0);
+  }
+  CHECK(compute_spread_in(Precision::fp32) == approx(std::hypot(0.1, of_steps(Precision::fp32))));
+  CHECK(evaluate(c.run, c.replayed).warnings.empty());
+  type.evidence_spread = 0;  // an exact device
+  CHECK(compute_spread_in(Precision::fp16) == 0);
+}
+
 TEST_CASE("software without figures has a wider interval on a GPU of the catalogue, and the run says so") {
   Evaluated c;
   DeviceType& type = c.run.machine.device_types.front();
