@@ -14,6 +14,7 @@
 #include "models/model_forms.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
+#include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
@@ -249,6 +250,12 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
   }
 }
 
+YamlNode load_model_file(const std::string& file) {
+  YamlNode definition = load_yaml(file);
+  refuse_other_document(definition, DocumentKind::model);
+  return definition;
+}
+
 }  // namespace
 
 std::vector<std::string> zoo_names() { return data_names(zoo_folder); }
@@ -276,7 +283,7 @@ Model read_model(const YamlNode& node) {
   const bool of_file = map.has("file");
   NamedModel named;
   read_keys(of_file ? file_model_keys() : zoo_model_keys(), map, named);
-  Model model = of_file ? read_definition(load_yaml(named.name), "", &map, {}, named.input)
+  Model model = of_file ? read_definition(load_model_file(named.name), "", &map, {}, named.input)
                         : read_zoo(named.name, map.pos("name"), map.path_of("name"), &map, named.input);
   map.finish();
   return model;

@@ -42,12 +42,20 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> know
     }
   }
   // "v100" is meant to be v100-pcie-16gb, however few letters make it another name; "p3.16xlarge" is
-  // aws-p3.16xlarge.
+  // aws-p3.16xlarge; "V100" and "v100" are one.
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  const auto begins = [&](const std::string& each) {
+    return each.size() >= wrong.size() && std::equal(wrong.begin(), wrong.end(), each.begin(), same);
+  };
+  const auto ends = [&](const std::string& each) {
+    return each.size() >= wrong.size() && std::equal(wrong.rbegin(), wrong.rend(), each.rbegin(), same);
+  };
   if (wrong.size() >= 3 && best_distance > 1) {
     const auto found = [&](auto part) { return std::find_if(known.begin(), known.end(), part); };
-    auto name = found([&](const std::string& each) { return each.starts_with(wrong); });
-    if (name == known.end() && !best)
-      name = found([&](const std::string& each) { return each.ends_with(wrong); });
+    auto name = found(begins);
+    if (name == known.end() && !best) name = found(ends);
     if (name != known.end()) best = &*name;
   }
   return best ? fmt::format(" (did you mean '{}'?)", *best) : std::string{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The only file that includes CLI11, which is slow to compile.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,6 +32,17 @@ void complain(const std::string& message) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
   fmt::print(stderr, "{}\n", clean(line));
+}
+
+/// Takes one of the names; says which is the nearest where it is none.
+CLI::Validator one_of(std::vector<std::string> names) {
+  const std::string shown = fmt::format("{{{}}}", fmt::join(names, ","));
+  return {[names = std::move(names)](const std::string& value) -> std::string {
+            if (std::find(names.begin(), names.end(), value) != names.end()) return {};
+            return fmt::format("there is no '{}'{}; there are {}", excerpt(value), suggestion(value, names),
+                               list_of(names));
+          },
+          shown};
 }
 
 /// The sub-commands and their arguments; `command` is what the command line chose.
@@ -110,7 +122,7 @@ struct CommandLine {
     add_jobs(sub, run.jobs);
     sub->add_option("--network-model", run.network_model,
                     "who shares out links: convoy's flow model (default), or SimGrid's as the reference")
-        ->check(CLI::IsMember({"convoy", "simgrid"}));
+        ->check(one_of({"convoy", "simgrid"}));
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
     sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
@@ -148,7 +160,7 @@ struct CommandLine {
   }
   void add_show() {
     CLI::App* sub = app.add_subcommand("show", "what there is, or one thing in detail");
-    sub->add_option("WHAT", show.what, "what to show")->required()->check(CLI::IsMember(show_subjects()));
+    sub->add_option("WHAT", show.what, "what to show")->required()->check(one_of(show_subjects()));
     sub->add_option("NAME", show.name, "one of them in detail; for models also a YAML or ONNX file");
     CLI::Option* json = sub->add_flag("--json", show.json, "as JSON");
     CLI::Option* const dot =
@@ -184,7 +196,7 @@ struct CommandLine {
            "--leave-out", calibrate.leave_out,
            "fit all devices and frameworks without one device, generation, source or family at a time, "
            "and print its rows as predicted by the fit that has not seen them (CSV)")
-        ->check(CLI::IsMember(std::vector<std::string>(leave_out_names.begin(), leave_out_names.end())))
+        ->check(one_of(std::vector<std::string>(leave_out_names.begin(), leave_out_names.end())))
         ->excludes(device)
         ->excludes("--catalogue");
     sub->callback([this] { command = [this] { return calibrate_command(calibrate); }; });
@@ -192,7 +204,7 @@ struct CommandLine {
   void add_reproduce() {
     CLI::App* sub = app.add_subcommand("reproduce", "predict published measurements and compare");
     sub->add_option("NAME", reproduce.names, "which of them (default: all)")
-        ->check(CLI::IsMember(reproduction_names()));
+        ->check(one_of(reproduction_names()));
     sub->add_flag("--json", reproduce.json, "as JSON");
     add_progress(sub, reproduce.progress);
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
@@ -215,7 +227,7 @@ struct CommandLine {
                     "operation graph (JSON, docs/partition.md), or experiment (YAML): its training graph")
         ->required();
     sub->add_option("--method", partition.method, "how (default: pardnn)")
-        ->check(CLI::IsMember(partition_method_names()));
+        ->check(one_of(partition_method_names()));
     sub->add_option("--parts", partition.parts, "devices")->required()->check(CLI::Range(1, 1024));
     sub->add_option("--memory", partition.memory, "memory of a device, such as 16GiB (default: no limit)");
     sub->add_option("--bandwidth", partition.bandwidth, "between any two devices (default: 130GB/s)");
@@ -239,6 +251,22 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
                      suggestion(argv[1], names), list_of(names));
 }
 
+/// What is wrong where the chosen command has no such option; else "". CLI11 looks at values first, among
+/// them that of the option that there is not.
+std::string unknown_option(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands())
+    for (const std::string& argument : command->remaining()) {
+      if (!argument.starts_with("--") || argument == "--") continue;
+      const std::string name = argument.substr(0, argument.find('='));
+      std::vector<std::string> names;
+      for (const CLI::Option* option : command->get_options())
+        for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+      return fmt::format("`convoy {}` has no option '{}'{}; it has {}", command->get_name(), excerpt(name),
+                         suggestion(name, names), list_of(names));
+    }
+  return {};
+}
+
 }  // namespace
 
 Exit convoy_main(int argc, char** argv) {
@@ -257,7 +285,8 @@ Exit convoy_main(int argc, char** argv) {
       write_stdout([&](std::ostream& out) { line.app.exit(wanted, out, out); });
       return Exit::done;
     } catch (const CLI::ParseError& error) {
-      complain(fmt::format("convoy: {} (convoy --help says more)", error.what()));
+      const std::string wrong = unknown_option(line.app);
+      complain(fmt::format("convoy: {} (convoy --help says more)", wrong.empty() ? error.what() : wrong));
       return Exit::bad_input;
     }
     return line.command();

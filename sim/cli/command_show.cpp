@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "models/model.h"
+#include "sim/base/document_kind.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
@@ -222,6 +223,7 @@ ClusterSpec cluster_to_show(const std::string& name) {
     return load_cluster(name, argument_pos("clusters"));
   const YamlNode file = load_yaml(name);
   const YamlNode* cluster = file.find("cluster");
+  if (!cluster) refuse_other_document(file, DocumentKind::cluster);
   return read_cluster(cluster ? *cluster : file);
 }
 

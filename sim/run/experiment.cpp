@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
@@ -169,6 +170,7 @@ Experiment Experiment::load(const std::string& file, const std::vector<std::stri
   YamlNode& tree = experiment.tree_;
   tree = load_yaml(file);
   YamlMap(tree, "");  // a mapping, before settings are put into it
+  refuse_other_document(tree, DocumentKind::experiment);
   for (const std::string& setting : settings) apply_setting(tree, setting);
   YamlMap map(tree, "");
   experiment.name_ = read_name(map);

@@ -111,8 +111,8 @@ double FmRefinement::mark_overloaded() {
   return most;
 }
 
-/// Vertices of `part` may leave it from now on, or no longer: buckets take them in, or forget a best move that
-/// may have been theirs.
+/// Vertices of `part` may leave it from now on, or no longer: buckets take them in, or forget a best move
+/// that may have been theirs.
 void FmRefinement::change_candidates(std::uint32_t part) {
   const std::size_t buckets = best_.size() / count_;
   for (std::uint32_t v = 0; v < vertices_; ++v) {

@@ -13,6 +13,8 @@ TEST_CASE("suggestion: the nearest known name, if it is near") {
   CHECK(suggestion("transformer", known).empty());
   const std::vector<std::string> devices{"a10", "v100-pcie-16gb", "v100-sxm2-16gb"};
   CHECK(suggestion("v100", devices) == " (did you mean 'v100-pcie-16gb'?)");
+  CHECK(suggestion("V100", devices) == " (did you mean 'v100-pcie-16gb'?)");
+  CHECK(suggestion("SXM2-16GB", devices) == " (did you mean 'v100-sxm2-16gb'?)");
   CHECK(suggestion("sxm2-16gb", devices) == " (did you mean 'v100-sxm2-16gb'?)");
   CHECK(suggestion("gb", devices).empty());
   CHECK(suggestion("a1", devices) == " (did you mean 'a10'?)");

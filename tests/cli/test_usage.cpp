@@ -44,6 +44,22 @@ TEST_CASE("usage: a command that there is not is named, with the nearest one") {
         "reproduce, report, merge, partition (convoy --help says more)\n");
 }
 
+TEST_CASE("usage: an option that there is not is named before its value is taken for something else") {
+  const Workplace place;
+  CHECK(place.convoy({"reproduce", "layers", "--tolerance", "3"}).err ==
+        "convoy: `convoy reproduce` has no option '--tolerance'; it has --help, --json, --progress (convoy "
+        "--help says more)\n");
+  CHECK(place.convoy({"report", "d", "--jsno=1"})
+            .err.starts_with("convoy: `convoy report` has no option "
+                             "'--jsno'"));
+  CHECK(place.convoy({"reproduce", "layer"})
+            .err.starts_with(
+                "convoy: NAME: there is no 'layer' (did you mean 'layers'?); there are single-device, "));
+  CHECK(place.convoy({"show", "server"})
+            .err.starts_with(
+                "convoy: WHAT: there is no 'server' (did you mean 'servers'?); there are models, "));
+}
+
 TEST_CASE("usage: a missing argument is named") {
   const Workplace place;
   CHECK(place.convoy({"run"}).err == "convoy: FILE is required (convoy --help says more)\n");

@@ -157,6 +157,36 @@ TEST_CASE("wrong input: a model's file where its name is expected says how files
   }
 }
 
+TEST_CASE("wrong input: a file of another kind is told for what it is, with what takes it") {
+  const Workplace place;
+  place.file("e.yaml", small_experiment());
+  place.file("m.yaml", "name: m\nlayers: []\n");
+  place.file("c.yaml", "nodes: []\n");
+  place.file("g.yaml", "nodes: []\nedges: []\n");
+  place.file("r.yaml", "{schema: 1, experiment: e, runs: []}\n");
+  const std::string experiment =
+      "this is an experiment (it has the key 'experiment'), not a model: `convoy run FILE` simulates it";
+  refused(place, {"show", "models", "e.yaml"}, "e.yaml:1:1: " + experiment);
+  refused(place, {"run", "e.yaml", "--set", "model={file: e.yaml}"}, "e.yaml:1:1: " + experiment);
+  for (const char* command : {"run", "check", "plan"}) {
+    refused(place, {command, "m.yaml"},
+            "m.yaml:1:1: this is a model (it has the key 'layers'), not an experiment: `convoy show models "
+            "FILE` shows it, and an experiment names it by model: {file: FILE}");
+    refused(place, {command, "c.yaml"},
+            "c.yaml:1:1: this is a cluster (it has the key 'nodes'), not an experiment: `convoy show "
+            "clusters FILE` shows it, and an experiment has it behind its key cluster");
+    refused(place, {command, "g.yaml"},
+            "g.yaml:1:1: this is an operation graph (it has the key 'edges'), not an experiment: `convoy "
+            "partition FILE` cuts it");
+    refused(place, {command, "r.yaml"},
+            "r.yaml:1:1: this is the results of a run (it has the key 'schema'), not an experiment: `convoy "
+            "report DIR` takes their folder");
+  }
+  refused(place, {"show", "clusters", "m.yaml"},
+          "m.yaml:1:1: this is a model (it has the key 'layers'), not a cluster: `convoy show models FILE` "
+          "shows it, and an experiment names it by model: {file: FILE}");
+}
+
 TEST_CASE("wrong input: a network of views alone computes nothing") {
   const Workplace place;
   place.file(

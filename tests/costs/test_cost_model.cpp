@@ -115,6 +115,21 @@ TEST_CASE("the share of peak is the product of kind, phase and three saturations
         approx(64.0 / 96 * 288 / 352 * 0.8 * 0.8).epsilon(1e-14));
 }
 
+TEST_CASE("a group is as narrow as the fewer of its inputs and outputs") {
+  // 16 groups of 4 inputs and 16 outputs, or the other way round: (4 + 0.5 x 4) / (4 + 4) of a product.
+  Efficiency e;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_grouped)] = 0.5;
+  e.compute[static_cast<std::size_t>(KernelClass::convolution_depthwise)] = 0.01;
+  e.half_group = 4;
+  for (const auto& [in, out] : {std::pair{64, 256}, std::pair{256, 64}}) {
+    Work w = convolution(1e9, 1);
+    w.in_channels = in;
+    w.out_channels = out;
+    w.groups = 16;
+    CHECK(compute_efficiency(w, 2, Precision::fp32, e) == approx(0.75).epsilon(1e-14));
+  }
+}
+
 TEST_CASE("a plain product has rows of its own in every phase") {
   Efficiency e;
   e.half_rows = 1e6;

@@ -77,6 +77,25 @@ TEST_CASE("lower bound: a link's last byte may be for the one that has least to 
   CHECK(lower_bound(plan, machine, cost).step_time_s <= 12e-3);
 }
 
+TEST_CASE("lower bound: what follows the last of the messages that fill a link counts") {
+  // 4 MB from each of two devices to a third one, over its down link of 1 GB/s: both are there after 8 ms,
+  // and 5 ms of work follow. Each message by itself would be there after 4 ms.
+  Plan plan;
+  plan.patterns = {{{{0, 2}}, {{{{0, 1}}, {1}, 1}}}, {{{1, 2}}, {{{{0, 1}}, {1}, 1}}}};
+  plan.communications = {{"first", 0, 4e6, Fidelity::automatic, 0},
+                         {"second", 1, 4e6, Fidelity::automatic, 0}};
+  plan.roles = {
+      hand::role("one", {0}, {hand::message(Task::Kind::send, "give", 0)}),
+      hand::role("other", {1}, {hand::message(Task::Kind::send, "give", 1)}),
+      hand::role("centre", {2},
+                 {hand::message(Task::Kind::receive, "take first", 0),
+                  hand::message(Task::Kind::receive, "take second", 1), hand::compute("work", 5, {0, 1})})};
+  const Machine machine = hand::star(3, 1e9, 0);
+  const CostModel cost(Precision::fp32);
+  CHECK(replay(plan, machine, cost, ReplayOptions()).step_time_s == approx(13e-3).epsilon(1e-9));
+  CHECK(lower_bound(plan, machine, cost).step_time_s == approx(13e-3).epsilon(1e-9));
+}
+
 TEST_CASE("lower bound: asynchronous workers each at their own rate, and none with backup workers") {
   const auto with = [](const std::string& mode) {
     return Experiment(custom_model(2, 250'000), star(4, "1000000GB/s", "0us"),

@@ -255,6 +255,16 @@ TEST_CASE("squeeze and excitation by a mean over axes and reshapes") {
       "multiply [4, 8, 6]");
 }
 
+TEST_CASE("shapes that are read backwards, from beyond their end to before their beginning, are folded") {
+  const Model model = small([](OnnxWriter& onnx, const std::string& x) {
+    const std::string backwards =
+        onnx.node("Slice", {onnx.integers({16, 12, -1}), onnx.integers({INT64_MAX}),
+                            onnx.integers({INT64_MIN}), onnx.integers({0}), onnx.integers({-1})});
+    return onnx.node("Reshape", {x, backwards});
+  });
+  CHECK(text(model) == "reshape [12, 16]");
+}
+
 TEST_CASE("split, slice, pad, resize and concat") {
   const Model model = small([](OnnxWriter& onnx, const std::string& x) {
     const std::string parts = onnx.node("Split", {x, onnx.integers({1, 3})}, {{"axis", std::int64_t{1}}}, 2);

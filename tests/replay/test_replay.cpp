@@ -287,3 +287,17 @@ TEST_CASE("both directions of a port count as one busy stretch where they overla
   CHECK(same_time(result.port_busy_s[0], 3 * ms));
   CHECK(same_time(result.port_busy_s[1], 3 * ms));
 }
+
+TEST_CASE("messages of a petabyte take as long on SimGrid's links as on convoy's") {
+  Plan plan;
+  plan.patterns = {messages({0, 1}, {{0, 1}})};
+  plan.communications = {{"much", 0, 1e15, Fidelity::automatic, 0}};
+  plan.roles = {hand::role("a", {0}, {hand::message(Kind::send, "out", 0)}),
+                hand::role("b", {1}, {hand::message(Kind::receive, "in", 0)})};
+  for (const NetworkModel model : {NetworkModel::convoy, NetworkModel::simgrid}) {
+    ReplayOptions options;
+    options.network_model = model;
+    CHECK(
+        same_time(replay(plan, hand::star(2, 1e9, 0), CostModel(Precision::fp32), options).step_time_s, 1e6));
+  }
+}

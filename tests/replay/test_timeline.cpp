@@ -102,15 +102,22 @@ TEST_CASE("memory over time by hand") {
   worker.program[1].ops = {hand::op("c", 4, {}, {{MemoryClass::activations, 100}})};
   plan.roles = {worker};
   const Machine machine = hand::star(1, 1e9, 0);
-  const ReplayResult result = replay(plan, machine, CostModel(Precision::fp32), {});
-  const std::vector<MemoryPoint> points = memory_of(result, plan, machine, CostModel(Precision::fp32), 0);
-  const double expected[][3]{
-      {0, 0, 0}, {0, 100, 0}, {1 * millisecond, 100, 50}, {3 * millisecond, 100, 0}, {7 * millisecond, 0, 0}};
-  REQUIRE(points.size() == 5);
-  for (std::size_t i = 0; i < 5; ++i) {
-    CHECK(same_moment(points[i].time_s, expected[i][0]));
-    CHECK(points[i].bytes ==
-          std::array<double, memory_class_count>{1000, 0, 0, expected[i][1], expected[i][2], 0});
+  // Below 1 where a step does not wait for its slowest devices.
+  for (const double slowdown : {1.0, 0.5, 2.0}) {
+    plan.roles[0].slowdown = slowdown;
+    const ReplayResult result = replay(plan, machine, CostModel(Precision::fp32), {});
+    const std::vector<MemoryPoint> points = memory_of(result, plan, machine, CostModel(Precision::fp32), 0);
+    const double expected[][3]{{0, 0, 0},
+                               {0, 100, 0},
+                               {1 * millisecond, 100, 50},
+                               {3 * millisecond, 100, 0},
+                               {7 * millisecond, 0, 0}};
+    REQUIRE(points.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) {
+      CHECK(same_moment(points[i].time_s, slowdown * expected[i][0]));
+      CHECK(points[i].bytes ==
+            std::array<double, memory_class_count>{1000, 0, 0, expected[i][1], expected[i][2], 0});
+    }
+    CHECK(result.endpoints[0].peak_memory_bytes == 1150);
   }
-  CHECK(result.endpoints[0].peak_memory_bytes == 1150);
 }

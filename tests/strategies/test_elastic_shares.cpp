@@ -96,3 +96,17 @@ TEST_CASE("elastic shares: where the parameters alone do not fit, no image does"
   const lab::Experiment any(small_network, one_device("100kB"), "{kind: single}", 1);
   CHECK(largest_micro_batch(any.graph(), any.machine().device_types[0]) == 0);
 }
+
+TEST_CASE("elastic shares: what an operation needs whatever the batch is takes room from its images") {
+  const lab::Experiment any(small_network, one_device("5MB"), "{kind: single}", 1);
+  const DeviceType& type = any.machine().device_types[0];
+  const auto last = static_cast<OpId>(any.graph().operations.size() - 1);
+  for (const std::int64_t bytes : {1'000'000, 2'000'000}) {
+    TrainingGraph graph = any.graph();
+    graph.buffers.push_back({"table", MemoryClass::activations, 0, bytes, 0, last, false, {0, last}});
+    DeviceType smaller = type;
+    smaller.memory_bytes -= static_cast<double>(bytes);
+    CHECK(largest_micro_batch(graph, type) == largest_micro_batch(any.graph(), smaller));
+    CHECK(largest_micro_batch(graph, type) < largest_micro_batch(any.graph(), type));
+  }
+}

@@ -148,6 +148,35 @@ TEST_CASE("a cut fits up to exactly what it holds") {
   }
 }
 
+TEST_CASE("the largest operands of a stage are those of its own layers") {
+  // Gradients of output and input: of the second layer 10 + 1000 floats, of the third 10 + 10. The stage of
+  // the last two holds what each of them reads, 10 floats an image, for 4 micro-batches of 2 images.
+  EqualLayers chain(4, 2);
+  chain.graph = build_training_graph(
+      read_model(parse_yaml(
+          "{name: c, input: [3, 32, 32], layers: ["
+          "{name: a, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 1000, output: "
+          "[1000], "
+          "memory_bytes: 0}, "
+          "{name: b, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 1000, output: [10], "
+          "memory_bytes: 0}, "
+          "{name: c, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 1000, output: [10], "
+          "memory_bytes: 0}, "
+          "{name: d, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: 1000, output: [10], "
+          "memory_bytes: 0}]}",
+          "model")),
+      {Precision::fp32, Optimizer::momentum});
+  chain.units = find_units(chain.graph);
+  const auto fits = [&](double memory_bytes) {
+    chain.machine.device_types[0].memory_bytes = memory_bytes;
+    const PipelineShape shape{{{0}, {1}}, 2, 4, 2, PipelineSchedule::gpipe, Recompute::never};
+    return chain.costs(shape).stage(2, 4, 1, 1).fits;
+  };
+  const double floats = 10 * 4, needed = 24'000 + 2 * (4 * 2 * floats + 2 * floats);
+  CHECK(fits(needed));
+  CHECK_FALSE(fits(needed - 1));
+}
+
 TEST_CASE("a stage fits where it does on the smallest of its devices, whichever that is") {
   EqualLayers chain(2, 4);
   chain.machine.device_types.push_back(chain.machine.device_types[0]);
