@@ -33,8 +33,10 @@ constexpr std::array<UpdateStep, 8> torch1_adam{
 constexpr std::array<UpdateStep, 2> zeroed_and_added{{{1, 1}, {2, 3}}};
 constexpr std::array<UpdateStep, 1> zeroed{{{1, 1}}};
 // TensorFlow, core/kernels/training_ops_gpu.cu.cc: ApplyMomentum and ApplyKerasMomentum are two expressions
-// of Eigen, a kernel each (a = c a + g; p -= r a), ApplyAdam is one kernel.
+// of Eigen, a kernel each (a = c a + g; p -= r a). ApplyAdam is one kernel since 2.3, and three expressions
+// in 1.15 (m, v, p).
 constexpr std::array<UpdateStep, 2> tensorflow_momentum{{{2, 3}, {2, 3}}};
+constexpr std::array<UpdateStep, 3> tensorflow1_adam{{{2, 3}, {2, 3}, {3, 4}}};
 // One kernel a tensor that touches each value once: MXNet's sgd_mom_update and adam_update
 // (src/operator/optimizer_op-inl.h), PaddlePaddle's momentum and adam.
 constexpr std::array<UpdateStep, 1> momentum_once{{{3, 5}}};
@@ -64,8 +66,9 @@ UpdateRules rules_of(Framework framework) {
     case Framework::pytorch1:
       return {{add_gradient, torch_momentum, torch1_adam}, zeroed_and_added, tensor_first};
     case Framework::tensorflow:
-    case Framework::tensorflow1:
       return {{add_gradient, tensorflow_momentum, adam_once}, {}, per_tensor_only};
+    case Framework::tensorflow1:
+      return {{add_gradient, tensorflow_momentum, tensorflow1_adam}, {}, per_tensor_only};
     case Framework::mxnet:
       return {{add_gradient, momentum_once, adam_once}, {}, aggregated};
     case Framework::mxnet1:

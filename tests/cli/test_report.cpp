@@ -51,8 +51,10 @@ TEST_CASE("report: a folder without results, and results that are broken, are wr
   CHECK(complaint("e.yaml") ==
         "e.yaml/results.json: cannot be opened; `convoy report` takes the folder of a finished run\n");
   const std::string results = place.read("o/results.json");
-  place.file("o/results.json", results.substr(0, results.size() / 2));
+  place.file("o/results.json", results.substr(0, results.find("\"idle_s\"") + 3));  // inside a name
   CHECK(complaint("o").starts_with("o/results.json: not JSON: line "));
+  place.file("o/results.json", results.substr(0, results.find("\"idle_s\"")));  // behind a comma
+  CHECK(complaint("o") == "o/results.json: ends too early: it is no whole JSON document\n");
   place.file("o/results.json", replaced(results, "\"idle_s\"", "\"idle\""));
   CHECK(complaint("o") == "o/results.json: runs[0]: 'idle_s' is missing\n");
   place.file("o/results.json", "{\"nodes\": []}");

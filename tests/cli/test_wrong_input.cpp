@@ -50,14 +50,14 @@ TEST_CASE("wrong input: an unknown key is named with the nearest known one") {
       "batch_per_device: 8", "batch_per_devise: 8",
       "10:12: training.batch_per_devise: unknown key (did you mean 'batch_per_device'?); known here: anchor, "
       "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
-      "processes, profile, recompute");
+      "processes, profile, recompute, update");
   refused("batch_per_device: 8, ", "",
           "10:11: training: the batch is missing: give batch_per_device or global_batch");
   refused(
       "optimizer: sgd", "optimizer: sgd, precison: fp32",
       "10:66: training.precison: unknown key (did you mean 'precision'?); known here: anchor, "
       "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
-      "processes, profile, recompute");
+      "processes, profile, recompute, update");
   refused(
       "optimizer: sgd", "optimizer: sgd, framework: cafe",
       "10:77: training.framework: unknown value 'cafe' (did you mean 'caffe'?); allowed: pytorch, pytorch1, "
@@ -292,7 +292,7 @@ TEST_CASE("wrong input: what a sweep may not be") {
       "21:37: training.batch_per_devise: unknown key (did you mean 'batch_per_device'?); known here: anchor, "
       "batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, precision, "
       "processes, "
-      "profile, recompute");
+      "profile, recompute, update");
   with_sweep("sweep: {training.batch_per_device: [8, 0]}\n",
              "21:40: training.batch_per_device: 0 is out of range: between 1 and 1000000000 is allowed");
   std::vector<int> numbers(1000);
@@ -318,7 +318,7 @@ TEST_CASE("wrong input: --set points at itself") {
       "training.batch=1",
       "--set training.batch:1:1: training.batch: unknown key (did you mean 'batch_per_device'?); known here: "
       "anchor, batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, "
-      "precision, processes, profile, recompute");
+      "precision, processes, profile, recompute, update");
   with_set("training.batch_per_device",
            "--set training.batch_per_device:1:1: write --set key.path=value, such as --set "
            "cluster.nodes=4");

@@ -83,6 +83,8 @@ TEST_CASE("updates: no way moves less than one that touches each value once, fus
       }
       CHECK(update_issue_share(framework, update_modes(framework).front(), optimizer) == 1);
     }
+  CHECK(kernels_of(Framework::tensorflow1, UpdateMode::per_tensor, tensors, Optimizer::adam).launches == 9);
+  CHECK(kernels_of(Framework::tensorflow1, UpdateMode::per_tensor, tensors, Optimizer::adam).passes == 10);
   CHECK(kernels_of(Framework::pytorch, UpdateMode::fused, tensors).passes == 5);
   CHECK(kernels_of(Framework::pytorch, UpdateMode::fused, tensors, Optimizer::adam).passes == 7);
   // One visit to a tensor for the list and two for its gradient, for five kernels.

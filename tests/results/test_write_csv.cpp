@@ -25,18 +25,18 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
       "s,idle_s,comm_"
       "bytes,"
       "load_imbalance,peak_memory_bytes,process_memory_bytes,device_memory_bytes,fits,software_framework,"
-      "software_execution,software_layout,software_precision,software_transport,software_input,bottleneck_"
-      "kind,"
+      "software_execution,software_layout,software_precision,software_update,software_transport,"
+      "software_launches,software_input,bottleneck_kind,"
       "bottleneck_name,"
       "bottleneck_utilization,bottleneck_text,scaling_efficiency\n"
       "1,\"{kind: single, n: 1}\",1,toy,lab,box,k80,ring "
-      "all-reduce,1,10,1,10,,,0.1,1,0,0,0,0,1,1048576,1572864,2097152,true,pytorch,eager,nchw,fp32,ideal,"
-      "synthetic,compute,n0,1,the k80 computes 100 % "
+      "all-reduce,1,10,1,10,,,0.1,1,0,0,0,0,1,1048576,1572864,2097152,true,pytorch,eager,nchw,fp32,foreach,"
+      "ideal,,synthetic,compute,n0,1,the k80 computes 100 % "
       "of the "
       "step,1\n"
       "2,\"{kind: single, n: 1}\",2,toy,\"a \"\"lab\"\"\",box,k80,ring "
       "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,0,1,1048576,1572864,2097152,"
-      "false,pytorch,eager,nchw,fp32,ideal,synthetic,compute,n0,1,the k80 computes 100 % of the step,0.8\n");
+      "false,pytorch,eager,nchw,fp32,foreach,ideal,,synthetic,compute,n0,1,the k80 computes 100 % of the step,0.8\n");
 }
 
 TEST_CASE("csv: what only some runs have is a column for all of them, empty for the others") {
