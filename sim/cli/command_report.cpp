@@ -16,6 +16,7 @@
 #include "sim/results/write_report.h"
 #include "sim/run/output_folder.h"
 #include "sim/run/sweep.h"
+#include "sim/run/wire.h"
 
 namespace convoy {
 
@@ -73,7 +74,13 @@ Exit report_command(const ReportArguments& arguments) {
   if (place.has_store()) {
     Store store(place.store(), Database::Mode::write);
     if (store.empty()) throw OutputError(fmt::format("{}: has no results yet", place.store()));
-    results = results_of(store);
+    try {
+      results = results_of(store);
+    } catch (const UnreadableRun& error) {
+      throw InputError({place.store(), 0, 0},
+                       fmt::format("{}; another version of convoy wrote it: `convoy run` makes its runs again",
+                                   error.what()));
+    }
     if (fs::exists(folder / "trace.json"))
       for (const std::size_t run : drawn_steps(results))
         traces.push_back({run, load_trace(store, point_index(results.runs[run].id))});

@@ -68,7 +68,7 @@ T read_or_throw(const std::string& text, Fields fields) {
   try {
     return from_text<T>(text, fields);
   } catch (const JsonError& error) {
-    throw std::runtime_error(std::string("a stored run cannot be read: ") + error.what());
+    throw UnreadableRun(std::string("a stored run cannot be read: ") + error.what());
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "sim/run/search/assess.h"
@@ -16,8 +17,13 @@ struct StoredRun {
   std::string trace;          ///< "": none was asked for
 };
 
+/// A stored run whose fields are not those of this version of the program.
+struct UnreadableRun : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 StoredRun stored_form(const RunOutput& output, bool with_trace);
-/// @throws std::runtime_error: it cannot be read
+/// @throws UnreadableRun
 RunResult run_of_stored(const StoredRun& run);
 std::vector<TraceProcess> trace_of_stored(const StoredRun& run);
 

@@ -116,6 +116,24 @@ TEST_CASE("store: variants by --set have folders of their own") {
   CHECK(fs::exists(place.path() / "runs/small/cluster.nodes.0.count=2/results.json"));
 }
 
+TEST_CASE("store: runs of another version of the program are told, and made again by run") {
+  const Workplace place;
+  place.file("e.yaml", sweep_of("[8, 16]"));
+  REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
+  {
+    convoy::Database database((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
+    database.run("UPDATE points SET result = replace(result, '\"framework\"', '\"frame\"'), key = 'old' || key");
+    database.run("UPDATE sweep SET key = 'old' || key");  // which the version is a part of
+  }
+  const Finished run = place.convoy({"report", "o"});
+  CHECK(run.exit_code == 2);
+  CHECK(run.err ==
+        "o/results.sqlite: a stored run cannot be read: 'framework' is missing; another version of convoy wrote "
+        "it: `convoy run` makes its runs again\n");
+  CHECK(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
+  CHECK(place.convoy({"report", "o"}).exit_code == 0);
+}
+
 TEST_CASE("store: table runs has the columns of results.csv, and its values") {
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16]"));
