@@ -14,8 +14,8 @@ namespace convoy {
 /// @throws std::runtime_error when neither exists.
 std::string data_path(const std::string& folder);
 
-/// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once: the
-/// program's data stay as they are while it runs.
+/// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once:
+/// the program's data stay as they are while it runs.
 const std::vector<std::string>& data_names(const std::string& folder);
 
 /// data_path(folder)/name.yaml, read once. @throws InputError: what is wrong with the file

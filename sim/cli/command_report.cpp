@@ -77,9 +77,10 @@ Exit report_command(const ReportArguments& arguments) {
     try {
       results = results_of(store);
     } catch (const UnreadableRun& error) {
-      throw InputError({place.store(), 0, 0},
-                       fmt::format("{}; another version of convoy wrote it: `convoy run` makes its runs again",
-                                   error.what()));
+      throw InputError(
+          {place.store(), 0, 0},
+          fmt::format("{}; another version of convoy wrote it: `convoy run` makes its runs again",
+                      error.what()));
     }
     if (fs::exists(folder / "trace.json"))
       for (const std::size_t run : drawn_steps(results))

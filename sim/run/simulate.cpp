@@ -131,12 +131,11 @@ const Model& Preparer::model(const YamlNode& node) {
 }
 
 std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
-  const std::string key =
-      fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(options.precision),
-                  static_cast<int>(options.optimizer), static_cast<int>(options.recompute),
-                  static_cast<int>(options.framework), static_cast<int>(options.execution),
-                  static_cast<int>(options.layout), static_cast<int>(options.update_mode()),
-                  options.one_process_a_host, fingerprint(node));
+  const std::string key = fmt::format(
+      "{} {} {} {} {} {} {} {} {}", static_cast<int>(options.precision), static_cast<int>(options.optimizer),
+      static_cast<int>(options.recompute), static_cast<int>(options.framework),
+      static_cast<int>(options.execution), static_cast<int>(options.layout),
+      static_cast<int>(options.update_mode()), options.one_process_a_host, fingerprint(node));
   return cached(graphs_, key, [&] {
     auto graph = std::make_shared<const TrainingGraph>(build_training_graph(model(node), options));
     if (graph->operations.empty())

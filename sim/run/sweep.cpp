@@ -208,8 +208,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
                        ++progress.done;
                        told(item);
                      },
-                     {options.point_memory_bytes, options.point_time_s,
-                      preparer.replays_apart(), stop});
+                     {options.point_memory_bytes, options.point_time_s, preparer.replays_apart(), stop});
   store.commit();
   return whole;
 }

@@ -137,8 +137,8 @@ struct OrderCount {
 };
 OrderCount right_order(const std::vector<ReproducedRow>& rows);
 
-/// Fills in predictions and errors: `predict` gives the figure of row i, with a preparer that keeps models and
-/// clusters of the rows that its process had before.
+/// Fills in predictions and errors: `predict` gives the figure of row i, with a preparer that keeps models
+/// and clusters of the rows that its process had before.
 /// @param jobs processes at a time
 /// @throws std::runtime_error where one failed
 void predict_rows(Reproduction& reproduction, std::size_t jobs,

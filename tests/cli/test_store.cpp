@@ -122,13 +122,15 @@ TEST_CASE("store: runs of another version of the program are told, and made agai
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   {
     convoy::Database database((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
-    database.run("UPDATE points SET result = replace(result, '\"framework\"', '\"frame\"'), key = 'old' || key");
+    database.run(
+        "UPDATE points SET result = replace(result, '\"framework\"', '\"frame\"'), key = 'old' || key");
     database.run("UPDATE sweep SET key = 'old' || key");  // which the version is a part of
   }
   const Finished run = place.convoy({"report", "o"});
   CHECK(run.exit_code == 2);
   CHECK(run.err ==
-        "o/results.sqlite: a stored run cannot be read: 'framework' is missing; another version of convoy wrote "
+        "o/results.sqlite: a stored run cannot be read: 'framework' is missing; another version of convoy "
+        "wrote "
         "it: `convoy run` makes its runs again\n");
   CHECK(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   CHECK(place.convoy({"report", "o"}).exit_code == 0);

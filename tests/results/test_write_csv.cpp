@@ -36,7 +36,8 @@ TEST_CASE("csv: coordinates first, cells quoted where they must be, unknown valu
       "step,1\n"
       "2,\"{kind: single, n: 1}\",2,toy,\"a \"\"lab\"\"\",box,k80,ring "
       "all-reduce,2,20,1.25,16,0.1,,0.1,1.25,0,0,0,0,1,1048576,1572864,2097152,"
-      "false,pytorch,eager,nchw,fp32,foreach,ideal,,synthetic,compute,n0,1,the k80 computes 100 % of the step,0.8\n");
+      "false,pytorch,eager,nchw,fp32,foreach,ideal,,synthetic,compute,n0,1,the k80 computes 100 % of the "
+      "step,0.8\n");
 }
 
 TEST_CASE("csv: what only some runs have is a column for all of them, empty for the others") {

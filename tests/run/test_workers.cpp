@@ -15,7 +15,7 @@ using namespace convoy;
 namespace {
 
 std::map<std::size_t, WorkerAnswer> answers(std::size_t count, std::size_t jobs, const FirstHalf& work,
-                                              bool apart = true) {
+                                            bool apart = true) {
   ::signal(SIGPIPE, SIG_IGN);
   std::map<std::size_t, WorkerAnswer> result;
   run_in_workers(

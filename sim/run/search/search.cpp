@@ -120,20 +120,18 @@ class Hunt {
       const std::string bytes = encode(assess(preparer_.prepare(index_, &spec_.candidates[group[item]])));
       return [bytes] { return bytes; };
     };
-    run_in_workers(group.size(), jobs_, work,
-                   [&](std::size_t item, WorkerAnswer answer) {
-                     Candidate& entry = entries_[group[item]];
-                     entry.planned = true;
-                     if (answer.kind != WorkerAnswer::Kind::done) {
-                       entry.state = answer.kind == WorkerAnswer::Kind::input_error
-                                         ? CandidateState::cannot_run
-                                         : CandidateState::failed;
-                       entry.message = std::move(answer.bytes);
-                       return;
-                     }
-                     entry.assessment = decode_assessment(answer.bytes);
-                     take_in(entry);
-                   });
+    run_in_workers(group.size(), jobs_, work, [&](std::size_t item, WorkerAnswer answer) {
+      Candidate& entry = entries_[group[item]];
+      entry.planned = true;
+      if (answer.kind != WorkerAnswer::Kind::done) {
+        entry.state = answer.kind == WorkerAnswer::Kind::input_error ? CandidateState::cannot_run
+                                                                     : CandidateState::failed;
+        entry.message = std::move(answer.bytes);
+        return;
+      }
+      entry.assessment = decode_assessment(answer.bytes);
+      take_in(entry);
+    });
   }
 
   /// Knows a planned candidate's bound, or why it is out. What does not fit is out, unless nothing fits.
