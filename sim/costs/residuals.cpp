@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "sim/base/data_path.h"
@@ -81,5 +82,7 @@ double memory_spread(Framework framework) {
       std::find(keys.begin(), keys.end() - 1, to_string(is_mxnet(framework) ? Framework::mxnet : framework));
   return spreads[static_cast<std::size_t>(found - keys.begin())];
 }
+
+double memory_factor(Framework framework) { return std::exp(quantile_80 * memory_spread(framework)); }
 
 }  // namespace convoy

@@ -51,4 +51,8 @@ double memory_spread(Framework framework);
 /// Of a normal distribution, 80 % lie within so many standard deviations of its middle.
 inline constexpr double quantile_80 = 1.2815515655446004;
 
+/// The factor within which a process's memory is of what is predicted, with probability 80 %. @throws
+/// InputError as memory_spread()
+double memory_factor(Framework framework);
+
 }  // namespace convoy

@@ -34,11 +34,6 @@ std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   return critical;
 }
 
-/// Within which factor a process's memory is with probability 80 %.
-double memory_factor(const PreparedRun& run) {
-  return std::exp(quantile_80 * memory_spread(run.graph->options.framework));
-}
-
 /// A process that is too large is what ends a run, whatever else holds it up.
 void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const std::vector<ProcessMemory> memories =
@@ -52,12 +47,12 @@ void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResul
   result.fits = fullest->fits();
   const Device& device = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())];
   const std::string& name = device.name;
-  if (result.fits && has_process(run.machine.device_types[device.type]) &&
-      fullest->share() * memory_factor(run) > 1)
+  const double factor = memory_factor(run.graph->options.framework);
+  if (result.fits && has_process(run.machine.device_types[device.type]) && fullest->share() * factor > 1)
     result.warnings.push_back(fmt::format(
         "the process on {} needs {} of the {} that the driver leaves it: predictions of memory are off by up "
         "to {:.0f} % in eight of ten cases, so it may run out of memory",
-        name, format_bytes(fullest->bytes), format_bytes(fullest->of_bytes), 100 * (memory_factor(run) - 1)));
+        name, format_bytes(fullest->bytes), format_bytes(fullest->of_bytes), 100 * (factor - 1)));
   if (result.fits || result.bottleneck.kind == "memory") return;
   result.bottleneck = {"memory", name, fullest->share(),
                        fmt::format("the process on {} needs {} and the driver leaves it {}", name,
@@ -235,7 +230,7 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
                                       result.throughput_images_per_s / shorter};
   // Tensors are counted; what allocators and libraries take beside them is not known better than this.
-  const double of_memory = memory_factor(run);
+  const double of_memory = memory_factor(run.graph->options.framework);
   interval.peak_memory_bytes = {result.peak_memory_bytes / of_memory, result.peak_memory_bytes * of_memory};
   interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};
   return interval;

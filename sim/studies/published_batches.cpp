@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "sim/base/csv.h"
@@ -16,8 +15,6 @@
 
 namespace convoy {
 namespace {
-
-constexpr double bytes_a_mib_of_batch = 1024 * 1024;
 
 /// A row of results/published/largest_batches.csv with one of its two batches.
 struct PublishedBatch {
@@ -65,18 +62,18 @@ double predict_process_mib(const PublishedBatch& batch, Preparer& preparer) {
        "training.precision=" + batch.precision, "training.layout=" + batch.layout,
        fmt::format("cluster.servers.box.devices=[{{device: {}, count: 1}}]", batch.device)});
   const PreparedRun run = preparer.prepare(experiment.point(0), nullptr);
-  return simulate(run, false).result.process_memory_bytes / bytes_a_mib_of_batch;
+  return simulate(run, false).result.process_memory_bytes / bytes_a_mib;
 }
 
 }  // namespace
 
 double usable_mib(const std::string& device) {
-  return load_device(device, {}).usable_memory_bytes / bytes_a_mib_of_batch;
+  return load_device(device, {}).usable_memory_bytes / bytes_a_mib;
 }
 
 double memory_uncertainty(const std::string& framework) {
   const auto found = std::find(framework_names.begin(), framework_names.end(), framework);
-  return std::exp(quantile_80 * memory_spread(static_cast<Framework>(found - framework_names.begin())));
+  return memory_factor(static_cast<Framework>(found - framework_names.begin()));
 }
 
 std::vector<BatchRow> published_batches(std::size_t jobs) {

@@ -12,8 +12,6 @@
 namespace convoy {
 namespace {
 
-constexpr double bytes_a_mib = 1024 * 1024;
-
 /// A measured peak of results/published/memory.yaml.
 struct MemoryRow {
   std::string table, name, model, source, framework, optimizer, device, precision;

@@ -66,6 +66,8 @@ using ErrorGroups = std::map<std::array<std::string, 3>, std::vector<double>>;
 /// In the order of the keys.
 std::vector<ErrorSummary> summaries_by_group(ErrorGroups groups);
 
+inline constexpr double bytes_a_mib = 1024 * 1024;
+
 /// A batch of which it is published that a device could train on it, or that it ran out of memory, beside the
 /// process that is predicted.
 struct BatchRow {
