@@ -101,8 +101,8 @@ Keys<DeviceType> computing_keys() {
                                "of an operation with work, before its kernel runs", &D::launch_overhead_s),
       optional_number_key<D>(
           "issue_factor", "0", 0, 100,
-          "issue times on the hosts that it was measured in, relative to the typical host; 0: "
-          "issuing costs nothing",
+          "time a host takes to issue an operation to it, relative to the framework's; 0: issuing costs "
+          "nothing",
           &D::issue_factor),
       mapping_key<D>("evidence", "none", "what the efficiencies rest on", evidence_keys(), itself),
       std::move(generation),

@@ -37,7 +37,8 @@ struct DeviceType {
   bool peer_to_peer = true;  ///< over PCIe, without the host's memory; GeForce cards from Turing on cannot
   std::array<Efficiency, 4> efficiency;  ///< by Precision
   /// Where above 0, the device is a GPU whose kernels a host issues (sim/costs/software.h): time a kernel's
-  /// issue takes on the hosts that it was measured in, relative to the typical host. 0: it costs nothing.
+  /// issue takes, relative to the framework's on a typical host; build_machine() puts the host's own
+  /// HostType::issue_factor on it. 0: issuing costs nothing.
   double issue_factor = 0;
   /// What the efficiencies rest on: published rows of this device itself, and the standard deviation of
   /// log(time) that the fit leaves; 0 where they are exact.

@@ -49,6 +49,9 @@ struct HostType {
   double memory_bytes = 0;  ///< of the host; 0 where not told
   bool staged = false;      ///< messages between its devices go through its memory
   double disk_bytes = 0;    ///< of its local disks; 0: it has none, or they are not told
+  /// Time in which its CPUs issue an operation to a device, relative to the typical host; 0: not told, as the
+  /// typical one. Machine::device_types have it in their own issue_factor.
+  double issue_factor = 0;
 };
 
 struct Host {

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include "sim/base/data_path.h"
 #include "sim/calibration/fit_parameters.h"
+#include "sim/calibration/measured_hosts.h"
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 
@@ -31,16 +33,23 @@ Software software_of(const Measurement& m) {
   return Software(options);
 }
 
-AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const std::vector<Work>& works) {
+/// @param host_factor of the host that it was measured on (measured_hosts.h); nothing: not known
+AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const std::vector<Work>& works,
+                         std::optional<double> host_factor) {
   AccuracyRow row;
   row.device = m.device;
   row.model = m.model.empty() ? m.kernel : m.layer.empty() ? m.model : m.model + " " + m.layer;
   row.batch = m.batch;
   row.precision = to_string(m.precision);
   row.published = m.images_per_s;
-  const double seconds = predicted_s(
-      {works, m.batch, software_of(m), m.seconds(), 0, false, m.without_launch, m.operations_after}, device);
-  row.predicted = m.batch / seconds;
+  const Observation observation{works, m.batch, software_of(m),   m.seconds(),
+                                0,     false,   m.without_launch, m.operations_after};
+  const auto seconds_on = [&](const DeviceType& type) { return predicted_s(observation, type); };
+  DeviceType on_host = device;
+  on_host.issue_factor *= host_factor.value_or(1);
+  row.host_known = host_factor.has_value();
+  row.predicted = m.batch / seconds_on(on_host);
+  row.on_typical_host = m.batch / seconds_on(device);
   row.error = row.predicted / row.published - 1;
   row.framework = m.framework;
   row.source = m.source;
@@ -52,8 +61,9 @@ AccuracyRow accuracy_row(const Measurement& m, const DeviceType& device, const s
   const double of_software = m.whole_network() && !device.cpu ? software_spread(m.software, m.execution) : 0;
   const double of_evidence =
       std::hypot(device.evidence_spread, unseen_kernels_spread(device, m.precision, software_of(m).costs));
-  const double spread =
-      std::hypot(of_evidence, of_software, residual_spread(residual_kind(works, m.batch, m.precision)));
+  const double of_host = m.whole_network() && !host_factor ? unknown_host_spread(device, seconds_on) : 0;
+  const double of_step = residual_spread(residual_kind(works, m.batch, m.precision));
+  const double spread = std::hypot(std::hypot(of_evidence, of_host), of_software, of_step);
   row.low = row.predicted * std::exp(-quantile_80 * spread);
   row.high = row.predicted * std::exp(quantile_80 * spread);
   return row;
@@ -129,7 +139,7 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
   require_plausible(report.device, pos);
   report.yaml = catalogue_yaml(report.device);
   for (const auto& [m, works] : ours) {
-    report.rows.push_back(accuracy_row(*m, report.device, works));
+    report.rows.push_back(accuracy_row(*m, report.device, works, std::nullopt));
     if (!m->fit) continue;
     report.mean_error += std::abs(report.rows.back().error) / fitted;
     report.worst_error = std::max(report.worst_error, std::abs(report.rows.back().error));
@@ -141,6 +151,7 @@ namespace {
 
 template <class Wanted>
 std::vector<AccuracyRow> accuracy(const std::string& profile, Wanted wanted) {
+  const MeasuredHosts hosts = read_measured_hosts();
   std::map<std::string, DeviceType> devices;
   std::vector<AccuracyRow> rows;
   for (const Measurement& m : read_measurements(profile)) {
@@ -148,7 +159,9 @@ std::vector<AccuracyRow> accuracy(const std::string& profile, Wanted wanted) {
     if (!devices.contains(m.device)) devices.emplace(m.device, load_device(m.device, m.pos));
     const DeviceType& device = devices.at(m.device);
     require_precision(m, device);
-    rows.push_back(accuracy_row(m, device, measured_work(m)));
+    const auto host = hosts.find({m.repository(), m.device});
+    rows.push_back(accuracy_row(m, device, measured_work(m),
+                                host == hosts.end() ? std::nullopt : std::optional(host->second)));
   }
   return rows;
 }

@@ -15,6 +15,8 @@ struct AccuracyRow {
   double batch = 0;
   std::string precision;
   double published = 0, predicted = 0;  ///< images/s
+  double on_typical_host = 0;           ///< what is predicted where nothing is known of the host, images/s
+  bool host_known = false;              ///< MeasuredHosts has the host that it was measured on
   double error = 0;                     ///< predicted / published - 1
   std::string framework, source, role;  ///< role: "fit" or "test"
   std::string note;

@@ -64,6 +64,28 @@ std::string residuals_yaml(Posterior& fit) {
   return text;
 }
 
+/// Whether the rows say more of a host than that it is typical.
+bool is_told(const Posterior::MeasuredHost& host) { return host.weight >= Posterior::typical_weight; }
+
+std::string hosts_csv(const Hierarchy& hierarchy, const Posterior::HostFactors& hosts) {
+  std::string text = "repository,device,issue_factor,rows\n";
+  for (const auto& [where, host] : hosts.hosts)
+    if (is_told(host))
+      text += fmt::format("{},{},{:.3g},{}\n", where.first, hierarchy.devices()[where.second].name,
+                          host.factor, host.rows);
+  return text;
+}
+
+/// How hosts differ: the 80 % quantile of |log factor|, as the standard deviation of a normal distribution.
+std::string host_spread_yaml(const Posterior::HostFactors& hosts) {
+  std::vector<double> sizes;
+  for (const auto& [where, host] : hosts.hosts)
+    if (is_told(host)) sizes.push_back(std::abs(std::log(host.factor)));
+  std::sort(sizes.begin(), sizes.end());
+  return fmt::format("hosts: {:.3g}  # issue times of {} machines\n",
+                     sizes.empty() ? 0 : sizes[sizes.size() * 4 / 5] / quantile_80, sizes.size());
+}
+
 }  // namespace
 
 CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
@@ -88,7 +110,6 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   const Posterior::HostFactors hosts = fit.host_factors();
   for (std::size_t d = 0; d < hierarchy.devices().size(); ++d) {
     DeviceType device = hierarchy.device_at(d, fit.x());
-    if (hosts.devices.contains(d)) device.issue_factor = hosts.devices.at(d);
     Measurement typical;  // of which the posterior's spread is told
     typical.model = "resnet50";
     typical.batch = 64;
@@ -102,7 +123,8 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   for (std::size_t f = 0; f < framework_count; ++f)
     result.software.emplace(framework_names[f], software_yaml(hierarchy, static_cast<Framework>(f), hosts,
                                                               rows_of_software, fit.x()));
-  result.residuals = residuals_yaml(fit);
+  result.residuals = residuals_yaml(fit) + host_spread_yaml(hosts);
+  result.hosts = hosts_csv(hierarchy, hosts);
   return result;
 }
 

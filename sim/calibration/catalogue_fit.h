@@ -16,6 +16,7 @@ struct CatalogueFit {
   std::map<std::string, std::string>
       software;           ///< framework -> its ways of execution (topologies/catalog/software)
   std::string residuals;  ///< topologies/catalog/software/residuals.yaml
+  std::string hosts;      ///< results/published/hosts.csv
   double cost_before = 0, cost_after = 0;  ///< the sum that is minimised
   std::size_t rows = 0, unknowns = 0;
 };

@@ -110,10 +110,11 @@ double Posterior::spread_of(const HierarchyRow& row) {
 
 Posterior::HostFactors Posterior::host_factors() {
   struct Seen {
-    std::size_t device;
+    std::pair<std::string, std::size_t> host;
     std::pair<Framework, ExecutionMode> software;
     double weight, log_factor;
   };
+  HostFactors factors;
   std::vector<Seen> seen;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     Links& links = links_[r];
@@ -123,33 +124,36 @@ Posterior::HostFactors Posterior::host_factors() {
     const double value = host->value, base = std::log(hierarchy_.predict(rows_[r], links));
     host->value *= std::exp(step);
     const double slope = (std::log(hierarchy_.predict(rows_[r], links)) - base) / step;
-    seen.push_back(
-        {rows_[r].device, {rows_[r].framework, rows_[r].software.execution}, slope * slope, std::log(value)});
+    seen.push_back({{rows_[r].repository, rows_[r].device},
+                    {rows_[r].framework, rows_[r].software.execution},
+                    slope * slope,
+                    std::log(value)});
+    MeasuredHost& measured = factors.hosts[seen.back().host];
+    measured.weight += slope * slope;
+    ++measured.rows;
   }
-  // In turns, each the means of what the others leave. A row that depends on its host by a third says that
-  // hosts are typical, so that rows that hardly depend on them say little.
-  constexpr double of_typical = 0.1;
+  // In turns, each the means of what the others leave.
   constexpr int turns = 50;
-  std::map<std::size_t, double> devices;
+  std::map<std::pair<std::string, std::size_t>, double> hosts;
   std::map<std::pair<Framework, ExecutionMode>, double> software;
-  const auto means = [&](auto key_of, auto other_of, auto& factors) {
-    std::map<typename std::decay_t<decltype(factors)>::key_type, std::pair<double, double>> sums;
+  const auto means = [&](auto key_of, auto other_of, auto& logs) {
+    std::map<typename std::decay_t<decltype(logs)>::key_type, std::pair<double, double>> sums;
     for (const Seen& row : seen) {
       auto& [weights, weighted] = sums[key_of(row)];
       weights += row.weight;
       weighted += row.weight * (row.log_factor - other_of(row));
     }
-    for (const auto& [key, sum] : sums) factors[key] = sum.second / (sum.first + of_typical);
+    for (const auto& [key, sum] : sums) logs[key] = sum.second / (sum.first + typical_weight);
   };
   for (int turn = 0; turn < turns; ++turn) {
-    means([](const Seen& row) { return row.device; }, [&](const Seen& row) { return software[row.software]; },
-          devices);
-    means([](const Seen& row) { return row.software; }, [&](const Seen& row) { return devices[row.device]; },
+    means([](const Seen& row) { return row.host; }, [&](const Seen& row) { return software[row.software]; },
+          hosts);
+    means([](const Seen& row) { return row.software; }, [&](const Seen& row) { return hosts[row.host]; },
           software);
   }
-  for (auto& [device, factor] : devices) factor = std::exp(factor);
-  for (auto& [framework, factor] : software) factor = std::exp(factor);
-  return {std::move(devices), std::move(software)};
+  for (const auto& [host, log_factor] : hosts) factors.hosts[host].factor = std::exp(log_factor);
+  for (const auto& [framework, log_factor] : software) factors.software[framework] = std::exp(log_factor);
+  return factors;
 }
 
 double Posterior::residual(std::size_t row) {

@@ -25,14 +25,22 @@ class Posterior {
   void use(std::vector<bool> counted);
   /// Standard deviation of log(seconds) of a row that the posterior leaves, after minimise().
   double spread_of(const HierarchyRow& row);
-  /// How slow the hosts were that rows of whole networks were measured on, relative to the typical one: a
-  /// factor of the device times one of the framework and its execution, since a catalogue knows these of a
-  /// step and not whose host it runs on. By least squares of the logarithms, weighted by the square of how
-  /// much each row's time depends on its host.
+  /// Hosts that rows of whole networks were measured on: those of a repository with a device.
+  struct MeasuredHost {
+    double factor = 1;  ///< how slow, relative to the typical host
+    double weight = 0;  ///< sum over rows of the square of how much their time depends on their host
+    std::size_t rows = 0;
+  };
+  /// How slow the hosts were, relative to the typical one: a factor of each, times one of the framework and
+  /// its execution for what all hosts of its rows have in common. By least squares of the logarithms, with
+  /// the rows' weights.
   struct HostFactors {
-    std::map<std::size_t, double> devices;
+    std::map<std::pair<std::string, std::size_t>, MeasuredHost> hosts;  ///< by repository and device
     std::map<std::pair<Framework, ExecutionMode>, double> software;
   };
+  /// Weight with which each factor of HostFactors is believed to be 1: a row that depends on its host by a
+  /// third, so that rows that hardly depend on theirs say little.
+  static constexpr double typical_weight = 0.1;
   HostFactors host_factors();
   /// log(predicted / measured seconds) of a row.
   double residual(std::size_t row);

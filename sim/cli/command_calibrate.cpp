@@ -165,6 +165,7 @@ Exit calibrate_catalogue(const CalibrateArguments& arguments) {
   for (const auto& [name, text] : fit.devices) write_part(folder / "devices" / name, text);
   for (const auto& [name, text] : fit.software) write_part(folder / "software" / name, text);
   write_part(folder / "software" / "residuals.yaml", fit.residuals);
+  write_part(folder / "hosts.csv", fit.hosts);
   fmt::print(stderr, "{} rows, {} unknowns: sum of squares from {:.0f} to {:.0f}\n", fit.rows, fit.unknowns,
              fit.cost_before, fit.cost_after);
   return Exit::done;

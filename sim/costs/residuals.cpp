@@ -12,10 +12,19 @@
 namespace convoy {
 namespace {
 
-constexpr std::array<std::string_view, residual_kind_count> names{
-    "plain_fp32_short",   "plain_fp32_long",   "plain_tf32_short",   "plain_tf32_long",
-    "plain_fp16_short",   "plain_fp16_long",   "grouped_fp32_short", "grouped_fp32_long",
-    "grouped_tf32_short", "grouped_tf32_long", "grouped_fp16_short", "grouped_fp16_long"};
+constexpr std::array<std::string_view, residual_kind_count + 1> names{"plain_fp32_short",
+                                                                      "plain_fp32_long",
+                                                                      "plain_tf32_short",
+                                                                      "plain_tf32_long",
+                                                                      "plain_fp16_short",
+                                                                      "plain_fp16_long",
+                                                                      "grouped_fp32_short",
+                                                                      "grouped_fp32_long",
+                                                                      "grouped_tf32_short",
+                                                                      "grouped_tf32_long",
+                                                                      "grouped_fp16_short",
+                                                                      "grouped_fp16_long",
+                                                                      "hosts"};
 
 bool is_grouped(const Work& work) {
   return work.kind == KernelKind::depthwise_convolution ||
@@ -42,9 +51,28 @@ const std::array<double, comm_kind_count + 1>& comm_spreads() {
   return spreads;
 }
 
+const std::array<double, residual_kind_count + 1>& residual_spreads() {
+  static const std::array<double, residual_kind_count + 1> spreads = read_spreads("/residuals.yaml", names);
+  return spreads;
+}
+
 }  // namespace
 
 std::string_view residual_kind_name(std::size_t kind) { return names.at(kind); }
+
+double residual_spread(std::size_t kind) { return residual_spreads().at(kind); }
+
+double host_spread() { return residual_spreads().back(); }
+
+double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s) {
+  if (device.issue_factor <= 0) return 0;
+  const double factor = std::exp(quantile_80 * host_spread());
+  DeviceType slower = device, quicker = device;
+  slower.issue_factor *= factor;
+  quicker.issue_factor /= factor;
+  const double quicker_s = step_s(quicker);
+  return quicker_s > 0 ? std::log(step_s(slower) / quicker_s) / (2 * quantile_80) : 0;
+}
 
 std::size_t residual_kind(const std::vector<Work>& works, double images, Precision precision) {
   constexpr double few_images = 16;
@@ -52,11 +80,6 @@ std::size_t residual_kind(const std::vector<Work>& works, double images, Precisi
   for (const Work& work : works) grouped = grouped || is_grouped(work);
   const std::size_t unit = precision == Precision::fp32 ? 0 : precision == Precision::tf32 ? 1 : 2;
   return (grouped ? 6U : 0U) + 2 * unit + (images > few_images ? 1U : 0U);
-}
-
-double residual_spread(std::size_t kind) {
-  static const std::array<double, residual_kind_count> spreads = read_spreads("/residuals.yaml", names);
-  return spreads.at(kind);
 }
 
 std::string_view comm_kind_name(CommKind kind) { return comm_names.at(static_cast<std::size_t>(kind)); }

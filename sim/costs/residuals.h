@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,16 @@ double devices_spread();
 /// Standard deviation of log(predicted / true) of steps of the kind, beside what the devices' parameters
 /// leave open (topologies/catalog/software/residuals.yaml). @throws InputError where the file is wrong.
 double residual_spread(std::size_t kind);
+
+/// Standard deviation of log(time to issue an operation) between hosts, of the machines of published rows
+/// (the same file).
+double host_spread();
+
+/// Standard deviation of log(step time) that a host of which nothing is known leaves: half of what lies
+/// between hosts that are slower and quicker than the typical one by the ends of their 80 % interval, so that
+/// nothing is open where the device never waits for its host.
+/// @param step_s of the step on the device with another issue_factor
+double unknown_host_spread(const DeviceType& device, const std::function<double(const DeviceType&)>& step_s);
 
 /// Standard deviation of log(predicted / true) of the memory of a process
 /// (topologies/catalog/software/memory.yaml): of all frameworks with measured rows where this one has none.

@@ -184,6 +184,21 @@ double spread_of_software(const PreparedRun& run) {
   return fitted ? software_spread(options.framework, options.execution) : 0;
 }
 
+/// What hosts leave open whose `issue_factor` is not told, of one device's step.
+double spread_of_hosts(const PreparedRun& run, double images) {
+  const Machine& machine = run.machine;
+  const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
+    return host.device_count == 0 || machine.host_types[host.type].issue_factor > 0;
+  });
+  if (told) return 0;
+  double spread = 0;
+  for (const DeviceType& type : machine.device_types)
+    spread = std::max(spread, unknown_host_spread(type, [&](const DeviceType& device) {
+                        return step_time_s(*run.graph, images, run.cost, device);
+                      }));
+  return spread;
+}
+
 /// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
 /// like this. 0 where every device is exact, or scaled to a measurement.
 double compute_spread(const PreparedRun& run, double images) {
@@ -196,7 +211,7 @@ double compute_spread(const PreparedRun& run, double images) {
   std::vector<Work> works;
   for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
   const double of_device = images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
-  return std::hypot(of_parameters,
+  return std::hypot(of_parameters, spread_of_hosts(run, of_device),
                     residual_spread(residual_kind(works, of_device, run.graph->options.precision)));
 }
 

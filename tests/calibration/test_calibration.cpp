@@ -183,7 +183,7 @@ TEST_CASE("devices without figures have their generation's parameters, and say t
     if (d.evidence_rows == 0) ++without;
     CHECK(d.evidence_spread > 0.01);
     CHECK(d.evidence_spread < 0.5);
-    CHECK((d.cpu ? d.issue_factor == 0 : d.issue_factor > 0));
+    CHECK(d.issue_factor == (d.cpu ? 0 : 1));  // what is slow to issue is a host, and in no device's file
   }
   CHECK(without >= 10);
   // Two Turing GPUs with chips of their own that nobody measured, and nearly the same watts a multiprocessor:

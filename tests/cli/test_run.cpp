@@ -288,3 +288,29 @@ TEST_CASE("check: says what would be run and runs nothing") {
   CHECK(run.out == "small: 2 runs\n  1  cluster.nodes.0.count: 1\n  2  cluster.nodes.0.count: 2\n");
   CHECK(place.files() == std::vector<std::string>{"e.yaml"});
 }
+
+TEST_CASE(
+    "run: a slower host takes longer where kernels are short, and an interval is narrower where it is told") {
+  const auto run = [](int batch, const std::string& host) {
+    const Workplace place;
+    place.file("e.yaml",
+               fmt::format("experiment: e\nmodel: densenet121\ntraining: {{batch_per_device: {}, precision: "
+                           "fp32}}\ncluster: {{nodes: 1, server: one, servers: {{one: {{devices: [{{device: "
+                           "v100-sxm2-16gb}}]{}}}}}}}\nstrategy: {{kind: single}}\n",
+                           batch, host));
+    return json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+  };
+  const auto step_s = [](const json& of) { return of["step_time_s"].get<double>(); };
+  const auto width = [&](const json& of) {
+    const json& ends = of["interval"]["step_time_s"];
+    return (ends[1].get<double>() - ends[0].get<double>()) / step_s(of);
+  };
+  const json unknown = run(1, ""), typical = run(1, ", host: {issue_factor: 1}");
+  CHECK(step_s(typical) == step_s(unknown));
+  CHECK(width(typical) < width(unknown) / 1.5);
+  // One image is computed while the next operation is issued; 128 take longer than their operations' issue.
+  CHECK(step_s(run(1, ", host: {issue_factor: 2}")) / step_s(unknown) == convoy::approx(2).epsilon(0.02));
+  const json large = run(128, "");
+  CHECK(step_s(run(128, ", host: {issue_factor: 1.5}")) / step_s(large) == convoy::approx(1).epsilon(0.01));
+  CHECK(width(run(128, ", host: {issue_factor: 1}")) == convoy::approx(width(large)).epsilon(0.02));
+}

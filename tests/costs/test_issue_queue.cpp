@@ -7,6 +7,7 @@
 
 #include "sim/costs/cost_model.h"
 #include "sim/costs/issue_queue.h"
+#include "sim/costs/residuals.h"
 #include "tests/support/approx.h"
 
 using namespace convoy;
@@ -133,4 +134,31 @@ TEST_CASE("a prepared graph launches eager execution's kernels, and takes the ho
       CHECK(graph.issue_backward_s <= eager.issue_backward_s);
       CHECK(graph.issue_update_s <= eager.issue_update_s);
     }
+}
+
+TEST_CASE(
+    "a host that is not known leaves all of a step open that is issued, and nothing of one that is "
+    "computed") {
+  DeviceType d;
+  d.issue_factor = 1;
+  constexpr double operations = 100, kernel_s = 1e-5;
+  for (const double issue_s : {1e-7, 1e-3}) {  // the device waits for nothing, or at every operation
+    const double spread = unknown_host_spread(d, [&](const DeviceType& device) {
+      IssueQueue queue;
+      for (int i = 0; i < operations; ++i) queue.run(issue_s * device.issue_factor, kernel_s);
+      return queue.end_s();
+    });
+    CAPTURE(issue_s);
+    if (issue_s < kernel_s)
+      CHECK(spread < 1e-3);
+    else
+      CHECK(spread == approx(host_spread()).epsilon(1e-3));
+  }
+  // Where both take as long, a slower host costs all of its slowness and a quicker one gains nothing.
+  const double at_the_bend = unknown_host_spread(d, [&](const DeviceType& device) {
+    return std::max(operations * kernel_s * device.issue_factor, operations * kernel_s);
+  });
+  CHECK(at_the_bend == approx(host_spread() / 2).epsilon(1e-12));
+  d.issue_factor = 0;
+  CHECK(unknown_host_spread(d, [](const DeviceType&) { return 1.0; }) == 0);
 }

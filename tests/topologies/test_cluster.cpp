@@ -65,6 +65,32 @@ devices:
   CHECK(machine.hosts[2].first_device == 4);
 }
 
+TEST_CASE("devices have the issue times of their host, and equal ones in equal hosts are of one type") {
+  const auto server = [](const char* name, const char* host) {
+    return fmt::format(
+        "{}: {{devices: [{{device: v100-sxm2-16gb}}, {{device: ideal}}], interconnect: {{kind: pcie, "
+        "bandwidth: 12GB/s, latency: 5us}}{}}}",
+        name, host);
+  };
+  const Machine machine =
+      machine_of(fmt::format("nodes: [{{name: x, server: a}}, {{name: y, server: b}}, {{name: z, server: "
+                             "c}}]\n{}servers: {{{}, {}, {}}}\n",
+                             gigabit, server("a", ""), server("b", ", host: {issue_factor: 1.5}"),
+                             server("c", ", host: {issue_factor: 1, power: 80W}")));
+  const auto factor_of = [&](std::size_t device) {
+    return machine.device_types[machine.devices[device].type].issue_factor;
+  };
+  const double of_v100 = load_device("v100-sxm2-16gb", {}).issue_factor;
+  REQUIRE(of_v100 == 1);
+  CHECK(factor_of(0) == of_v100);
+  CHECK(factor_of(2) == 1.5 * of_v100);
+  CHECK(factor_of(4) == of_v100);
+  for (const std::size_t ideal : {1, 3, 5}) CHECK(factor_of(ideal) == 0);  // to which issuing costs nothing
+  CHECK(machine.devices[0].type == machine.devices[4].type);
+  CHECK(machine.host_types[machine.hosts[0].type].issue_factor == 0);  // not told
+  CHECK(machine.host_types[machine.hosts[2].type].issue_factor == 1);
+}
+
 TEST_CASE("dedicated hosts come last, have the first node's NIC and the price of a machine without devices") {
   const Machine machine = machine_of(
       "nodes: [{name: a, count: 2, server: box, nic_bandwidth: 10Gbps}, {name: b, server: box}]\n" + gigabit +
