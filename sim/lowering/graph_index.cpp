@@ -2,7 +2,7 @@
 #include "sim/lowering/graph_index.h"
 
 #include <algorithm>
-#include <string>
+#include <string_view>
 
 namespace convoy {
 
@@ -22,7 +22,7 @@ void GraphIndex::find_operations() {
     const Operation& op = graph_.operations[id];
     OfLayer& of = layers_[op.layer];
     const bool loss =
-        op.name == graph_.model.layers[op.layer].name + ".loss." + std::string(to_string(op.phase));
+        std::string_view(op.name).substr(graph_.model.layers[op.layer].name.size()).starts_with(".loss.");
     switch (op.phase) {
       case Phase::forward:
         (loss ? of.loss_forward : op.again ? of.again : of.forward) = id;
@@ -46,12 +46,15 @@ void GraphIndex::find_operations() {
 void GraphIndex::find_segments() {
   std::size_t done = layers_.size();  // layers from here on have had their backward pass
   bool is_in_run = false;
-  for (const Operation& op : graph_.operations) {
+  for (OpId id = 0; id < graph_.operations.size(); ++id) {
+    const Operation& op = graph_.operations[id];
     if (op.again && !is_in_run) segments_.push_back({op.layer, done});
     is_in_run = op.again;
-    // Gradients of one output are summed in the backward pass of its readers.
+    // Gradients of one output are summed in the backward pass of its readers, and losses come before all
+    // layers.
     const bool backward = op.phase == Phase::data_gradient || op.phase == Phase::weight_gradient;
-    if (backward && op.reader == Operation::no_reader) done = std::min<std::size_t>(done, op.layer);
+    if (backward && op.reader == Operation::no_reader && layers_[op.layer].loss_backward != id)
+      done = std::min<std::size_t>(done, op.layer);
   }
   std::reverse(segments_.begin(), segments_.end());
 }
@@ -71,9 +74,12 @@ void GraphIndex::find_readers() {
 }
 
 std::optional<std::uint32_t> GraphIndex::output_born_by(OpId op) const {
-  const std::string name = graph_.model.layers[graph_.operations[op].layer].name + ".output";
+  static constexpr std::string_view suffix = ".output";
+  const std::size_t size = graph_.model.layers[graph_.operations[op].layer].name.size() + suffix.size();
   for (const std::uint32_t b : used_by_[op])
-    if (graph_.buffers[b].born == op && graph_.buffers[b].name == name) return b;
+    if (const Buffer& buffer = graph_.buffers[b];
+        buffer.born == op && buffer.name.size() == size && buffer.name.ends_with(suffix))
+      return b;
   return std::nullopt;
 }
 
@@ -83,7 +89,7 @@ bool GraphIndex::is_forward(std::uint32_t buffer) const {
 
 bool GraphIndex::is_scratch(std::uint32_t buffer) const {
   const Buffer& b = graph_.buffers[buffer];
-  return b.memory_class == MemoryClass::workspace && b.born == b.dies;
+  return b.memory_class != MemoryClass::activations && b.born == b.dies;
 }
 
 std::vector<std::uint32_t> GraphIndex::scratch_of(OpId op) const {

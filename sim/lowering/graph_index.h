@@ -50,7 +50,8 @@ class GraphIndex {
   const std::vector<std::uint32_t>& used_by(OpId op) const { return used_by_[op]; }
   /// Whether a buffer holds what forward makes (outputs, masks, the image), not a gradient or scratch.
   bool is_forward(std::uint32_t buffer) const;
-  /// Workspaces that are there while one operation runs.
+  /// What is there while one operation runs only: workspaces, and parameters' gradients that are added to
+  /// those there.
   std::vector<std::uint32_t> scratch_of(OpId op) const;
   /// Gradients that an operation makes, in the order of the inputs that they belong to.
   std::vector<std::uint32_t> gradients_born_by(OpId op) const;

@@ -32,8 +32,8 @@ struct StageOp {
 struct Stage {
   std::vector<std::string> layers;  ///< names, in the model's order
   std::vector<StageOp> forward, backward, update;
-  /// The same with recomputation of the whole stage (Chen et al., arXiv:1604.06174), of a network that is
-  /// cut: `light_forward` keeps nothing but what the stage got from others, `full_backward` runs the forward
+  /// The same with recomputation of the whole stage (Chen et al., arXiv:1604.06174), where that was asked
+  /// for: `light_forward` keeps nothing but what the stage got from others, `full_backward` runs the forward
   /// pass again first.
   std::vector<StageOp> light_forward, full_backward;
   double parameter_elements = 0;
@@ -53,17 +53,19 @@ struct StageEdge {
 /// readers in that stage. The image is there wherever it is read. Each operation of the graph is in exactly
 /// one stage: that of its layer; a gradient sum where both its summands are first together.
 ///
-/// Memory is that of the graph's buffers, a copy in every stage that uses them: made with the operation that
-/// makes it, or at the beginning of the pass that it was received for; freed with its last use there, but
-/// what may be sent not before the pass ends. Messages under way are not counted.
+/// All this is as graph_schedule.h has it, where every device of a stage does all of its layers. A tensor is
+/// in memory from the operation that makes it, or from the beginning of the pass that it was received for,
+/// each tensor that another stage sends by itself, to its last user in the stage, or to the end of the pass
+/// after which it is sent on. Messages under way are not counted.
 struct Stages {
   std::vector<Stage> stages;
   std::vector<StageEdge> edges;  ///< ordered by (from, to)
 };
 
 /// @param first_units of each stage, ascending, the first 0.
+/// @param recomputes stages have `light_forward` and `full_backward`
 Stages cut_into_stages(const TrainingGraph& graph, const Units& units,
-                       const std::vector<std::uint32_t>& first_units);
+                       const std::vector<std::uint32_t>& first_units, bool recomputes);
 
 /// All of the network as one stage. What the graph recomputes itself is in its backward pass.
 Stage whole_network(const TrainingGraph& graph);

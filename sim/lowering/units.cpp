@@ -37,4 +37,14 @@ Units find_units(const TrainingGraph& graph) {
   return units;
 }
 
+std::vector<std::uint32_t> stages_of_layers(const Units& units,
+                                            const std::vector<std::uint32_t>& first_units) {
+  std::vector<std::uint32_t> stages;
+  for (const std::uint32_t unit : units.unit_of) {
+    const auto after = std::upper_bound(first_units.begin(), first_units.end(), unit);
+    stages.push_back(unit == Units::none ? 0 : static_cast<std::uint32_t>(after - first_units.begin() - 1));
+  }
+  return stages;
+}
+
 }  // namespace convoy

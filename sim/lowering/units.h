@@ -34,4 +34,9 @@ struct Units {
 
 Units find_units(const TrainingGraph& graph);
 
+/// By layer: the stage that it is in. Views of the image, which run nothing, are in the first.
+/// @param first_units of each stage, ascending, the first 0
+std::vector<std::uint32_t> stages_of_layers(const Units& units,
+                                            const std::vector<std::uint32_t>& first_units);
+
 }  // namespace convoy

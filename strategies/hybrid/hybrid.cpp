@@ -8,8 +8,9 @@
 #include <numeric>
 #include <optional>
 
-#include "strategies/hybrid/hybrid_plan.h"
+#include "sim/lowering/group_plan.h"
 #include "strategies/hybrid/layouts.h"
+#include "strategies/hybrid/shard_layers.h"
 #include "strategies/replicas.h"
 
 namespace convoy {
@@ -75,7 +76,7 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
                      const std::vector<LayerSharding>& shardings, const Shards& images) {
   TailParts tail;
   for (std::size_t i = 0; i < shardings.size(); ++i) {
-    tail.is_tail.push_back(shardings[i].layout != LayerLayout::batch);
+    tail.is_tail.push_back(shardings[i].output.over != Sharding::Over::batch);
     for (const LayerIndex input : model.layers[i].inputs)
       if (input != image_input && !tail.is_tail[i] && tail.is_tail[static_cast<std::size_t>(input)])
         throw InputError(options.scheme_pos,
@@ -190,8 +191,9 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
   const std::vector<DecidedLayout> layouts = decide_layouts(model, options.rules, options.pos);
   const Shards images = even_images(pipeline.images / options.replicas, static_cast<std::size_t>(devices));
   const std::vector<LayerSharding> shardings = shard_layers(model, layouts, images);
-  const bool by_images = std::any_of(shardings.begin(), shardings.end(),
-                                     [](const LayerSharding& s) { return s.layout == LayerLayout::batch; });
+  const bool by_images = std::any_of(shardings.begin(), shardings.end(), [](const LayerSharding& s) {
+    return s.output.over == Sharding::Over::batch;
+  });
   if (by_images && images.size < devices)
     throw InputError(input.batch.pos, fmt::format("training: a group's {} of {} leaves some of its {} "
                                                   "devices without an image; at least {} is needed",
@@ -200,16 +202,16 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
   std::optional<TailParts> tail;
   if (options.scheme != HybridScheme::all_at_once && devices > 1)
     tail = tail_parts(options, model, shardings, images);
-  const HybridSchedule schedule =
-      schedule_hybrid(input.graph, shardings, images, tail,
-                      alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer, pipeline.recomputes);
-  HybridStages stages{pipeline.stage_of_layer, {}, pipeline.passes, pipeline.micro_batches};
+  const GraphSchedule schedule =
+      schedule_graph(input.graph, shardings, images, tail,
+                     alone ? std::vector<std::uint32_t>{} : pipeline.stage_of_layer, pipeline.recomputes);
+  GroupStages stages{pipeline.stage_of_layer, {}, pipeline.passes, pipeline.micro_batches};
   for (const std::vector<EndpointId>& of_stage : pipeline.devices) {
     stages.groups.emplace_back();
     for (std::int64_t r = 0; r < options.replicas; ++r)
       stages.groups.back().emplace_back(of_stage.begin() + r * devices, of_stage.begin() + (r + 1) * devices);
   }
-  return plan_hybrid(input, stages, shardings, schedule, {options.sync, options.pos});
+  return plan_groups(input.graph, input.machine, stages, shardings, schedule, {options.sync, options.pos});
 }
 
 }  // namespace convoy

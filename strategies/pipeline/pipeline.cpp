@@ -52,10 +52,10 @@ class Pipeline : public Strategy {
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
     if (options_.hybrid) return plan_of_hybrids(input, hybrid_stages(input, units, best));
-    std::vector<std::uint32_t> first_units;
-    for (const StageChoice& choice : best.choices) first_units.push_back(choice.first_unit);
-    return plan_pipeline(input, best.shape, best.choices, cut_into_stages(input.graph, units, first_units),
-                         options_.sync);
+    return plan_pipeline(
+        input, best.shape, best.choices,
+        cut_into_stages(input.graph, units, first_units(best), options_.recompute != Recompute::never),
+        options_.sync);
   }
 
  private:
@@ -179,6 +179,12 @@ class Pipeline : public Strategy {
                       "each)"));
   }
 
+  static std::vector<std::uint32_t> first_units(const Candidate& candidate) {
+    std::vector<std::uint32_t> first;
+    for (const StageChoice& choice : candidate.choices) first.push_back(choice.first_unit);
+    return first;
+  }
+
   ReportedPlan plan_of_hybrids(const StrategyInput& input, const HybridPipeline& pipeline) const {
     ReportedPlan planned = plan_hybrid_pipeline(input, *options_.hybrid, pipeline);
     std::vector<PipelineStage>& stages = planned.report.stages;
@@ -190,6 +196,7 @@ class Pipeline : public Strategy {
 
   HybridPipeline hybrid_stages(const StrategyInput& input, const Units& units, const Candidate& best) const {
     HybridPipeline pipeline;
+    pipeline.stage_of_layer = stages_of_layers(units, first_units(best));
     pipeline.micro_batches = options_.micro_batches;
     pipeline.images = input.batch.over(device_count(input)) / options_.micro_batches;
     pipeline.devices = best.shape.slots;
@@ -197,13 +204,6 @@ class Pipeline : public Strategy {
     for (std::uint32_t s = 0; s < best.choices.size(); ++s)
       pipeline.passes.push_back(
           passes_of_slot(best.shape, best.choices[s], s, 0, options_.micro_batches, false));
-    for (const std::uint32_t unit : units.unit_of) {
-      std::uint32_t stage = 0;
-      while (unit != Units::none && stage + 1 < best.choices.size() &&
-             best.choices[stage + 1].first_unit <= unit)
-        ++stage;
-      pipeline.stage_of_layer.push_back(stage);
-    }
     return pipeline;
   }
 

@@ -62,7 +62,7 @@ TEST_CASE("only the slice that a stage reads is sent to it") {
       "{name: a, kind: conv2d, out_channels: 4, kernel: 1}, "
       "{name: left, kind: slice, first: 0, last: 1, inputs: [a]}, {name: b, kind: relu}, "
       "{name: right, kind: slice, first: 1, last: 4, inputs: [a]}, {name: c, kind: relu}");
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2}, true);
   REQUIRE(stages.edges.size() == 1);
   CHECK(stages.edges[0].forward_bytes == 3 * 16 * 4.0);  // channels 1 to 3
   CHECK(stages.edges[0].backward_bytes == 3 * 16 * 4.0);
@@ -73,7 +73,7 @@ TEST_CASE(
     "a tensor that jumps over a stage goes straight to its reader, once, and its gradient comes back so") {
   const TrainingGraph graph = graph_of(skip);
   const double tensor = 2 * 16 * 4.0;
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1, 2});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1, 2}, true);
   // a -> b, a -> {sum, c}, b -> {sum, c}
   REQUIRE(stages.edges.size() == 3);
   const std::vector<std::pair<std::uint32_t, std::uint32_t>> ends{{0, 1}, {0, 2}, {1, 2}};
@@ -92,7 +92,7 @@ TEST_CASE(
 
 TEST_CASE("parts of a gradient that are in one stage are added up there, and sent once") {
   const TrainingGraph graph = graph_of(skip);
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1}, true);
   REQUIRE(stages.edges.size() == 1);
   CHECK(stages.edges[0].backward_bytes == 2 * 16 * 4.0);
   CHECK(names(stages.stages[0].backward) == std::vector<std::string>{"a.weight_gradient"});
@@ -104,7 +104,7 @@ TEST_CASE("no gradient is sent to what lies before the first parameters") {
   const TrainingGraph graph = graph_of(
       "{name: pool, kind: max_pool, kernel: 2, stride: 2}, "
       "{name: conv, kind: conv2d, out_channels: 3, kernel: 1, bias: false}");
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1}, true);
   REQUIRE(stages.edges.size() == 1);
   CHECK(stages.edges[0].forward_bytes == 2 * 4 * 4.0);
   CHECK(stages.edges[0].backward_bytes == 0);
@@ -116,7 +116,7 @@ TEST_CASE("memory of stages, counted by hand: two 1x1 convolutions of [2, 4, 4]"
       "{name: a, kind: conv2d, out_channels: 2, kernel: 1, bias: false}, "
       "{name: b, kind: conv2d, out_channels: 2, kernel: 1, bias: false}");
   const double tensor = 2 * 16 * 4.0;
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 1}, true);
   const Stage &first = stages.stages[0], &second = stages.stages[1];
   // First: image and output in forward, of which the image stays; image and the gradient that came in
   // backward.
@@ -134,9 +134,9 @@ TEST_CASE("memory of stages, counted by hand: two 1x1 convolutions of [2, 4, 4]"
 
 TEST_CASE("a stage of an addition alone holds the gradient that it hands on") {
   const TrainingGraph graph = graph_of(skip);
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2, 3});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2, 3}, true);
   REQUIRE(stages.stages[1].backward.size() == 1);
-  CHECK(stages.stages[1].backward[0].name == "gradients handed on");
+  CHECK(stages.stages[1].backward[0].name == "received");
   CHECK(peak({&stages.stages[1].backward}) == 2 * 16 * 4.0);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("recomputation keeps what came from others only, and runs forward agai
       "{name: s, kind: sigmoid}, {name: b, kind: conv2d, out_channels: 2, kernel: 1, bias: false}, "
       "{name: t, kind: sigmoid}, {name: c, kind: conv2d, out_channels: 2, kernel: 1, bias: false}");
   const double tensor = 2 * 16 * 4.0;
-  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2});
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2}, true);
   const Stage& stage = stages.stages[1];  // b, t, c
   const auto level_after = [](const std::vector<StageOp>& ops) {
     double level = 0;

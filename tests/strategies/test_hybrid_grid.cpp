@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
-#include "strategies/hybrid/windows.h"
+#include "sim/lowering/halo.h"
 #include "tests/laws/random_experiment.h"
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"

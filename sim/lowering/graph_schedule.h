@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "models/training_graph.h"
+#include "sim/lowering/layer_sharding.h"
 #include "sim/lowering/liveness.h"
-#include "strategies/hybrid/layer_sharding.h"
+#include "sim/lowering/stages.h"
 
 namespace convoy {
 
@@ -21,9 +22,12 @@ struct ImagePart {
   double total() const { return static_cast<double>(images.size); }
 };
 
+/// As many images as a pass has, on the one device of a group.
+Shards any_images();
+
 /// What one device group does in a step, in the order of its compute streams, without times. Devices differ
 /// by their shares only.
-struct HybridSchedule {
+struct GraphSchedule {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   static constexpr OpId no_op = none;
@@ -75,6 +79,7 @@ struct HybridSchedule {
     double bytes_fixed;
     Sharding sharding;
     std::uint32_t part;
+    std::uint32_t parameters_of = none;  ///< the layer of whose parameters a device needs its share only
     Lifetime life = {};
   };
 
@@ -83,9 +88,11 @@ struct HybridSchedule {
   std::vector<Exchange> exchanges;
   std::vector<Copy> copies;
   std::vector<Transfer> transfers;
-  std::vector<std::uint32_t> last_step;  ///< by operation; none: updates
 
-  double bytes(const Copy& copy, std::size_t device) const;
+  /// Images of a part; nothing: as many as a pass has (any_images).
+  std::optional<double> images(std::uint32_t part) const;
+  /// On a device of a group. Where images are given the bytes of all of them are `bytes_fixed`.
+  StageMemory memory(const Copy& copy, std::size_t device) const;
 };
 
 /// Images of the layers behind the batch-split ones, part by part.
@@ -109,8 +116,8 @@ struct TailParts {
 /// the backward pass, with its exchanges
 /// @pre without `tail`, `stages` and `recomputes` where the graph recomputes
 /// @param shardings and graph must outlive the schedule
-HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
-                               const Shards& images, const std::optional<TailParts>& tail,
-                               const std::vector<std::uint32_t>& stages = {}, bool recomputes = false);
+GraphSchedule schedule_graph(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+                             const Shards& images, const std::optional<TailParts>& tail,
+                             const std::vector<std::uint32_t>& stages = {}, bool recomputes = false);
 
 }  // namespace convoy

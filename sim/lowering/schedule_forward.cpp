@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/hybrid/hybrid_scheduler.h"
+#include "sim/lowering/graph_scheduler.h"
 
 namespace convoy {
-HybridScheduler::PlacedTensor HybridScheduler::request(LayerIndex input, const Sharding& needed,
-                                                       std::size_t reader) {
+GraphScheduler::PlacedTensor GraphScheduler::request(LayerIndex input, const Sharding& needed,
+                                                     std::size_t reader) {
   if (input == image_input || index_.is_image(at(input))) {
     std::vector<PlacedTensor>& images = image_[stage_];
     for (const PlacedTensor& held : images)
@@ -36,8 +36,8 @@ HybridScheduler::PlacedTensor HybridScheduler::request(LayerIndex input, const S
   return held;
 }
 
-const HybridScheduler::PlacedTensor& HybridScheduler::arrive(LayerIndex input, const Sharding& needed,
-                                                             std::size_t reader) {
+const GraphScheduler::PlacedTensor& GraphScheduler::arrive(LayerIndex input, const Sharding& needed,
+                                                           std::size_t reader) {
   std::optional<PlacedTensor>& there = arrived_[stage_][at(input)];
   if (there) return *there;
   const std::uint32_t home = stage_of_[at(input)];
@@ -54,8 +54,8 @@ const HybridScheduler::PlacedTensor& HybridScheduler::arrive(LayerIndex input, c
   return *there;
 }
 
-HybridScheduler::PlacedTensor HybridScheduler::send(const PlacedTensor& held, std::uint32_t home,
-                                                    double bytes_per_image) {
+GraphScheduler::PlacedTensor GraphScheduler::send(const PlacedTensor& held, std::uint32_t home,
+                                                  double bytes_per_image) {
   schedule_.transfers.push_back({home, stage_, backward_, bytes_per_image, held.sharding, held.ready});
   for (const std::uint32_t copy : held.copies) at_ends_.push_back({copy, home, backward_});
   for (const std::uint32_t exchange : held.ready) await_at_end(exchange, home);
@@ -65,15 +65,15 @@ HybridScheduler::PlacedTensor HybridScheduler::send(const PlacedTensor& held, st
   return {held.sharding, {copy}, {}, begin};
 }
 
-void HybridScheduler::await_at_end(std::uint32_t id, std::uint32_t home) {
-  HybridSchedule::Exchange& exchange = schedule_.exchanges[id];
+void GraphScheduler::await_at_end(std::uint32_t id, std::uint32_t home) {
+  GraphSchedule::Exchange& exchange = schedule_.exchanges[id];
   if (exchange.sent) return;
   exchange.sent = true;
   for (const std::uint32_t copy : exchange.sources) at_ends_.push_back({copy, home, backward_});
   for (const std::uint32_t earlier : exchange.after_exchanges) await_at_end(earlier, home);
 }
 
-HybridScheduler::ReadInput HybridScheduler::read_input(std::size_t layer, std::size_t k) {
+GraphScheduler::ReadInput GraphScheduler::read_input(std::size_t layer, std::size_t k) {
   const LayerIndex input = model().layers[layer].inputs[k];
   const InputSharding& sharding = shardings_[layer].inputs[k];
   ReadInput read{request(input, sharding.needed, layer)};
@@ -88,14 +88,14 @@ HybridScheduler::ReadInput HybridScheduler::read_input(std::size_t layer, std::s
   return read;
 }
 
-void HybridScheduler::read_inputs(std::size_t layer) {
+void GraphScheduler::read_inputs(std::size_t layer) {
   read_[layer].clear();
   for (std::size_t k = 0; k < model().layers[layer].inputs.size(); ++k)
     read_[layer].push_back(read_input(layer, k));
 }
 
-std::uint32_t HybridScheduler::add_halo(Kind kind, const std::string& tensor, std::size_t layer,
-                                        std::size_t k, const PlacedTensor& source) {
+std::uint32_t GraphScheduler::add_halo(Kind kind, const std::string& tensor, std::size_t layer, std::size_t k,
+                                       const PlacedTensor& source) {
   const InputSharding& sharding = shardings_[layer].inputs[k];
   const std::uint32_t id =
       add_exchange(kind, tensor, layer, tensor_bytes(model().layers[layer].inputs[k]), source);
@@ -104,7 +104,7 @@ std::uint32_t HybridScheduler::add_halo(Kind kind, const std::string& tensor, st
   return id;
 }
 
-void HybridScheduler::forward(std::size_t i, std::optional<OpId> op, bool again) {
+void GraphScheduler::forward(std::size_t i, std::optional<OpId> op, bool again) {
   const Layer& layer = model().layers[i];
   enter(i, again);
   read_inputs(i);
@@ -127,7 +127,7 @@ void HybridScheduler::forward(std::size_t i, std::optional<OpId> op, bool again)
   }
 }
 
-void HybridScheduler::recompute(const GraphIndex::Segment& segment) {
+void GraphScheduler::recompute(const GraphIndex::Segment& segment) {
   for (std::size_t i = 0; i < segment.end; ++i) converted_[stage_][i].clear();
   for (std::size_t i = segment.begin; i < segment.end; ++i) {
     if (index_.forward_again(i) || !index_.forward(i))
@@ -137,7 +137,7 @@ void HybridScheduler::recompute(const GraphIndex::Segment& segment) {
   }
 }
 
-void HybridScheduler::recompute_stages() {
+void GraphScheduler::recompute_stages() {
   std::vector<bool> goes_back(stages_, false);
   for (std::size_t i = 0; i < stage_of_.size(); ++i)
     if (index_.needs_gradient(i)) goes_back[stage_of_[i]] = true;
@@ -147,7 +147,7 @@ void HybridScheduler::recompute_stages() {
     if (goes_back[stage_of_[i]]) forward(i, index_.forward(i), true);
 }
 
-void HybridScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own) {
+void GraphScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t step, const Sharding& own) {
   for (const std::uint32_t buffer : index_.used_by(op)) {
     if (!index_.is_forward(buffer)) continue;
     const OpId born = graph_.buffers[buffer].born;
@@ -160,14 +160,14 @@ void HybridScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t 
       if (read_[i][k].halo != none) live(read_[i][k].halo, 2 * step);
     }
     if (is_input) continue;
-    if (own_copy_[buffer] != none && graph_.operations[born].layer == i)
-      live(own_copy_[buffer], 2 * step);
-    else  // the layer's output, in the place of a tensor before it
+    if (storage_[i] == buffer && graph_.operations[born].layer != i)  // its output, in the place of its input
       for (const std::uint32_t copy : made_[i].copies) live(copy, 2 * step);
+    else if (own_copy_[buffer] != none)
+      live(own_copy_[buffer], 2 * step);
   }
 }
 
-Sharding HybridScheduler::loss_sharding(const Sharding& output) const {
+Sharding GraphScheduler::loss_sharding(const Sharding& output) const {
   switch (output.over) {
     case Over::channel:
       return {Over::batch, std::make_shared<Shards>(part().loss)};
@@ -178,7 +178,7 @@ Sharding HybridScheduler::loss_sharding(const Sharding& output) const {
   }
 }
 
-std::vector<HybridScheduler::PlacedTensor> HybridScheduler::losses(const std::vector<std::size_t>& layers) {
+std::vector<GraphScheduler::PlacedTensor> GraphScheduler::losses(const std::vector<std::size_t>& layers) {
   std::vector<PlacedTensor> read(shardings_.size());
   for (const std::size_t i : layers) {
     if (!index_.is_output(i) || (again_ && !index_.needs_gradient(i))) continue;
@@ -199,12 +199,12 @@ std::vector<HybridScheduler::PlacedTensor> HybridScheduler::losses(const std::ve
   return read;
 }
 
-void HybridScheduler::seed(const std::vector<std::size_t>& layers, const std::vector<PlacedTensor>& read) {
+void GraphScheduler::seed(const std::vector<std::size_t>& layers, const std::vector<PlacedTensor>& read) {
   for (auto i = layers.rbegin(); i != layers.rend(); ++i)
     if (index_.is_output(*i)) seed(*i, read[*i]);
 }
 
-void HybridScheduler::seed(std::size_t i, const PlacedTensor& output) {
+void GraphScheduler::seed(std::size_t i, const PlacedTensor& output) {
   if (!index_.needs_gradient(i)) return;
   enter(i, true);
   const std::optional<OpId> op = index_.loss_data_gradient(i);

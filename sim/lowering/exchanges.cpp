@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/hybrid_messages.h"
+#include "sim/lowering/exchanges.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace {
 /// Of one round: beyond it a plan takes gigabytes.
 constexpr std::size_t largest_exchange = std::size_t{1} << 22;
 
-std::string_view name_of_exchange(HybridSchedule::Exchange::Kind kind) {
+std::string_view name_of_exchange(GraphSchedule::Exchange::Kind kind) {
   static constexpr std::array<std::string_view, 6> names{
       "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "halo exchange", "halo exchange back"};
   return names[static_cast<std::size_t>(kind)];
@@ -22,11 +22,11 @@ std::string_view name_of_exchange(HybridSchedule::Exchange::Kind kind) {
 
 class ExchangePlanner {
  public:
-  ExchangePlanner(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                  const HybridSchedule& schedule, const HybridCommunication& communication,
+  ExchangePlanner(Plan& plan, const Machine& machine, const DeviceGroups& groups,
+                  const GraphSchedule& schedule, const ExchangeOptions& communication,
                   std::int64_t micro_batches)
       : plan_(plan),
-        input_(input),
+        machine_(machine),
         groups_(groups),
         schedule_(schedule),
         how_(communication),
@@ -57,9 +57,9 @@ class ExchangePlanner {
   }
 
  private:
-  using Exchange = HybridSchedule::Exchange;
+  using Exchange = GraphSchedule::Exchange;
   using Kind = Exchange::Kind;
-  static constexpr CommId none = HybridSchedule::none;
+  static constexpr CommId none = GraphSchedule::none;
 
   std::uint32_t add_pattern(Pattern pattern) {
     for (std::uint32_t p = 0; p < plan_.patterns.size(); ++p)
@@ -70,13 +70,12 @@ class ExchangePlanner {
 
   CommId add_communication(std::string name, std::uint32_t pattern, double bytes) {
     plan_.communications.push_back(
-        {std::move(name), pattern, bytes, how_.sync.fidelity, input_.machine.collective_overhead_s});
+        {std::move(name), pattern, bytes, how_.sync.fidelity, machine_.collective_overhead_s});
     return static_cast<CommId>(plan_.communications.size() - 1);
   }
 
   const std::vector<std::vector<std::uint32_t>>& rings(std::uint32_t stage) {
-    if (rings_[stage].empty())
-      rings_[stage] = find_rings(groups_[stage].front(), input_.machine, how_.sync.rings);
+    if (rings_[stage].empty()) rings_[stage] = find_rings(groups_[stage].front(), machine_, how_.sync.rings);
     return rings_[stage];
   }
 
@@ -104,7 +103,7 @@ class ExchangePlanner {
           return at_once(star(*owner, false));
         return ring_reduce_scatter(rings(stage), *shards);
       case Kind::all_reduce:
-        return all_reduce_pattern(how_.sync.algorithm, groups_[stage].front(), input_.machine, exchange.bytes,
+        return all_reduce_pattern(how_.sync.algorithm, groups_[stage].front(), machine_, exchange.bytes,
                                   how_.sync.rings)
             .rounds;
       case Kind::all_to_all:
@@ -113,7 +112,7 @@ class ExchangePlanner {
       case Kind::halo_back:
         break;
     }
-    Traffic traffic(devices_, std::vector<double>(devices_, 0.0));
+    TrafficMatrix traffic(devices_, std::vector<double>(devices_, 0.0));
     for (std::size_t i = 0; i < devices_; ++i)
       for (std::size_t j = 0; j < devices_; ++j)
         (exchange.kind == Kind::halo ? traffic[i][j] : traffic[j][i]) =
@@ -126,8 +125,8 @@ class ExchangePlanner {
     if (exchange.kind != Kind::all_to_all || !crosses(exchange.from, exchange.to)) return false;
     std::vector<LinkId> out, in;
     Route way;
-    input_.machine.router->route(0, static_cast<EndpointId>(input_.machine.devices.size() - 1), way);
-    return input_.machine.router->halves(groups_.front().front().front(), out, in) &&
+    machine_.router->route(0, static_cast<EndpointId>(machine_.devices.size() - 1), way);
+    return machine_.router->halves(groups_.front().front().front(), out, in) &&
            std::isinf(way.connection_Bps);
   }
 
@@ -137,18 +136,18 @@ class ExchangePlanner {
       if (shards.counts[d] == shards.size) return d;
     return std::nullopt;
   }
-  Traffic star(std::uint32_t hub, bool out) const {
-    Traffic traffic(devices_, std::vector<double>(devices_, 0.0));
+  TrafficMatrix star(std::uint32_t hub, bool out) const {
+    TrafficMatrix traffic(devices_, std::vector<double>(devices_, 0.0));
     for (std::uint32_t d = 0; d < devices_; ++d)
       if (d != hub) (out ? traffic[hub][d] : traffic[d][hub]) = 1;
     return traffic;
   }
 
   Plan& plan_;
-  const StrategyInput& input_;
-  const HybridGroups& groups_;
-  const HybridSchedule& schedule_;
-  const HybridCommunication& how_;
+  const Machine& machine_;
+  const DeviceGroups& groups_;
+  const GraphSchedule& schedule_;
+  const ExchangeOptions& how_;
   std::int64_t micro_batches_;
   std::size_t devices_;                                         ///< of a group
   std::vector<std::vector<std::vector<std::uint32_t>>> rings_;  ///< by stage, of its first group
@@ -156,10 +155,10 @@ class ExchangePlanner {
 
 }  // namespace
 
-ExchangeComms add_exchanges(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                            const HybridSchedule& schedule, const HybridCommunication& communication,
+ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGroups& groups,
+                            const GraphSchedule& schedule, const ExchangeOptions& communication,
                             std::int64_t micro_batches) {
-  return ExchangePlanner(plan, input, groups, schedule, communication, micro_batches).build();
+  return ExchangePlanner(plan, machine, groups, schedule, communication, micro_batches).build();
 }
 
 }  // namespace convoy

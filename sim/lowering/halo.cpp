@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/windows.h"
+#include "sim/lowering/halo.h"
 
 #include <algorithm>
 #include <set>
@@ -36,7 +36,7 @@ Halo halo(const Layer& layer, const SpatialGrid& input, const SpatialGrid& outpu
   const std::size_t n = input.heights.size();
   const auto rows = held_along(layer, ImageAxis::height, input.rows, output.rows);
   const auto columns = held_along(layer, ImageAxis::width, input.columns, output.columns);
-  Halo result{Traffic(n, std::vector<double>(n, 0.0)), std::vector<std::int64_t>(n, 0)};
+  Halo result{TrafficMatrix(n, std::vector<double>(n, 0.0)), std::vector<std::int64_t>(n, 0)};
   for (std::size_t owner = 0; owner < n; ++owner)
     for (std::size_t reader = 0; reader < n; ++reader) {
       if (owner == reader) continue;

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
-#include "strategies/hybrid/layouts.h"
-#include "strategies/hybrid/sharding.h"
-#include "strategies/hybrid/windows.h"
+#include "models/training_graph.h"
+#include "sim/lowering/halo.h"
+#include "sim/lowering/sharding.h"
 
 namespace convoy {
 
@@ -18,9 +17,9 @@ struct InputSharding {
   std::optional<Halo> halo;  ///< beside its own rows; in backward as many partial gradients go back
 };
 
-/// How a layer computes on the devices of a group.
+/// How a layer computes on the devices of a group: what a strategy annotates it with.
 struct LayerSharding {
-  LayerLayout layout;
+  std::string layout;  ///< its name in reports: "filter", "height 2 x width 4"
   std::vector<InputSharding> inputs;
   Sharding output;           ///< as it is made
   Sharding output_gradient;  ///< as backward needs it
@@ -31,17 +30,13 @@ struct LayerSharding {
   double work_share(std::size_t device) const {
     return sums_inputs ? inputs.front().needed.share(device) : output.share(device);
   }
+  /// Whether devices compute different terms of the gradients of parameters that all of them have.
+  bool sums_gradients() const { return !splits_weights && output.over != Sharding::Over::replicate; }
 };
 
-/// The layer's layout in words: "filter", "height 2 x width 4".
-std::string layout_text(const LayerSharding& sharding);
-
-/// The sharding of all layers on groups of `devices` devices that have `images` among them; in the order of
-/// the model, each from what its inputs' producers make.
-/// @throws InputError (at the rule) where there are fewer channels, rows or columns than devices, or a grid
-/// has not as many parts as a group devices.
-std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
-                                        const Shards& images);
+/// Everything done alike by every device.
+LayerSharding replicated_layer(const Layer& layer);
+std::vector<LayerSharding> replicated_layers(const Model& model);
 
 /// Parameters of one tensor of a layer that a device has: a share of it, or all.
 double parameters_on(const Layer& layer, const LayerSharding& sharding, const ParameterTensor& tensor,
@@ -49,7 +44,16 @@ double parameters_on(const Layer& layer, const LayerSharding& sharding, const Pa
 /// Of all the layer's tensors.
 double parameters_on(const Layer& layer, const LayerSharding& sharding, std::size_t device);
 
+/// The same as a share of the layer's parameters; 1 where it has none.
+double parameters_share(const Layer& layer, const LayerSharding& sharding, std::size_t device);
+
 /// Share of a layer's inputs, by bytes, that a device reads, halos included.
 double inputs_share(const Model& model, std::size_t layer, const LayerSharding& sharding, std::size_t device);
+
+/// A device's part of a kernel of a layer that is not split by images: its channels' or positions' share of
+/// the FLOPs and of the bytes that it reads and writes (halos and inputs that everyone reads count on each
+/// device), with the geometry that the device sees.
+Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const LayerSharding& sharding,
+                     std::size_t device);
 
 }  // namespace convoy

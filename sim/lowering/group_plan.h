@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/lowering/exchanges.h"
 #include "sim/lowering/replica_program.h"
-#include "strategies/hybrid/hybrid_messages.h"
-#include "strategies/strategy.h"
+#include "sim/plan/phases.h"
 
 namespace convoy {
 
 /// Where the layers of a network are and what goes through them in which order.
-struct HybridStages {
+struct GroupStages {
   std::vector<std::uint32_t> of_layer;    ///< stage of each layer
-  HybridGroups groups;                    ///< of each stage
+  DeviceGroups groups;                    ///< of each stage
   std::vector<std::vector<Pass>> passes;  ///< of each stage, in order: of all devices
   std::int64_t micro_batches = 1;
 };
@@ -22,8 +22,8 @@ struct HybridStages {
 /// the schedule transfers, device by device, all tensors of a pass in one message when it is over; devices of
 /// stages that exchange messages have equal positions in their groups.
 /// @throws InputError where a group is too large for its exchanges.
-ReportedPlan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
-                         const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                         const HybridCommunication& communication);
+ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const GroupStages& stages,
+                         const std::vector<LayerSharding>& shardings, const GraphSchedule& schedule,
+                         const ExchangeOptions& communication);
 
 }  // namespace convoy

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "sim/lowering/device_stage.h"
+#include "sim/lowering/exchanges.h"
 #include "sim/lowering/replica_program.h"
-#include "strategies/hybrid/hybrid_messages.h"
-#include "strategies/hybrid/hybrid_schedule.h"
 
 namespace convoy {
 
-/// The program of one device of a hybrid group on one stage: its shares of the schedule's steps, micro-batch
+/// The program of one device of a group on one stage: its shares of the schedule's steps, micro-batch
 /// by micro-batch forward and backward in any order, with the exchanges of tensors; gradients are summed, and
 /// weights updated, with those that have replicas of them (ReplicaProgram).
-class HybridProgram : private PassMessages {
+class GroupProgram : private PassMessages {
  public:
   enum Stream : int { computing, summing, exchanging, receiving, sending_activations, sending_gradients };
 
@@ -23,7 +22,7 @@ class HybridProgram : private PassMessages {
   struct Shared {
     const TrainingGraph& graph;
     const std::vector<LayerSharding>& shardings;
-    const HybridSchedule& schedule;
+    const GraphSchedule& schedule;
     const ExchangeComms& exchanges;
     const Plan& plan;
     const std::vector<std::uint32_t>& stages;  ///< by layer
@@ -33,8 +32,8 @@ class HybridProgram : private PassMessages {
   /// @param replicas groups of which it is a member
   /// @param passes all that will be run, in order
   /// @param role gets the program
-  HybridProgram(const Shared& shared, std::uint32_t stage, std::size_t device,
-                std::vector<GroupSync*> replicas, const std::vector<Pass>& passes, Role& role);
+  GroupProgram(const Shared& shared, std::uint32_t stage, std::size_t device,
+               std::vector<GroupSync*> replicas, const std::vector<Pass>& passes, Role& role);
 
   /// As ReplicaProgram::next_pass.
   TaskId next_pass(const Pass& pass, const std::vector<TaskId>& after, std::string task);
@@ -49,16 +48,8 @@ class HybridProgram : private PassMessages {
   }
 
  private:
-  static constexpr std::uint32_t none = HybridSchedule::none;
+  static constexpr std::uint32_t none = GraphSchedule::none;
 
-  /// An operation of a pass, between what it waits for and what it lets go.
-  struct Position {
-    std::uint32_t waits = none,
-                  starts = none;  ///< the step whose exchanges it waits for (that begin after it)
-  };
-
-  Stage make_stage(std::uint32_t stage, std::size_t device);
-  StageOp operation(const HybridSchedule::Step& step, std::size_t device) const;
   const std::vector<CommId>& comms() const {
     return shared_.exchanges[static_cast<std::size_t>(micro_batch_)];
   }
@@ -67,11 +58,10 @@ class HybridProgram : private PassMessages {
 
   Shared shared_;
   Role& role_;
-  std::array<std::vector<Position>, 2> positions_;  ///< of the forward pass, and of the backward pass
   std::vector<std::vector<std::uint32_t>> starts_;  ///< by step: exchanges that begin when it is done
   std::vector<TaskId> task_of_;                     ///< by exchange, of the micro-batch under way
   std::int64_t micro_batch_ = 0;                    ///< under way
-  Stage stage_;
+  DeviceStage own_;
   ReplicaProgram program_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/hybrid_plan.h"
+#include "sim/lowering/group_plan.h"
 
 #include <fmt/format.h>
 
@@ -8,33 +8,32 @@
 #include <set>
 #include <tuple>
 
+#include "sim/lowering/group_program.h"
 #include "sim/lowering/plan_ops.h"
-#include "strategies/hybrid/hybrid_program.h"
-#include "strategies/hybrid/hybrid_replicas.h"
-#include "strategies/replicas.h"
+#include "sim/lowering/shard_replicas.h"
 
 namespace convoy {
 namespace {
 
-class HybridPlanner {
+class GroupPlanner {
  public:
-  HybridPlanner(const StrategyInput& input, const HybridStages& stages,
-                const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                const HybridCommunication& communication)
-      : input_(input),
-        graph_(input.graph),
+  GroupPlanner(const TrainingGraph& graph, const Machine& machine, const GroupStages& stages,
+               const std::vector<LayerSharding>& shardings, const GraphSchedule& schedule,
+               const ExchangeOptions& communication)
+      : graph_(graph),
+        machine_(machine),
         stages_(stages),
         shardings_(shardings),
         schedule_(schedule),
         how_(communication),
         devices_(stages.groups.front().front().size()),
-        replicas_(plan_, input, stages.groups, stages.of_layer, shardings, communication.sync) {}
+        replicas_(plan_, graph, machine, stages.groups, stages.of_layer, shardings, communication.sync) {}
 
   ReportedPlan build() {
     plan_.images = schedule_.parts.front().total() * static_cast<double>(stages_.micro_batches) *
                    static_cast<double>(stages_.groups.front().size());
-    exchanges_ = add_exchanges(plan_, input_, stages_.groups, schedule_, how_, stages_.micro_batches);
-    for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
+    exchanges_ = add_exchanges(plan_, machine_, stages_.groups, schedule_, how_, stages_.micro_batches);
+    for (const GraphSchedule::Transfer& transfer : schedule_.transfers)
       edges_.insert({transfer.from, transfer.to, transfer.backward});
     for (std::uint32_t s = 0; s < stages_.groups.size(); ++s)
       for (const auto& [key, members] : alike(s)) plan_.roles.push_back(role(s, key.first, members));
@@ -60,7 +59,7 @@ class HybridPlanner {
     std::map<Key, std::vector<EndpointId>> roles;
     for (std::size_t d = 0; d < devices_; ++d)
       for (const std::vector<EndpointId>& group : stages_.groups[stage])
-        roles[{like[d], input_.machine.devices[group[d]].type}].push_back(group[d]);
+        roles[{like[d], machine_.devices[group[d]].type}].push_back(group[d]);
     for (auto& [key, members] : roles) std::sort(members.begin(), members.end());
     return roles;
   }
@@ -91,30 +90,33 @@ class HybridPlanner {
   }
 
   Role role(std::uint32_t stage, std::size_t device, const std::vector<EndpointId>& members) {
-    const Device& first = input_.machine.devices[members.front()];
+    const Device& first = machine_.devices[members.front()];
     const std::vector<GroupSync*> replicas = replicas_.of(stage, device);
-    StateBytes states{};
-    for (const GroupSync* group : replicas)
-      for (std::size_t c = 0; c < states.size(); ++c) states[c] += group->resident_bytes()[c];
-    Role role = replica_role(input_, {first.type, 0, members}, states);
+    Role role;
     role.name = fmt::format("like {}", first.name);
+    role.members = members;
+    for (const GroupSync* group : replicas)
+      for (std::size_t c = 0; c < memory_class_count; ++c)
+        role.resident_bytes[c] += group->resident_bytes()[c];
+    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] +=
+        machine_.device_types[first.type].reserved_bytes;
     role.streams = {"compute", "all-reduce of gradients", "exchange"};
     if (stages_.groups.size() > 1)
       role.streams.insert(role.streams.end(), {"receive", "send activations", "send gradients"});
-    HybridProgram program({graph_, shardings_, schedule_, exchanges_, plan_, stages_.of_layer}, stage, device,
-                          replicas, stages_.passes[stage], role);
+    GroupProgram program({graph_, shardings_, schedule_, exchanges_, plan_, stages_.of_layer}, stage, device,
+                         replicas, stages_.passes[stage], role);
     for (const Pass& pass : stages_.passes[stage]) add_pass(program, role, stage, device, pass);
     program.update();
     return role;
   }
 
-  void add_pass(HybridProgram& program, Role& role, std::uint32_t stage, std::size_t device,
+  void add_pass(GroupProgram& program, Role& role, std::uint32_t stage, std::size_t device,
                 const Pass& pass) {
     std::vector<TaskId> received;
     for (const Edge& edge : edges_)
       if (std::get<2>(edge) == pass.backward && std::get<1>(edge) == stage)
         if (const CommId comm = message(edge, pass.micro_batch, device); comm != none)
-          received.push_back(add(role, Task::Kind::receive, comm, HybridProgram::receiving, {}));
+          received.push_back(add(role, Task::Kind::receive, comm, GroupProgram::receiving, {}));
     const bool alone = stages_.groups.size() == 1;
     const TaskId done = program.next_pass(
         pass, received,
@@ -126,11 +128,11 @@ class HybridPlanner {
       const CommId comm = message(edge, pass.micro_batch, device);
       if (comm == none) continue;
       std::vector<TaskId> after{done};
-      for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
+      for (const GraphSchedule::Transfer& transfer : schedule_.transfers)
         if (Edge{transfer.from, transfer.to, transfer.backward} == edge)
           for (const TaskId task : program.tasks_of(transfer.waits)) after.push_back(task);
       add(role, Task::Kind::send, comm,
-          pass.backward ? HybridProgram::sending_gradients : HybridProgram::sending_activations,
+          pass.backward ? GroupProgram::sending_gradients : GroupProgram::sending_activations,
           std::move(after));
     }
   }
@@ -147,10 +149,12 @@ class HybridPlanner {
 
   double bytes_sent(const Edge& edge, std::size_t device) const {
     double bytes = 0;
-    for (const HybridSchedule::Transfer& transfer : schedule_.transfers)
+    for (const GraphSchedule::Transfer& transfer : schedule_.transfers)
       if (Edge{transfer.from, transfer.to, transfer.backward} == edge)
-        bytes += schedule_.bytes(
-            {MemoryClass::activations, transfer.bytes_per_image, 0, transfer.sharding, 0}, device);
+        bytes +=
+            schedule_
+                .memory({MemoryClass::activations, transfer.bytes_per_image, 0, transfer.sharding, 0}, device)
+                .bytes_fixed;
     return bytes;
   }
 
@@ -176,16 +180,16 @@ class HybridPlanner {
     return it->second = static_cast<CommId>(plan_.communications.size() - 1);
   }
 
-  static constexpr CommId none = HybridSchedule::none;
-  const StrategyInput& input_;
+  static constexpr CommId none = GraphSchedule::none;
   const TrainingGraph& graph_;
-  const HybridStages& stages_;
+  const Machine& machine_;
+  const GroupStages& stages_;
   const std::vector<LayerSharding>& shardings_;
-  const HybridSchedule& schedule_;
-  const HybridCommunication& how_;
+  const GraphSchedule& schedule_;
+  const ExchangeOptions& how_;
   std::size_t devices_;  ///< of a group
   Plan plan_;
-  HybridReplicas replicas_;
+  ShardReplicas replicas_;
   ExchangeComms exchanges_;
   std::set<Edge> edges_;
   std::map<std::tuple<Edge, std::int64_t, double>, CommId> stage_messages_;  ///< by micro-batch and bytes
@@ -194,10 +198,10 @@ class HybridPlanner {
 
 }  // namespace
 
-ReportedPlan plan_hybrid(const StrategyInput& input, const HybridStages& stages,
-                         const std::vector<LayerSharding>& shardings, const HybridSchedule& schedule,
-                         const HybridCommunication& communication) {
-  return HybridPlanner(input, stages, shardings, schedule, communication).build();
+ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const GroupStages& stages,
+                         const std::vector<LayerSharding>& shardings, const GraphSchedule& schedule,
+                         const ExchangeOptions& communication) {
+  return GroupPlanner(graph, machine, stages, shardings, schedule, communication).build();
 }
 
 }  // namespace convoy

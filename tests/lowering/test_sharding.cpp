@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "strategies/hybrid/sharding.h"
-#include "strategies/hybrid/windows.h"
+#include "sim/lowering/halo.h"
+#include "sim/lowering/sharding.h"
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/locality.h"
-#include "strategies/hybrid/sharding.h"
+#include "sim/lowering/sharding.h"
 
 namespace convoy {
 
@@ -13,7 +13,7 @@ namespace convoy {
 /// With what they get devices hold whole rows of whole columns: all of their own rows and of those that their
 /// output is made of, in all columns of which the same holds. Corners come from diagonal neighbours.
 struct Halo {
-  Traffic positions;                 ///< [owner][reader]: what the reader gets from the owner
+  TrafficMatrix positions;           ///< [owner][reader]: what the reader gets from the owner
   std::vector<std::int64_t> counts;  ///< what each device gets
   bool empty() const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/sharding.h"
+#include "sim/lowering/sharding.h"
 
 #include <algorithm>
 
@@ -44,9 +44,9 @@ Counts common(const Shards& from, const Shards& to) {
 }
 
 /// Positions that device i of one grid has and device j of another is to have.
-Traffic moved(const SpatialGrid& from, const SpatialGrid& to, std::size_t devices, double positions) {
+TrafficMatrix moved(const SpatialGrid& from, const SpatialGrid& to, std::size_t devices, double positions) {
   const Counts rows = common(from.rows, to.rows), columns = common(from.columns, to.columns);
-  Traffic traffic(devices, std::vector<double>(devices, 0.0));
+  TrafficMatrix traffic(devices, std::vector<double>(devices, 0.0));
   for (std::size_t i = 0; i < devices; ++i)
     for (std::size_t j = 0; j < devices; ++j)
       if (i != j)
@@ -112,7 +112,7 @@ bool crosses(const Sharding& from, const Sharding& to) {
   return from.grid && ((by_rows(from) && by_columns(to)) || (by_columns(from) && by_rows(to)));
 }
 
-std::vector<Round> at_once(const Traffic& traffic) {
+std::vector<Round> at_once(const TrafficMatrix& traffic) {
   Round round{{}, {}, 1};
   for (std::uint32_t i = 0; i < traffic.size(); ++i)
     for (std::uint32_t j = 0; j < traffic.size(); ++j)
@@ -128,7 +128,7 @@ std::vector<Round> split_anew(const Sharding& from, const Sharding& to, std::siz
   if (!crosses(from, to)) {
     if (from.grid)
       return at_once(moved(*from.grid, *to.grid, devices, static_cast<double>(from.shards->size)));
-    Traffic traffic(devices, std::vector<double>(devices, 0.0));
+    TrafficMatrix traffic(devices, std::vector<double>(devices, 0.0));
     const double index = 1 / static_cast<double>(from.shards->size);
     for (std::size_t i = 0; i < from.shards->owner.size(); ++i)
       if (from.shards->owner[i] != to.shards->owner[i])

@@ -8,23 +8,23 @@
 #include <vector>
 
 #include "sim/lowering/graph_index.h"
-#include "strategies/hybrid/hybrid_schedule.h"
+#include "sim/lowering/graph_schedule.h"
 
 namespace convoy {
 
-/// Makes a schedule (schedule_hybrid), layer by layer: the forward pass in hybrid_forward.cpp, the
-/// backward pass in hybrid_backward.cpp.
-class HybridScheduler {
+/// Makes a schedule (schedule_graph), layer by layer: the forward pass in schedule_forward.cpp, the
+/// backward pass in schedule_backward.cpp.
+class GraphScheduler {
  public:
-  HybridScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
-                  const Shards& images, const std::vector<std::uint32_t>& stages);
+  GraphScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+                 const Shards& images, const std::vector<std::uint32_t>& stages);
 
-  HybridSchedule run(const std::optional<TailParts>& tail, bool recomputes);
+  GraphSchedule run(const std::optional<TailParts>& tail, bool recomputes);
 
  private:
   using Over = Sharding::Over;
-  using Kind = HybridSchedule::Exchange::Kind;
-  static constexpr std::uint32_t none = HybridSchedule::none;
+  using Kind = GraphSchedule::Exchange::Kind;
+  static constexpr std::uint32_t none = GraphSchedule::none;
 
   /// A tensor as it lies on the devices.
   struct PlacedTensor {
@@ -130,12 +130,14 @@ class HybridScheduler {
   /// A gradient as its layer's backward pass needs it.
   Gradient at_output(std::size_t i, Gradient gradient);
   void backward(std::size_t i);
-  /// Those that other stages have of the layer's output come back, each stage's summed.
-  void gather_gradients(std::size_t i);
+  /// When a stage's backward pass begins those come back that later stages have of its outputs, each stage's
+  /// summed, and are added up.
+  void gather_gradients(std::uint32_t stage);
+  void gather_gradient(std::size_t i);  ///< of one layer's output
   void data_gradient(std::size_t i, OpId op, const PlacedTensor& gradient);
   void contribute(LayerIndex to, Gradient more, bool sum_is_free);
   void drop_what_nobody_needs() {
-    for (HybridSchedule::Copy& copy : schedule_.copies)
+    for (GraphSchedule::Copy& copy : schedule_.copies)
       if (copy.life.first % 2 == 1 && copy.life.last == copy.life.first) copy.life = {};
   }
 
@@ -145,7 +147,7 @@ class HybridScheduler {
   std::size_t devices_;
   std::vector<std::uint32_t> stage_of_;  ///< by layer
   std::uint32_t stages_;
-  HybridSchedule schedule_;
+  GraphSchedule schedule_;
   std::uint32_t part_ = 0;
   std::uint32_t stage_ = 0;                                ///< under way
   bool backward_ = false;                                  ///< its backward pass is

@@ -56,12 +56,12 @@ Shards shards_of(std::vector<std::uint32_t> owner, std::size_t devices);
 Sharding split_on_grid(std::int64_t height, std::int64_t width, std::size_t rows, std::size_t columns);
 
 /// What devices send each other, all at once: [from][to] in some unit.
-using Traffic = std::vector<std::vector<double>>;
+using TrafficMatrix = std::vector<std::vector<double>>;
 
 // Exchanges as rounds of a pattern. Fractions are of the tensor's bytes; zero messages are left out.
 
 /// One message for each pair that has something to send.
-std::vector<Round> at_once(const Traffic& traffic);
+std::vector<Round> at_once(const TrafficMatrix& traffic);
 /// Whether every device has the same share of what each has under the other: of two splits of different axes.
 bool crosses(const Sharding& from, const Sharding& to);
 /// What goes from device to device when a tensor changes from one split to another: of splits that cross the

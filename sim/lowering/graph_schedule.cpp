@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/hybrid_schedule.h"
+#include "sim/lowering/graph_schedule.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "strategies/hybrid/hybrid_scheduler.h"
+#include "sim/lowering/graph_scheduler.h"
 
 namespace convoy {
-HybridScheduler::HybridScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
-                                 const Shards& images, const std::vector<std::uint32_t>& stages)
+GraphScheduler::GraphScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+                               const Shards& images, const std::vector<std::uint32_t>& stages)
     : graph_(graph),
       shardings_(shardings),
       index_(graph),
@@ -30,14 +30,13 @@ HybridScheduler::HybridScheduler(const TrainingGraph& graph, const std::vector<L
   ends_ = begins_;
   sums_done_.resize(n);
   own_copy_.assign(graph.buffers.size(), none);
-  schedule_.last_step.assign(graph.operations.size(), none);
 }
 
-std::string HybridScheduler::in_part(std::string name) const {
+std::string GraphScheduler::in_part(std::string name) const {
   return part_ == 0 ? std::move(name) : fmt::format("{} #{}", name, part_ - 1);
 }
 
-HybridSchedule HybridScheduler::run(const std::optional<TailParts>& tail, bool recomputes) {
+GraphSchedule GraphScheduler::run(const std::optional<TailParts>& tail, bool recomputes) {
   std::vector<std::size_t> head, behind;
   for (std::size_t i = 0; i < shardings_.size(); ++i) (tail && tail->is_tail[i] ? behind : head).push_back(i);
   for (const std::size_t i : head) forward(i);
@@ -51,7 +50,10 @@ HybridSchedule HybridScheduler::run(const std::optional<TailParts>& tail, bool r
   }
   seed(head, read);
   std::size_t kept = index_.segments().size();  // segments that have not been recomputed
+  std::uint32_t entered = stages_;              // the stage whose backward pass was entered last
   for (auto i = head.rbegin(); i != head.rend(); ++i) {
+    if (stages_ > 1 && index_.forward(*i) && stage_of_[*i] < entered)
+      gather_gradients(entered = stage_of_[*i]);
     if (kept > 0 && index_.segments()[kept - 1].end == *i + 1) recompute(index_.segments()[--kept]);
     backward(*i);
   }
@@ -60,16 +62,16 @@ HybridSchedule HybridScheduler::run(const std::optional<TailParts>& tail, bool r
   return std::move(schedule_);
 }
 
-void HybridScheduler::enter(std::size_t layer, bool backward) {
+void GraphScheduler::enter(std::size_t layer, bool backward) {
   stage_ = stage_of_[layer];
   // Parts of the images go forward and back within the backward pass.
   backward_ = backward || schedule_.parts.size() > 1;
-  if (stages_ > 1 && begins_[backward_][stage_] == none)
-    begins_[backward_][stage_] = add_step(HybridSchedule::no_op);
+  if (stages_ > 1 && !again_ && begins_[backward_][stage_] == none)
+    begins_[backward_][stage_] = add_step(GraphSchedule::no_op);
 }
 
-void HybridScheduler::run_parts(const TailParts& tail, const std::vector<std::size_t>& head,
-                                const std::vector<std::size_t>& behind) {
+void GraphScheduler::run_parts(const TailParts& tail, const std::vector<std::size_t>& head,
+                               const std::vector<std::size_t>& behind) {
   std::vector<std::uint32_t> ends;  // the last step of each part
   std::vector<std::optional<Gradient>> border(shardings_.size());
   for (const ImagePart& images : tail.parts) {
@@ -93,7 +95,7 @@ void HybridScheduler::run_parts(const TailParts& tail, const std::vector<std::si
   gradient_[0] = std::move(border);
 }
 
-void HybridScheduler::append(std::optional<Gradient>& all, Gradient more) {
+void GraphScheduler::append(std::optional<Gradient>& all, Gradient more) {
   if (!all) {
     all = std::move(more);
     return;
@@ -105,27 +107,30 @@ void HybridScheduler::append(std::optional<Gradient>& all, Gradient more) {
   all->own = all->own && more.own;
 }
 
-std::uint32_t HybridScheduler::add_step(OpId op, std::optional<Sharding> sharding) {
+std::uint32_t GraphScheduler::add_step(OpId op, std::optional<Sharding> sharding) {
   const auto step = static_cast<std::uint32_t>(schedule_.steps.size());
   schedule_.steps.push_back({op, stage_, backward_, part_, std::move(sharding), {}, again_});
   ends_[backward_][stage_] = step;
-  if (op == HybridSchedule::no_op) return step;
-  schedule_.last_step[op] = step;
+  if (op == GraphSchedule::no_op) return step;
   const LayerSharding& of_layer = shardings_[graph_.operations[op].layer];
-  for (const std::uint32_t scratch : index_.scratch_of(op))
-    live(add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output),
-         2 * step);
+  for (const std::uint32_t scratch : index_.scratch_of(op)) {
+    const std::uint32_t copy =
+        add_copy(scratch, of_layer.sums_inputs ? of_layer.inputs.front().needed : of_layer.output);
+    if (graph_.buffers[scratch].memory_class == MemoryClass::gradients)
+      schedule_.copies[copy].parameters_of = graph_.operations[op].layer;
+    live(copy, 2 * step);
+  }
   return step;
 }
 
-std::uint32_t HybridScheduler::add_copy(double bytes_per_image, double bytes_fixed, const Sharding& sharding,
-                                        MemoryClass memory_class) {
+std::uint32_t GraphScheduler::add_copy(double bytes_per_image, double bytes_fixed, const Sharding& sharding,
+                                       MemoryClass memory_class) {
   schedule_.copies.push_back({memory_class, bytes_per_image, bytes_fixed, sharding, part_});
   return static_cast<std::uint32_t>(schedule_.copies.size() - 1);
 }
 
-void HybridScheduler::await(std::uint32_t id, std::uint32_t step, bool directly) {
-  HybridSchedule::Exchange& exchange = schedule_.exchanges[id];
+void GraphScheduler::await(std::uint32_t id, std::uint32_t step, bool directly) {
+  GraphSchedule::Exchange& exchange = schedule_.exchanges[id];
   if (exchange.awaited) return;
   exchange.awaited = true;
   if (directly) schedule_.steps[step].waits.push_back(id);
@@ -133,8 +138,8 @@ void HybridScheduler::await(std::uint32_t id, std::uint32_t step, bool directly)
   for (const std::uint32_t earlier : exchange.after_exchanges) await(earlier, step, false);
 }
 
-std::uint32_t HybridScheduler::add_exchange(Kind kind, const std::string& tensor, std::size_t layer,
-                                            double bytes_per_image, const PlacedTensor& source) {
+std::uint32_t GraphScheduler::add_exchange(Kind kind, const std::string& tensor, std::size_t layer,
+                                           double bytes_per_image, const PlacedTensor& source) {
   schedule_.exchanges.push_back({kind,
                                  in_part(tensor),
                                  static_cast<std::uint32_t>(layer),
@@ -149,9 +154,9 @@ std::uint32_t HybridScheduler::add_exchange(Kind kind, const std::string& tensor
   return static_cast<std::uint32_t>(schedule_.exchanges.size() - 1);
 }
 
-HybridScheduler::PlacedTensor HybridScheduler::convert(const PlacedTensor& from, const Sharding& to,
-                                                       const std::string& tensor, std::size_t layer,
-                                                       double bytes_per_image) {
+GraphScheduler::PlacedTensor GraphScheduler::convert(const PlacedTensor& from, const Sharding& to,
+                                                     const std::string& tensor, std::size_t layer,
+                                                     double bytes_per_image) {
   PlacedTensor held = from;
   held.sharding = to;
   if (same(from.sharding, to) || devices_ == 1 || from.sharding.over == Over::replicate ||
@@ -162,7 +167,7 @@ HybridScheduler::PlacedTensor HybridScheduler::convert(const PlacedTensor& from,
                     : to.is_split() ? Kind::all_to_all
                                     : Kind::all_gather;
   const std::uint32_t id = add_exchange(kind, tensor, layer, bytes_per_image, from);
-  HybridSchedule::Exchange& exchange = schedule_.exchanges[id];
+  GraphSchedule::Exchange& exchange = schedule_.exchanges[id];
   exchange.from = of_part(from.sharding);
   exchange.to = of_part(to);
   held.ready = {id};
@@ -174,17 +179,26 @@ HybridScheduler::PlacedTensor HybridScheduler::convert(const PlacedTensor& from,
   return held;
 }
 
-double HybridSchedule::bytes(const Copy& copy, std::size_t device) const {
-  const double images = copy.sharding.over == Sharding::Over::batch
-                            ? static_cast<double>(copy.sharding.shards->counts[device])
-                            : parts[copy.part].total() * copy.sharding.share(device);
-  return copy.bytes_per_image * images + copy.bytes_fixed;
+Shards any_images() { return {{0}, 0, {}}; }
+
+std::optional<double> GraphSchedule::images(std::uint32_t part) const {
+  if (parts.front().images.size == 0) return std::nullopt;
+  return parts[part].total();
 }
 
-HybridSchedule schedule_hybrid(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
-                               const Shards& images, const std::optional<TailParts>& tail,
-                               const std::vector<std::uint32_t>& stages, bool recomputes) {
-  return HybridScheduler(graph, shardings, images, stages).run(tail, recomputes);
+StageMemory GraphSchedule::memory(const Copy& copy, std::size_t device) const {
+  const std::optional<double> all = images(copy.part);
+  if (!all) return {copy.memory_class, copy.bytes_per_image, copy.bytes_fixed};
+  const double own = copy.sharding.over == Sharding::Over::batch
+                         ? static_cast<double>(copy.sharding.shards->counts[device])
+                         : *all * copy.sharding.share(device);
+  return {copy.memory_class, 0, copy.bytes_per_image * own + copy.bytes_fixed};
+}
+
+GraphSchedule schedule_graph(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
+                             const Shards& images, const std::optional<TailParts>& tail,
+                             const std::vector<std::uint32_t>& stages, bool recomputes) {
+  return GraphScheduler(graph, shardings, images, stages).run(tail, recomputes);
 }
 
 }  // namespace convoy

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategies/hybrid/hybrid_scheduler.h"
+#include "sim/lowering/graph_scheduler.h"
 
 namespace convoy {
-HybridScheduler::Gradient HybridScheduler::at_output(std::size_t i, Gradient gradient) {
+GraphScheduler::Gradient GraphScheduler::at_output(std::size_t i, Gradient gradient) {
   const std::string name = fmt::format("gradient of {}", model().layers[i].name);
   PlacedTensor held = convert(gradient.held, shardings_[i].output_gradient, name, gradient.reader,
                               tensor_bytes(static_cast<LayerIndex>(i)));
@@ -15,8 +15,8 @@ HybridScheduler::Gradient HybridScheduler::at_output(std::size_t i, Gradient gra
   return {std::move(held), own, gradient.reader};
 }
 
-void HybridScheduler::backward(std::size_t i) {
-  gather_gradients(i);
+void GraphScheduler::backward(std::size_t i) {
+  gather_gradient(i);  // of a view, which may lie behind layers of later stages
   std::optional<Gradient>& total = gradient_[stage_of_[i]][i];
   if (!total) return;
   enter(i, true);
@@ -37,7 +37,12 @@ void HybridScheduler::backward(std::size_t i) {
   }
 }
 
-void HybridScheduler::gather_gradients(std::size_t i) {
+void GraphScheduler::gather_gradients(std::uint32_t stage) {
+  for (std::size_t i = stage_of_.size(); i-- > 0;)
+    if (stage_of_[i] == stage) gather_gradient(i);
+}
+
+void GraphScheduler::gather_gradient(std::size_t i) {
   for (std::uint32_t s = stages_; s-- > 0;) {
     if (s == stage_of_[i] || !gradient_[s][i]) continue;
     Gradient there = std::move(*gradient_[s][i]);
@@ -49,7 +54,7 @@ void HybridScheduler::gather_gradients(std::size_t i) {
   }
 }
 
-void HybridScheduler::data_gradient(std::size_t i, OpId op, const PlacedTensor& gradient) {
+void GraphScheduler::data_gradient(std::size_t i, OpId op, const PlacedTensor& gradient) {
   const Layer& layer = model().layers[i];
   const bool custom = std::holds_alternative<Custom>(layer.kind);
   const std::uint32_t step = add_step(op);
@@ -81,7 +86,7 @@ void HybridScheduler::data_gradient(std::size_t i, OpId op, const PlacedTensor& 
   for (auto& [input, own] : made) contribute(input, std::move(own), custom);
 }
 
-void HybridScheduler::contribute(LayerIndex to, Gradient more, bool sum_is_free) {
+void GraphScheduler::contribute(LayerIndex to, Gradient more, bool sum_is_free) {
   if (!index_.receives_gradient(to)) return;
   const std::size_t i = at(to);
   std::optional<Gradient>& total = gradient_[stage_][i];

@@ -5,27 +5,28 @@
 #include <string>
 #include <vector>
 
+#include "sim/lowering/exchanges.h"
 #include "sim/lowering/gradient_sync.h"
-#include "strategies/hybrid/hybrid_messages.h"
+#include "sim/plan/strategy_report.h"
 
 namespace convoy {
 
 /// Who has replicas of what on a stage. Weights that all devices of a group have are everyone's, of all
 /// groups; a device's share of weights, and what all of a group compute alike, is that of the same position
 /// in every group.
-class HybridReplicas {
+class ShardReplicas {
  public:
   /// @param stages of each layer
-  HybridReplicas(Plan& plan, const StrategyInput& input, const HybridGroups& groups,
-                 const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
-                 const GradientSync& sync);
+  ShardReplicas(Plan& plan, const TrainingGraph& graph, const Machine& machine, const DeviceGroups& groups,
+                const std::vector<std::uint32_t>& stages, const std::vector<LayerSharding>& shardings,
+                const GradientSync& sync);
 
   /// Those that a device of a stage's groups is a member of.
   /// @param device of a group, by position
   std::vector<GroupSync*> of(std::uint32_t stage, std::size_t device) { return of_[stage][device]; }
 
   /// What the layouts are and what they send, once all programs have been made.
-  std::vector<LayerGroup> describe(const HybridSchedule& schedule, const ExchangeComms& exchanges) const;
+  std::vector<LayerGroup> describe(const GraphSchedule& schedule, const ExchangeComms& exchanges) const;
 
  private:
   void add(std::uint32_t stage);
@@ -36,8 +37,9 @@ class HybridReplicas {
   double sent_bytes(CommId comm) const;
 
   Plan& plan_;
-  const StrategyInput& input_;
-  const HybridGroups& groups_;
+  const TrainingGraph& graph_;
+  const Machine& machine_;
+  const DeviceGroups& groups_;
   const std::vector<std::uint32_t>& stages_;
   const std::vector<LayerSharding>& shardings_;
   const GradientSync& sync_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hybrid/layer_sharding.h"
+#include "strategies/hybrid/shard_layers.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +26,8 @@ Owner repeated(const Owner& owner, std::int64_t times) {
   for (const std::uint32_t d : owner) result.insert(result.end(), static_cast<std::size_t>(times), d);
   return result;
 }
+
+std::string name_of(LayerLayout layout) { return std::string(to_string(layout)); }
 
 bool is_global_pool(const Layer& layer) {
   const auto* pool = std::get_if<AdaptiveAvgPool>(&layer.kind);
@@ -82,7 +84,7 @@ class LayerSharder {
     if (!input) return with(before_the_first());
     switch (input->over) {
       case Over::batch:
-        return everywhere(LayerLayout::batch, images_);
+        return by_images();
       case Over::channel:
         if (const std::optional<Owner> owner = channels_after(*input)) return along_channels(*input, *owner);
         break;
@@ -96,7 +98,7 @@ class LayerSharder {
       case Over::partial:
         break;
     }
-    return everywhere(LayerLayout::replicated, {});
+    return replicated_layer(layer());
   }
 
   /// Of a layer that reads the image and follows: as the first layer with a layout of its own, if it can.
@@ -113,27 +115,28 @@ class LayerSharder {
   LayerSharding with(const DecidedLayout& decided) const {
     switch (*decided.layout) {
       case LayerLayout::batch:
-        return everywhere(LayerLayout::batch, images_);
+        return by_images();
       case LayerLayout::filter:
         return groups_of(layer()) > 1 ? by_groups() : by_filters();
       case LayerLayout::channel:
         return by_channels();
       case LayerLayout::height:
-        return on_grid(LayerLayout::height, devices_, 1);
+        return on_grid(name_of(LayerLayout::height), devices_, 1);
       case LayerLayout::width:
-        return on_grid(LayerLayout::width, 1, devices_);
+        return on_grid(name_of(LayerLayout::width), 1, devices_);
       case LayerLayout::grid:
         check_grid(decided);
-        return on_grid(LayerLayout::grid, static_cast<std::size_t>(decided.grid.h),
+        return on_grid(grid_text(decided.grid), static_cast<std::size_t>(decided.grid.h),
                        static_cast<std::size_t>(decided.grid.w));
       case LayerLayout::replicated:
         break;
     }
-    return everywhere(LayerLayout::replicated, {});
+    return replicated_layer(layer());
   }
 
-  LayerSharding everywhere(LayerLayout layout, const Sharding& sharding) const {
-    LayerSharding result{layout, {}, sharding, sharding};
+  LayerSharding by_images() const {
+    const Sharding& sharding = images_;
+    LayerSharding result{name_of(LayerLayout::batch), {}, sharding, sharding};
     result.inputs.assign(layer().inputs.size(), {sharding, sharding, std::nullopt});
     return result;
   }
@@ -156,7 +159,7 @@ class LayerSharder {
 
   LayerSharding by_filters() const {
     const Sharding out = even_channels(layer().output.front(), "outputs");
-    LayerSharding result{LayerLayout::filter, {}, out, out};
+    LayerSharding result{name_of(LayerLayout::filter), {}, out, out};
     result.inputs.assign(layer().inputs.size(), {{}, {Over::partial}, std::nullopt});
     result.splits_weights = true;
     return result;
@@ -170,7 +173,7 @@ class LayerSharder {
     if (!owner && groups < static_cast<std::int64_t>(devices_)) return by_filters();
     if (!owner) owner = even_shards(groups, devices_).owner;
     const Sharding in = owned(repeated(*owner, inputs)), out = owned(repeated(*owner, outputs));
-    LayerSharding result{LayerLayout::filter, {{in, in, std::nullopt}}, out, out};
+    LayerSharding result{name_of(LayerLayout::filter), {{in, in, std::nullopt}}, out, out};
     result.splits_weights = true;
     return result;
   }
@@ -190,7 +193,7 @@ class LayerSharder {
   }
 
   LayerSharding by_channels() const {
-    LayerSharding result{LayerLayout::channel, {}, {Over::partial}, {}};
+    LayerSharding result{name_of(LayerLayout::channel), {}, {Over::partial}, {}};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const Sharding in = made(k) && made(k)->over == Over::channel
                               ? *made(k)
@@ -222,7 +225,7 @@ class LayerSharder {
 
   LayerSharding along_channels(const Sharding& input, const Owner& owner) const {
     const Sharding out = owned(owner);
-    LayerSharding result{LayerLayout::filter, {}, out, out};
+    LayerSharding result{name_of(LayerLayout::filter), {}, out, out};
     result.splits_weights = true;
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const Sharding in = std::holds_alternative<Concat>(layer().kind) ? owned(part_owner(k)) : input;
@@ -234,10 +237,10 @@ class LayerSharder {
   // Rows and columns.
 
   /// The layout of the input that the layer follows.
-  LayerLayout layout_followed() const {
+  std::string layout_followed() const {
     for (const LayerIndex input : layer().inputs)
       if (input != image_input) return shardings_[static_cast<std::size_t>(input)].layout;
-    return LayerLayout::replicated;
+    return name_of(LayerLayout::replicated);
   }
 
   void check_grid(const DecidedLayout& decided) const {
@@ -253,14 +256,14 @@ class LayerSharder {
   }
 
   /// On `rows` times `columns` devices.
-  LayerSharding on_grid(LayerLayout layout, std::size_t rows, std::size_t columns) const {
+  LayerSharding on_grid(std::string layout, std::size_t rows, std::size_t columns) const {
     const std::int64_t height = layer().output[1], width = layer().output[2];
     check_enough(height, "rows", rows);
     check_enough(width, "columns", columns);
     const bool windows =
         reads_windows(layer(), ImageAxis::height) || reads_windows(layer(), ImageAxis::width);
     const Sharding out = split_on_grid(height, width, rows, columns);
-    LayerSharding result{layout, {}, out, out};
+    LayerSharding result{std::move(layout), {}, out, out};
     for (std::size_t k = 0; k < layer().inputs.size(); ++k) {
       const Shape& shape = input_shape(k);
       const bool is_factor_for_all = !windows && ((rows > 1 && shape[1] != height) ||  // one row for all
@@ -298,48 +301,9 @@ class LayerSharder {
 
 }  // namespace
 
-std::string layout_text(const LayerSharding& sharding) {
-  if (sharding.layout != LayerLayout::grid) return std::string(to_string(sharding.layout));
-  const SpatialGrid& grid = *sharding.inputs.front().needed.grid;
-  return grid_text({static_cast<std::int64_t>(grid.rows.counts.size()),
-                    static_cast<std::int64_t>(grid.columns.counts.size())});
-}
-
 std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
                                         const Shards& images) {
   return LayerSharder(model, layouts, images).run();
-}
-
-double parameters_on(const Layer& layer, const LayerSharding& sharding, const ParameterTensor& tensor,
-                     std::size_t device) {
-  const auto all = static_cast<double>(tensor.elements);
-  if (!sharding.splits_weights) return all;
-  // Where outputs are summed over the devices, what is added to the sum is everyone's.
-  if (sharding.sums_inputs && &tensor != layer.parameters.data()) return all;
-  return all * sharding.work_share(device);
-}
-
-double parameters_on(const Layer& layer, const LayerSharding& sharding, std::size_t device) {
-  double sum = 0;
-  for (const ParameterTensor& tensor : layer.parameters)
-    sum += parameters_on(layer, sharding, tensor, device);
-  return sum;
-}
-
-double inputs_share(const Model& model, std::size_t layer, const LayerSharding& sharding,
-                    std::size_t device) {
-  double all = 0, own = 0;
-  for (std::size_t k = 0; k < sharding.inputs.size(); ++k) {
-    const auto size = static_cast<double>(elements(model.shape_of(model.layers[layer].inputs[k])));
-    const InputSharding& input = sharding.inputs[k];
-    double share = input.needed.share(device);
-    if (input.halo)
-      share +=
-          static_cast<double>(input.halo->counts[device]) / static_cast<double>(input.needed.shards->size);
-    all += size;
-    own += size * share;
-  }
-  return all > 0 ? own / all : 1;
 }
 
 }  // namespace convoy

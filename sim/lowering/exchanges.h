@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/graph_schedule.h"
+#include "topologies/machine.h"
+
+namespace convoy {
+
+/// How exchanges are sent.
+struct ExchangeOptions {
+  const GradientSync& sync;  ///< whose algorithm and rings they use
+  SourcePos pos;             ///< of the strategy, for errors
+};
+
+/// Devices of each stage, in groups that have all of its layers between them: [stage][replica][device].
+using DeviceGroups = std::vector<std::vector<std::vector<EndpointId>>>;
+
+/// The communications of a schedule's exchanges in a plan: by micro-batch and exchange; GraphSchedule::none:
+/// nothing is sent.
+using ExchangeComms = std::vector<std::vector<CommId>>;
+
+/// Adds the schedule's exchanges to a plan, once a micro-batch.
+/// @throws InputError where a group is too large for its exchanges.
+ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGroups& groups,
+                            const GraphSchedule& schedule, const ExchangeOptions& communication,
+                            std::int64_t micro_batches);
+
+}  // namespace convoy
