@@ -95,7 +95,9 @@ namespace {
 
 /// 20 layers of so many FLOP forward and twice as many backward an image on a device of 10 TFLOPS behind a
 /// host that issues PyTorch's operations one by one.
-std::string issued_experiment(const std::string& forward_flops, const std::string& training = "") {
+/// @param host of the server: ", host: {issue_factor: 2}"
+std::string issued_experiment(const std::string& forward_flops, const std::string& training = "",
+                              const std::string& host = "") {
   std::string text = "experiment: e\nmodel:\n  name: m\n  input: [3, 8, 8]\n  layers:\n";
   for (int l = 0; l < 20; ++l)
     text += "    - {name: c" + std::to_string(l) + ", kind: custom, forward_flops: " + forward_flops +
@@ -104,7 +106,9 @@ std::string issued_experiment(const std::string& forward_flops, const std::strin
          training +
          "}\ncluster:\n  name: lab\n  nodes: [{name: n, count: 1, server: box}]\n"
          "  fabric: {kind: switch, bandwidth: 8Gbps, latency: 1ms}\n"
-         "  servers: {box: {devices: [{device: quick, count: 1}]}}\n"
+         "  servers: {box: {devices: [{device: quick, count: 1}]" +
+         host +
+         "}}\n"
          "  devices: {quick: {peak: {fp32: 10TFLOPS}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
          "1.0, issue_factor: 1}}\nstrategy: {kind: single}\n";
 }
@@ -135,6 +139,30 @@ TEST_CASE(
       CHECK(row["gain_s"].get<double>() > 0);
     }
   CHECK(executions == std::set<std::string>{"compiled", "graph"});
+}
+
+TEST_CASE(
+    "a host's issue_factor stretches steps that wait for it, and others by their first operation alone") {
+  const Workplace place;
+  const auto step_s = [&](const char* forward_flops, const char* host) {
+    place.file("e.yaml", issued_experiment(forward_flops, "", host));
+    const Finished finished = place.convoy({"run", "e.yaml", "--json"});
+    CAPTURE(finished.err);
+    REQUIRE(finished.exit_code == 0);
+    return json::parse(finished.out)["runs"][0]["step_time_s"].get<double>();
+  };
+  constexpr auto slower = ", host: {issue_factor: 2.5}", faster = ", host: {issue_factor: 0.4}";
+  // What the device runs takes nothing next to its issue: the step is the issue of all operations.
+  const double issued_s = step_s("1e3", "");
+  CHECK(step_s("1e3", slower) == convoy::approx(2.5 * issued_s).epsilon(1e-3));
+  CHECK(step_s("1e3", faster) == convoy::approx(0.4 * issued_s).epsilon(1e-3));
+  // 20 layers of 0.1 s forward: the device begins when the first operation is issued and never waits again.
+  // PyTorch issues a forward operation in no less time than a backward one: 40 operations and no update,
+  // since there are no parameters.
+  const double typical_s = step_s("1e12", ""), first_s = (step_s("1e12", slower) - typical_s) / 1.5;
+  CHECK(first_s > issued_s / 40 * (1 - 1e-3));
+  CHECK(first_s < issued_s / 20);
+  CHECK(typical_s - step_s("1e12", faster) == convoy::approx(0.6 * first_s).epsilon(1e-6));
 }
 
 TEST_CASE("explain: where the device is behind its host, it waits for the first operation alone") {
