@@ -17,6 +17,7 @@ namespace {
 /// A measured point of results/published/scaling.yaml, scaling_transports.yaml or real_images.yaml.
 struct ScalingRow {
   std::string table, experiment, model, source;
+  std::string file;  ///< of results/published/models, where the network is not the zoo's of that name
   std::vector<std::string> settings;  ///< of the series, on top of the experiment's
   bool fitted = false;
   std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
@@ -27,6 +28,11 @@ struct ScalingRow {
   bool anchor() const { return devices() == 1 && !synthetic_one; }
 
   std::int64_t devices() const { return nodes * devices_per_node; }
+  /// As a value of `--set`.
+  std::string network() const {
+    if (file.empty()) return model;
+    return fmt::format("{{file: \"{}/models/{}\"}}", data_path("results/published"), file);
+  }
   std::string series() const { return fmt::format("{} {} {} {}", table, experiment, model, batch); }
   std::string setup() const {
     return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
@@ -68,6 +74,7 @@ std::vector<ScalingRow> read_scaling(const char* name) {
     read_settings(table, of_table);
     for (YamlMap& series : table.maps("series")) {
       row.model = series.text("model");
+      row.file = series.text_or("file", "");
       row.batch = series.integer("batch", 1);
       row.variant = series.text_or("variant", "");
       row.synthetic_one.reset();
@@ -96,7 +103,7 @@ std::vector<ScalingRow> read_scaling(const char* name) {
 /// The throughput that convoy predicts for a row from that of one device.
 Prediction predict(const ScalingRow& row, double images_per_s_of_one, Preparer& preparer) {
   std::vector<std::string> settings{
-      fmt::format("model={}", row.model), fmt::format("training.batch_per_device={}", row.batch),
+      "model=" + row.network(), fmt::format("training.batch_per_device={}", row.batch),
       fmt::format("training.anchor={{images_per_s: {}, batch: {}}}", images_per_s_of_one, row.batch),
       fmt::format("cluster.nodes={}", row.nodes),
       fmt::format("cluster.devices_per_node={}", row.devices_per_node)};
