@@ -165,7 +165,7 @@ class MachineBuilder {
   const Fabric& fabric() const { return cluster_.fabric ? *cluster_.fabric : *cluster_.servers[0].fabric; }
 
   void add_types() {
-    std::map<std::pair<std::string, double>, std::uint32_t> index;  // by name and issue_factor
+    std::map<std::string, std::map<double, std::uint32_t>> index;  // by name and its hosts' issue_factor
     for (const ServerSpec& server : cluster_.servers) {
       machine_.host_types.push_back(server.host);
       const double issue_factor = server.host.issue_factor > 0 ? server.host.issue_factor : 1;
@@ -173,11 +173,14 @@ class MachineBuilder {
       if (std::isinf(reduce_Bps) && !transport_.ideal()) reduce_Bps = default_reduce_Bps;
       std::vector<std::uint32_t>& types = device_types_.emplace_back();
       for (const auto& [type, count] : server.devices) {
-        const auto [known, is_new] =
-            index.emplace(std::pair(type.name, issue_factor), machine_.device_types.size());
+        std::map<double, std::uint32_t>& hosts = index[type.name];
+        const double own_factor = type.issue_factor * issue_factor;
+        const auto [known, is_new] = hosts.emplace(own_factor, machine_.device_types.size());
         if (is_new) {
           machine_.device_types.push_back(type);
-          machine_.device_types.back().issue_factor *= issue_factor;
+          machine_.device_types.back().issue_factor = own_factor;
+          // Measured times and anchors are kept by the type's name.
+          if (hosts.size() > 1) machine_.device_types.back().name += " in " + server.host.server;
         }
         types.insert(types.end(), count, known->second);
       }

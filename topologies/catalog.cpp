@@ -61,6 +61,9 @@ Description describe(const ServerSpec& server) {
     lines.emplace_back("gradient sums on the host", format_bandwidth(server.host.reduce_bandwidth_Bps));
   if (std::isfinite(server.copy_bandwidth_Bps))
     lines.emplace_back("copies through host memory", format_bandwidth(server.copy_bandwidth_Bps));
+  if (server.host.issue_factor > 0)
+    lines.emplace_back("issue of operations",
+                       fmt::format("{:g} of the typical host's time", server.host.issue_factor));
   if (server.host.host_power_w > 0)
     lines.emplace_back("host power", fmt::format("{:g} W", server.host.host_power_w));
   return lines;

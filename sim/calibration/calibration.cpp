@@ -135,11 +135,15 @@ CalibrationReport calibrate(const std::vector<Measurement>& measurements, const 
     belief.device = report.device;
     report.device = fit_efficiencies(report.device, networks, belief);
   }
+  if (device.issue_factor > 0) {
+    report.host_issue_factor = report.device.issue_factor / device.issue_factor;
+    report.device.issue_factor = device.issue_factor;
+  }
   const double fitted = static_cast<double>(parts.size() + networks.size());
   require_plausible(report.device, pos);
   report.yaml = catalogue_yaml(report.device);
   for (const auto& [m, works] : ours) {
-    report.rows.push_back(accuracy_row(*m, report.device, works, std::nullopt));
+    report.rows.push_back(accuracy_row(*m, report.device, works, report.host_issue_factor));
     if (!m->fit) continue;
     report.mean_error += std::abs(report.rows.back().error) / fitted;
     report.worst_error = std::max(report.worst_error, std::abs(report.rows.back().error));

@@ -27,8 +27,9 @@ struct AccuracyRow {
 };
 
 struct CalibrationReport {
-  DeviceType device;  ///< with the fitted efficiencies
-  std::string yaml;   ///< catalogue_yaml(device)
+  DeviceType device;             ///< with the fitted efficiencies, on a typical host
+  double host_issue_factor = 1;  ///< of the host that its networks were measured on
+  std::string yaml;              ///< catalogue_yaml(device)
   std::vector<AccuracyRow>
       rows;               ///< every measurement of the device in the profile, with the fitted prediction
   double mean_error = 0;  ///< of |error| over the rows with role fit

@@ -13,6 +13,7 @@
 #include "sim/calibration/least_squares.h"
 #include "sim/calibration/measurements.h"
 #include "sim/costs/issue_queue.h"
+#include "sim/costs/residuals.h"
 
 namespace convoy {
 namespace {
@@ -53,8 +54,8 @@ struct Unknown {
   Precision precision;
 };
 
-// The fit's unknowns as one vector of logarithms: the launch overhead, then the parameters of each fitted
-// precision that mean something on it.
+// The fit's unknowns as one vector of logarithms: the launch overhead, how slow the host is, then the
+// parameters of each fitted precision that mean something on it.
 class Problem {
  public:
   Problem(const DeviceType& device, const std::vector<Observation>& observations, const Belief& believed)
@@ -66,9 +67,10 @@ class Problem {
     for (const Precision precision : fitted_)
       for (const FitParameter& p : fit_parameters())
         if (applies(p, precision, device)) unknowns_.push_back({&p, precision});
-    start_.resize(1 + static_cast<Eigen::Index>(unknowns_.size()));
+    start_.resize(common + static_cast<Eigen::Index>(unknowns_.size()));
     start_[0] = std::log(believed.launch_s > 0 ? believed.launch_s : launch_alone_s);
-    Eigen::Index i = 1;
+    start_[1] = 0;
+    Eigen::Index i = common;
     for (const Unknown& u : unknowns_) {
       const bool known = std::find(believed.precisions.begin(), believed.precisions.end(), u.precision) !=
                          believed.precisions.end();
@@ -83,6 +85,7 @@ class Problem {
     DeviceType result = device_;
     Eigen::Index i = 0;
     result.launch_overhead_s = std::exp(x[i++]);
+    result.issue_factor *= std::exp(x[i++]);
     for (const Unknown& u : unknowns_)
       u.parameter->set(result.efficiency[index(u.precision)], std::exp(x[i++]));
     return result;
@@ -99,7 +102,8 @@ class Problem {
     }
     const Eigen::VectorXd away = x - start();
     r[row++] = away[0] / launch_alone_spread;
-    Eigen::Index i = 1;
+    r[row++] = away[1] / host_spread();
+    Eigen::Index i = common;
     for (const Unknown& u : unknowns_) r[row++] = away[i++] / u.parameter->spread;
     return r;
   }
@@ -107,6 +111,8 @@ class Problem {
   const std::vector<Precision>& fitted() const { return fitted_; }
 
  private:
+  static constexpr Eigen::Index common = 2;  ///< unknowns that are no parameters of a precision
+
   const DeviceType& device_;
   const std::vector<Observation>& observations_;
   std::vector<Precision> fitted_;

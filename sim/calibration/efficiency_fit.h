@@ -29,10 +29,11 @@ struct Belief {
   double launch_s = 0;                ///< launch overhead; 0: the typical one
 };
 
-/// `device` with the efficiencies and the launch overhead that explain `observations` best: the maximum of
-/// the posterior with log-normal priors around typical values (docs/cost_model.md has them), found with the
-/// Levenberg-Marquardt method. What the observations do not tell stays at its prior. Fits each precision that
-/// is observed; the others get the values of the nearest fitted one.
+/// `device` with the efficiencies, the launch overhead and the issue_factor (its own times the host's) that
+/// explain `observations` best: the maximum of the posterior with log-normal priors around typical values
+/// (docs/cost_model.md has them), found with the Levenberg-Marquardt method. What the observations do not
+/// tell stays at its prior. Fits each precision that is observed; the others get the values of the nearest
+/// fitted one.
 /// @param believed what takes the place of the typical values
 DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observation>& observations,
                             const Belief& believed = Belief());

@@ -218,6 +218,12 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   const CalibrationReport report = calibrate(measurements, device_to_fit(arguments, pos), pos, launch_s);
   write_stdout([&](std::ostream& out) { out << report.yaml; });
   print_rows(report);
+  constexpr double noticeable = 0.02;
+  if (std::abs(report.host_issue_factor - 1) > noticeable)
+    fmt::print(stderr,
+               "the host issues an operation in {:.2f} of the typical time: `host: {{issue_factor: {:.2f}}}` "
+               "of its server\n",
+               report.host_issue_factor, report.host_issue_factor);
   fmt::print(stderr, "these keys replace those of the same names in {}\n",
              arguments.experiment.empty()
                  ? fmt::format("devices/{}.yaml of the catalogue", arguments.device)

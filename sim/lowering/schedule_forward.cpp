@@ -160,10 +160,10 @@ void GraphScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t s
       if (read_[i][k].halo != none) live(read_[i][k].halo, 2 * step);
     }
     if (is_input) continue;
-    if (own_copy_[buffer] != none && graph_.operations[born].layer == i)
-      live(own_copy_[buffer], 2 * step);
-    else  // the layer's output, in the place of a tensor before it
+    if (storage_[i] == buffer && graph_.operations[born].layer != i)  // its output, in the place of its input
       for (const std::uint32_t copy : made_[i].copies) live(copy, 2 * step);
+    else if (own_copy_[buffer] != none)
+      live(own_copy_[buffer], 2 * step);
   }
 }
 

@@ -273,3 +273,29 @@ TEST_CASE("times without launches tell nothing of the launch overhead") {
   CHECK(calibrate(rows, load_device("k80", {}), {}, 42e-6).device.launch_overhead_s ==
         approx(42e-6).epsilon(1e-6));
 }
+
+TEST_CASE("a slow host is found from steps that wait for it, and is no part of the device") {
+  // What the catalogue's V100 does in a host that takes 1.4 times as long as the typical one.
+  constexpr double slow = 1.4;
+  DeviceType v100 = load_device("v100-sxm2-16gb", {});
+  v100.issue_factor *= slow;
+  const auto profile_of = [&](const std::vector<int>& batches) {
+    std::string text = "device,model,batch,precision,step,software,images_per_s\n";
+    for (const char* model : {"resnet50", "mobilenet_v2", "densenet121"})
+      for (const int batch : batches) {
+        const TrainingGraph graph =
+            build_training_graph(read_model(parse_yaml(fmt::format("name: {}", model), "m.yaml")), {});
+        const CostModel cost{Software(TrainingOptions())};
+        text += fmt::format("v100-sxm2-16gb,{},{},fp32,train,pytorch,{}\n", model, batch,
+                            batch / step_time_s(graph, batch, cost, v100));
+      }
+    return text;
+  };
+  const Profile small(profile_of({1, 2, 8, 64})), large(profile_of({128, 256}));
+  const CalibrationReport found = calibrate({small.path()}, "v100-sxm2-16gb");
+  CHECK(found.host_issue_factor == approx(slow).epsilon(0.05));
+  CHECK(found.device.issue_factor == load_device("v100-sxm2-16gb", {}).issue_factor);
+  CHECK(found.mean_error < 0.03);
+  // Steps that no host holds up say nothing of it.
+  CHECK(calibrate({large.path()}, "v100-sxm2-16gb").host_issue_factor == approx(1).epsilon(0.02));
+}

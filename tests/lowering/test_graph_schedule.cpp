@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "sim/base/yaml_node.h"
@@ -48,6 +49,29 @@ std::vector<GraphSchedule::Exchange> needed(const GraphSchedule& schedule) {
   for (const GraphSchedule::Exchange& exchange : schedule.exchanges)
     if (exchange.is_needed()) result.push_back(exchange);
   return result;
+}
+
+/// That the network on one device holds each of the graph's buffers from its first user to its last: as many
+/// bytes while each operation runs.
+void check_buffers(const TrainingGraph& graph) {
+  std::vector<double> expected(graph.operations.size(), 0.0), held = expected;
+  for (const Buffer& buffer : graph.buffers)
+    for (OpId id = buffer.born; id <= buffer.dies; ++id)
+      expected[id] += buffer.bytes_per_image + static_cast<double>(buffer.bytes_fixed);
+  const Stage stage = whole_network(graph);
+  double level = 0;
+  for (const std::vector<StageOp>* pass : {&stage.forward, &stage.backward})
+    for (const StageOp& op : *pass) {
+      for (const StageMemory& memory : op.allocates) level += memory.bytes_per_image + memory.bytes_fixed;
+      if (op.op != StageOp::none) held[op.op] = level;
+      for (const StageMemory& memory : op.frees) level -= memory.bytes_per_image + memory.bytes_fixed;
+    }
+  CHECK(std::abs(level) < 1);
+  for (OpId id = 0; id < graph.operations.size(); ++id) {
+    if (graph.operations[id].phase == Phase::update) continue;
+    CAPTURE(graph.operations[id].name);
+    CHECK(held[id] == approx(expected[id]).epsilon(1e-12));
+  }
 }
 
 double flops(const StageOp& op) {
@@ -124,7 +148,8 @@ TEST_CASE("devices: their shares of an operation add up to it, and what they all
     }
 }
 
-TEST_CASE("schedules: one device runs every operation once, in the order of the graph") {
+TEST_CASE(
+    "schedules: one device runs every operation once, in the order of the graph, and holds its buffers") {
   for (const char* model : {"resnet50", "inception_v3", "densenet121", "shufflenet_v2_x1_0", "googlenet"})
     for (const Framework framework : {Framework::pytorch, Framework::mxnet})
       for (const Recomputation recompute :
@@ -136,6 +161,7 @@ TEST_CASE("schedules: one device runs every operation once, in the order of the 
         const TrainingGraph graph = graph_of_model(model, options);
         const GraphSchedule schedule =
             schedule_graph(graph, replicated_layers(graph.model), any_images(), std::nullopt);
+        check_buffers(graph);
         std::vector<OpId> ran, expected;
         for (const GraphSchedule::Step& step : schedule.steps) ran.push_back(step.op);
         for (OpId id = 0; id < graph.operations.size(); ++id)
@@ -158,4 +184,36 @@ TEST_CASE("devices: a gradient that is made aside takes a device's share of the 
     for (const StageMemory& memory : op.allocates)
       if (memory.memory_class == MemoryClass::gradients) bytes += memory.bytes_fixed;
   CHECK(bytes == 8 * 4 / 2 * 4.0);  // half of 8 x 4 floats
+}
+
+// MXNet's plan of memory is there from the first operation to the last, which is another layer's where the
+// first layer has no backward pass.
+TEST_CASE(
+    "schedules: a buffer that no layer's output is stays until its last user, whatever layer that is of") {
+  TrainingOptions options;
+  options.framework = Framework::mxnet;
+  const TrainingGraph graph = graph_of_model(
+      "{name: toy, input: [3, 32, 32], loss: cross_entropy, layers: [{name: bn, kind: batch_norm, affine: "
+      "false}, "
+      "{name: a, kind: conv2d, out_channels: 16, kernel: 3, padding: 1}, {name: r, kind: relu}, "
+      "{name: b, kind: conv2d, out_channels: 8, kernel: 3, stride: 2}, {name: p, kind: adaptive_avg_pool}, "
+      "{name: f, kind: flatten}, {name: fc, kind: linear, out_features: 10}]}",
+      options);
+  const auto plan = std::find_if(graph.buffers.begin(), graph.buffers.end(),
+                                 [](const Buffer& buffer) { return buffer.name == "memory plan"; });
+  REQUIRE(plan != graph.buffers.end());
+  REQUIRE(plan->bytes_per_image > 0);
+  REQUIRE(graph.operations[plan->born].layer != graph.operations[plan->dies].layer);
+  check_buffers(graph);
+  // In two stages the last user is in the other one, which has no part of the plan.
+  for (const Stage& stage : cut_into_stages(graph, find_units(graph), {0, 1}, false).stages) {
+    double level = 0;
+    for (const std::vector<StageOp>* pass : {&stage.forward, &stage.backward})
+      for (const StageOp& op : *pass) {
+        for (const StageMemory& memory : op.allocates) level += memory.bytes_per_image + memory.bytes_fixed;
+        for (const StageMemory& memory : op.frees) level -= memory.bytes_per_image + memory.bytes_fixed;
+        CHECK(level > -1);
+      }
+    CHECK(std::abs(level) < 1);
+  }
 }

@@ -87,6 +87,8 @@ TEST_CASE("devices have the issue times of their host, and equal ones in equal h
   CHECK(factor_of(4) == of_v100);
   for (const std::size_t ideal : {1, 3, 5}) CHECK(factor_of(ideal) == 0);  // to which issuing costs nothing
   CHECK(machine.devices[0].type == machine.devices[4].type);
+  CHECK(machine.device_types[machine.devices[0].type].name == "v100-sxm2-16gb");
+  CHECK(machine.device_types[machine.devices[2].type].name == "v100-sxm2-16gb in b");
   CHECK(machine.host_types[machine.hosts[0].type].issue_factor == 0);  // not told
   CHECK(machine.host_types[machine.hosts[2].type].issue_factor == 1);
 }
