@@ -100,6 +100,20 @@ TEST_CASE("parts of a gradient that are in one stage are added up there, and sen
   CHECK(std::find(second.begin(), second.end(), "a.gradient_sum") != second.end());
 }
 
+TEST_CASE("parts of a gradient that come from several stages are added up before the pass computes") {
+  const std::string conv = ", kind: conv2d, out_channels: 2, kernel: 1, bias: false";
+  const TrainingGraph graph = graph_of("{name: a" + conv + "}, {name: b" + conv +
+                                       "}, {name: c, kind: add, inputs: [a, b]}, {name: d" + conv +
+                                       "}, {name: e, kind: add, inputs: [a, d]}, {name: f" + conv + "}");
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2, 4}, false);
+  const std::vector<std::string> first = names(stages.stages[0].backward);
+  REQUIRE(first.size() == 5);
+  CHECK(first[0].starts_with("a.gradient_sum"));  // of the parts of c and e
+  CHECK(first[1] == "b.data_gradient");
+  CHECK(std::count_if(first.begin(), first.end(),
+                      [](const std::string& name) { return name.starts_with("a.gradient_sum"); }) == 2);
+}
+
 TEST_CASE("no gradient is sent to what lies before the first parameters") {
   const TrainingGraph graph = graph_of(
       "{name: pool, kind: max_pool, kernel: 2, stride: 2}, "
