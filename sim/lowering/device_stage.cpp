@@ -17,6 +17,7 @@ Work share_of_elements(const Work& whole, double share) {
   Work work = whole;
   work.flops_per_image *= share;
   work.bytes_per_image *= share;
+  work.seconds_per_image *= share;
   return work;
 }
 

@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "sim/lowering/group_program.h"
+#include "sim/lowering/grouped_launch.h"
+#include "sim/lowering/held_normalization.h"
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/shard_replicas.h"
 
@@ -17,11 +19,12 @@ namespace {
 
 class GroupPlanner {
  public:
-  GroupPlanner(const TrainingGraph& graph, const Machine& machine, const GroupStages& stages,
-               const std::vector<LayerSharding>& shardings, const GraphSchedule& schedule,
-               const ExchangeOptions& communication)
+  GroupPlanner(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+               const GroupStages& stages, const std::vector<LayerSharding>& shardings,
+               const GraphSchedule& schedule, const ExchangeOptions& communication)
       : graph_(graph),
         machine_(machine),
+        cost_(cost),
         stages_(stages),
         shardings_(shardings),
         schedule_(schedule),
@@ -107,7 +110,26 @@ class GroupPlanner {
                          replicas, stages_.passes[stage], role);
     for (const Pass& pass : stages_.passes[stage]) add_pass(program, role, stage, device, pass);
     program.update();
+    if (const GroupSync* group = only_group(replicas)) {
+      const DeviceType& type = machine_.device_types[first.type];
+      hold_normalizations(plan_, role, *group, graph_, machine_, cost_, type);
+      add_grouped_launches(role, *group, graph_, machine_, cost_, type);
+    }
     return role;
+  }
+
+  /// The group that sums a device's gradients, where there is one and nothing else is exchanged. (Of one
+  /// process whose devices do more no measurement is known.)
+  const GroupSync* only_group(const std::vector<GroupSync*>& replicas) const {
+    for (const GraphSchedule::Exchange& exchange : schedule_.exchanges)
+      if (exchange.is_needed()) return nullptr;
+    const GroupSync* only = nullptr;
+    for (const GroupSync* group : replicas) {
+      if (group->buckets().empty()) continue;
+      if (only) return nullptr;
+      only = group;
+    }
+    return only;
   }
 
   void add_pass(GroupProgram& program, Role& role, std::uint32_t stage, std::size_t device,
@@ -183,6 +205,7 @@ class GroupPlanner {
   static constexpr CommId none = GraphSchedule::none;
   const TrainingGraph& graph_;
   const Machine& machine_;
+  const CostModel& cost_;
   const GroupStages& stages_;
   const std::vector<LayerSharding>& shardings_;
   const GraphSchedule& schedule_;
@@ -198,10 +221,10 @@ class GroupPlanner {
 
 }  // namespace
 
-ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const GroupStages& stages,
-                         const std::vector<LayerSharding>& shardings, const GraphSchedule& schedule,
-                         const ExchangeOptions& communication) {
-  return GroupPlanner(graph, machine, stages, shardings, schedule, communication).build();
+ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                         const GroupStages& stages, const std::vector<LayerSharding>& shardings,
+                         const GraphSchedule& schedule, const ExchangeOptions& communication) {
+  return GroupPlanner(graph, machine, cost, stages, shardings, schedule, communication).build();
 }
 
 }  // namespace convoy

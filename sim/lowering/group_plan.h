@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/costs/cost_model.h"
 #include "sim/lowering/exchanges.h"
 #include "sim/lowering/replica_program.h"
 #include "sim/plan/phases.h"
@@ -20,10 +21,12 @@ struct GroupStages {
 
 /// The plan of a schedule: the groups of each stage run it on their own images. Stages send each other what
 /// the schedule transfers, device by device, all tensors of a pass in one message when it is over; devices of
-/// stages that exchange messages have equal positions in their groups.
+/// stages that exchange messages have equal positions in their groups. Where devices exchange nothing but
+/// gradients, and these in one group, they are replicas of their stage, with the launches and the waits of
+/// replicas (grouped_launch.h, held_normalization.h).
 /// @throws InputError where a group is too large for its exchanges.
-ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const GroupStages& stages,
-                         const std::vector<LayerSharding>& shardings, const GraphSchedule& schedule,
-                         const ExchangeOptions& communication);
+ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                         const GroupStages& stages, const std::vector<LayerSharding>& shardings,
+                         const GraphSchedule& schedule, const ExchangeOptions& communication);
 
 }  // namespace convoy

@@ -88,6 +88,7 @@ Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const Laye
   Work work = op.work;
   const double inputs = std::min(input_bytes(graph, op.layer), work.bytes_per_image);
   work.flops_per_image *= share;
+  work.seconds_per_image *= share;
   work.bytes_per_image = inputs * inputs_share(graph.model, op.layer, sharding, device) +
                          (work.bytes_per_image - inputs) * sharding.output.share(device);
   work.bytes_fixed *= parameters_share(graph.model.layers[op.layer], sharding, device);

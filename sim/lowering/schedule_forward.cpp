@@ -162,7 +162,7 @@ void GraphScheduler::use_forward_buffers(OpId op, std::size_t i, std::uint32_t s
     if (is_input) continue;
     if (storage_[i] == buffer && graph_.operations[born].layer != i)  // its output, in the place of its input
       for (const std::uint32_t copy : made_[i].copies) live(copy, 2 * step);
-    else if (own_copy_[buffer] != none)
+    else if (own_copy_[buffer] != none && stage_of_[graph_.operations[born].layer] == stage_)
       live(own_copy_[buffer], 2 * step);
   }
 }

@@ -211,7 +211,8 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
     for (std::int64_t r = 0; r < options.replicas; ++r)
       stages.groups.back().emplace_back(of_stage.begin() + r * devices, of_stage.begin() + (r + 1) * devices);
   }
-  return plan_groups(input.graph, input.machine, stages, shardings, schedule, {options.sync, options.pos});
+  return plan_groups(input.graph, input.machine, input.cost, stages, shardings, schedule,
+                     {options.sync, options.pos});
 }
 
 }  // namespace convoy

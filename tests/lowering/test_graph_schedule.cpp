@@ -121,16 +121,20 @@ TEST_CASE("stages: a tensor goes to a later stage as it lies, and its gradient c
 }
 
 TEST_CASE("devices: their shares of an operation add up to it, and what they allocate is freed") {
-  const TrainingGraph graph = two_convolutions();
+  TrainingGraph graph = two_convolutions();
+  for (Operation& op : graph.operations) op.work.seconds_per_image = 1;  // as if measured
   const std::vector<LayerSharding> shardings{by_images(), by_outputs()};
   const GraphSchedule schedule = schedule_graph(graph, shardings, six_images, std::nullopt);
-  std::vector<double> computed(graph.operations.size(), 0.0);
+  std::vector<double> computed(graph.operations.size(), 0.0), seconds = computed;
   for (const std::size_t device : {0, 1}) {
     const Stage stage = device_stage(graph, shardings, schedule, {0, 0}, 0, device).stage;
     double level = 0;
     for (const std::vector<StageOp>* pass : {&stage.forward, &stage.backward})
       for (const StageOp& op : *pass) {
-        if (op.op != StageOp::none) computed[op.op] += flops(op);
+        if (op.op != StageOp::none) {
+          computed[op.op] += flops(op);
+          seconds[op.op] += op.work.seconds_per_image * op.images.value_or(0);
+        }
         for (const StageMemory& memory : op.allocates) level += memory.bytes_fixed;
         for (const StageMemory& memory : op.frees) level -= memory.bytes_fixed;
       }
@@ -140,6 +144,7 @@ TEST_CASE("devices: their shares of an operation add up to it, and what they all
     if (const Operation& op = graph.operations[id]; op.phase != Phase::update) {
       CAPTURE(op.name);
       CHECK(computed[id] == approx(6 * op.work.flops_per_image + op.work.flops_fixed));
+      CHECK(seconds[id] == approx(6));
     }
 }
 
@@ -165,6 +170,22 @@ TEST_CASE(
       }
 }
 
+TEST_CASE("devices: a gradient that is made aside takes a device's share of the parameters") {
+  const std::string model =
+      "{name: toy, input: [8], layers: [{name: fc, kind: linear, out_features: 4, bias: false}]}";
+  TrainingOptions options;
+  options.framework = Framework::pytorch1;  // which adds it to the gradients there
+  const TrainingGraph graph = graph_of_model(model, options);
+  const std::vector<LayerSharding> shardings{by_outputs()};
+  const GraphSchedule schedule = schedule_graph(graph, shardings, six_images, std::nullopt);
+  const Stage stage = device_stage(graph, shardings, schedule, {0}, 0, 0).stage;
+  double bytes = 0;
+  for (const StageOp& op : stage.backward)
+    for (const StageMemory& memory : op.allocates)
+      if (memory.memory_class == MemoryClass::gradients) bytes += memory.bytes_fixed;
+  CHECK(bytes == 8 * 4 / 2 * 4.0);  // half of 8 x 4 floats
+}
+
 // MXNet's plan of memory is there from the first operation to the last, which is another layer's where the
 // first layer has no backward pass.
 TEST_CASE(
@@ -184,4 +205,15 @@ TEST_CASE(
   REQUIRE(plan->bytes_per_image > 0);
   REQUIRE(graph.operations[plan->born].layer != graph.operations[plan->dies].layer);
   check_buffers(graph);
+  // In two stages the last user is in the other one, which has no part of the plan.
+  for (const Stage& stage : cut_into_stages(graph, find_units(graph), {0, 1}, false).stages) {
+    double level = 0;
+    for (const std::vector<StageOp>* pass : {&stage.forward, &stage.backward})
+      for (const StageOp& op : *pass) {
+        for (const StageMemory& memory : op.allocates) level += memory.bytes_per_image + memory.bytes_fixed;
+        for (const StageMemory& memory : op.frees) level -= memory.bytes_per_image + memory.bytes_fixed;
+        CHECK(level > -1);
+      }
+    CHECK(std::abs(level) < 1);
+  }
 }

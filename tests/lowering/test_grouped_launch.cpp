@@ -92,6 +92,20 @@ TEST_CASE("one process: replicas of a pipeline's stages are launched for as thos
         approx(gradients * one_launch_s).epsilon(1e-9));
 }
 
+TEST_CASE("one process: devices of a hybrid are launched for where they exchange gradients only") {
+  const auto step = [](Framework framework, const std::string& layout) {
+    return step_s(
+        {lab::custom_model(gradients, 1000),
+         pcie_hosts(1, 4, "fp32: 10TFLOPS"),
+         "{kind: hybrid, transport: nccl, bucket: 1B, groups: [{layers: body1, layout: " + layout + "}]}",
+         {8, std::nullopt, {"test", 1, 1}},
+         of_framework(framework)});
+  };
+  CHECK(step(Framework::tensorflow1, "batch") ==
+        approx(step_s(launches_of(1, Framework::tensorflow1, "bucket: 1B"))).epsilon(1e-9));
+  CHECK(step(Framework::tensorflow1, "filter") == approx(step(Framework::pytorch1, "filter")).epsilon(1e-12));
+}
+
 TEST_CASE("one process: who launches can be said, whatever the framework and the number of hosts") {
   const auto step = [](int hosts, Framework framework, const std::string& who) {
     return step_s(launches_of(hosts, framework, "bucket: 1B, launches: " + who));

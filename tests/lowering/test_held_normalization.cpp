@@ -93,17 +93,22 @@ TEST_CASE("a normalization that is held up waits for the all-reduces that have b
   CHECK(collectives_before(program, program.back()) == 10);
 }
 
-TEST_CASE("normalizations of a pipeline's replicas wait as those of replicas of the whole network") {
-  const lab::Experiment pipeline{model,
-                                 pcie_hosts(1, 4, "fp32: 10TFLOPS, fp16: 10TFLOPS"),
-                                 "{kind: pipeline, stages: 1, micro_batches: 1, inner: {kind: data_parallel, "
-                                 "sync: all_reduce, bucket: 1B}}",
-                                 {16, std::nullopt, {"test", 1, 1}},
-                                 tensorflow()};
+TEST_CASE("normalizations of a stage's replicas wait as those of replicas of the whole network") {
   const lab::Experiment whole = replicas(1, 4, tensorflow());
   CHECK(waiting_s(whole) > 0);
-  CHECK(waiting_s(pipeline) == approx(waiting_s(whole)).epsilon(1e-12));
-  CHECK(pipeline.run().step_time_s == approx(whole.run().step_time_s).epsilon(1e-9));
+  for (const char* strategy :
+       {"{kind: pipeline, stages: 1, micro_batches: 1, inner: {kind: data_parallel, sync: all_reduce, "
+        "bucket: 1B}}",
+        "{kind: hybrid, conv: batch, fc: batch, bucket: 1B}"}) {
+    CAPTURE(strategy);
+    const lab::Experiment staged{model,
+                                 pcie_hosts(1, 4, "fp32: 10TFLOPS, fp16: 10TFLOPS"),
+                                 strategy,
+                                 {16, std::nullopt, {"test", 1, 1}},
+                                 tensorflow()};
+    CHECK(waiting_s(staged) == approx(waiting_s(whole)).epsilon(1e-12));
+    CHECK(staged.run().step_time_s == approx(whole.run().step_time_s).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("what normalizations wait counts as communication, not as computing") {

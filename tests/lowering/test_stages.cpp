@@ -35,6 +35,12 @@ double peak(const std::vector<const std::vector<StageOp>*>& passes) {
   return highest;
 }
 
+double bytes_allocated(const StageOp& op) {
+  double bytes = 0;
+  for (const StageMemory& memory : op.allocates) bytes += memory.bytes_per_image;
+  return bytes;
+}
+
 /// conv a - conv b - add of both - conv c: the output of a jumps over b.
 const std::string skip =
     "{name: a, kind: conv2d, out_channels: 2, kernel: 1, bias: false}, "
@@ -100,6 +106,20 @@ TEST_CASE("parts of a gradient that are in one stage are added up there, and sen
   CHECK(std::find(second.begin(), second.end(), "a.gradient_sum") != second.end());
 }
 
+TEST_CASE("parts of a gradient that come from several stages are added up before the pass computes") {
+  const std::string conv = ", kind: conv2d, out_channels: 2, kernel: 1, bias: false";
+  const TrainingGraph graph = graph_of("{name: a" + conv + "}, {name: b" + conv +
+                                       "}, {name: c, kind: add, inputs: [a, b]}, {name: d" + conv +
+                                       "}, {name: e, kind: add, inputs: [a, d]}, {name: f" + conv + "}");
+  const Stages stages = cut_into_stages(graph, find_units(graph), {0, 2, 4}, false);
+  const std::vector<std::string> first = names(stages.stages[0].backward);
+  REQUIRE(first.size() == 5);
+  CHECK(first[0].starts_with("a.gradient_sum"));  // of the parts of c and e
+  CHECK(first[1] == "b.data_gradient");
+  CHECK(std::count_if(first.begin(), first.end(),
+                      [](const std::string& name) { return name.starts_with("a.gradient_sum"); }) == 2);
+}
+
 TEST_CASE("no gradient is sent to what lies before the first parameters") {
   const TrainingGraph graph = graph_of(
       "{name: pool, kind: max_pool, kernel: 2, stride: 2}, "
@@ -109,6 +129,7 @@ TEST_CASE("no gradient is sent to what lies before the first parameters") {
   CHECK(stages.edges[0].forward_bytes == 2 * 4 * 4.0);
   CHECK(stages.edges[0].backward_bytes == 0);
   CHECK(stages.stages[0].backward.empty());
+  CHECK(stages.stages[0].full_backward.empty());  // nothing to recompute for
 }
 
 TEST_CASE("memory of stages, counted by hand: two 1x1 convolutions of [2, 4, 4]") {
@@ -163,4 +184,11 @@ TEST_CASE("recomputation keeps what came from others only, and runs forward agai
   CHECK(names(stage.full_backward).front() == "b.forward again");
   CHECK(stage.full_backward.size() == stage.forward.size() + stage.backward.size());
   CHECK(peak({&stage.light_forward, &stage.full_backward}) <= peak({&stage.forward, &stage.backward}));
+  // A gradient is there when the backward pass begins, not while forward runs again.
+  const Stages three = cut_into_stages(graph, find_units(graph), {0, 2, 4}, true);
+  const std::vector<StageOp>& middle = three.stages[1].full_backward;  // b and t again, and back
+  REQUIRE(names(middle)[0] == "b.forward again");
+  REQUIRE(names(middle)[2] == "t.data_gradient");
+  CHECK(bytes_allocated(middle[0]) == tensor);      // its output
+  CHECK(bytes_allocated(middle[2]) == 2 * tensor);  // what came, and what it makes of that
 }
