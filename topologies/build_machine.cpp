@@ -173,15 +173,13 @@ class MachineBuilder {
       if (std::isinf(reduce_Bps) && !transport_.ideal()) reduce_Bps = default_reduce_Bps;
       std::vector<std::uint32_t>& types = device_types_.emplace_back();
       for (const auto& [type, count] : server.devices) {
+        DeviceType own = type;
+        own.issue_factor *= issue_factor;
         std::map<double, std::uint32_t>& hosts = index[type.name];
-        const double own_factor = type.issue_factor * issue_factor;
-        const auto [known, is_new] = hosts.emplace(own_factor, machine_.device_types.size());
-        if (is_new) {
-          machine_.device_types.push_back(type);
-          machine_.device_types.back().issue_factor = own_factor;
-          // Measured times and anchors are kept by the type's name.
-          if (hosts.size() > 1) machine_.device_types.back().name += " in " + server.host.server;
-        }
+        const auto [known, is_new] = hosts.emplace(own.issue_factor, machine_.device_types.size());
+        // Measured times and anchors are kept by the type's name.
+        if (hosts.size() > 1) own.name += " in " + server.host.server;
+        if (is_new) machine_.device_types.push_back(std::move(own));
         types.insert(types.end(), count, known->second);
       }
     }
