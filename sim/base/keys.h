@@ -66,8 +66,9 @@ struct Key {
   /// The key must be there: it has no default.
   Key required() && {
     text.meaning += "; required";
-    read = [inner = std::move(read), name = text.name](YamlMap& map, Options& options) {
-      map.node(name);
+    read = [inner = std::move(read), name = text.name, choices = text.choices](YamlMap& map,
+                                                                               Options& options) {
+      map.node(name, choices);
       inner(map, options);
     };
     return std::move(*this);

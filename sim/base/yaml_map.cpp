@@ -79,12 +79,14 @@ const YamlNode* YamlMap::find(std::string_view key) {
   return node_->find(key);
 }
 
-const YamlNode& YamlMap::node(std::string_view key) {
+const YamlNode& YamlMap::node(std::string_view key, const std::vector<std::string>& allowed) {
   if (const YamlNode* value = find(key)) return *value;
   std::vector<std::string> given;
   for (const auto& [name, value] : node_->entries)
     if (!known_.contains(name)) given.push_back(name);
-  fail_at(node_->pos, path_, fmt::format("key '{}' is missing{}", key, suggestion(key, given)));
+  fail_at(node_->pos, path_,
+          fmt::format("key '{}' is missing{}{}{}", key, suggestion(key, given),
+                      allowed.empty() ? "" : "; allowed: ", list_of(allowed)));
 }
 
 YamlMap YamlMap::map(std::string_view key) { return YamlMap(node(key), path_of(key)); }
@@ -109,6 +111,7 @@ std::string YamlMap::text_or(std::string_view key, std::string fallback) {
 
 std::size_t YamlMap::choice(std::string_view key, const std::vector<std::string>& allowed,
                             std::string_view or_else) {
+  node(key, allowed);
   const std::string value = text(key);
   const auto it = std::find(allowed.begin(), allowed.end(), value);
   if (it == allowed.end())

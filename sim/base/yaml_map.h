@@ -26,7 +26,8 @@ class YamlMap {
   YamlMap(const YamlNode& node, std::string path);
 
   bool has(std::string_view key) const;  ///< does not count as taking the key
-  const YamlNode& node(std::string_view key);
+  /// @param allowed what its value may be, for the error where the key is missing
+  const YamlNode& node(std::string_view key, const std::vector<std::string>& allowed = {});
   const YamlNode* find(std::string_view key);  ///< nullptr where absent
 
   YamlMap map(std::string_view key);

@@ -57,6 +57,9 @@ TEST_CASE("YamlMap: a key that is missing, and what is there instead") {
         "f.yaml:1:1: box: key 'bandwidth' is missing (did you mean 'bandwith'?)");
   CHECK(refusal("{x: 1}", [](YamlMap& m) { m.node("latency"); }) ==
         "f.yaml:1:1: box: key 'latency' is missing");
+  CHECK(refusal("{x: 1}", [](YamlMap& m) {
+          m.choice("color", {"red", "blue"});
+        }) == "f.yaml:1:1: box: key 'color' is missing; allowed: red, blue");
 }
 
 TEST_CASE("YamlMap: types") {

@@ -29,7 +29,8 @@ TEST_CASE("a strategy without kind, or of an unknown one, is an error that lists
   std::string kinds;
   for (const StrategyEntry& entry : strategy_registry())
     kinds += (kinds.empty() ? "" : ", ") + std::string(entry.kind);
-  CHECK(registry_error("{sync: all_reduce}") == "s.yaml:1:1: strategy: key 'kind' is missing");
+  CHECK(registry_error("{sync: all_reduce}") ==
+        "s.yaml:1:1: strategy: key 'kind' is missing; allowed: " + kinds);
   CHECK(registry_error("{kind: data_paralel}") ==
         "s.yaml:1:8: strategy.kind: unknown value 'data_paralel' (did you mean 'data_parallel'?); allowed: " +
             kinds);
@@ -47,7 +48,8 @@ TEST_CASE("unknown keys and values name what is allowed") {
         "s.yaml:1:29: strategy.sync: unknown value 'allreduce' (did you mean 'all_reduce'?); allowed: "
         "all_reduce, "
         "parameter_server");
-  CHECK(registry_error("{kind: data_parallel}") == "s.yaml:1:1: strategy: key 'sync' is missing");
+  CHECK(registry_error("{kind: data_parallel}") ==
+        "s.yaml:1:1: strategy: key 'sync' is missing; allowed: all_reduce, parameter_server");
   CHECK(registry_error("{kind: data_parallel, snyc: all_reduce}")
             .starts_with("s.yaml:1:23: strategy.snyc: unknown key (did you mean 'sync'?); known here: "));
   CHECK(registry_error("{kind: data_parallel, sync: all_reduce, algorithm: rings}") ==
