@@ -64,11 +64,12 @@ struct Key {
   }
 
   /// The key must be there: it has no default.
-  Key required() && {
+  /// @param names what its value may be, for the error, where the table does not list it as `choices`
+  Key required(std::vector<std::string> (*names)() = nullptr) && {
     text.meaning += "; required";
-    read = [inner = std::move(read), name = text.name, choices = text.choices](YamlMap& map,
-                                                                               Options& options) {
-      map.node(name, choices);
+    read = [inner = std::move(read), name = text.name, choices = text.choices, names](YamlMap& map,
+                                                                                      Options& options) {
+      map.node(name, names != nullptr ? names() : choices);
       inner(map, options);
     };
     return std::move(*this);

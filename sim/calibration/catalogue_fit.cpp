@@ -64,7 +64,7 @@ std::string residuals_yaml(Posterior& fit) {
   return text;
 }
 
-/// Whether the rows say more of a host than that it is typical.
+/// Whether rows depend on their host enough for its factor to be theirs more than the prior's, which is 1.
 bool is_told(const Posterior::MeasuredHost& host) { return host.weight >= Posterior::typical_weight; }
 
 std::string hosts_csv(const Hierarchy& hierarchy, const Posterior::HostFactors& hosts) {

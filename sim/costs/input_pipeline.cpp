@@ -46,11 +46,11 @@ Keys<InputSpec> jpeg_keys() {
   using Spec = InputSpec;
   return {
       custom_key<Spec>("library", "a name of topologies/catalog/input_libraries",
-                       "what decodes and augments, at its images/s of a core; required",
+                       "what decodes and augments, at its images/s of a core",
                        [](YamlMap& map, Spec& spec) {
-                         map.node("library", input_library_names());
                          spec.library = load_input_library(map.text("library"), map.pos("library"));
-                       }),
+                       })
+          .required(&input_library_names),
       optional_integer_key<Spec>("workers_per_device", "the library's", 1, 100'000,
                                  "threads or processes that make images ready, each on one core at most",
                                  &Spec::workers_per_device),

@@ -184,7 +184,8 @@ double spread_of_software(const PreparedRun& run) {
   return fitted ? software_spread(options.framework, options.execution) : 0;
 }
 
-/// What hosts leave open whose `issue_factor` is not told, of one device's step.
+/// Standard deviation of log(step time of one device) for want of knowing how fast its host issues
+/// operations (unknown_host_spread): 0 where every server tells its `host.issue_factor`.
 double spread_of_hosts(const PreparedRun& run, double images) {
   const Machine& machine = run.machine;
   const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {

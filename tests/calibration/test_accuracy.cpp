@@ -19,7 +19,8 @@ const std::vector<AccuracyRow>& published_rows() {
   return rows;
 }
 
-/// @param host typical: predicted as if nothing were known of the rows' hosts
+/// Which host a row is predicted on: that of its machine, where hosts.csv has it, or the typical one, as
+/// where nothing is known.
 enum class OnHost { its_own, typical };
 std::vector<double> errors_of(const std::string& role, OnHost host = OnHost::its_own) {
   std::vector<double> errors;
