@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "sim/lowering/group_plan.h"
+#include "strategies/hybrid/hybrid_floor.h"
 #include "strategies/hybrid/layouts.h"
 #include "strategies/hybrid/shard_layers.h"
 #include "strategies/replicas.h"
@@ -35,6 +36,12 @@ class Hybrid : public Strategy {
   std::string_view refuses_recomputation() const override {
     if (options_.scheme == HybridScheme::all_at_once) return {};
     return "schemes b and c run layers forward and back part by part";
+  }
+
+  const GradientSync* sums() const override { return &options_.sync; }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    return floor_of_hybrid(options_, batch, table);
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
@@ -87,8 +94,13 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   }
   const std::size_t devices = images.counts.size();
   const bool one = options.scheme == HybridScheme::one_device_a_part;
-  // Scheme c: as many parts as devices, with an image of each at least.
-  const std::size_t parts = one ? devices : std::min(devices, static_cast<std::size_t>(images.counts.back()));
+  // No part is without an image: scheme b has one for each device with images, scheme c as many as devices,
+  // each with an image of every device, and one where some device has none.
+  const auto with_images = static_cast<std::size_t>(
+      std::count_if(images.counts.begin(), images.counts.end(), [](std::int64_t count) { return count > 0; }));
+  const std::size_t parts =
+      one ? with_images
+          : std::clamp<std::size_t>(static_cast<std::size_t>(images.counts.back()), 1, devices);
   for (std::size_t j = 0; j < parts; ++j) {
     ImagePart part;
     part.images.counts.assign(devices, 0);
