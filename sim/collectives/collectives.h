@@ -37,10 +37,10 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
 /// NCCL's double binary trees: two trees over the hosts in which every host is inside at most one, half of
 /// the data down and up each, in chunks that follow one another; inside a host the ranks stand in a chain
 /// behind the one that the host's tree edges end at (the first rank for one tree, the last for the other).
-/// With L levels of edges from the farthest rank to the root, and k chunks: (k + 2 L - 1) (alpha + 2 S/(k B))
-/// where a rank's way out is B wide, so 2 S/B + 2 L alpha for large k; k is the one with the least such time,
-/// at most
-/// 64. Sources: Sanders, Speck & Traff, Parallel Computing 35(12), 2009 (two trees); Jeaugey, "Massively
+/// With L levels of edges from the farthest rank to the root, and k chunks: at most (k + 2 L - 1) (alpha +
+/// 2 S/(k B)) where a rank's way out is B wide, so 2 S/B + 2 L alpha for large k. An upper bound, since in many
+/// rounds, of few hosts in most, no link has the chunks of both trees; k is the one, at most 64, for which it is
+/// least. Sources: Sanders, Speck & Traff, Parallel Computing 35(12), 2009 (two trees); Jeaugey, "Massively
 /// scale your deep learning training with NCCL 2.4", NVIDIA Developer Blog, 2019.
 Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
                                       double bytes);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
+#include "sim/base/quantity.h"
 #include "tests/cli/program.h"
 #include "tests/support/approx.h"
 
@@ -285,7 +288,46 @@ TEST_CASE("check: says what would be run and runs nothing") {
   const Finished run = place.convoy({"check", "e.yaml"});
   CHECK(run.exit_code == 0);
   CHECK(run.err.empty());
-  CHECK(run.out == "small: 2 runs\n  1  cluster.nodes.0.count: 1\n  2  cluster.nodes.0.count: 2\n");
+  std::string points = "small: 2 runs\n";
+  for (const int count : {1, 2})
+    points += fmt::format("  {0}  cluster.nodes.0.count: {0}\n     memory of n0: MEMORY\n", count);
+  CHECK(std::regex_replace(run.out, std::regex("memory of n0: [0-9.]+ [KM]iB of 16.0 GiB at the peak \\(weights [^)]+\\), "
+                                               "process [^\n]+"),
+                           "memory of n0: MEMORY") == points);
+  CHECK(place.files() == std::vector<std::string>{"e.yaml"});
+}
+
+TEST_CASE("check: tells the memory that a run reports, and warns of what does not fit, as it does") {
+  const Workplace place;
+  const auto text = [](int batch) {
+    return fmt::format("experiment: e\nmodel: resnet50\ntraining: {{batch_per_device: {}, precision: fp32}}\ncluster: "
+                       "{{server: aws-p3.2xlarge, nodes: 2}}\nstrategy: {{kind: data_parallel, sync: all_reduce}}\n",
+                       batch);
+  };
+  for (const int batch : {16, 100'000'000}) {
+    CAPTURE(batch);
+    place.file("e.yaml", text(batch));
+    const Finished check = place.convoy({"check", "e.yaml"});
+    CAPTURE(check.out);
+    CAPTURE(check.err);
+    CHECK(check.exit_code == 0);
+    const json run = json::parse(place.convoy({"run", "e.yaml", "--json"}).out)["runs"][0];
+    const json& memory = run["per_device"][0]["memory"];
+    std::string classes;
+    for (const char* name : {"weights", "gradients", "optimizer", "activations", "workspace", "reserved"})
+      if (memory[name].get<double>() > 0)
+        classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", name,
+                               convoy::format_bytes(memory[name].get<double>()));
+    const std::string told =
+        fmt::format("memory of n0: {} of 16.0 GiB at the peak ({}), process {}\n",
+                    convoy::format_bytes(run["peak_memory_bytes"].get<double>()), classes,
+                    convoy::format_bytes(run["process_memory_bytes"].get<double>()));
+    CHECK(check.out == "e: 1 run\n  " + told);
+    const bool warned = check.err.find("convoy: warning: the process on n0 needs 7.7") != std::string::npos &&
+                        check.err.ends_with(": this run would fail\n");
+    CHECK(warned == !run["fits"].get<bool>());
+    if (run["fits"].get<bool>()) CHECK(check.err.empty());
+  }
   CHECK(place.files() == std::vector<std::string>{"e.yaml"});
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
@@ -183,4 +184,26 @@ TEST_CASE(
                                      "{kind: data_parallel, sync: all_reduce}", 10);
     CHECK(experiment.run().step_time_s == approx(10 * 3e-4 * (1 + 0.1 * expected)).epsilon(1e-5));
   }
+}
+
+TEST_CASE("double binary trees: the formula that their chunks are chosen by is an upper bound of what is simulated") {
+  double greatest = 1;  // formula over replay
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    const Case it = random_case(seed, {2, 3, 4, 5, 7, 8, 12});
+    CAPTURE(seed);
+    const lab::Experiment experiment(
+        lab::custom_model(it.layers, it.parameters), it.cluster(),
+        "{kind: data_parallel, sync: all_reduce, algorithm: double_binary_tree, overlap: false, fidelity: chunk}",
+        it.batch);
+    const Pattern& pattern = experiment.plan().patterns.front();
+    double rounds = 0;  // k + 2 L - 1
+    for (const Round& round : pattern.rounds) rounds += round.repeat;
+    const double chunks = std::round(0.5 / pattern.rounds[0].fraction(0));
+    const double formula_s = rounds * (it.latency_s + 2 * it.gradient_bytes() / (chunks * it.bandwidth_Bps));
+    const double replayed_s = experiment.run().step_time_s - it.compute_s();
+    CHECK(replayed_s <= formula_s * (1 + tolerance));
+    CHECK(replayed_s >= formula_s / 2);
+    greatest = std::max(greatest, formula_s / replayed_s);
+  }
+  CHECK(greatest > 1.2);  // chunks of one tree only, at the beginning and the end, are half as long
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
@@ -317,4 +318,31 @@ TEST_CASE("inner strategies that cannot be are errors") {
         "strategy:1:96: strategy.inner.algorithm: with zero: 1, halving_doubling scatters over a power of "
         "two of "
         "devices, found 3; use ring, hierarchical, nccl or auto");
+}
+
+TEST_CASE("a stage with zero: 3 sends 3 M of its parameters; recomputing one 4 M, less M times its last bucket") {
+  // What runs again is gathered again, but for the bucket that backward needs at once: a bucket a layer here.
+  for (const std::vector<int>& layers : {std::vector<int>{100'000}, {100'000, 300'000}, {50'000, 200'000, 100'000},
+                                         {400'000, 100'000, 100'000, 200'000, 100'000}})
+    for (const int devices : {2, 4})
+      for (const int micro_batches : {1, 3})
+        for (const bool recomputes : {false, true}) {
+          std::string model = "{name: toy, input: [3, 32, 32], layers: [";
+          for (std::size_t l = 0; l < layers.size(); ++l)
+            model += fmt::format(
+                "{{name: body{}, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: {}, output: [10], "
+                "memory_bytes: 0}}, ",
+                l, layers[l]);
+          const std::string strategy =
+              pipeline(fmt::format("stages: 1, schedule: gpipe, micro_batches: {}, recompute: {}", micro_batches,
+                                   recomputes ? "always" : "never"),
+                       "zero: 3, bucket: 1kB");
+          CAPTURE(model);
+          CAPTURE(strategy);
+          const double all_bytes = 4.0 * std::accumulate(layers.begin(), layers.end(), 0);
+          const double passes_bytes =
+              recomputes ? 4 * all_bytes - 4.0 * layers.back() : 3 * all_bytes;  // of a micro-batch
+          CHECK(run(model + "]}", devices, strategy, 3).comm_bytes ==
+                approx((devices - 1) * micro_batches * passes_bytes).epsilon(1e-12));
+        }
 }
