@@ -326,6 +326,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.layouts = run.report.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   result.warnings = warnings_of(run);
+  result.warnings.insert(result.warnings.end(), run.report.notes.begin(), run.report.notes.end());
   fill_process(run, replayed, result);
   result.interval = interval_of(run, result, critical);
   return result;

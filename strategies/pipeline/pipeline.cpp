@@ -19,7 +19,8 @@ namespace {
 struct Candidate {
   PipelineShape shape;
   std::vector<StageChoice> choices;
-  double step_s;  ///< schedule_s
+  StageCut begun_from;  ///< CutPipeline::begun_from
+  double step_s;        ///< schedule_s
   bool fits;
 };
 
@@ -51,11 +52,19 @@ class Pipeline : public Strategy {
     const Units units = find_units(input.graph);
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
-    if (options_.hybrid) return plan_of_hybrids(input, hybrid_stages(input, units, best));
-    return plan_pipeline(
-        input, best.shape, best.choices,
-        cut_into_stages(input.graph, units, first_units(best), options_.recompute != Recompute::never),
-        options_.sync);
+    ReportedPlan planned =
+        options_.hybrid
+            ? plan_of_hybrids(input, hybrid_stages(input, units, best))
+            : plan_pipeline(input, best.shape, best.choices,
+                            cut_into_stages(input.graph, units, first_units(best),
+                                            options_.recompute != Recompute::never),
+                            options_.sync);
+    if (best.begun_from != options_.partition)
+      planned.report.notes.push_back(
+          fmt::format("the stages are those of partition: {}, or moved from there: that cut's estimated step "
+                      "was shorter than that of the least sum and interval (docs/pipelines.md)",
+                      partition_method_names[static_cast<std::size_t>(best.begun_from)]));
+    return planned;
   }
 
  private:
@@ -284,18 +293,18 @@ class Pipeline : public Strategy {
       if (!stages_together && best && counts.replicas == 1) continue;
       shape.slots = slots(slot_count, counts.replicas, stages_together);
       const PipelineCosts costs(input, units, shape);
-      std::vector<StageChoice> choices = options_.begins.empty()
-                                             ? partition_pipeline(options_.partition, costs)
-                                             : given_cuts(input.graph, units);
-      if (choices.empty())
+      CutPipeline cut = options_.begins.empty()
+                            ? partition_pipeline(options_.partition, costs)
+                            : CutPipeline{given_cuts(input.graph, units), options_.partition};
+      if (cut.stages.empty())
         throw InputError(options_.stages_pos,
                          fmt::format("{}.stages: {} devices cannot be shared out to {} stages so that each "
                                      "stage's replicas have equally many of {} micro-batches",
                                      options_.path, slot_count, counts.stages, options_.micro_batches));
-      const double step_s = schedule_s(costs, choices);
+      const double step_s = schedule_s(costs, cut.stages);
       if (!best || step_s < best->step_s) {
-        const bool fits = costs.fits(choices);
-        best = Candidate{shape, std::move(choices), step_s, fits};
+        const bool fits = costs.fits(cut.stages);
+        best = Candidate{shape, std::move(cut.stages), cut.begun_from, step_s, fits};
       }
     }
     return *best;

@@ -17,14 +17,18 @@ constexpr std::uint32_t no_unit = Units::none;
 }  // namespace
 
 PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape)
-    : shape_(shape), count_(units.size()), options_(input.graph.options) {
+    : shape_(shape),
+      machine_(input.machine),
+      tensors_(units.tensors),
+      count_(units.size()),
+      options_(input.graph.options) {
   for (Table* table :
        {&in_bytes_, &in_gradient_bytes_, &out_bytes_, &out_gradient_bytes_, &held_bytes_, &operand_bytes_})
     *table = {count_ + 1, std::vector<double>((count_ + 1) * (count_ + 1), 0.0)};
   add_times(input, units);
   add_bytes(units);
   add_memory(input, units);
-  add_cables(input.machine);
+  add_rings();
 }
 
 void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
@@ -158,8 +162,8 @@ PipelineCosts::Place PipelineCosts::place(std::uint32_t slots_before, std::uint3
               slots,
               static_cast<double>(slots * shape_.slots[slots_before].size()),
               rings_[slots_before][slots],
-              cables_[slots_before],
-              has_stage_behind ? cables_[slots_before + slots] : Cable{},
+              slots_before > 0 ? cable(slots_before - 1, slots_before) : Cable{},
+              has_stage_behind ? cable(slots_before + slots - 1, slots_before + slots) : Cable{},
               has_stage_behind,
               {none, none}};
   if (slots_before > 0 && has_stage_behind) place.shared = shared_[slots_before][slots];

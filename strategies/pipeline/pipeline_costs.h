@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace convoy {
 /// them are compared. All times of one micro-batch.
 class PipelineCosts {
  public:
+  /// @param input whose machine must outlive the costs, as the units must
   PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape);
 
   struct StageCost {
@@ -79,14 +81,9 @@ class PipelineCosts {
   /// Kinds of devices in a slot: other types, or other numbers of devices in a host; of devices that differ
   /// in speed alone the slowest is there.
   const std::vector<std::uint32_t>& kinds_of_slot(std::uint32_t slot) const { return kinds_of_slot_[slot]; }
-  /// Bytes of a micro-batch that a stage of units [begin, end) gets: activations from before, and gradients
-  /// from behind.
-  double activation_bytes(std::uint32_t begin, std::uint32_t end) const {
-    return in_bytes_.at(begin, end) * shape_.images;
-  }
-  double gradient_bytes(std::uint32_t begin, std::uint32_t end) const {
-    return out_gradient_bytes_.at(begin, end) * shape_.images;
-  }
+  /// The way from a slot to another, of which each of their pipelines has its share.
+  const Cable& cable(std::uint32_t from, std::uint32_t to) const;
+  const std::vector<Units::Tensor>& tensors() const { return tensors_; }
   /// What summing the gradients of a stage over its replicas takes, once.
   double summing_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
 
@@ -123,7 +120,7 @@ class PipelineCosts {
   void add_kinds(const Machine& machine);
   void add_bytes(const Units& units);
   void add_memory(const StrategyInput& input, const Units& units);
-  void add_cables(const Machine& machine);
+  void add_rings();
   void add_shared_links(const Machine& machine);
   /// Links, in order, and how many pipelines cross each.
   using Crossings = std::vector<std::pair<LinkId, double>>;
@@ -154,6 +151,8 @@ class PipelineCosts {
   };
 
   PipelineShape shape_;
+  const Machine& machine_;
+  const std::vector<Units::Tensor>& tensors_;
   std::size_t count_;
   TrainingOptions options_;
   std::vector<Kind> device_kinds_;
@@ -166,7 +165,7 @@ class PipelineCosts {
   Table held_bytes_;                       ///< of an image: made in forward, read in backward
   Table operand_bytes_;                    ///< of an image: the most that one operation has beside these
   std::vector<double> capacity_bytes_;     ///< by slot, without what is reserved
-  std::vector<Cable> cables_;              ///< from slot q - 1 to q, by q
+  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Cable> cables_;  ///< by slots, as asked for
   std::vector<std::vector<Cable>> rings_;  ///< by first and number of slots: the slowest of their ring
   std::vector<std::vector<SharedLinks>> shared_;  ///< by first and number of slots of a stage in the middle
 };

@@ -238,16 +238,9 @@ class ScheduleSearch {
  public:
   explicit ScheduleSearch(const PipelineCosts& costs) : costs_(costs) {}
 
-  /// @return whether it is better than all before
-  bool consider(const std::vector<StageChoice>& stages) {
-    const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
-    passes_ += 2 * costs_.shape().micro_batches * costs_.shape().stages;
-    if (!best_.empty() && !(value.first < value_.first ||
-                            (value.first == value_.first && value.second < value_.second * (1 - least_gain))))
-      return false;
-    value_ = value;
-    best_ = stages;
-    return true;
+  /// A cut that a method makes.
+  void begin_from(const std::vector<StageChoice>& stages, StageCut method) {
+    if (consider(stages)) begun_from_ = method;
   }
 
   /// Moves where a stage begins, by many units first, for as long as that helps.
@@ -259,11 +252,23 @@ class ScheduleSearch {
         if (passes_ > most_passes) return;
   }
 
-  const std::vector<StageChoice>& best() const { return best_; }
+  CutPipeline best() const { return {best_, begun_from_}; }
 
  private:
   static constexpr double least_gain = 1e-9;           ///< relative; cuts that are closer are equally good
   static constexpr std::int64_t most_passes = 2'000'000;  ///< that are gone through for a cut: some tens of ms
+
+  /// @return whether it is better than all before
+  bool consider(const std::vector<StageChoice>& stages) {
+    const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
+    passes_ += 2 * costs_.shape().micro_batches * costs_.shape().stages;
+    if (!best_.empty() && !(value.first < value_.first ||
+                            (value.first == value_.first && value.second < value_.second * (1 - least_gain))))
+      return false;
+    value_ = value;
+    best_ = stages;
+    return true;
+  }
 
   bool improve_by(std::uint32_t reach) {
     bool improved = false;
@@ -281,19 +286,20 @@ class ScheduleSearch {
 
   const PipelineCosts& costs_;
   std::vector<StageChoice> best_;
+  StageCut begun_from_ = StageCut::optimal;
   std::pair<bool, double> value_;
   std::int64_t passes_ = 0;
 };
 
-std::vector<StageChoice> optimal(const PipelineCosts& costs) {
+CutPipeline optimal(const PipelineCosts& costs) {
   StagePrices prices(costs);
   const std::vector<StageChoice> least = least_step_partition(prices);
-  if (least.empty() || costs.shape().endless()) return least;
+  if (least.empty() || costs.shape().endless()) return {least, StageCut::optimal};
   ScheduleSearch search(costs);
-  search.consider(least);
+  search.begin_from(least, StageCut::optimal);
   if (!costs.shape().stage_slots.empty() || costs.shape().stages == costs.slot_count()) {
-    search.consider(balanced(costs));
-    search.consider(even(costs));
+    search.begin_from(balanced(costs), StageCut::balanced);
+    search.begin_from(even(costs), StageCut::even);
   }
   search.improve();
   return search.best();
@@ -310,12 +316,12 @@ std::vector<StageChoice> least_step_partition(StagePrices& prices) {
   return {};
 }
 
-std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs) {
+CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs) {
   switch (method) {
     case StageCut::even:
-      return even(costs);
+      return {even(costs), method};
     case StageCut::balanced:
-      return balanced(costs);
+      return {balanced(costs), method};
     case StageCut::optimal:
       break;
   }

@@ -11,6 +11,12 @@ namespace convoy {
 enum class StageCut : std::uint8_t { even, balanced, optimal };
 inline const std::vector<std::string> partition_method_names{"even", "balanced", "optimal"};
 
+/// A pipeline that is cut.
+struct CutPipeline {
+  std::vector<StageChoice> stages;
+  StageCut begun_from;  ///< the method whose cut it is, or comes from by moving where stages begin
+};
+
 /// Cuts a pipeline into its shape's number of stages.
 ///
 /// even: as many units in each, the first stages one more where they do not divide. balanced: the smallest
@@ -21,7 +27,7 @@ inline const std::vector<std::string> partition_method_names{"even", "balanced",
 /// helps; of those that fit in memory, where any does. Empty where no number of slots that a stage may take
 /// adds up to all of them (slots_allowed).
 /// @pre stages <= units, stages <= slots; stages == slots for even and balanced without stage_slots
-std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs);
+CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs);
 
 /// The smallest PipelineCosts::step_s among all cuts, and all ways to give the slots in order to the stages,
 /// that fit in memory (of all, where none fits). Exact: dynamic programming over (units, slots) for the

@@ -3,34 +3,28 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <stdexcept>
 
 namespace convoy {
 namespace {
 
-constexpr double not_yet = -1;
-
-double message_s(double bytes, const PipelineCosts::Cable& cable) {
-  return bytes > 0 ? cable.latency_s + bytes / cable.bandwidth_Bps : 0;
-}
-
 class Walk {
  public:
   Walk(const PipelineCosts& costs, const std::vector<StageChoice>& choices)
       : costs_(costs), shape_(costs.shape()) {
+    std::vector<std::uint32_t> stage_of(costs.unit_count());
     for (std::uint32_t s = 0, before = 0; s < choices.size(); before += choices[s++].slots) {
       const std::uint32_t begin = choices[s].first_unit;
       const std::uint32_t end = s + 1 < choices.size() ? choices[s + 1].first_unit : costs.unit_count();
-      const auto stage = static_cast<std::uint32_t>(stages_.size());
-      stages_.push_back({before, choices[s].slots, costs.place(before, choices[s].slots), 0, 0, 0,
-                         arrivals(costs.activation_bytes(begin, end), s > 0),
-                         arrivals(costs.gradient_bytes(begin, end), s + 1 < choices.size())});
-      Stage& it = stages_.back();
-      it.activation_s = message_s(costs.activation_bytes(begin, end), it.place.before);
-      it.gradient_s = message_s(costs.gradient_bytes(begin, end), it.place.behind);
-      it.summing_s = costs.summing_s(begin, end, it.place);
-      for (std::uint32_t k = 0; k < choices[s].slots; ++k) add_slot(stage, begin, end, k);
+      std::fill(stage_of.begin() + begin, stage_of.begin() + end, s);
+      Stage& stage = stages_.emplace_back();
+      stage.first_slot = before;
+      stage.slots = choices[s].slots;
+      stage.summing_s = costs.summing_s(begin, end, costs.place(before, stage.slots));
+      for (std::uint32_t k = 0; k < choices[s].slots; ++k) add_slot(s, begin, end, k);
     }
+    add_edges(stage_of);
   }
 
   double run() {
@@ -43,13 +37,23 @@ class Walk {
   }
 
  private:
+  /// A message of every micro-batch, to another stage.
+  struct Edge {
+    std::uint32_t to;
+    double time_s;
+  };
+  /// Of a stage and direction: what it sends, in order, and by micro-batch what it waits for.
+  struct Messages {
+    std::vector<Edge> edges;
+    std::uint32_t awaited = 0;
+    std::vector<std::uint32_t> missing;
+    std::vector<double> arrived_s;
+  };
   struct Stage {
-    std::uint32_t first_slot, slots;
-    PipelineCosts::Place place;
-    double activation_s, gradient_s;  ///< that the messages take which it gets for a micro-batch
-    double summing_s;
-    /// By micro-batch, when its activations and its gradients have come; empty: none are sent.
-    std::vector<double> activations_s, gradients_s;
+    std::uint32_t first_slot = 0, slots = 0;
+    double summing_s = 0;
+    Messages forward, backward;
+    Messages& messages(bool is_backward) { return is_backward ? backward : forward; }
   };
   /// A device of each kind that a slot has.
   struct Lane {
@@ -62,13 +66,44 @@ class Walk {
     std::vector<Lane> lanes;
     std::vector<MicroBatchPass> order;
     std::size_t next = 0;
-    double sent_activations_s = 0, sent_gradients_s = 0;  ///< when the last of them had arrived
+    double sent_activations_s = 0, sent_gradients_s = 0;  ///< when the last of them has arrived
     double last_begin_s = 0, end_s = 0;                   ///< of the last pass
   };
 
-  std::vector<double> arrivals(double bytes, bool has_neighbour) const {
-    if (bytes <= 0 || !has_neighbour) return {};
-    return std::vector<double>(static_cast<std::size_t>(shape_.micro_batches), not_yet);
+  /// What a later stage reads of a stage's outputs is one message, and its gradients are one back.
+  void add_edges(const std::vector<std::uint32_t>& stage_of) {
+    struct Bytes {
+      double forward = 0, backward = 0;
+    };
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Bytes> edges;
+    for (const Units::Tensor& tensor : costs_.tensors()) {
+      std::uint32_t last = stage_of[tensor.producer];
+      for (const std::uint32_t reader : tensor.readers) {
+        if (stage_of[reader] == last) continue;
+        last = stage_of[reader];
+        Bytes& bytes = edges[{stage_of[tensor.producer], last}];
+        bytes.forward += tensor.bytes_per_image;
+        if (tensor.has_gradient) bytes.backward += tensor.bytes_per_image;
+      }
+    }
+    for (const auto& [ends, bytes] : edges) {
+      add_edge(ends.first, ends.second, bytes.forward, false);
+      add_edge(ends.second, ends.first, bytes.backward, true);
+    }
+    for (Stage& stage : stages_)
+      for (const bool backward : {false, true}) {
+        Messages& messages = stage.messages(backward);
+        messages.missing.assign(static_cast<std::size_t>(shape_.micro_batches), messages.awaited);
+        messages.arrived_s.assign(static_cast<std::size_t>(shape_.micro_batches), 0);
+      }
+  }
+
+  void add_edge(std::uint32_t from, std::uint32_t to, double bytes, bool backward) {
+    if (bytes <= 0) return;
+    const PipelineCosts::Cable& cable = costs_.cable(stages_[from].first_slot, stages_[to].first_slot);
+    stages_[from].messages(backward).edges.push_back(
+        {to, cable.latency_s + bytes * shape_.images / cable.bandwidth_Bps});
+    ++stages_[to].messages(backward).awaited;
   }
 
   void add_slot(std::uint32_t stage, std::uint32_t begin, std::uint32_t end, std::uint32_t k) {
@@ -90,13 +125,12 @@ class Walk {
 
   /// Goes on with a slot's passes up to one whose message is not there.
   void advance(Slot& slot, std::deque<std::uint32_t>& ready) {
-    const Stage& stage = stages_[slot.stage];
     for (; slot.next < slot.order.size(); ++slot.next) {
       const MicroBatchPass& pass = slot.order[slot.next];
       const auto m = static_cast<std::size_t>(pass.micro_batch);
-      const std::vector<double>& arrived_s = pass.backward ? stage.gradients_s : stage.activations_s;
-      const double from_s = arrived_s.empty() ? 0 : arrived_s[m];
-      if (from_s == not_yet) return;
+      const Messages& messages = stages_[slot.stage].messages(pass.backward);
+      if (messages.missing[m] > 0) return;
+      const double from_s = messages.arrived_s[m];
       slot.last_begin_s = std::max(slot.end_s, from_s);
       const bool again = pass.backward && recomputes(shape_, pass.micro_batch, shape_.micro_batches);
       for (Lane& lane : slot.lanes) {
@@ -104,18 +138,15 @@ class Walk {
         lane.queue.run(again ? lane.again : pass.backward ? lane.backward : lane.forward);
         slot.end_s = std::max(slot.end_s, lane.queue.end_s());
       }
-      if (pass.backward ? slot.stage > 0 : slot.stage + 1 < stages_.size()) send(slot, pass, ready);
+      double& sent_s = pass.backward ? slot.sent_gradients_s : slot.sent_activations_s;
+      for (const Edge& edge : messages.edges) {
+        sent_s = std::max(sent_s, slot.end_s) + edge.time_s;
+        Stage& to = stages_[edge.to];
+        Messages& there = to.messages(pass.backward);
+        there.arrived_s[m] = std::max(there.arrived_s[m], sent_s);
+        if (--there.missing[m] == 0) ready.push_back(slot_of(to, pass.micro_batch));
+      }
     }
-  }
-
-  void send(Slot& slot, const MicroBatchPass& pass, std::deque<std::uint32_t>& ready) {
-    Stage& to = stages_[pass.backward ? slot.stage - 1 : slot.stage + 1];
-    std::vector<double>& arrived_s = pass.backward ? to.gradients_s : to.activations_s;
-    if (arrived_s.empty()) return;
-    double& sent_s = pass.backward ? slot.sent_gradients_s : slot.sent_activations_s;
-    sent_s = std::max(sent_s, slot.end_s) + (pass.backward ? to.gradient_s : to.activation_s);
-    arrived_s[static_cast<std::size_t>(pass.micro_batch)] = sent_s;
-    ready.push_back(slot_of(to, pass.micro_batch));
   }
 
   /// When a stage's parameters are updated.

@@ -12,8 +12,7 @@ namespace convoy {
 /// and, with the first of a pass, "its message is there"; messages of one direction leave one after the other;
 /// then come the sums of gradients, and the updates. Where no two messages share a link at a time and there is
 /// nothing to sum, it is what a replay of the plan takes (tests/strategies/test_pipeline_schedule.cpp). What
-/// else is under way on a link it does not know, and that it takes what goes to a stage further on as if the
-/// stage before sent it.
+/// else is under way on a link it does not know.
 /// Without flush: PipelineCosts::step_s.
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages);
 
