@@ -26,7 +26,8 @@ Setting catalogue_machine(Dice& dice) {
       {"{server: aws-p3.8xlarge, nodes: 2, devices_per_node: 2}", 2, 4},
       {"{server: workstation-4-rtx-2080-ti, nodes: 1}", 1, 4},
       {"{server: gcp-n1-standard-8-p100, nodes: 3}", 3, 3},
-      {"{name: mixed, nodes: [{name: a, count: 2, server: gcp-n1-standard-8-k80}, {name: b, count: 1, server: "
+      {"{name: mixed, nodes: [{name: a, count: 2, server: gcp-n1-standard-8-k80}, {name: b, count: 1, "
+       "server: "
        "gcp-n1-standard-8-v100}, {name: c, count: 1, server: gcp-n1-standard-8-k80, speed: 0.8}], fabric: "
        "{kind: switch, bandwidth: 10Gbps, latency: 30us, protocol: tcp}}",
        4, 4},
@@ -76,10 +77,10 @@ void for_random_plans(unsigned count, const std::function<void(const Experiment&
       CAPTURE(model);
       CAPTURE(setting.cluster);
       CAPTURE(strategy);
-      Experiment experiment =
-          row.global_batch
-              ? Experiment::with_global_batch(model, setting.cluster, strategy, batch_a_device * setting.devices)
-              : Experiment(model, setting.cluster, strategy, batch_a_device);
+      Experiment experiment = row.global_batch
+                                  ? Experiment::with_global_batch(model, setting.cluster, strategy,
+                                                                  batch_a_device * setting.devices)
+                                  : Experiment(model, setting.cluster, strategy, batch_a_device);
       if (Service* service = experiment.plan().service())
         service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
       law(experiment, dice);
@@ -94,9 +95,7 @@ void check_follows(const ReplayResult& from, const ReplayResult& result, const E
   const auto times = [&](double before_s, double after_s) {
     return is(after_s, before_s * expected.time_factor, step_s);
   };
-  const auto bytes = [&](double before, double after) {
-    return is(after, before * expected.byte_factor, 1);
-  };
+  const auto bytes = [&](double before, double after) { return is(after, before * expected.byte_factor, 1); };
   CAPTURE(from.step_time_s);
   CAPTURE(result.step_time_s);
   CHECK(times(from.step_time_s, result.step_time_s));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where a task ends and the next one begins is a matter of writing: a plan whose tasks are cut in two takes as
-// long, bytes and memory included. What is carried from task to task must not be lost on the way: the host's
-// issue queue, memory, a stop.
+// Where a task ends and the next one begins is a matter of writing: a plan whose tasks are cut in two takes
+// as long, bytes and memory included. What is carried from task to task must not be lost on the way: the
+// host's issue queue, memory, a stop.
 #include <doctest/doctest.h>
 
 #include <algorithm>

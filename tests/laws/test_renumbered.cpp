@@ -83,7 +83,8 @@ void renumber_parts(Plan& plan, Dice& dice) {
   for (Role& it : plan.roles)
     for (Task& task : it.program)
       if (task.kind != Task::Kind::compute) task.comm = comm[task.comm];
-  for (Communication& communication : plan.communications) communication.pattern = pattern[communication.pattern];
+  for (Communication& communication : plan.communications)
+    communication.pattern = pattern[communication.pattern];
   reorder(plan.roles, role);
   reorder(plan.patterns, pattern);
   reorder(plan.communications, comm);

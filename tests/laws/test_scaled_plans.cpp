@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Units: a world in which everything takes twice as long is the same world, and so is one with twice the bytes
-// over twice the bandwidth.
+// Units: a world in which everything takes twice as long is the same world, and so is one with twice the
+// bytes over twice the bandwidth.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -78,9 +78,9 @@ Plan with_bytes(Plan plan, double factor) {
 
 TEST_CASE("where everything takes three times as long, the step does") {
   for_random_plans(6, [](const Experiment& experiment, Dice&) {
-    check_follows(experiment.run(),
-                  replay(slower(experiment.plan(), 3), slower(experiment.machine(), 3), experiment.cost(), {}),
-                  {3, 1});
+    check_follows(
+        experiment.run(),
+        replay(slower(experiment.plan(), 3), slower(experiment.machine(), 3), experiment.cost(), {}), {3, 1});
   });
 }
 
@@ -93,19 +93,20 @@ TEST_CASE("twice the bytes over links of twice the bandwidth take as long") {
   });
 }
 
-TEST_CASE("on exact machines that take twice as long for everything, strategies decide what they did before") {
+TEST_CASE(
+    "on exact machines that take twice as long for everything, strategies decide what they did before") {
   for (const StrategyRow& row : strategy_rows())
     for (unsigned seed = 1; seed <= 8; ++seed) {
       Dice dice(seed);
       const std::string model = random_model(dice);
       RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
       const auto inside = [&](double factor) {
-        return cluster.devices == 1
-                   ? std::string("{kind: none}")
-                   : fmt::format(
-                         "{{kind: nvlink, bandwidth: {}GB/s, latency: {}us, pcie: {{bandwidth: {}GB/s, latency: "
-                         "{}us}}}}",
-                         24 / factor, 2 * factor, 12 / factor, 4 * factor);
+        return cluster.devices == 1 ? std::string("{kind: none}")
+                                    : fmt::format(
+                                          "{{kind: nvlink, bandwidth: {}GB/s, latency: {}us, pcie: "
+                                          "{{bandwidth: {}GB/s, latency: "
+                                          "{}us}}}}",
+                                          24 / factor, 2 * factor, 12 / factor, 4 * factor);
       };
       cluster.interconnect = inside(1);
       RandomCluster slow = cluster;
@@ -124,8 +125,9 @@ TEST_CASE("on exact machines that take twice as long for everything, strategies 
       CAPTURE(cluster.text());
       CAPTURE(strategy);
       const auto run = [&](const RandomCluster& on) {
-        Experiment it = row.global_batch ? Experiment::with_global_batch(model, on.text(), strategy, 4 * devices)
-                                         : Experiment(model, on.text(), strategy, 4);
+        Experiment it = row.global_batch
+                            ? Experiment::with_global_batch(model, on.text(), strategy, 4 * devices)
+                            : Experiment(model, on.text(), strategy, 4);
         if (Service* service = it.plan().service())
           service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
         return it.run();
