@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 
+#include "sim/base/input_file.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
@@ -49,7 +49,7 @@ CsvTable::CsvTable(const std::string& file, const std::vector<std::string>& know
                    const std::vector<std::string>& required)
     : header_{file, 0, 0} {
   const SourcePos whole{file, 0, 0};
-  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  std::ifstream stream = open_input(file, std::ios::binary | std::ios::ate);
   if (!stream) throw InputError(whole, "cannot be read");
   const auto size = static_cast<std::uintmax_t>(stream.tellg());
   if (size > max_file_bytes) throw InputError(whole, "is larger than 64 MiB");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace convoy {
 /// from.
 /// @throws std::runtime_error when neither exists.
 std::string data_path(const std::string& folder);
+
+/// Folders of the data that simulations depend on: they are a part of the program (store/point_key.h).
+inline constexpr std::array digested_data_folders{"models/zoo", "topologies/catalog"};
 
 /// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once:
 /// the program's data stay as they are while it runs.

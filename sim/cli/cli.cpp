@@ -219,6 +219,8 @@ struct CommandLine {
     sub->add_option("DIR", merge.folders, "folders of the shards")->required();
     sub->add_option("--out", merge.out, "folder for the results")->required();
     sub->add_flag("--fresh", merge.fresh, "forget what the folder has");
+    sub->add_flag("--store-only", merge.store_only,
+                  "take over the points that can be read, whatever sweeps they are of, and write no results");
     sub->callback([this] { command = [this] { return merge_command(merge); }; });
   }
   void add_partition() {

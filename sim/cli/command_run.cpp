@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 
@@ -148,6 +149,9 @@ Exit run_command(const RunArguments& arguments) {
     Progress progress(arguments.progress, "simulating");
     SweepOptions options = sweep_options(arguments);
     options.progress = [&](const SweepProgress& now) { show(now, experiment, progress); };
+    options.damaged = [&](const std::vector<std::size_t>& points) {
+      fmt::print(stderr, "convoy: {}\n", damaged_points(place->store().name(), points));
+    };
     whole = run_sweep(preparer, options, place->store());
   }
   if (arguments.shard.of > 1) return run_shard(*place, whole);
@@ -167,6 +171,7 @@ Exit run_command(const RunArguments& arguments) {
 }
 
 Exit check_command(const CheckArguments& arguments) {
+  if (std::filesystem::is_directory(arguments.file)) return check_folder(arguments.file);
   if (const YamlNode root = load_yaml(arguments.file); root.find("network")) {
     const OperationNetworkFile file = read_operation_network(root);
     write_stdout([&](std::ostream& out) {

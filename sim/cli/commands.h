@@ -85,6 +85,7 @@ struct MergeArguments {
   std::vector<std::string> folders;  ///< of shards
   std::string out;
   bool fresh = false;
+  bool store_only = false;  ///< what can be read of the shards, and no results of it
 };
 
 struct PartitionArguments {
@@ -108,6 +109,9 @@ Exit reproduce_command(const ReproduceArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
+
+/// `convoy check DIR`: which points of a results folder are sound. @throws InputError, OutputError
+Exit check_folder(const std::string& folder);
 
 /// What `convoy show` prints. @throws InputError
 void show(std::ostream& out, const ShowArguments& arguments);

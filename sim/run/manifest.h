@@ -13,9 +13,6 @@ namespace convoy {
 /// "0.1.0"
 std::string_view version();
 
-/// SHA-256 in lower-case hexadecimal.
-std::string sha256(std::string_view bytes);
-
 /// Where the results come from: versions, and digests of the experiment's file and of its content with
 /// settings. The network's model is that of the runs.
 /// @param file "": none

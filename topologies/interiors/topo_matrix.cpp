@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <optional>
 
+#include "sim/base/input_file.h"
 #include "sim/base/names.h"
 
 namespace convoy {
@@ -55,7 +55,7 @@ class TopoReader {
   explicit TopoReader(const std::string& file) : file_(file) {}
 
   TopoMatrix read() {
-    std::ifstream stream(file_);
+    std::ifstream stream = open_input(file_);
     if (!stream) throw InputError({file_, 0, 0}, "cannot be read");
     std::string line;
     for (int number = 1; std::getline(stream, line); ++number) {
