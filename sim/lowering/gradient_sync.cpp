@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -91,7 +92,6 @@ const Keys<GradientSync>& gradient_sync_keys() {
 GradientSync read_gradient_sync(YamlMap& map) {
   GradientSync sync;
   sync.path = map.path();
-  sync.copies = true;
   read_keys(gradient_sync_keys(), map, sync);
   check_gradient_sync(map, sync);
   return sync;
@@ -148,7 +148,10 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
 }
 
 bool GroupSync::is_copied(const Bucket& bucket) const {
-  return sync_.copies && sync_.zero == 0 && !machine_.transport.ideal() && bucket.parameters.size() > 1;
+  const auto tensors =
+      std::count_if(bucket.parameters.begin(), bucket.parameters.end(),
+                    [&](std::size_t parameter) { return parameters_.elements[parameter] > 0; });
+  return sync_.zero == 0 && !machine_.transport.ideal() && tensors > 1;
 }
 
 StateBytes GroupSync::resident_bytes() const {

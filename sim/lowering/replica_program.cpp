@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/lowering/plan_ops.h"
@@ -207,6 +208,9 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
   if (!pass.completes && task.empty()) return 0;
   if (pass.completes && !sharded && !how().overlap)
     for (std::size_t b = 0; b < buckets_.size(); ++b) prepare_message(b);
+  if (cut && ready_.size() < buckets_.size())
+    throw std::logic_error(fmt::format("a backward pass completes {} of {} buckets of gradients",
+                                       ready_.size(), buckets_.size()));
   const TaskId last = tasks_.close(std::move(task));
   if (pass.completes) completed_ = last;
   return last;

@@ -139,6 +139,8 @@ struct Service {
     double images = 0;             ///< of one of its steps
     double start_s = 0;            ///< when it begins its first step
     std::uint32_t head_start = 0;  ///< steps that it counts as having done before it (max_lead)
+    /// Of the sequences of random numbers the one from which its compute times are drawn.
+    std::uint32_t sequence = 0;
   };
   struct Exchange {
     CommId push = 0,
@@ -164,8 +166,13 @@ struct Service {
   /// share links fairly and follow one another it depends on their means only, Baskett, Chandy, Muntz &
   /// Palacios, J. ACM 22(2), 1975.)
   double compute_spread = 0;
+  /// Where above 0, what clients compute in a step takes a normal multiple of its mean, of mean 1 and this
+  /// standard deviation (never below 0), drawn likewise: with a quorum it decides who is late, and who is
+  /// late begins later and is late again. Not with a spread.
+  double step_jitter = 0;
+  bool is_random() const { return compute_spread > 0 || step_jitter > 0; }
   /// Steps that every client does before the measurement begins, and at least those that it does in it,
-  /// whole; with a spread so many, again and again, until the mean is known to 1 %
+  /// whole; where they are random so many, again and again, until the mean is known
   /// (sim/replay/steady_state.h).
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };

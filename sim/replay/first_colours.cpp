@@ -52,7 +52,7 @@ class FirstColours {
       }
     if (plan_.service())
       for (const Service::Client& client : plan_.service()->clients)
-        colours_[client.device] = mix(colours_[client.device],
+        colours_[client.device] = mix(mix(colours_[client.device], client.sequence),
                                       mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
   }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
@@ -22,6 +23,29 @@ namespace {
 /// measurements of one set-up differ by as much (median of the repeated rows of
 /// results/published/single_device.csv).
 constexpr double anchored_spread = 0.03;
+
+/// Nobody is busy for longer than the step lasts: what a device computes and waits for its messages fits into
+/// it, the rest being idle time, and of a time in which it computes it can only wait so long for its host;
+/// cables are busy no longer either. Whatever breaks this counts some time twice: a mistake of the replay.
+/// @throws std::logic_error
+void require_conserved_time(const Machine& machine, const ReplayResult& replayed) {
+  // Moments less than 1e-12 s apart are one to the engine; a step has up to millions of them.
+  const double step_s = replayed.step_time_s, longest_s = step_s * (1 + 1e-7) + 1e-9;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const EndpointUsage& usage = replayed.endpoints[d];
+    if (usage.compute_s < 0 || usage.exposed_comm_s < 0 || usage.compute_s + usage.exposed_comm_s > longest_s)
+      throw std::logic_error(
+          fmt::format("{} computes for {} s and waits for messages for {} s of a step of {} s",
+                      machine.devices[d].name, usage.compute_s, usage.exposed_comm_s, step_s));
+    if (usage.issue_wait_s < 0 || usage.issue_wait_s > usage.compute_s * (1 + 1e-7) + 1e-9)
+      throw std::logic_error(fmt::format("{} waits for its host for {} s of {} s of computing",
+                                         machine.devices[d].name, usage.issue_wait_s, usage.compute_s));
+  }
+  for (std::size_t p = 0; p < replayed.port_busy_s.size(); ++p)
+    if (replayed.port_busy_s[p] < 0 || replayed.port_busy_s[p] > longest_s)
+      throw std::logic_error(fmt::format("cable {} of {} is busy for {} s of a step of {} s", p, machine.name,
+                                         replayed.port_busy_s[p], step_s));
+}
 
 /// The device that finishes last; of those the busiest, of those the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
@@ -290,6 +314,7 @@ StepSpreads step_spreads(const PreparedRun& run, double images) {
 
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;
+  require_conserved_time(machine, replayed);
   RunResult result;
   result.id = run.id;
   result.point = run.coordinates;

@@ -9,6 +9,7 @@
 namespace convoy {
 
 /// The results of a run from what its replay measured (definitions: docs/results.md).
+/// @throws std::logic_error where the parts of a step are longer than the step: a mistake of the replay
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
 
 /// USD of an hour of all hosts, dedicated servers too; nothing where a price is unknown.

@@ -87,8 +87,9 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   }
   const std::size_t devices = images.counts.size();
   const bool one = options.scheme == HybridScheme::one_device_a_part;
-  // Scheme c: as many parts as devices, with an image of each at least.
-  const std::size_t parts = one ? devices : std::min(devices, static_cast<std::size_t>(images.counts.back()));
+  // Scheme c: as many parts as devices, with an image of each at least; fewer images than devices go together.
+  const std::size_t parts =
+      one ? devices : std::clamp<std::size_t>(static_cast<std::size_t>(images.counts.back()), 1, devices);
   for (std::size_t j = 0; j < parts; ++j) {
     ImagePart part;
     part.images.counts.assign(devices, 0);
@@ -99,6 +100,7 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
         part.images.counts[d] = images.counts[d];
       part.images.size += part.images.counts[d];
     }
+    if (part.images.size == 0) continue;  // scheme b: that device has no images to send
     part.loss = even_images(part.images.size, devices);
     tail.parts.push_back(std::move(part));
   }
