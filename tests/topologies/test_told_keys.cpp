@@ -49,8 +49,8 @@ std::string text_of(const DeviceType& d) {
 
 std::string text_of(const ServerSpec& s) {
   std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", s.title, s.host.price_usd_per_h,
-                  s.bare_price_usd_per_h, s.host.reduce_bandwidth_Bps, s.host.host_power_w, s.host.vcpus,
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", s.title, s.host.price_usd_per_h.value_or(-1),
+                  s.bare_price_usd_per_h.value_or(-1), s.host.reduce_bandwidth_Bps, s.host.host_power_w, s.host.vcpus,
                   s.host.memory_bytes, s.host.disk_bytes, s.host.issue_factor, s.copy_bandwidth_Bps,
                   s.peer_to_peer, s.staging_bandwidth_Bps, s.board_devices, s.board_speed, s.step_jitter);
   for (const auto& [type, count] : s.devices) text += fmt::format("; {} {}", count, text_of(type));
@@ -61,7 +61,7 @@ std::string text_of(const ClusterSpec& c) {
   std::string text = fmt::format("{} {} {} {} {} {} {} {} {}", c.name, c.title, c.devices_per_node,
                                  c.speed_seed, c.collective_overhead_s, c.dedicated.server != nullptr,
                                  c.dedicated.nic_bandwidth_Bps.value_or(0),
-                                 c.dedicated.price_usd_per_h.value_or(0), c.step_jitter.value_or(-1));
+                                 c.dedicated.price_usd_per_h.value_or(-1), c.step_jitter.value_or(-1));
   for (const NodeGroup& g : c.groups)
     text += fmt::format("; {} {} {} {} {} {} {}", g.name, g.count, g.server, g.speed, g.speed_spread,
                         g.nic_bandwidth_Bps.value_or(0), g.nic_spread);
