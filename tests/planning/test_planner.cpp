@@ -379,16 +379,16 @@ TEST_CASE("planner: the order of a plan's lists changes nothing") {
     return found(answer_of(
         plans::spec_of("{epochs: 30}",
                        fmt::format("{{servers: [{}], nodes: [{}], batch_per_device: [{}], region: [{}], "
-                                   "strategies: [{}]}}",
+                                   "market: [on_demand, spot], strategies: [{}]}}",
                                    servers, nodes, batches, regions, strategies),
                        input_bound),
         false));
   };
   const std::string ring = "{kind: data_parallel, sync: all_reduce, algorithm: [ring, tree]}",
                     zero = "{kind: data_parallel, sync: all_reduce, zero: 1}", alone = "{kind: single}";
-  const std::string before = answer("gcp-a2-highgpu-1g, gcp-n1-standard-8-v100", "1, 2", "64, 128",
-                                    "us-central1, europe-west4", ring + ", " + zero + ", " + alone);
-  CHECK(before == answer("gcp-n1-standard-8-v100, gcp-a2-highgpu-1g", "2, 1", "128, 64", "europe-west4, us-central1",
+  const std::string before = answer("aws-p3.2xlarge, aws-g4dn.xlarge", "1, 2", "64, 128",
+                                    "us-east-1, us-west-2", ring + ", " + zero + ", " + alone);
+  CHECK(before == answer("aws-g4dn.xlarge, aws-p3.2xlarge", "2, 1", "128, 64", "us-west-2, us-east-1",
                          alone + ", " + zero + ", {kind: data_parallel, sync: all_reduce, algorithm: [tree, ring]}"));
 }
 

@@ -30,7 +30,7 @@ std::vector<Standing> random_standings(std::mt19937& random) {
   const std::size_t count = 1 + random() % 12;
   for (std::size_t c = 0; c < count; ++c) {
     Standing one;
-    one.value = figure(4);
+    one.value = 1 + figure(4);
     one.time_s = 1 + figure(5);
     one.cost_usd = random() % 10 == 0 ? infinite : figure(5);
     one.doubtful = random() % 2;
