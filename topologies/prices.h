@@ -43,8 +43,8 @@ class PriceTable {
   /// left alone, and so are machines that the catalogue does not have). Of a region's zones the cheapest
   /// counts. SkyPilot's rows have no date; they get the day of the file's last change (UTC). On Google Cloud
   /// the machine and its GPUs are two rows, which are added up.
-  /// @throws InputError: another header, a price that is no number, two prices of one server, region and market
-  /// for the same days, no machine of the catalogue
+  /// @throws InputError: another header, a price that is no number, two prices of one server, region and
+  /// market for the same days, no machine of the catalogue
   static PriceTable read(const std::string& file);
 
   const std::vector<Price>& prices() const { return prices_; }

@@ -104,7 +104,7 @@ Distance distance(const InterruptionRate& rate, const std::string& server, std::
   if (fnmatch(rate.server.c_str(), server.c_str(), 0) != 0)
     far.server = server_family(rate.server) == server_family(server) ? 1
                  : provider(rate.server) == provider(server)         ? 2
-                                                                      : 3;
+                                                                     : 3;
   const auto continent = [](std::string_view name) { return name.substr(0, name.find('-')); };
   if (region.empty() || is_in(rate.region, region)) return far;
   if (rate.region.empty())  // a trace of no stated place is as good as one of the place
@@ -158,7 +158,8 @@ std::string server_family(std::string_view server) {
     part.erase(std::min(part.find('*'), part.size()));
     // "v100x8": so many of them
     const std::size_t last = part.find_last_not_of("0123456789");
-    if (last != std::string::npos && last > 0 && last + 1 < part.size() && part[last] == 'x') part.erase(last);
+    if (last != std::string::npos && last > 0 && last + 1 < part.size() && part[last] == 'x')
+      part.erase(last);
     if (part.empty() || std::isdigit(static_cast<unsigned char>(part.front()))) continue;
     family += (family.empty() ? "" : "-") + part;
   }

@@ -40,11 +40,11 @@ struct SpotRisk {
 };
 
 /// The rate of a server in a region ("": in any). A figure that is not in the table is not zero: it is the
-/// nearest one's, and a doubt says so. Nearest is, first, the same server, one of its family (the name without
-/// its size: "aws-p3", "gcp-a2-highgpu"), of its provider, any; then, of these, the same region (a zone of
-/// it, or none in particular), the same area ("us-east"), the same continent ("us"), elsewhere. Of several that
-/// are equally near the harshest counts. The time until machines are back is that of the rate's own row, else
-/// the nearest trace's; the provider's figures have none. Nothing where no row is of this kind.
+/// nearest one's, and a doubt says so. Nearest is, first, the same server, one of its family (the name
+/// without its size: "aws-p3", "gcp-a2-highgpu"), of its provider, any; then, of these, the same region (a
+/// zone of it, or none in particular), the same area ("us-east"), the same continent ("us"), elsewhere. Of
+/// several that are equally near the harshest counts. The time until machines are back is that of the rate's
+/// own row, else the nearest trace's; the provider's figures have none. Nothing where no row is of this kind.
 std::optional<SpotRisk> find_spot_risk(const std::vector<InterruptionRate>& rates, std::string_view server,
                                        std::string_view region, RiskKind kind);
 

@@ -48,8 +48,7 @@ std::string more_text(double more, double least) {
 
 std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
                     const CandidateResultOfPlan& choice) {
-  const std::string more =
-      more_text(value_of(objective, loser.figures), value_of(objective, choice.figures));
+  const std::string more = more_text(value_of(objective, loser.figures), value_of(objective, choice.figures));
   const std::string time = format_time(loser.figures.time_s),
                     chosen_time = format_time(choice.figures.time_s);
   std::string text;
@@ -228,10 +227,11 @@ LeftOut without_price(const Trials& trials, const Scenario& scenario) {
   LeftOut out;
   if (!needs_price(scenario)) return out;
   std::vector<std::string> markets;
-  for (const Market market : spec.markets) markets.push_back(market == Market::spot ? "on the spot market" : "on demand");
-  out.why = fmt::format("no price {}{}; a server of your own says it with `price`, a price table with --prices",
-                        fmt::join(markets, " or "),
-                        spec.regions.empty() ? "" : fmt::format(" in {}", list_of(spec.regions)));
+  for (const Market market : spec.markets)
+    markets.push_back(market == Market::spot ? "on the spot market" : "on demand");
+  out.why = fmt::format(
+      "no price {}{}; a server of your own says it with `price`, a price table with --prices",
+      fmt::join(markets, " or "), spec.regions.empty() ? "" : fmt::format(" in {}", list_of(spec.regions)));
   for (const auto& [name, server] : trials.servers())
     if (!has_price(spec, server)) out.servers.push_back(name);
   if (out.servers.size() == trials.servers().size())

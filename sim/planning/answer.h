@@ -81,7 +81,8 @@ struct PlanOptions {
 /// @throws InputError
 PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options);
 
-/// What `convoy check` says of a plan, without simulating: "3456 candidates", and who is left out. @throws InputError
+/// What `convoy check` says of a plan, without simulating: "3456 candidates", and who is left out. @throws
+/// InputError
 std::string check_plan(const PlanSpec& spec, std::size_t jobs);
 
 /// "left out: dgx1-v100: no price on demand; ..."

@@ -36,12 +36,14 @@ void Ledger::add_candidate(const Candidate& candidate) {
   const std::string& first = order.front().first;
   grids_.push_back(find_grid_region(first.substr(0, first.find('-')), candidate.region));
   for (const Price& price : candidate.prices)
-    if (const auto [doubt, is_new] = price_doubts_.try_emplace({price.server, price.region, price.market}); is_new)
+    if (const auto [doubt, is_new] = price_doubts_.try_emplace({price.server, price.region, price.market});
+        is_new)
       doubt->second = trials_.spec().prices().doubt(price);
   if (candidate.market == Market::spot)
     for (const auto& [name, count] : order)
       if (const auto [risk, is_new] = spot_risks_.try_emplace({name, candidate.region}); is_new)
-        risk->second = find_spot_risk(interruption_rates(), name, candidate.region, trials_.spec().interruptions);
+        risk->second =
+            find_spot_risk(interruption_rates(), name, candidate.region, trials_.spec().interruptions);
   risks_.push_back(risk_of(candidate, order));
   doubtful_.push_back(!doubts(doubtful_.size()).empty());
 }
@@ -51,7 +53,8 @@ std::vector<std::string> Ledger::doubts(std::size_t c) const {
   const Setup& setup = trials_.setup(candidate.setup);
   std::vector<std::string> doubts;
   for (const Price& price : candidate.prices)
-    if (const std::string& doubt = price_doubts_.at({price.server, price.region, price.market}); !doubt.empty())
+    if (const std::string& doubt = price_doubts_.at({price.server, price.region, price.market});
+        !doubt.empty())
       doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   if (const auto doubt = trials_.spec().goal.batch_doubt(static_cast<double>(setup.global_batch)))
     doubts.push_back(*doubt);

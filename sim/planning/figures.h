@@ -77,7 +77,7 @@ class Ledger {
   };
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
   RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
-  using Place = std::pair<std::string, std::string>;  ///< server and region
+  using Place = std::pair<std::string, std::string>;     ///< server and region
   std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
   std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
   std::vector<std::optional<Risk>> risks_;  ///< by candidate: where machines may go and the rate is known

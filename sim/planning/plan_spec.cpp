@@ -89,8 +89,10 @@ void read_strategies(YamlMap& map, PlanSpec& spec) {
       found.push_back({{label.size(), label, to_flow(each)}, std::move(each)});
     }
   }
-  // Where strategies come to the same the first is chosen; which it is must not hang on the order of the list.
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  // Where strategies come to the same the first is chosen; which it is must not hang on the order of the
+  // list.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [key, each] : found) spec.strategies.push_back(std::move(each));
 }
 

@@ -40,9 +40,12 @@ bool Planner::keeps(const Figures& figures, const Scenario& scenario) {
 
 Standing Planner::standing(std::size_t c, const Scenario& scenario, const Figures& figures) const {
   const std::size_t setup = trials_.space().candidates[c].setup;
-  return {value_of(scenario.objective, figures), figures.time_s,
-          figures.cost_usd,                      ledger_.doubtful(c),
-          ledger_.hosts(setup),                  trials_.setup(setup).global_batch,
+  return {value_of(scenario.objective, figures),
+          figures.time_s,
+          figures.cost_usd,
+          ledger_.doubtful(c),
+          ledger_.hosts(setup),
+          trials_.setup(setup).global_batch,
           c};
 }
 

@@ -247,9 +247,8 @@ TEST_CASE(
       find_spot_risk(interruption_rates(), "aws-p3.2xlarge", choice.region, RiskKind::trace);
   REQUIRE(rate);
   const double work_s = 3000 * 1e5 / 1024 * choice.step_time_s;
-  const RunEstimate expected =
-      expected_run({rate->per_host_h / 3600, rate->lost_at_once},
-                   {2, work_s / 300, rate->wait_h * 3600, 60}, 4, work_s);
+  const RunEstimate expected = expected_run({rate->per_host_h / 3600, rate->lost_at_once},
+                                            {2, work_s / 300, rate->wait_h * 3600, 60}, 4, work_s);
   CHECK(choice.figures.time_s == approx(60 + expected.time_s).epsilon(1e-9));
   CHECK(choice.figures.interruptions == approx(expected.events).epsilon(1e-9));
   CHECK(choice.figures.cost_usd ==
@@ -336,13 +335,15 @@ std::string tied_plan(const std::string& objective, const std::string& nodes, co
 
 }  // namespace
 
-TEST_CASE("planner: of candidates that tie the choice has no doubt, then takes the least time, machines, batch") {
+TEST_CASE(
+    "planner: of candidates that tie the choice has no doubt, then takes the least time, machines, batch") {
   int tied = 0;
   for (const std::string objective : {"cost", "time", "front"}) {
     CAPTURE(objective);
     const PlanSpec spec = plans::spec_of(
         "{epochs: 30}",
-        tied_plan(objective, "1, 2, 4, 8", "128, 1024, 2048", "{kind: data_parallel, sync: all_reduce}"), input_bound);
+        tied_plan(objective, "1, 2, 4, 8", "128, 1024, 2048", "{kind: data_parallel, sync: all_reduce}"),
+        input_bound);
     Trials trials = plans::trials_of(spec, 2);
     Planner planner(trials);
     const Scenario scenario = scenario_of(spec);
@@ -355,14 +356,16 @@ TEST_CASE("planner: of candidates that tie the choice has no doubt, then takes t
     for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
       if (c == *choice || !planner.simulated(c)) continue;
       const CandidateResultOfPlan other = shown(c);
-      const double least = value_of(spec.objective, best.figures), value = value_of(spec.objective, other.figures);
+      const double least = value_of(spec.objective, best.figures),
+                   value = value_of(spec.objective, other.figures);
       if (differ(value, least)) {
         CHECK(value > least);
         continue;
       }
       ++tied;
       const auto rank = [&](const CandidateResultOfPlan& one) {
-        const double time_s = differ(one.figures.time_s, best.figures.time_s) ? one.figures.time_s : best.figures.time_s;
+        const double time_s =
+            differ(one.figures.time_s, best.figures.time_s) ? one.figures.time_s : best.figures.time_s;
         return std::tuple(!one.doubts.empty(), time_s, one.order.front().second, one.global_batch);
       };
       CHECK(rank(best) <= rank(other));
@@ -388,16 +391,18 @@ TEST_CASE("planner: the order of a plan's lists changes nothing") {
                     zero = "{kind: data_parallel, sync: all_reduce, zero: 1}", alone = "{kind: single}";
   const std::string before = answer("aws-p3.2xlarge, aws-g4dn.xlarge", "1, 2", "64, 128",
                                     "us-east-1, us-west-2", ring + ", " + zero + ", " + alone);
-  CHECK(before == answer("aws-g4dn.xlarge, aws-p3.2xlarge", "2, 1", "128, 64", "us-west-2, us-east-1",
-                         alone + ", " + zero + ", {kind: data_parallel, sync: all_reduce, algorithm: [tree, ring]}"));
+  CHECK(before ==
+        answer("aws-g4dn.xlarge, aws-p3.2xlarge", "2, 1", "128, 64", "us-west-2, us-east-1",
+               alone + ", " + zero + ", {kind: data_parallel, sync: all_reduce, algorithm: [tree, ring]}"));
 }
 
 TEST_CASE("planner: several kinds of servers are priced in one region, or not at all") {
   const auto mixed = [](const std::string& rows) {
     const WorkingFile prices("prices.csv", "server,provider,region,market,usd_per_hour,from\n" + rows);
-    PlanSpec spec = plans::spec_of("{epochs: 30}",
-                                   "{objective: time, servers: [aws-p3.2xlarge, aws-p3.8xlarge], batch_per_device: "
-                                   "[64], mixtures: true}");
+    PlanSpec spec =
+        plans::spec_of("{epochs: 30}",
+                       "{objective: time, servers: [aws-p3.2xlarge, aws-p3.8xlarge], batch_per_device: "
+                       "[64], mixtures: true}");
     spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices.name));
     Trials trials = plans::trials_of(spec);
     for (const Candidate& candidate : trials.space().candidates)
@@ -405,9 +410,10 @@ TEST_CASE("planner: several kinds of servers are priced in one region, or not at
     throw std::logic_error("no mixture");
   };
   // The larger one is listed elsewhere first, and dearer there.
-  const std::string both = "aws-p3.8xlarge,aws,us-west-2,on_demand,99,2025\n"
-                           "aws-p3.2xlarge,aws,us-east-1,on_demand,3,2025\n"
-                           "aws-p3.2xlarge,aws,us-west-2,on_demand,4,2025\n";
+  const std::string both =
+      "aws-p3.8xlarge,aws,us-west-2,on_demand,99,2025\n"
+      "aws-p3.2xlarge,aws,us-east-1,on_demand,3,2025\n"
+      "aws-p3.2xlarge,aws,us-west-2,on_demand,4,2025\n";
   const Candidate one = mixed(both + "aws-p3.8xlarge,aws,us-east-1,on_demand,12,2025\n");
   CHECK(one.region == "us-east-1");
   REQUIRE(one.prices.size() == 2);
@@ -423,8 +429,8 @@ TEST_CASE("planner: machines of an interrupted run draw idle power while they wa
   REQUIRE(idle_w > 30);
   const std::string goal = "{epochs: 3000, start_up: 60s, checkpoint: {time: 2s, every: 10}}";
   const auto plan = [&](const std::string& more) {
-    return by_reaction(plans::spec_of(
-        goal, "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256]" + more + "}"));
+    return by_reaction(
+        plans::spec_of(goal, "{servers: [aws-p3.2xlarge], nodes: [4], batch_per_device: [256]" + more + "}"));
   };
   const std::string spot = ", market: [spot], interruptions: trace";
   const CandidateResultOfPlan calm = plan("").at("wait");

@@ -76,9 +76,10 @@ TEST_CASE("sensitivity: a price is followed from where the server is rented") {
                            "aws-p3.2xlarge,aws,us-east-1,on_demand,9,2025\n"
                            "aws-p3.2xlarge,aws,us-west-2,on_demand,3,2025\n"
                            "aws-p3.8xlarge,aws,us-west-2,on_demand,90,2025\n");
-  PlanSpec spec = plans::spec_of("{epochs: 30}",
-                                 "{servers: [aws-p3.2xlarge, aws-p3.8xlarge], batch_per_device: [64], region: "
-                                 "[us-east-1, us-west-2]}");
+  PlanSpec spec =
+      plans::spec_of("{epochs: 30}",
+                     "{servers: [aws-p3.2xlarge, aws-p3.8xlarge], batch_per_device: [64], region: "
+                     "[us-east-1, us-west-2]}");
   spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices.name));
   Trials trials = plans::trials_of(spec);
   Planner planner(trials);

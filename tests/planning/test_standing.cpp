@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which of candidates is the choice, and which are the front, where figures tie: laws on random sets.
-#include "sim/planning/standing.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <tuple>
 
 #include "sim/base/ties.h"
+#include "sim/planning/standing.h"
 
 using namespace convoy;
 
@@ -18,8 +17,8 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Few levels apart by far more than a tie, each figure off its level by rounding: nearly all figures tie with some
-/// other, and none is near the edge of a tie.
+/// Few levels apart by far more than a tie, each figure off its level by rounding: nearly all figures tie
+/// with some other, and none is near the edge of a tie.
 std::vector<Standing> random_standings(std::mt19937& random) {
   const auto below = [&](unsigned n) { return static_cast<double>(random() % n); };
   const auto figure = [&](unsigned levels) {
@@ -46,7 +45,8 @@ std::vector<Standing> random_standings(std::mt19937& random) {
 /// By more than a tie. Levels are whole numbers.
 bool better(double a, double b) { return std::isinf(b) ? !std::isinf(a) : a < b - 0.5; }
 
-/// Whether the choice should be `a` rather than `b`: what is asked for, then doubt, time, machines, batch, place.
+/// Whether the choice should be `a` rather than `b`: what is asked for, then doubt, time, machines, batch,
+/// place.
 bool goes_before(const Standing& a, const Standing& b, bool by_value) {
   if (by_value && better(a.value, b.value)) return true;
   if (by_value && better(b.value, a.value)) return false;
@@ -106,7 +106,9 @@ TEST_CASE("standing: of the front none is bettered, and every candidate is met b
   }
 }
 
-TEST_CASE("standing: neither the order of candidates nor one more that is equal to the last digit changes anything") {
+TEST_CASE(
+    "standing: neither the order of candidates nor one more that is equal to the last digit changes "
+    "anything") {
   for (unsigned seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
@@ -126,7 +128,9 @@ TEST_CASE("standing: neither the order of candidates nor one more that is equal 
   }
 }
 
-TEST_CASE("standing: whoever cannot reach the front of the others changes nothing of it, however little is between") {
+TEST_CASE(
+    "standing: whoever cannot reach the front of the others changes nothing of it, however little is "
+    "between") {
   std::size_t out = 0;
   for (unsigned seed = 1; seed <= 4000; ++seed) {
     CAPTURE(seed);

@@ -55,7 +55,8 @@ inline std::string told_default(const KeyText& key) {
 }
 
 /// A reader takes exactly the keys that the table tells of, every name that a key tells, and its default
-/// written out changes nothing; null is as if an optional key were left out. @param least what the mapping cannot be read without
+/// written out changes nothing; null is as if an optional key were left out. @param least what the mapping
+/// cannot be read without
 /// @return how many defaults were written out
 inline int check(const std::vector<KeyText>& keys, const std::string& least, const Reading& read) {
   const std::string comma = least.empty() ? "" : ", ";

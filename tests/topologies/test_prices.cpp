@@ -62,8 +62,8 @@ TEST_CASE("prices: of random histories in random order the price that was seen l
         usd += 1 + random() % 9;
         rows.push_back(random() % 3 == 0
                            ? fmt::format("box,p,{},on_demand,{},{}-0{},\n", region, usd, year, month)
-                           : fmt::format("box,p,{},on_demand,{},{}-0{}-05,{}-0{}-20\n", region, usd, year, month,
-                                         year, last));
+                           : fmt::format("box,p,{},on_demand,{},{}-0{}-05,{}-0{}-20\n", region, usd, year,
+                                         month, year, last));
         newest[region] = usd;
         if (year <= 2022) of_2023[region] = usd;
       }
@@ -96,7 +96,8 @@ TEST_CASE("prices: of the catalogue's the row that was seen last counts, by look
     std::vector<std::string> cells;
     std::istringstream cut(line);
     for (std::string cell; cells.size() < 7 && std::getline(cut, cell, ',');) cells.push_back(cell);
-    const std::string last = cells[6].empty() ? cells[5] : cells[6], key = cells[0] + " " + cells[2] + " " + cells[3];
+    const std::string last = cells[6].empty() ? cells[5] : cells[6],
+                      key = cells[0] + " " + cells[2] + " " + cells[3];
     auto& [day, usd] = newest[key];
     if (last >= day) day = last, usd = std::stod(cells[4]);
     ++rows;
@@ -317,8 +318,9 @@ TEST_CASE("a wrong price table is refused with its place") {
   CHECK(refusal(header + "a,b,c,spot,1,2025-01-01,2024-01-01\n") ==
         "prices.csv:2:1: until: 2024-01-01 is before from: 2025-01-01");
   CHECK(refusal(header + "a,b,c,spot,0,2025-01-01,\n") == "");  // a price too
-  CHECK(refusal(header + "a,b,c,spot,2,2025,\na,b,d,spot,3,2025,\na,b,c,spot,2,2025,\na,b,c,spot,4,2025,\n") ==
-        "prices.csv:5:12: usd_per_hour: 4 for a spot, c, 2025, but line 2 has 2 for the same days");
+  CHECK(
+      refusal(header + "a,b,c,spot,2,2025,\na,b,d,spot,3,2025,\na,b,c,spot,2,2025,\na,b,c,spot,4,2025,\n") ==
+      "prices.csv:5:12: usd_per_hour: 4 for a spot, c, 2025, but line 2 has 2 for the same days");
   CHECK(refusal(header + "a,,c,spot,1,2025,\n") == "prices.csv:2:1: provider is empty");
   CHECK(refusal("server,market\n") == "prices.csv:1:1: column 'provider' is missing");
   CHECK(refusal("name,cost\n").starts_with("prices.csv:1:1: expected the header of a price table (server, "));

@@ -23,14 +23,16 @@ SpotRisk risk_of(std::string_view server, std::string_view region, RiskKind kind
 std::vector<InterruptionRate> random_rates(std::mt19937& random) {
   const std::vector<std::string> servers{"aws-p3.2xlarge", "aws-p3.8xlarge", "aws-p3.*", "aws-g4dn.xlarge",
                                          "gcp-a2-highgpu-1g"};
-  const std::vector<std::string> regions{"us-east-1", "us-east-1c", "us-east-2a", "us-west-2", "eu-west-1", ""};
+  const std::vector<std::string> regions{"us-east-1", "us-east-1c", "us-east-2a",
+                                         "us-west-2", "eu-west-1",  ""};
   std::vector<InterruptionRate> rates(1 + random() % 10);
   for (InterruptionRate& rate : rates) {
     rate.server = servers[random() % servers.size()];
     rate.region = regions[random() % regions.size()];
     rate.kind = random() % 2 ? RiskKind::trace : RiskKind::advisor;
     rate.per_host_h = static_cast<double>(1 + random() % 20) / 100;
-    if (rate.kind == RiskKind::trace && random() % 2) rate.wait_h = static_cast<double>(1 + random() % 20) / 4;
+    if (rate.kind == RiskKind::trace && random() % 2)
+      rate.wait_h = static_cast<double>(1 + random() % 20) / 4;
   }
   return rates;
 }
@@ -71,7 +73,8 @@ TEST_CASE("interruptions: what is not told of a server is within what is told of
   CHECK(of_family > 500);
 }
 
-TEST_CASE("interruptions: without a figure nothing is better than the best of the family, nor less doubtful") {
+TEST_CASE(
+    "interruptions: without a figure nothing is better than the best of the family, nor less doubtful") {
   int compared = 0;
   for (unsigned seed = 1; seed <= 3000; ++seed) {
     CAPTURE(seed);
@@ -106,21 +109,24 @@ TEST_CASE("interruptions: without a figure nothing is better than the best of th
 
 TEST_CASE("interruptions: the nearest of family and region, and which it is") {
   const RiskKind trace = RiskKind::trace, advisor = RiskKind::advisor;
-  // The two sizes whose times were 111-fold apart: Bamboo's trace of P3 tells no wait, SkyPilot's of p3.2xlarge do.
+  // The two sizes whose times were 111-fold apart: Bamboo's trace of P3 tells no wait, SkyPilot's of
+  // p3.2xlarge do.
   const SpotRisk small = risk_of("aws-p3.2xlarge", "us-east-1", trace),
                  large = risk_of("aws-p3.8xlarge", "us-east-1", trace);
   CHECK(small.wait_h == 2.88);
   CHECK(small.doubts.empty());
   CHECK(large.per_host_h == 0.611);
   CHECK(large.wait_h == 3.71);
-  CHECK(large.doubts == std::vector<std::string>{"how long it takes until aws-p3.8xlarge in us-east-1 is back is not "
-                                                 "known: 3.71 h, as aws-p3.2xlarge in us-east-1f"});
+  CHECK(large.doubts ==
+        std::vector<std::string>{"how long it takes until aws-p3.8xlarge in us-east-1 is back is not "
+                                 "known: 3.71 h, as aws-p3.2xlarge in us-east-1f"});
   // p4de is listed in us-east-1 and us-west-2 only.
   const SpotRisk next = risk_of("aws-p4de.24xlarge", "us-east-2", advisor);
   CHECK(next.per_host_h == risk_of("aws-p4de.24xlarge", "us-east-1", advisor).per_host_h);
-  CHECK(next.doubts.front() ==
-        "how often aws-p4de.24xlarge in us-east-2 is taken away is not known: as often as aws-p4de.24xlarge in "
-        "us-east-1");
+  CHECK(
+      next.doubts.front() ==
+      "how often aws-p4de.24xlarge in us-east-2 is taken away is not known: as often as aws-p4de.24xlarge in "
+      "us-east-1");
   CHECK(risk_of("aws-p4de.24xlarge", "us-east-1", advisor).doubts.size() == 1);  // no wait of p4de
   // A stated size in none of the regions; another provider's; a region whose name begins like another's.
   CHECK(risk_of("gcp-a2-highgpu-8g", "us-east1", trace).per_host_h == 0.0995);

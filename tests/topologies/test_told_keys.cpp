@@ -48,11 +48,11 @@ std::string text_of(const DeviceType& d) {
 }
 
 std::string text_of(const ServerSpec& s) {
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", s.title, s.host.price_usd_per_h.value_or(-1),
-                  s.bare_price_usd_per_h.value_or(-1), s.host.reduce_bandwidth_Bps, s.host.host_power_w, s.host.vcpus,
-                  s.host.memory_bytes, s.host.disk_bytes, s.host.issue_factor, s.copy_bandwidth_Bps,
-                  s.peer_to_peer, s.staging_bandwidth_Bps, s.board_devices, s.board_speed, s.step_jitter);
+  std::string text = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", s.title, s.host.price_usd_per_h.value_or(-1),
+      s.bare_price_usd_per_h.value_or(-1), s.host.reduce_bandwidth_Bps, s.host.host_power_w, s.host.vcpus,
+      s.host.memory_bytes, s.host.disk_bytes, s.host.issue_factor, s.copy_bandwidth_Bps, s.peer_to_peer,
+      s.staging_bandwidth_Bps, s.board_devices, s.board_speed, s.step_jitter);
   for (const auto& [type, count] : s.devices) text += fmt::format("; {} {}", count, text_of(type));
   return text + (s.interior ? s.interior->text() : "") + (s.fabric ? s.fabric->text() : "");
 }
