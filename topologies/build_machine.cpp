@@ -299,7 +299,8 @@ class MachineBuilder {
         cluster_.dedicated.server ? *cluster_.dedicated.server : cluster_.servers[first.server];
     const NicSpec nic = dedicated_nic(server);
     HostType type = server.host;
-    type.price_usd_per_h = cluster_.dedicated.price_usd_per_h.value_or(server.bare_price_usd_per_h);
+    type.price_usd_per_h =
+        cluster_.dedicated.price_usd_per_h ? cluster_.dedicated.price_usd_per_h : server.bare_price_usd_per_h;
     const auto type_index = static_cast<std::uint32_t>(machine_.host_types.size());
     machine_.host_types.push_back(std::move(type));
     router_->layouts.push_back(std::make_unique<ServerLayout>(nullptr, 0, nic.count));

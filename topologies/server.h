@@ -28,7 +28,8 @@ constexpr double default_staging_lane_share = 0.8;
 struct ServerSpec {
   std::string title;                ///< for people; "" inline
   HostType host;                    ///< host.server is its name
-  double bare_price_usd_per_h = 0;  ///< of the same machine without devices, for dedicated hosts
+  /// Of the same machine without devices, for dedicated hosts; nothing: not known.
+  std::optional<double> bare_price_usd_per_h;
   double copy_bandwidth_Bps = std::numeric_limits<double>::infinity();  ///< of copies through host memory
   /// Whether its devices reach each other over PCIe; otherwise messages between them are written to the
   /// host's memory by one and read from there by the other (staged).

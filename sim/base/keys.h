@@ -69,7 +69,8 @@ struct Key {
     text.meaning += "; required";
     read = [inner = std::move(read), name = text.name, choices = text.choices, names](YamlMap& map,
                                                                                       Options& options) {
-      map.node(name, names != nullptr ? names() : choices);
+      if (map.node(name, names != nullptr ? names() : choices).kind == YamlNode::Kind::null)
+        map.fail(name, "expected a value, found nothing");
       inner(map, options);
     };
     return std::move(*this);

@@ -72,15 +72,19 @@ YamlMap::YamlMap(const YamlNode& node, std::string path) : node_(&node), path_(s
     fail_at(node.pos, path_, fmt::format("expected a mapping (key: value), found {}", describe(node)));
 }
 
-bool YamlMap::has(std::string_view key) const { return node_->find(key) != nullptr; }
+bool YamlMap::has(std::string_view key) const {
+  const YamlNode* value = node_->find(key);
+  return value && value->kind != YamlNode::Kind::null;
+}
 
 const YamlNode* YamlMap::find(std::string_view key) {
   known_.emplace(key);
-  return node_->find(key);
+  return has(key) ? node_->find(key) : nullptr;
 }
 
 const YamlNode& YamlMap::node(std::string_view key, const std::vector<std::string>& allowed) {
-  if (const YamlNode* value = find(key)) return *value;
+  known_.emplace(key);
+  if (const YamlNode* value = node_->find(key)) return *value;
   std::vector<std::string> given;
   for (const auto& [name, value] : node_->entries)
     if (!known_.contains(name)) given.push_back(name);

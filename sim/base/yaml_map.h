@@ -18,7 +18,8 @@ namespace convoy {
 /// a suggestion; so are wrong types, missing units and values out of range. Every error is an InputError
 /// that names the place, the key's path and what is allowed.
 ///
-/// Getters without a default require the key. The YamlNode must outlive the map.
+/// Getters without a default require the key. A key whose value is null is as if it were left out: an
+/// optional one has its default, a required one is an error. The YamlNode must outlive the map.
 class YamlMap {
  public:
   /// @param path what leads here, for messages: "strategy", "cluster.devices.ideal"; "" for the whole file.

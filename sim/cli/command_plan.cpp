@@ -40,6 +40,8 @@ Exit plan_command(const PlanArguments& arguments) {
     else
       out << table(answer) << fmt::format("\nplan in {}: report.html, plan.json\n", path);
   });
+  if (arguments.json)
+    for (const LeftOut& each : answer.left_out) fmt::print(stderr, "convoy: {}\n", left_out_text(each));
   if (answer.choice) return Exit::done;
   fmt::print(stderr, "convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,
              answer.nearest->text);

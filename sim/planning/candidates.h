@@ -38,8 +38,9 @@ struct Candidate {
   OnInterruption reaction = OnInterruption::wait;
 };
 
-/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes,
-/// precisions, batches, strategies, markets, regions, reactions to interruptions; the last changes fastest.
+/// Everything that a plan looks at, in an order that does not depend on that of the plan's lists: servers by
+/// name, mixtures after them, nodes, precisions, batches, strategies (the shorter label first), markets,
+/// regions, reactions to interruptions; the last changes fastest.
 struct CandidateSpace {
   std::vector<Setup> setups;
   std::vector<Candidate> candidates;
@@ -51,6 +52,9 @@ using ServerTable = std::map<std::string, ServerSpec>;
 /// Batches to try on a server: those of the plan, or what fits.
 using BatchesThatFit =
     std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
+
+/// Whether a server has a price in one of the plan's markets and regions.
+bool has_price(const PlanSpec& spec, const ServerSpec& server);
 
 /// @throws InputError: nothing to choose from, or more than PlanSpec::max_candidates
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches);

@@ -37,6 +37,7 @@ struct PlanSpec {
   SourcePos objective_pos;
   PlanConstraints constraints;
   std::vector<std::string> servers;    ///< names of the catalogue, sorted
+  SourcePos servers_pos;
   bool all_servers = false;            ///< none were named: those without a price are left out
   std::vector<std::int64_t> nodes{1};  ///< of one kind of server
   bool mixtures = false;               ///< two kinds of servers side by side too

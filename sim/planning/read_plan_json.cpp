@@ -142,6 +142,9 @@ PlanAnswer answer_from(const Json& document) {
   answer.simulated = document.at("simulated").get<std::int64_t>();
   for (const auto& [reason, count] : document.at("pruned").items())
     answer.pruned[reason] = count.get<std::int64_t>();
+  for (const Json& each : document.value("left_out", Json::array()))
+    answer.left_out.push_back(
+        {each.at("servers").get<std::vector<std::string>>(), each.at("why").get<std::string>()});
   read_sensitivity(document.at("sensitivity"), answer.sensitivity);
   if (document.contains("nearest_constraint")) {
     const Json& nearest = document.at("nearest_constraint");

@@ -122,8 +122,7 @@ void Trials::read_servers() {
                      [&](const std::string& provider) { return name.starts_with(provider + "-"); }))
       continue;
     ServerSpec server = load_server(name, spec_.goal.pos());
-    const auto priced = [&](Market market) { return spec_.prices().find(name, market).has_value(); };
-    if (spec_.all_servers && std::none_of(spec_.markets.begin(), spec_.markets.end(), priced)) continue;
+    if (spec_.all_servers && !has_price(spec_, server)) continue;
     servers_.emplace(name, std::move(server));
   }
   if (servers_.empty())

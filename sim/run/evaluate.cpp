@@ -185,9 +185,9 @@ std::string server_types(const Machine& machine) {
 std::optional<double> price_usd_per_h(const Machine& machine) {
   double price = 0;
   for (const Host& host : machine.hosts) {
-    const double of_host = machine.host_types[host.type].price_usd_per_h;
-    if (of_host == 0) return std::nullopt;
-    price += of_host;
+    const std::optional<double> of_host = machine.host_types[host.type].price_usd_per_h;
+    if (!of_host) return std::nullopt;
+    price += *of_host;
   }
   return price;
 }

@@ -174,8 +174,7 @@ Experiment Experiment::load(const std::string& file, const std::vector<std::stri
   for (const std::string& setting : settings) apply_setting(tree, setting);
   YamlMap map(tree, "");
   experiment.name_ = read_name(map);
-  if (const YamlNode* sweep = map.find("sweep"); sweep && sweep->kind != YamlNode::Kind::null)
-    experiment.read_sweep(*sweep);
+  if (const YamlNode* sweep = map.find("sweep")) experiment.read_sweep(*sweep);
   erase_entry(tree, "sweep");
   return experiment;
 }

@@ -132,7 +132,9 @@ TEST_CASE("evaluate: time and cost of an epoch where data set and prices are kno
   c.run.samples = 64'000;
   CHECK(*evaluate(c.run, c.replayed).epoch_time_s == 2000);
   CHECK(*evaluate(c.run, c.replayed).cost_usd_per_epoch == approx(2 * 3 * 2000 / 3600.0).epsilon(1e-15));
-  c.run.machine.host_types[0].price_usd_per_h = 0;
+  c.run.machine.host_types[0].price_usd_per_h = 0;  // a price too
+  CHECK(evaluate(c.run, c.replayed).cost_usd_per_epoch == 0.0);
+  c.run.machine.host_types[0].price_usd_per_h.reset();
   CHECK(evaluate(c.run, c.replayed).epoch_time_s);
   CHECK_FALSE(evaluate(c.run, c.replayed).cost_usd_per_epoch);
 }
