@@ -24,7 +24,8 @@ void TrainingGraphBuilder::loss_forward(std::size_t i) {
   if (!graph_.model.cross_entropy_loss || !needs_gradient_[i]) return;
   std::vector<OpId> inputs;
   if (forward_[i]) inputs.push_back(*forward_[i]);
-  const OpId op = add_operation(layer(i).name + ".loss.forward", i, OperationPart::loss, loss_work(i, Phase::forward), inputs);
+  const OpId op = add_operation(layer(i).name + ".loss.forward", i, OperationPart::loss,
+                                loss_work(i, Phase::forward), inputs);
   if (storage_[i]) use(storage_[i]->buffer, op);
   losses_.emplace_back(op, add_buffer(layer(i).name + ".log_probabilities",
                                       4 * static_cast<double>(elements(layer(i).output)), op));
@@ -136,7 +137,8 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
 void TrainingGraphBuilder::update(std::size_t i) {
   if (layer(i).parameters.empty()) return;
   const Work work = update_work(layer(i), graph_.options.precision, graph_.options.optimizer);
-  const OpId op = add_operation(layer(i).name + ".update", i, OperationPart::layer, work, {*weight_gradient_[i]});
+  const OpId op =
+      add_operation(layer(i).name + ".update", i, OperationPart::layer, work, {*weight_gradient_[i]});
   const std::vector<ParameterTensor>& tensors = layer(i).parameters;
   for (std::uint32_t t = 0; t < tensors.size(); ++t)
     graph_.parameters.push_back({fmt::format("{}.{}", layer(i).name, to_string(tensors[t].role)),

@@ -21,16 +21,15 @@ namespace {
 
 Keys<CableEntry> make_cable_entry_table(CablePlace place) {
   using C = CableEntry;
-  Keys<C> keys{
-      optional_text_key<C>("from", "", "a name", "of a host, device or switch", &C::from)
-          .required()
-          .at(&C::from_pos),
-      optional_text_key<C>("to", "", "a name", "likewise", &C::to).required().at(&C::to_pos),
-      optional_quantity_key<C>("bandwidth", "", Dimension::bandwidth, true, "in one direction",
-                               &C::bandwidth_Bps)
-          .required(),
-      optional_quantity_key<C>("latency", "0s", Dimension::time, false, "one way", &C::latency_s),
-      optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name)};
+  Keys<C> keys{optional_text_key<C>("from", "", "a name", "of a host, device or switch", &C::from)
+                   .required()
+                   .at(&C::from_pos),
+               optional_text_key<C>("to", "", "a name", "likewise", &C::to).required().at(&C::to_pos),
+               optional_quantity_key<C>("bandwidth", "", Dimension::bandwidth, true, "in one direction",
+                                        &C::bandwidth_Bps)
+                   .required(),
+               optional_quantity_key<C>("latency", "0s", Dimension::time, false, "one way", &C::latency_s),
+               optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name)};
   if (place == CablePlace::server)
     keys.push_back(choice_key<C>("kind", cable_kind_names,
                                  "what it is: staging and NCCL's choice of algorithms depend on it",

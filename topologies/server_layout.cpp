@@ -21,7 +21,8 @@ InteriorGraph one_place(std::uint32_t devices, std::uint32_t nics) {
 /// Moves memory and NICs behind a cable that stands for the copies through host memory.
 void put_copies_before_memory(InteriorGraph& graph, double bandwidth_Bps) {
   const std::uint32_t staged = graph.add_vertex(true);
-  graph.cables.push_back({graph.memory_at, staged, bandwidth_Bps, 0, pcie_way_cost, LinkKind::memory, "copy"});
+  graph.cables.push_back(
+      {graph.memory_at, staged, bandwidth_Bps, 0, pcie_way_cost, LinkKind::memory, "copy"});
   graph.memory_at = staged;
   for (std::uint32_t& nic : graph.nics_at) nic = staged;
 }

@@ -59,8 +59,8 @@ Transport load_transport(const std::string& name, const SourcePos& pos) {
       if (const auto library = static_cast<Library>(l); name == name_of(library, protocol))
         return load_transport(library, protocol);
   const std::vector<std::string> names = transport_names();
-  throw InputError(
-      pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names), list_of(names)));
+  throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
+                                    list_of(names)));
 }
 
 Transport load_transport(Library library, Protocol protocol) {

@@ -140,9 +140,8 @@ ClusterDrawing drawing_of(const Machine& machine) {
   if (devices < machine.devices.size())
     drawing.note = fmt::format("the first {} of {} devices", devices, machine.devices.size());
   for (std::size_t d = 0; d < devices; ++d)
-    drawing.places.push_back(
-        {machine.devices[d].name, machine.device_types[machine.devices[d].type].name, true,
-         machine.devices[d].host});
+    drawing.places.push_back({machine.devices[d].name, machine.device_types[machine.devices[d].type].name,
+                              true, machine.devices[d].host});
   std::map<std::uint32_t, std::size_t> place_of;  // by port
   Route route;
   for (std::uint32_t a = 0; a < devices; ++a)

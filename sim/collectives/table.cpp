@@ -79,10 +79,9 @@ bool has_nvlink(const Call& call) {
   for (const std::vector<std::uint32_t>& host : positions_by_host(call.ranks, call.machine)) {
     if (host.size() < 2) continue;
     call.machine.router->route(call.ranks[host[0]], call.ranks[host[1]], route);
-    return !route.links.empty() &&
-           std::all_of(route.links.begin(), route.links.end(), [&](LinkId link) {
-             return call.machine.links[link].kind == LinkKind::nvlink;
-           });
+    return !route.links.empty() && std::all_of(route.links.begin(), route.links.end(), [&](LinkId link) {
+      return call.machine.links[link].kind == LinkKind::nvlink;
+    });
   }
   return false;
 }

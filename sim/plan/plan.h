@@ -36,8 +36,8 @@ struct PlanOp {
   double images;
   std::vector<MemoryDelta> allocates;  ///< when it starts
   std::vector<MemoryDelta> frees;      ///< when it has ended
-  /// The graph's operation that it does, or does a share of; `of_plan` where the graph has none: what only the
-  /// plan makes necessary, and what it runs again.
+  /// The graph's operation that it does, or does a share of; `of_plan` where the graph has none: what only
+  /// the plan makes necessary, and what it runs again.
   OpId operation = of_plan;
 };
 

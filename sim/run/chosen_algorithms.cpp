@@ -24,7 +24,9 @@ std::vector<std::string> chosen_algorithms(const YamlNode& strategy, const Plan&
   std::map<std::string, double> bytes_by;
   for (const Communication& communication : plan.communications) {
     const Pattern& pattern = plan.patterns[communication.pattern];
-    if (communication.purpose == CommPurpose::other || pattern.groups.empty() || pattern.groups.front().size() < 2) continue;
+    if (communication.purpose == CommPurpose::other || pattern.groups.empty() ||
+        pattern.groups.front().size() < 2)
+      continue;
     std::string& name = known[{communication.pattern, communication.bytes}];
     if (name.empty()) {
       std::vector<EndpointId> ranks = pattern.groups.front();

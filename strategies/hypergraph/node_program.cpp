@@ -166,8 +166,8 @@ class Slicer {
     const Operation& operation = graph_.operations[id];
     const bool sum = operation.phase == Phase::data_gradient && operation.part != OperationPart::layer;
     const double in_bytes = sum ? 0 : input_bytes(graph_, layers_[i].model_layer);
-    return {operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {},
-            id};
+    return {
+        operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}, id};
   }
 
   /// Adds up the gradients that other parts have made of p's nodes; the first is for free where p makes none.
@@ -233,8 +233,8 @@ class Slicer {
     if (operation.phase == Phase::forward)
       return buffer.role == BufferRole::image && layers_[i].reads_image ? 1 : share_[i][p];
     for (const NodeLayer::Input& input : layers_[i].inputs)
-      if (buffer.role == BufferRole::output_gradient &&
-          buffer.layer == layers_[input.layer].model_layer && i < graph_.model.layers.size())
+      if (buffer.role == BufferRole::output_gradient && buffer.layer == layers_[input.layer].model_layer &&
+          i < graph_.model.layers.size())
         return read_share(i, input, p);
     return share_[i][p];
   }

@@ -26,14 +26,15 @@ namespace {
 /// Texts that mean something in the program's own names: of links, transports, operations, buffers, phases of
 /// collectives, hosts that it makes. The first half goes before what tells names apart, the second behind.
 const std::vector<std::string>& beginnings() {
-  static const std::vector<std::string> table{"pcie", "all-reduce", "reduce-scatter", "input", "decode", "aaa",
-                                              "zzz",  "gpu",        "nic",            "ideal", "loss",   "ps"};
+  static const std::vector<std::string> table{
+      "pcie", "all-reduce", "reduce-scatter", "input", "decode", "aaa", "zzz",
+      "gpu",  "nic",        "ideal",          "loss",  "ps"};
   return table;
 }
 const std::vector<std::string>& endings() {
   static const std::vector<std::string> table{
-      ".up",    ".down",   ".nic",  "-rdma", "-tcp",           ".output", ".output_gradient",
-      ".pcie",  " #1",     ".loss", ".loss.forward", ".forward", ".data_gradient", " again",
+      ".up",     ".down",   ".nic",   "-rdma",         "-tcp",     ".output",        ".output_gradient",
+      ".pcie",   " #1",     ".loss",  ".loss.forward", ".forward", ".data_gradient", " again",
       ".weight", ".update", ".copies"};
   return table;
 }
@@ -118,7 +119,8 @@ std::string marked_cluster(Dice& dice, Names& names) {
   const std::string transport = dice.one_of<std::string>({"", ", protocol: tcp", ", protocol: rdma"});
   const auto device = [&](const std::string& name, int tflops) {
     return fmt::format(
-        "\"{}\": {{peak: {{fp32: {}TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: {}, sms: 80, "
+        "\"{}\": {{peak: {{fp32: {}TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: {}, sms: "
+        "80, "
         "idle_power: 20W, peak_power: 200W}}",
         name, tflops, share);
   };
@@ -144,7 +146,8 @@ std::string marked_cluster(Dice& dice, Names& names) {
     for (const char* server_host : {"ps0", "ps1", "ps2"}) cable(server_host, s);
     cable(s, t);
     cable(t, s);
-    fabric = fmt::format("{{kind: custom, switches: [\"{}\", \"{}\"], links: [{}]{}}}", s, t, links, transport);
+    fabric =
+        fmt::format("{{kind: custom, switches: [\"{}\", \"{}\"], links: [{}]{}}}", s, t, links, transport);
   }
   std::string nodes = fmt::format("{{name: \"{}\", count: {}, server: \"{}\"}}", a, of_a, box);
   if (of_b > 0) nodes += fmt::format(", {{name: \"{}\", count: {}, server: \"{}\"}}", b, of_b, other);
@@ -195,19 +198,19 @@ TEST_CASE("names of hosts, devices, servers, layers, cables and switches decide 
       const std::string model = marked_model(dice, names);
       const Machine machine = machine_of(names.with(cluster, false));
       const auto devices = static_cast<int>(machine.devices.size());
-      const std::string strategy =
-          row.strategy(dice, {static_cast<int>(machine.hosts.size()), devices, 8});
+      const std::string strategy = row.strategy(dice, {static_cast<int>(machine.hosts.size()), devices, 8});
       const std::string batch = row.global_batch ? fmt::format("global_batch: {}", 4 * devices)
                                                  : std::string("batch_per_device: 4");
       const std::string input =
-          dice.between(0, 3) > 0 ? ""
-                                 : ", input: {kind: jpeg, library: " +
-                                       dice.one_of<std::string>({"pil", "dali_gpu"}) + ", cached: true}";
+          dice.between(0, 3) > 0
+              ? ""
+              : ", input: {kind: jpeg, library: " + dice.one_of<std::string>({"pil", "dali_gpu"}) +
+                    ", cached: true}";
       const std::string recompute = dice.between(0, 3) > 0 ? "" : ", recompute: blocks";
-      const std::string experiment =
-          fmt::format("experiment: e\nmodel: {}\ntraining: {{{}{}{}, dataset: {{samples: 100000}}}}\n"
-                      "cluster: {}\nstrategy: {}\n",
-                      model, batch, input, recompute, cluster, strategy);
+      const std::string experiment = fmt::format(
+          "experiment: e\nmodel: {}\ntraining: {{{}{}{}, dataset: {{samples: 100000}}}}\n"
+          "cluster: {}\nstrategy: {}\n",
+          model, batch, input, recompute, cluster, strategy);
       const std::string text = names.with(experiment, true);
       CAPTURE(row.name);
       CAPTURE(seed);
@@ -219,7 +222,8 @@ TEST_CASE("names of hosts, devices, servers, layers, cables and switches decide 
       const auto differ = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
       const auto at = static_cast<std::size_t>(differ.first - first.begin());
       const std::size_t from = at - std::min<std::size_t>(at, 100);
-      CHECK_MESSAGE(first == second, first.substr(from, 300) << "\n--- and ---\n" << second.substr(from, 300));
+      CHECK_MESSAGE(first == second, first.substr(from, 300) << "\n--- and ---\n"
+                                                             << second.substr(from, 300));
     }
   CHECK(answered > all / 2);
 }
@@ -249,15 +253,16 @@ TEST_CASE("a machine of the catalogue that is written inline under other names i
         "experiment: e\nmodel: alexnet\ntraining: {batch_per_device: 8}\nstrategy: " +
         dice.one_of(strategies) + "\ncluster: ";
     const std::string described = names.with(
-        experiment + fmt::format("{{name: lab, nodes: [{{name: n, count: 2, server: \"{}\"}}], servers: {{\"{}\": "
-                                 "{{base: {}, devices: [{}]}}}}, devices: {{{}}}}}",
-                                 box, box, server, list, devices),
+        experiment +
+            fmt::format("{{name: lab, nodes: [{{name: n, count: 2, server: \"{}\"}}], servers: {{\"{}\": "
+                        "{{base: {}, devices: [{}]}}}}, devices: {{{}}}}}",
+                        box, box, server, list, devices),
         true);
     CAPTURE(server);
     CAPTURE(described);
     std::string text = names.back(told(described));
     for (const auto& [own, of_catalogue] : inline_names) text = replaced(std::move(text), own, of_catalogue);
-    CHECK(text == told(experiment + fmt::format("{{name: lab, nodes: [{{name: n, count: 2, server: {}}}]}}",
-                                                server)));
+    CHECK(text == told(experiment +
+                       fmt::format("{{name: lab, nodes: [{{name: n, count: 2, server: {}}}]}}", server)));
   }
 }

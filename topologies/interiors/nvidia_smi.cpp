@@ -105,7 +105,8 @@ class NvidiaSmiInterior final : public Interior {
       for (std::uint32_t a = 0; a < b; ++a)
         if (topo_.nvlinks[a][b] > 0)
           graph.cables.push_back({a, b, topo_.nvlinks[a][b] * rates_.nvlink_Bps, rates_.nvlink_latency_s,
-                                  nvlink_way_cost, LinkKind::nvlink, fmt::format("gpu{}-gpu{}.nvlink", a, b)});
+                                  nvlink_way_cost, LinkKind::nvlink,
+                                  fmt::format("gpu{}-gpu{}.nvlink", a, b)});
   }
 
   /// Sockets, below them PCIe switches of two levels, where the table shows them, below them GPUs and NICs.
@@ -120,8 +121,8 @@ class NvidiaSmiInterior final : public Interior {
     add_switches(graph, pxb, "pxb", top_of, socket_of, [&](std::uint32_t p) { return pix.of(p); });
     add_switches(graph, pix, "pix", low_of, top_of, [](std::uint32_t p) { return p; });
     for (std::uint32_t d = 0; d < devices; ++d)
-      graph.cables.push_back({d, low_of[d], rates_.pcie_Bps, rates_.pcie_latency_s / 2, pcie_way_cost, LinkKind::pcie,
-                              fmt::format("gpu{}.pcie", d)});
+      graph.cables.push_back({d, low_of[d], rates_.pcie_Bps, rates_.pcie_latency_s / 2, pcie_way_cost,
+                              LinkKind::pcie, fmt::format("gpu{}.pcie", d)});
     for (std::size_t s = 0; s + 1 < socket_at.size(); ++s)
       graph.cables.push_back({socket_at[s], socket_at[s + 1], rates_.socket_link_Bps, rates_.hop_latency_s,
                               pcie_way_cost, LinkKind::pcie, fmt::format("socket{}-{}", s, s + 1)});
@@ -147,8 +148,8 @@ class NvidiaSmiInterior final : public Interior {
         several = several || (groups.of(q) == p && part_of(q) != part_of(p));
       if (!several) continue;
       at[p] = graph.add_vertex(true);
-      graph.cables.push_back({at[p], above[p], rates_.uplink_Bps, rates_.hop_latency_s, pcie_way_cost, LinkKind::pcie,
-                              fmt::format("{}{}.uplink", name, number++)});
+      graph.cables.push_back({at[p], above[p], rates_.uplink_Bps, rates_.hop_latency_s, pcie_way_cost,
+                              LinkKind::pcie, fmt::format("{}{}.uplink", name, number++)});
     }
   }
 

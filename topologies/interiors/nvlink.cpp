@@ -28,8 +28,8 @@ class NvlinkInterior final : public Interior {
     for (std::uint32_t d = 0; d < devices; ++d) graph.devices_at.push_back(graph.add_vertex(false));
     for (const NvlinkPair& pair : pairs_)
       if (pair.a < devices && pair.b < devices)
-        graph.cables.push_back({pair.a, pair.b, pair.links * link_Bps_, latency_s_, nvlink_way_cost, LinkKind::nvlink,
-                                fmt::format("gpu{}-gpu{}.nvlink", pair.a, pair.b)});
+        graph.cables.push_back({pair.a, pair.b, pair.links * link_Bps_, latency_s_, nvlink_way_cost,
+                                LinkKind::nvlink, fmt::format("gpu{}-gpu{}.nvlink", pair.a, pair.b)});
     add_host_side(graph, pcie_, nics);
     return graph;
   }
