@@ -47,6 +47,7 @@ struct FabricHost {
   NicSpec nic;
   bool own_rate =
       false;  ///< nic.bandwidth_Bps is this host's (`nic_bandwidth`, `nic_spread`), not the fabric's
+  std::uint32_t index = 0;  ///< into Machine::hosts
 };
 
 struct FabricPort {

@@ -14,9 +14,14 @@ namespace convoy {
 class LinkTable {
  public:
   /// Both directions of a cable: the returned link is NAME.up, the next one NAME.down.
-  LinkId add_cable(std::string name, double bandwidth_Bps, double latency_s);
+  LinkId add_cable(std::string name, double bandwidth_Bps, double latency_s,
+                   LinkKind kind = LinkKind::network);
   /// One link that carries both directions.
-  LinkId add_medium(std::string name, double bandwidth_Bps, double latency_s);
+  LinkId add_medium(std::string name, double bandwidth_Bps, double latency_s,
+                    LinkKind kind = LinkKind::network);
+
+  /// Says that the links from `first` on are a host's.
+  void give_to(std::uint32_t host, LinkId first);
 
   void reserve(std::size_t links) { links_.reserve(links); }
   const std::vector<Link>& links() const { return links_; }

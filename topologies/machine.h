@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "topologies/device.h"
+#include "topologies/link_kind.h"
 #include "topologies/transport.h"
 
 namespace convoy {
@@ -21,10 +22,16 @@ using EndpointId = std::uint32_t;
 
 /// One direction of a cable, a NIC port, a PCIe lane bundle, or a shared medium.
 struct Link {
+  enum class Direction : std::uint8_t { up, down, both };
+  static constexpr std::uint32_t no_host = 0xffffffff;
+
   std::string name;          ///< "n0.nic.up", "n0.gpu3.pcie.down", "leaf2.spine1.up", "air"
   double bandwidth_Bps = 0;  ///< what payload can use: the nominal rate times its protocol efficiency
   double latency_s = 0;
   std::uint32_t port = 0;  ///< both directions of one cable have the same port number
+  LinkKind kind = LinkKind::network;
+  Direction direction = Direction::both;
+  std::uint32_t host = no_host;  ///< that it is in, or whose NIC it is: index into Machine::hosts
 };
 
 struct Route {

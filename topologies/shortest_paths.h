@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "topologies/link_kind.h"
+
 namespace convoy {
 
 /// A full-duplex cable between two vertices of a small graph (the inside of a server, a custom fabric).
@@ -14,6 +16,7 @@ struct Cable {
   double bandwidth_Bps = 0;
   double latency_s = 0;
   double cost = 0;  ///< for the choice of the way, >= 0; its unit is the graph's own
+  LinkKind kind = LinkKind::network;
   std::string name;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ namespace convoy {
 struct DrawnPlace {
   std::string name, detail;
   bool device = false;
+  std::uint32_t host = Link::no_host;  ///< of a device, and as Link::host
   std::size_t layer = 0;  ///< 0: devices; cables by their distance from the nearest device
   std::size_t row = 0;    ///< of the picture, from below
   double rank = 0;        ///< in its layer from left to right, all rows one after the other: 0 to 1

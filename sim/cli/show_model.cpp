@@ -89,7 +89,7 @@ ShownModel load(const ShowArguments& arguments) {
   const TrainingGraph graph = build_training_graph(shown.model, {});
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.saved) continue;
-    if (buffer.name == "input")
+    if (buffer.role == BufferRole::image)
       shown.image_saved_bytes += buffer.bytes_per_image;
     else
       shown.saved_bytes[graph.operations[buffer.born].layer] += buffer.bytes_per_image;

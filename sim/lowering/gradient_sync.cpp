@@ -165,7 +165,8 @@ TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, con
     const std::uint32_t of_pattern = pattern(kind, bytes);
     sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket});
     plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
-                                    of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s});
+                                    of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
+                                    kind == Kind::all_reduce ? CommPurpose::all_reduce : CommPurpose::half});
   }
   const CommId comm = sent_[next_++].comm;
   const TaskId task =

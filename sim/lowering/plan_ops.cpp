@@ -74,8 +74,9 @@ TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::v
 
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share) {
   std::vector<PlanOp> ops;
-  for (const Operation& op : graph.operations)
-    if (op.phase == Phase::update) ops.push_back({op.name, share_of_update(op.work, share), 1, {}, {}});
+  for (OpId id = 0; id < graph.operations.size(); ++id)
+    if (const Operation& op = graph.operations[id]; op.phase == Phase::update)
+      ops.push_back({op.name, share_of_update(op.work, share), 1, {}, {}, id});
   return add_compute(role, "update", std::move(ops), std::move(after));
 }
 

@@ -23,9 +23,8 @@ ShardReplicas::ShardReplicas(Plan& plan, const TrainingGraph& graph, const Machi
       tensors_(graph.parameters.size(), nullptr),
       of_(groups.size(), std::vector<std::vector<GroupSync*>>(devices_)) {
   for (std::size_t p = 0; p < tensors_.size(); ++p) {
-    const Layer& layer = graph.model.layers[graph.parameters[p].layer];
-    for (const ParameterTensor& tensor : layer.parameters)
-      if (layer.name + "." + tensor.name == graph.parameters[p].name) tensors_[p] = &tensor;
+    const Parameter& parameter = graph.parameters[p];
+    tensors_[p] = &graph.model.layers[parameter.layer].parameters[parameter.tensor];
   }
   for (std::uint32_t stage = 0; stage < groups.size(); ++stage) add(stage);
 }

@@ -26,6 +26,7 @@ struct StageOp {
   Work work;
   std::vector<StageMemory> allocates, frees;
   std::optional<double> images = std::nullopt;  ///< that it works on, where these are not the pass' own
+  bool again = false;                           ///< a run of it that the plan adds for the backward pass
 };
 
 /// What a stage does with one micro-batch, and with its parameters.

@@ -29,11 +29,16 @@ struct MemoryDelta {
 
 /// One operation as a member of the role executes it.
 struct PlanOp {
+  static constexpr OpId of_plan = 0xffffffff;
+
   std::string name;  ///< "conv1.forward" or "conv1.forward #3" for micro-batch 3
   Work work;
   double images;
   std::vector<MemoryDelta> allocates;  ///< when it starts
   std::vector<MemoryDelta> frees;      ///< when it has ended
+  /// The graph's operation that it does, or does a share of; `of_plan` where the graph has none: what only
+  /// the plan makes necessary, and what it runs again.
+  OpId operation = of_plan;
 };
 
 /// A step of a role's program. A task may start when all of `after` (tasks of the same program, smaller ids)
@@ -120,12 +125,20 @@ struct Pattern {
 /// a pair, with the latencies of all of them, all ranks of a group in step.
 enum class Fidelity : std::uint8_t { automatic, chunk, fluid };
 
+/// What a communication is there for.
+enum class CommPurpose : std::uint8_t {
+  all_reduce,  ///< of gradients
+  half,        ///< reduce-scatter of gradients or all-gather of parameters
+  other,
+};
+
 struct Communication {
   std::string name;           ///< "all-reduce bucket 3", "push conv1.weight"
   std::uint32_t pattern = 0;  ///< index into Plan::patterns
   double bytes = 0;
   Fidelity fidelity = Fidelity::automatic;
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
+  CommPurpose purpose = CommPurpose::other;
 };
 
 /// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,

@@ -23,16 +23,16 @@ std::vector<std::string> chosen_algorithms(const YamlNode& strategy, const Plan&
   std::map<std::pair<std::uint32_t, double>, std::string> known;  // by pattern and bytes
   std::map<std::string, double> bytes_by;
   for (const Communication& communication : plan.communications) {
-    const bool whole = communication.name.starts_with("all-reduce");
-    const bool half =
-        communication.name.starts_with("reduce-scatter") || communication.name.starts_with("all-gather");
     const Pattern& pattern = plan.patterns[communication.pattern];
-    if ((!whole && !half) || pattern.groups.empty() || pattern.groups.front().size() < 2) continue;
+    if (communication.purpose == CommPurpose::other || pattern.groups.empty() ||
+        pattern.groups.front().size() < 2)
+      continue;
     std::string& name = known[{communication.pattern, communication.bytes}];
     if (name.empty()) {
       std::vector<EndpointId> ranks = pattern.groups.front();
       std::sort(ranks.begin(), ranks.end());
-      name = chosen_algorithm(ranks, machine, communication.bytes, order, half);
+      name = chosen_algorithm(ranks, machine, communication.bytes, order,
+                              communication.purpose == CommPurpose::half);
     }
     bytes_by[name] += communication.bytes;
   }

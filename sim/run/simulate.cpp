@@ -102,7 +102,7 @@ Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, con
     for (const auto& [type, count] : server.devices) cpu = cpu || type.cpu;
   const Library library =
       strategy.library.value_or(default_library(strategy, training.options.framework, cpu));
-  return load_transport(library, cluster.protocol(), cluster.pos);
+  return load_transport(library, cluster.protocol());
 }
 
 /// Gives the phases' plans what the hosts of the devices that they run on have to make ready.

@@ -112,7 +112,7 @@ class Planner {
     const OperationDag::Node& node = graph_.nodes[v];
     if (node.content != OperationDag::Content::operation) return memory_op(node.name, {}, {});
     const Operation& operation = input_.graph.operations[node.index];
-    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}};
+    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}, node.index};
   }
 
   PartitionSummary summary() const {

@@ -51,6 +51,7 @@ class PlatformFile {
       std::string from_gateway, to_gateway;  ///< of routes between zones
     };
     std::map<std::pair<std::string, std::string>, ZoneRoute> routes;  ///< by the names of places or zones
+    std::map<std::string, std::vector<std::string>> reached;  ///< from each, as the file gives the routes
     std::map<std::string, std::uint32_t> lanes;                       ///< of a cluster: the link of each host
     PlatformWay backbone;                                             ///< of a cluster
   };

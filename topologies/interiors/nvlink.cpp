@@ -29,7 +29,7 @@ class NvlinkInterior final : public Interior {
     for (const NvlinkPair& pair : pairs_)
       if (pair.a < devices && pair.b < devices)
         graph.cables.push_back({pair.a, pair.b, pair.links * link_Bps_, latency_s_, nvlink_way_cost,
-                                fmt::format("gpu{}-gpu{}.nvlink", pair.a, pair.b)});
+                                LinkKind::nvlink, fmt::format("gpu{}-gpu{}.nvlink", pair.a, pair.b)});
     add_host_side(graph, pcie_, nics);
     return graph;
   }
