@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/lowering/gradient_sync.h"
+#include "strategies/cost_table.h"
 #include "strategies/strategy.h"
 
 namespace convoy {
@@ -35,12 +36,21 @@ struct ReplicaClass {
 ///         fewer images than devices.
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares);
 
+/// What no step of replicas with equal shares stays below: each computes all of its micro-batches one after
+/// the other, the slowest device too. Nothing where the batch does not divide.
+/// @param updates each of them runs the optimizer's whole step, too
+std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table, std::int64_t micro_batches,
+                                           bool updates);
+
 /// Images of each of a replica's `micro_batches` equal parts. @throws InputError (at batch.pos) where its
 /// share does not divide.
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches);
 
-/// A plan has every operation of every micro-batch; what that takes is told before it is built.
+/// A plan has every operation of every micro-batch, and no more of them than this.
+inline constexpr std::int64_t most_planned_operations = 4'000'000;
+
+/// What more would take is told before it is built.
 /// @throws InputError (at batch.pos)
 void check_plan_size(const StrategyInput& input, std::int64_t micro_batches);
 

@@ -8,11 +8,6 @@
 namespace convoy {
 namespace {
 
-const KeyText* find_key(const std::vector<KeyText>& texts, const std::string& name) {
-  const auto it = std::find_if(texts.begin(), texts.end(), [&](const KeyText& t) { return t.name == name; });
-  return it == texts.end() ? nullptr : &*it;
-}
-
 using Variants = std::vector<std::pair<std::string, std::vector<KeyText>>>;
 
 /// "ring, torus: of a cable; switch (1 | 1 to 8): of a NIC": what a key means in the variants that have it,
@@ -39,6 +34,11 @@ std::string meanings_by_variant(const Variants& variants, const std::string& nam
 }
 
 }  // namespace
+
+const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name) {
+  const auto it = std::find_if(keys.begin(), keys.end(), [&](const KeyText& k) { return k.name == name; });
+  return it == keys.end() ? nullptr : &*it;
+}
 
 namespace keys_detail {
 

@@ -28,6 +28,9 @@ struct KeyText {
   std::vector<KeyText> parts = {};        ///< of a key whose value is a mapping, or a list of them: its keys
 };
 
+/// The key of that name; nullptr where there is none.
+const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name);
+
 /// The keys of a mapping that is no strategy's, under the name that `convoy show keys` has for it.
 struct KeySection {
   std::string name;     ///< "training"

@@ -15,6 +15,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/input_file.h"
+#include "sim/base/quantity.h"
 
 namespace convoy {
 namespace {
@@ -105,7 +106,7 @@ class TreeBuilder : public YAML::EventHandler {
     add_values(mark, 1);
     YamlNode node;
     node.kind = null ? YamlNode::Kind::null : YamlNode::Kind::scalar;
-    node.scalar = value;
+    node.scalar = quoted ? value : number_spelling(value).value_or(value);
     node.quoted = quoted;
     node.pos = at(mark);
     if (anchor) anchors_[anchor] = node;

@@ -11,7 +11,9 @@
 namespace convoy {
 
 /// A YAML value with the place it was written at. A plain tree: anchors are expanded (within limits),
-/// duplicate keys and other documents in the file are errors when it is read.
+/// duplicate keys and other documents in the file are errors when it is read. A number has one spelling,
+/// however it was written (number_spelling), so that nobody who reads the tree can tell 16.0 from 16; a text
+/// that looks like a number is quoted.
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
   YamlNode();  // in the .cpp: only there are pairs of nodes complete

@@ -61,7 +61,7 @@ YamlNode yaml_of_json(const Json& value) {
   node.quoted = value.is_string();
   node.scalar = value.is_string()    ? value.get<std::string>()
                 : value.is_boolean() ? (value.get<bool>() ? "true" : "false")
-                                     : shortest(value.get<double>());
+                                     : yaml_spelling(value.get<double>());
   return node;
 }
 

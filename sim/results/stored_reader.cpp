@@ -51,7 +51,7 @@ YamlNode yaml_of(const dom::element& value) {
     case dom::element_type::NULL_VALUE:
       return node;
     default:
-      return yaml_scalar(shortest(taken(value.get_double(), "a number")), false);
+      return yaml_scalar(yaml_spelling(taken(value.get_double(), "a number")), false);
   }
 }
 

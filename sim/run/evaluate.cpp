@@ -15,6 +15,7 @@
 #include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
+#include "sim/run/memory_need.h"
 
 namespace convoy {
 namespace {
@@ -70,17 +71,11 @@ void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResul
   result.process_memory_bytes = fullest->bytes;
   result.fits = fullest->fits();
   const Device& device = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())];
-  const std::string& name = device.name;
-  const double factor = memory_factor(run.graph->options.framework);
-  if (result.fits && has_process(run.machine.device_types[device.type]) && fullest->share() * factor > 1)
-    result.warnings.push_back(fmt::format(
-        "the process on {} needs {} of the {} that the driver leaves it: predictions of memory are off by up "
-        "to {:.0f} % in eight of ten cases, so it may run out of memory",
-        name, format_bytes(fullest->bytes), format_bytes(fullest->of_bytes), 100 * (factor - 1)));
+  if (std::string warning = tight_text(
+          device.name, run.machine.device_types[device.type], *fullest, run.graph->options.framework); !warning.empty())
+    result.warnings.push_back(std::move(warning));
   if (result.fits || result.bottleneck.kind == "memory") return;
-  result.bottleneck = {"memory", name, fullest->share(),
-                       fmt::format("the process on {} needs {} and the driver leaves it {}", name,
-                                   format_bytes(fullest->bytes), format_bytes(fullest->of_bytes))};
+  result.bottleneck = {"memory", device.name, fullest->share(), too_large_text(device.name, *fullest)};
 }
 
 void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
@@ -276,6 +271,8 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   return interval;
 }
 
+}  // namespace
+
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (run.cost.is_anchored()) return warnings;
@@ -302,8 +299,6 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
         to_string(options.framework), to_string(options.execution)));
   return warnings;
 }
-
-}  // namespace
 
 StepSpreads step_spreads(const PreparedRun& run, double images) {
   StepSpreads spreads{compute_spread(run, images), 0, 0};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "sim/replay/replay.h"
 #include "sim/run/simulate.h"
@@ -11,6 +13,9 @@ namespace convoy {
 /// The results of a run from what its replay measured (definitions: docs/results.md).
 /// @throws std::logic_error where the parts of a step are longer than the step: a mistake of the replay
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
+
+/// What of a run's devices and software rests on no published figure, a sentence each.
+std::vector<std::string> warnings_of(const PreparedRun& run);
 
 /// USD of an hour of all hosts, dedicated servers too; nothing where a price is unknown.
 std::optional<double> price_usd_per_h(const Machine& machine);

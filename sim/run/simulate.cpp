@@ -221,7 +221,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   RunPhase last = std::move(phases.back());
   if (last.devices < machine.devices.size()) machine = first_devices(machine, last.devices);
   std::vector<std::string> algorithms =
-      chosen_algorithms(instead ? *instead : point.strategy, last.plan, machine);
+      chosen_algorithms(*strategy, last.plan, machine);
   PreparedRun run{{},
                   {},
                   std::move(graph),

@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
 #include "sim/results/classes.h"
+#include "sim/results/field_text.h"
+#include "sim/run/evaluate.h"
 #include "sim/run/explain.h"
 #include "sim/run/manifest.h"
+#include "sim/run/memory_need.h"
 #include "sim/run/search/search.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
@@ -88,6 +92,21 @@ const char* kind_name(WorkerAnswer::Kind kind) {
   }
 }
 
+constexpr auto planned_fields = [](auto& archive, auto& planned) {
+  archive.field("device", planned.device);
+  archive.field("device_bytes", planned.device_bytes);
+  archive.memory("peak_bytes", planned.peak_bytes);
+  archive.field("process_bytes", planned.process_bytes);
+  archive.texts("warnings", planned.warnings);
+};
+
+PlannedPoint planned_point(const PreparedRun& run) {
+  const MemoryNeed need = memory_need(run);
+  PlannedPoint planned{need.device, need.device_bytes, need.peak.level, need.process.bytes, warnings_of(run)};
+  if (!need.warning.empty()) planned.warnings.push_back(need.warning);
+  return planned;
+}
+
 /// Indices of the points that the store lacks, or has damaged; of several that are equal the first.
 std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
   const std::vector<std::string>& keys = store.subject().keys;
@@ -132,30 +151,33 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
   return subject;
 }
 
-std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs) {
+SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes) {
   Preparer preparer(experiment);
-  SharedCounts candidates;
-  const FirstHalf check = [&](std::size_t index) {
-    simulation(preparer, index, jobs, false, candidates);
-    return SecondHalf{};
+  const FirstHalf plan = [&](std::size_t index) -> SecondHalf {
+    if (is_search(experiment.point(index).strategy)) {
+      Search(preparer, index);  // plans its first candidate that can run
+      return {};
+    }
+    const PlannedPoint planned = planned_point(preparer.prepare(index));
+    return [planned] { return to_text(planned, planned_fields); };
   };
-  if (experiment.size() == 1) {
-    run_here(0, check);
-    return {};
-  }
-  std::optional<std::size_t> first;
-  std::string message;
-  std::vector<std::string> failures(experiment.size());
-  run_in_workers(experiment.size(), jobs, check, [&](std::size_t index, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done && answer.kind != WorkerAnswer::Kind::input_error)
-      failures[index] = fmt::format("{}: {}", point_text(index, experiment.coordinates(index)), answer.bytes);
-    if (answer.kind != WorkerAnswer::Kind::input_error || (first && *first < index)) return;
-    first = index;
-    message = std::move(answer.bytes);
-  });
-  if (first) throw InputError({}, message);
-  std::erase(failures, "");
-  return failures;
+  SweepCheck check;
+  check.planned.resize(experiment.size());
+  std::map<std::size_t, FailedPoint> failed;
+  std::map<std::size_t, std::string> wrong;
+  const auto answered = [&](std::size_t index, WorkerAnswer answer) {
+    if (answer.kind == WorkerAnswer::Kind::input_error)
+      wrong.emplace(index, std::move(answer.bytes));
+    else if (answer.kind != WorkerAnswer::Kind::done)
+      failed.emplace(index, FailedPoint{point_id(index), experiment.coordinates(index), kind_name(answer.kind),
+                                        std::move(answer.bytes)});
+    else if (!answer.bytes.empty())
+      check.planned[index] = from_text<PlannedPoint>(answer.bytes, planned_fields);
+  };
+  run_in_workers(experiment.size(), jobs, plan, answered, {.memory_bytes = point_memory_bytes});
+  if (!wrong.empty()) throw InputError({}, wrong.begin()->second);
+  for (auto& [index, point] : failed) check.failed.push_back(std::move(point));
+  return check;
 }
 
 std::vector<std::string> model_warnings(Preparer& preparer) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -47,10 +48,24 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
                           const std::vector<std::string>& settings,
                           const std::optional<std::string>& options);
 
-/// Reads, checks and plans every point, simulates none. Returns what failed though the input is right: "point
-/// 3 (cluster.nodes: 4): what happened", in the sweep's order. @throws InputError: the first point's that is
-/// wrong.
-std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs);
+/// What is known of a point that was planned and not simulated; nothing of those that search for a strategy.
+struct PlannedPoint {
+  std::string device;       ///< whose tensors are the greatest share of its memory
+  double device_bytes = 0;  ///< its memory
+  std::array<double, memory_class_count> peak_bytes{};  ///< of its tensors by class, when they are most
+  double process_bytes = 0;                             ///< of the fullest process
+  std::vector<std::string> warnings;                    ///< that its run would have
+};
+
+struct SweepCheck {
+  std::vector<std::optional<PlannedPoint>> planned;  ///< by point
+  std::vector<FailedPoint> failed;                   ///< though the input is right, in the sweep's order
+};
+
+/// Reads, checks and plans every point, each in a process as run_sweep does, and simulates none. @throws
+/// InputError: the first point's that is wrong.
+/// @param point_memory_bytes that a point may take
+SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes);
 
 /// What the models of the preparer's experiment were read without, a line each; of those that can be read.
 std::vector<std::string> model_warnings(Preparer& preparer);

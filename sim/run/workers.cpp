@@ -315,11 +315,6 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
   return true;
 }
 
-std::string run_here(std::size_t item, const FirstHalf& work) {
-  const SecondHalf half = work(item);
-  return half ? half() : std::string{};
-}
-
 std::size_t all_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);

@@ -36,9 +36,6 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                     const std::function<void(std::size_t item, WorkerAnswer answer)>& answered,
                     const WorkerOptions& options = {});
 
-/// Runs both halves here. What they throw passes through.
-std::string run_here(std::size_t item, const FirstHalf& work);
-
 /// Serves items from one descriptor and answers on another until the first is closed.
 void serve_items(int in, int out, const FirstHalf& work, bool apart);
 

@@ -39,6 +39,13 @@ class AllReduce : public Strategy {
 
   std::string_view refuses_recomputation() const override { return {}; }
 
+  const GradientSync* sums() const override { return &options_.sync; }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    if (options_.shares == Shares::speed) return std::nullopt;
+    return floor_of_replicas(batch, table, options_.micro_batches, options_.sync.zero == 0);
+  }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     return {plan_replicas(input, options_.sync, share_batch(input, options_.shares), options_.micro_batches)};
   }

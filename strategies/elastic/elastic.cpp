@@ -14,6 +14,7 @@
 #include "strategies/elastic/reconfigure.h"
 #include "strategies/hybrid/hybrid.h"
 #include "strategies/pipeline/pipeline.h"
+#include "strategies/replicas.h"
 #include "topologies/first_devices.h"
 
 namespace convoy {
@@ -75,16 +76,20 @@ class Elastic : public Strategy {
 
   std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
 
+  const GradientSync* sums() const override { return options_.inner->sums(); }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
+    check_dealt_size(input);
     return plan_on(options_.schedule.back().devices, input, &Strategy::steady_plan);
   }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
+    for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
+    check_dealt_size(input);
     std::vector<RunPhase> phases;
     for (const ScheduleEntry& entry : options_.schedule) {
       RunPhase& phase = phases.emplace_back();
-      check(entry, input);
       phase.at_step = entry.at_step;
       phase.devices = entry.devices;
       ReportedPlan planned = plan_on(entry.devices, input, &Strategy::plan);
@@ -127,6 +132,27 @@ class Elastic : public Strategy {
                        fmt::format("training: a global batch of {} leaves some of {} devices without an "
                                    "image; at least {} is needed",
                                    *input.batch.global, entry.devices, entry.devices));
+  }
+
+  /// All phases are planned, each with every operation of every micro-batch of a device of each kind of share;
+  /// what that takes is told before the batch is dealt. @throws InputError
+  void check_dealt_size(const StrategyInput& input) const {
+    if (!options_.deals) return;
+    const auto ceiling = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
+    const std::int64_t global = *input.batch.global, at_once = micro_batch_of(input);
+    std::int64_t micro_batches = 0;
+    for (const ScheduleEntry& entry : options_.schedule)
+      micro_batches += options_.uniform ? ceiling(ceiling(global, entry.devices), at_once)
+                                        : ceiling(ceiling(global, at_once), entry.devices);
+    const auto operations = static_cast<std::int64_t>(input.graph.operations.size());
+    if (micro_batches <= most_planned_operations / operations) return;
+    throw InputError(
+        input.batch.pos,
+        fmt::format("training: a global batch of {} in micro-batches of at most {} images makes {} of them on a "
+                    "device, all phases together, of {} operations each; at most {} operations are planned: "
+                    "use a smaller batch, more devices or fewer phases{}",
+                    global, at_once, micro_batches, operations, most_planned_operations,
+                    options_.micro_batch ? ", or a larger strategy.micro_batch" : ""));
   }
 
   /// uniform: a bound, what memory allows unless given. coarse: the one for which the job was set up on its

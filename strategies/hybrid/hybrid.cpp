@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "sim/lowering/group_plan.h"
+#include "strategies/hybrid/hybrid_floor.h"
 #include "strategies/hybrid/layouts.h"
 #include "strategies/hybrid/shard_layers.h"
 #include "strategies/replicas.h"
@@ -35,6 +36,12 @@ class Hybrid : public Strategy {
   std::string_view refuses_recomputation() const override {
     if (options_.scheme == HybridScheme::all_at_once) return {};
     return "schemes b and c run layers forward and back part by part";
+  }
+
+  const GradientSync* sums() const override { return &options_.sync; }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    return floor_of_hybrid(options_, batch, table);
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {

@@ -8,9 +8,11 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/base/quantity.h"
 #include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/hypergraph/micro_batch_order.h"
+#include "strategies/hypergraph/node_chain.h"
 #include "strategies/hypergraph/node_program.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
 #include "strategies/single.h"
@@ -226,6 +228,17 @@ class HypergraphStrategy : public Strategy {
     if (options_.parts) text += fmt::format(", {} parts", *options_.parts);
     if (options_.micro_batches > 1) text += fmt::format(", {} micro-batches", options_.micro_batches);
     return text;
+  }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    const std::int64_t parts = options_.parts.value_or(table.device_count());
+    const std::int64_t images = batch.over(parts);
+    if (images % options_.micro_batches != 0) return std::nullopt;
+    const double step_s =
+        node_chain_s(table, static_cast<double>(images / options_.micro_batches), parts);
+    return StepFloor{
+        step_s, images,
+        fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {

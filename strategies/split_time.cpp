@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/run/search/split_time.h"
+#include "strategies/split_time.h"
 
 #include <algorithm>
 #include <array>
