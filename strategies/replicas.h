@@ -8,7 +8,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class Shares : std::uint8_t { equal, speed };
 /// The key `shares` of a strategy with replicas.
@@ -31,8 +31,7 @@ struct ReplicaClass {
 /// cost model), whole images by largest remainder, at least one each.
 /// A batch that is dealt out already stays as it is; a device may then have nothing to compute.
 /// @throws InputError (at batch.pos) where a global batch cannot be shared out: not divisible into equal
-/// shares, or
-///         fewer images than devices.
+///         shares, or fewer images than devices.
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares);
 
 /// Images of each of a replica's `micro_batches` equal parts. @throws InputError (at batch.pos) where its
@@ -55,4 +54,4 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
 /// @param states that each device keeps throughout the step; what its type reserves is added
 Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -16,7 +16,7 @@
 #include "strategies/batch_spec.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What a strategy may look at.
 struct StrategyInput {
@@ -84,4 +84,4 @@ const StrategyEntry& strategy_entry(std::string_view kind);
 /// The row's key of that name; nullptr where it has none.
 const KeyText* find_key(const StrategyEntry& entry, std::string_view name);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 LinkId LinkTable::add_cable(std::string name, double bandwidth_Bps, double latency_s) {
   const auto up = static_cast<LinkId>(links_.size());
@@ -25,4 +25,4 @@ std::string port_name(const Link& link) {
   return link.name;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -11,7 +11,7 @@
 #include "topologies/device.h"
 #include "topologies/transport.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 using LinkId = std::uint32_t;
 /// Something that sends and receives: device d is endpoint d; the host memory of host h is endpoint
@@ -124,4 +124,4 @@ struct Machine {
 /// -> "air").
 std::string port_name(const Link& link);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -9,7 +9,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr const char* transport_folder = "topologies/catalog/transports";
@@ -64,4 +64,4 @@ Transport load_transport(Library library, Protocol protocol, const SourcePos& po
                         pos);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 const KeyText* find_key(const std::vector<KeyText>& texts, const std::string& name) {
@@ -103,4 +103,4 @@ std::vector<KeyText> texts_of_variants(
   return merged;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

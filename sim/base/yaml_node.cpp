@@ -16,7 +16,7 @@
 
 #include "sim/base/clean_text.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 constexpr std::size_t max_text_bytes = 8u << 20;
@@ -308,4 +308,4 @@ std::string to_flow(const YamlNode& node) {
   return out;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

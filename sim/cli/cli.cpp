@@ -25,7 +25,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 void complain(const std::string& message) {
@@ -309,4 +309,4 @@ Exit convoy_main(int argc, char** argv) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -10,7 +10,7 @@
 #include "sim/cli/results_folder.h"
 #include "sim/results/write_table.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,4 +65,4 @@ Exit merge_command(const MergeArguments& arguments) {
   return failed == Exit::done && missing > 0 ? Exit::check_failed : failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

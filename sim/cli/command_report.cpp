@@ -18,7 +18,7 @@
 #include "sim/run/sweep.h"
 #include "sim/run/wire.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 namespace {
 
@@ -97,4 +97,4 @@ Exit report_command(const ReportArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

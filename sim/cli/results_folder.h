@@ -12,7 +12,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// A folder of results and its store, or a store in memory only.
 class ResultsPlace {
@@ -54,4 +54,4 @@ Results results_of(Store& store, const Experiment* experiment = nullptr);
 /// Names the first points that failed, on standard error; what the program ends with because of them.
 Exit tell_failures(const Results& results);
 
-}  // namespace convoy
+}  // namespace convoy::cli

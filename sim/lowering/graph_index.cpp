@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 GraphIndex::GraphIndex(const TrainingGraph& graph)
     : graph_(graph), layers_(graph.model.layers.size()), used_by_(graph.operations.size()) {
@@ -106,4 +106,4 @@ std::vector<std::uint32_t> GraphIndex::gradients_born_by(OpId op) const {
   return born;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Equal devices and how long a step of theirs takes in the mean.
 struct DeviceSteps {
@@ -31,4 +31,4 @@ double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter, std
 /// out over s + 1 steps, jitter / sqrt(s + 1); without either nobody waits.
 void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

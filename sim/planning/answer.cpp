@@ -10,7 +10,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr std::size_t most_runners_up = 5;
@@ -321,4 +321,4 @@ std::string check_plan(const PlanSpec& spec, std::size_t jobs) {
                      trials.servers().size());
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/planning/figures.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -167,4 +167,4 @@ double value_of(PlanObjective objective, const Figures& figures) {
   return 0;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

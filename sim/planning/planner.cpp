@@ -6,7 +6,7 @@
 #include <cmath>
 #include <tuple>
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double rounding = 1e-6;  ///< far above what bounds and simulations are apart by rounding
@@ -194,4 +194,4 @@ std::int64_t Planner::simulated_count() const {
   return count;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

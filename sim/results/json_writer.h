@@ -9,7 +9,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Writes JSON as it goes, so that a document never stands in memory. Numbers take the shortest form that
 /// reads back to the same double; the caller opens and closes in order.
@@ -74,4 +74,4 @@ class JsonWriter {
 /// The shortest text that reads back to the same double: "0.1", "1e+22".
 std::string shortest(double number);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -15,7 +15,7 @@
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
 
-namespace convoy {
+namespace convoy::inline run {
 namespace {
 
 /// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
@@ -331,4 +331,4 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::run

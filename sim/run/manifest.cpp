@@ -11,7 +11,7 @@
 
 #include "sim/replay/engine.h"
 
-namespace convoy {
+namespace convoy::inline run {
 
 std::string_view version() { return CONVOY_VERSION; }
 
@@ -36,4 +36,4 @@ Manifest make_manifest(const Experiment& experiment, const std::string& file,
   return manifest;
 }
 
-}  // namespace convoy
+}  // namespace convoy::run

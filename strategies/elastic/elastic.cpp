@@ -16,7 +16,7 @@
 #include "strategies/pipeline/pipeline.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct ScheduleEntry {
@@ -248,4 +248,4 @@ StrategyEntry elastic_entry() {
           texts_of(elastic_keys()), &read_elastic};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

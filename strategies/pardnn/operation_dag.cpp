@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::string_view image_buffer_name = "input";  // in every training graph that reads the images
@@ -138,4 +138,4 @@ PartLink part_link(const Machine& machine, std::uint32_t devices) {
   return link;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

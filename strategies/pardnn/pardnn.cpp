@@ -14,7 +14,7 @@
 #include "strategies/partition/report.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct PardnnOptions {
@@ -191,4 +191,4 @@ StrategyEntry pardnn_entry() {
           &read_pardnn, "[{}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

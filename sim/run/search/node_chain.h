@@ -7,7 +7,7 @@
 
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// What no step stays below whose layers' output channels are dealt out to `parts` devices (`kind:
 /// hypergraph`, whatever the method): a device that has at least the mean number of channels of a dense layer
@@ -20,4 +20,4 @@ namespace convoy {
 double node_chain_s(const PreparedRun& run, double images, std::int64_t parts,
                     const std::set<std::pair<std::uint32_t, double>>& kinds);
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -16,7 +16,7 @@
 #include "sim/run/search/node_chain.h"
 #include "sim/run/search/split_time.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 const std::string& text_of(const YamlNode& mapping, std::string_view key) {
@@ -329,4 +329,4 @@ std::optional<Assessment> prior_bound(const YamlNode& candidate, const std::stri
   return assessment;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

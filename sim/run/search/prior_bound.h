@@ -13,7 +13,7 @@
 #include "sim/run/search/assess.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// What one device computes of a step, by the images that it has at once: shared by all candidates of a
 /// search, since none of them changes the devices, the network or the software.
@@ -88,4 +88,4 @@ class CostTable {
 std::optional<Assessment> prior_bound(const YamlNode& candidate, const std::string& label,
                                       const BatchSpec& batch, CostTable& table);
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -11,7 +11,7 @@
 #include "strategies/auto_options.h"
 #include "topologies/cluster.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// `strategy: {kind: auto, ...}` as it was read.
 struct SearchSpec {
@@ -45,4 +45,4 @@ std::vector<YamlNode> multiplied_out(const YamlNode& mapping);
 std::vector<std::string> telling_names(const std::vector<std::string>& labels,
                                        const std::vector<const YamlNode*>& candidates);
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace convoy {
+namespace convoy::inline run {
 namespace {
 
 [[noreturn]] void fail(const std::string& file, sqlite3* database, int code) {
@@ -95,4 +95,4 @@ std::string quoted_name(std::string_view name) {
   return quoted + '"';
 }
 
-}  // namespace convoy
+}  // namespace convoy::run
