@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy::inline plan {
+namespace convoy::inline plans {
 
 /// What a training process takes of a device, as nvidia-smi shows it.
 struct ProcessMemory {
@@ -38,4 +38,4 @@ std::vector<ProcessMemory> process_memories(const Plan& plan, const Machine& mac
                                             const TrainingOptions& options,
                                             const std::function<double(std::size_t)>& peak_bytes);
 
-}  // namespace convoy::plan
+}  // namespace convoy::plans

@@ -8,7 +8,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace convoy::inline plan {
+namespace convoy::inline plans {
 namespace {
 
 template <class... Args>
@@ -188,4 +188,4 @@ void validate(const Plan& plan, const Machine& machine) {
   if (plan.endless()) validate_endless(plan);
 }
 
-}  // namespace convoy::plan
+}  // namespace convoy::plans

@@ -11,7 +11,7 @@
 #include "sim/replay/flows.h"
 #include "topologies/machine.h"
 
-namespace convoy::inline replay {
+namespace convoy::inline replays {
 
 /// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each is
 /// simulated.
@@ -54,4 +54,4 @@ std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table);
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances = {});
 
-}  // namespace convoy::replay
+}  // namespace convoy::replays

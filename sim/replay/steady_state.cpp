@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-namespace convoy::inline replay {
+namespace convoy::inline replays {
 namespace {
 
 constexpr std::size_t batches = 8, most_blocks = 8192;
@@ -183,4 +183,4 @@ double SteadyState::step_time_s(double images) const {
   return images / images_per_s;
 }
 
-}  // namespace convoy::replay
+}  // namespace convoy::replays

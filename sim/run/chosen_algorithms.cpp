@@ -6,7 +6,7 @@
 
 #include "sim/collectives/table.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 bool says(const YamlNode& strategy, std::string_view key, std::string_view text) {
@@ -44,4 +44,4 @@ std::vector<std::string> chosen_algorithms(const YamlNode& strategy, const Plan&
   return names;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -15,7 +15,7 @@
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 /// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
@@ -331,4 +331,4 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   return result;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

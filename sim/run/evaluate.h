@@ -6,7 +6,7 @@
 #include "sim/replay/replay.h"
 #include "sim/run/simulate.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// The results of a run from what its replay measured (definitions: docs/results.md).
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
@@ -24,4 +24,4 @@ struct StepSpreads {
 /// @param images of a step, of all devices
 StepSpreads step_spreads(const PreparedRun& run, double images);
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

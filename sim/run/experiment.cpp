@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability"};
@@ -246,4 +246,4 @@ KeySection experiment_keys() {
   return {"experiment", "the file that `convoy run` and `convoy check` take", texts_of(point_keys())};
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -13,7 +13,7 @@
 #include "sim/run/training.h"
 #include "sim/run/variability.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// One point of an experiment's sweep: the parts still to be read by their folders, and the training.
 struct Point {
@@ -79,4 +79,4 @@ std::size_t point_index(const std::string& id);
 /// Exact text of a value: equal for two values if and only if readers cannot tell them apart.
 std::string fingerprint(const YamlNode& node);
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -11,7 +11,7 @@
 
 #include "sim/replay/engine.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 std::string_view version() { return CONVOY_VERSION; }
 
@@ -36,4 +36,4 @@ Manifest make_manifest(const Experiment& experiment, const std::string& file,
   return manifest;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 #include "sim/results/result.h"
 #include "sim/run/experiment.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// "0.1.0"
 std::string_view version();
@@ -22,4 +22,4 @@ std::string sha256(std::string_view bytes);
 Manifest make_manifest(const Experiment& experiment, const std::string& file,
                        const std::vector<std::string>& settings);
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -17,7 +17,7 @@
 #include <iostream>
 #include <thread>
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
@@ -220,4 +220,4 @@ void write_stdout(const std::function<void(std::ostream&)>& content) {
   if (!std::cout) throw OutputError(fmt::format("standard output: {}", reason()));
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// The machine refuses what the user asked for: a folder that cannot be written, a full disk, a closed pipe.
 class OutputError : public std::runtime_error {
@@ -57,4 +57,4 @@ class OutputFolder {
 /// Writes to standard output. @throws OutputError when writing fails.
 void write_stdout(const std::function<void(std::ostream&)>& content);
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

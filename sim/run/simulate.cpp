@@ -19,7 +19,7 @@
 #include "strategies/strategy.h"
 #include "topologies/first_devices.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::size_t cached_values = 64;
@@ -212,7 +212,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
 }
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
-  const ReplayResult replayed = replay::replay(run.plan, run.machine, run.cost, {true, run.network_model});
+  const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
   RunOutput output{evaluate(run, replayed), {}};
   if (run.phased)
     add_timeline(run, replayed, with_trace, output);
@@ -221,4 +221,4 @@ RunOutput simulate(const PreparedRun& run, bool with_trace) {
   return output;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -19,7 +19,7 @@
 #include "sim/run/workers.h"
 #include "sim/schedule/trace_file.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
@@ -253,4 +253,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs) {
   return results;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -13,7 +13,7 @@
 #include "sim/run/trace.h"
 #include "topologies/first_devices.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 /// Of the fullest device.
@@ -39,7 +39,7 @@ struct Replayed {
 
 Replayed replay_on(const Plan& plan, const PreparedRun& run, std::uint32_t devices) {
   Machine part = first_devices(run.phased->machine, devices);
-  ReplayResult result = replay::replay(plan, part, run.cost, {true, run.network_model});
+  ReplayResult result = replay(plan, part, run.cost, {true, run.network_model});
   return {std::move(part), std::move(result)};
 }
 
@@ -199,4 +199,4 @@ void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_tr
   if (with_trace) output.trace = timeline.trace();
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

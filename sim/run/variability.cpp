@@ -14,7 +14,7 @@
 #include "sim/run/evaluate.h"
 #include "sim/run/simulate.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 constexpr double level = 0.8, deviations_at_level = 1.2815515655446004;  // of a normal distribution
@@ -277,7 +277,7 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
     SeededDice dice(spec.seed + static_cast<std::uint64_t>(i));
     const Repetition one = repetition_of(spec, run.machine, dice);
     steps.push_back(
-        replay::replay(run.plan, one.machine, run.cost, {true, run.network_model, one.disturbances}).step_time_s);
+        replay(run.plan, one.machine, run.cost, {true, run.network_model, one.disturbances}).step_time_s);
   }
   const Spread step = spread_of(std::move(steps));
   varying.step_time_s = step.mean;
@@ -297,4 +297,4 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
   return varying;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -27,7 +27,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/quantity.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -331,4 +331,4 @@ double machine_memory_bytes() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

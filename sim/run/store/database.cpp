@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 [[noreturn]] void fail(const std::string& file, sqlite3* database, int code) {
@@ -95,4 +95,4 @@ std::string quoted_name(std::string_view name) {
   return quoted + '"';
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -11,7 +11,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// An SQLite database. All functions of it and of its statements throw OutputError with the file's name.
 class Database {
@@ -58,4 +58,4 @@ class Statement {
 /// "name" as SQL writes a column's name.
 std::string quoted_name(std::string_view name);
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

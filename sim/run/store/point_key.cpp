@@ -17,7 +17,7 @@
 #include "sim/run/experiment.h"
 #include "sim/run/manifest.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
@@ -119,4 +119,4 @@ const std::string& PointKeys::file_digest(const std::string& path, int depth) {
   return digests_.emplace(path, std::move(text)).first->second;
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

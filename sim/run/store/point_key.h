@@ -6,7 +6,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// Digest of what every run depends on beside its experiment: this program as it was built, SimGrid, and the
 /// files of the catalogue and of the zoo.
@@ -29,4 +29,4 @@ class PointKeys {
   std::map<std::string, std::string> digests_;  ///< of paths; "": no file
 };
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -6,7 +6,7 @@
 #include "sim/results/columns.h"
 #include "sim/results/field_text.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::int64_t application_id = 0x63766f79;  // "cvoy"
@@ -202,4 +202,4 @@ void Store::write_table(const Results& results) {
   commit();
 }
 
-}  // namespace convoy::run
+}  // namespace convoy::runs

@@ -12,7 +12,7 @@
 #include "sim/run/store/database.h"
 #include "sim/run/wire.h"
 
-namespace convoy::inline run {
+namespace convoy::inline runs {
 
 /// What a store holds points of.
 struct StoreSubject {
@@ -75,4 +75,4 @@ class Store {
   std::chrono::steady_clock::time_point begun_{};
 };
 
-}  // namespace convoy::run
+}  // namespace convoy::runs
