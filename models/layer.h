@@ -11,7 +11,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Shape of one image's tensor, without the batch dimension: {channels, height, width} or {features}.
 using Shape = std::vector<std::int64_t>;
@@ -224,4 +224,4 @@ struct Layer {
   std::int64_t parameter_elements() const;
 };
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::int64_t max_count = std::int64_t{1} << 53;  // whole in a double
@@ -296,4 +296,4 @@ void infer_shape(Layer& layer, const std::vector<Shape>& inputs) {
   inference.check_size();
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -10,7 +10,7 @@
 #include "models/static_plan.h"
 #include "models/training_graph_builder.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOptions& options)
     : element_(element_bytes(options.precision)), framework_(framework_memory(options.framework)) {
@@ -259,4 +259,4 @@ double saved_activation_bytes(const TrainingGraph& graph) {
   return bytes;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -14,7 +14,7 @@
 #include "models/optimizer_update.h"
 #include "models/work.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 using OpId = std::uint32_t;
 
@@ -147,4 +147,4 @@ TrainingGraph build_training_graph(const Model& model, const TrainingOptions& op
 /// buffers. The rules stand in memory_rules.cpp.
 double saved_activation_bytes(const TrainingGraph& graph);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -6,7 +6,7 @@
 
 #include "models/training_graph_builder.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 Work TrainingGraphBuilder::loss_work(std::size_t i, Phase phase) const {
   // Log-softmax (maximum, difference, exponential, sum, difference: 5 a class) and one pick; backward:
@@ -173,4 +173,4 @@ void TrainingGraphBuilder::share_out_update_kernels() {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

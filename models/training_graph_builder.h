@@ -12,7 +12,7 @@
 #include "models/memory_rules.h"
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Builds a training graph layer by layer: forward, the loss, backward, updates. The forward pass is in
 /// training_graph.cpp, the loss and the backward pass in training_graph_backward.cpp.
@@ -133,4 +133,4 @@ class TrainingGraphBuilder {
   std::vector<std::pair<OpId, BufferId>> losses_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::models

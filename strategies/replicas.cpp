@@ -13,7 +13,7 @@
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/replica_program.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 std::vector<std::int64_t> shares_by_speed(const StrategyInput& input, std::int64_t global) {
@@ -194,4 +194,4 @@ Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, cons
   return role;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

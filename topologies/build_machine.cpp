@@ -9,7 +9,7 @@
 #include "topologies/cluster.h"
 #include "topologies/server_layout.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// More than this is taken for a slip of the pen.
@@ -353,4 +353,4 @@ double Machine::processors_taken(const DeviceType& type) const {
   return std::min(most_taken, processors / type.sms);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

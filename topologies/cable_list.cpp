@@ -9,7 +9,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 double read_payload_share(YamlMap& map) {
   const double share = map.quantity_or("efficiency", Dimension::fraction, 1.0, true);
@@ -98,4 +98,4 @@ std::vector<Cable> resolve_cables(const std::vector<CableEntry>& entries,
   return cables;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

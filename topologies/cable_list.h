@@ -11,7 +11,7 @@
 #include "topologies/link_kind.h"
 #include "topologies/shortest_paths.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The key `efficiency`: share of the nominal bandwidth that payload can use, 1 by default. @throws
 /// InputError above 1
@@ -45,4 +45,4 @@ std::vector<std::string> read_name_list(YamlMap& map, std::string_view key);
 std::vector<Cable> resolve_cables(const std::vector<CableEntry>& entries,
                                   const std::map<std::string, std::uint32_t>& vertices);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 
 #include "topologies/prices.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 std::vector<std::string> server_names() { return catalogue_names(CatalogueKind::server); }
 std::vector<std::string> cluster_names() { return catalogue_names(CatalogueKind::cluster); }
 
@@ -83,4 +83,4 @@ Description describe(const ClusterSpec& cluster) {
   return lines;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

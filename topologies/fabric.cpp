@@ -19,7 +19,7 @@
 #include "topologies/fabrics/switch.h"
 #include "topologies/fabrics/torus.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
@@ -149,4 +149,4 @@ StackLinks::StackLinks(std::span<const FabricHost> hosts, std::span<const double
                   links.add_cable(hosts[h].name + ".stack", capacity_Bps[h], message_overhead_s / 2));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

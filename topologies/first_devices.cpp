@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Asks the whole machine's router, whose hosts have other numbers.
@@ -49,4 +49,4 @@ Machine first_devices(const Machine& machine, std::uint32_t count) {
   return part;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// What a link is made of. What depends on it looks here: names of links are for people only.
 enum class LinkKind : std::uint8_t {
@@ -18,4 +18,4 @@ enum class LinkKind : std::uint8_t {
 /// Those that a listed cable of a server may be, in the order above.
 inline const std::vector<std::string> cable_kind_names{"pcie", "nvlink"};
 
-}  // namespace convoy
+}  // namespace convoy::topologies

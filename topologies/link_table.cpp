@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 namespace {
 
@@ -36,4 +36,4 @@ std::string port_name(const Link& link) {
   return link.name.substr(0, link.name.size() - ending.size());
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

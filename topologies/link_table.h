@@ -7,7 +7,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The links of a machine while it is built. Links of one cable get the same port number; ports are dense
 /// from 0.
@@ -33,4 +33,4 @@ class LinkTable {
   std::uint32_t ports_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -13,7 +13,7 @@
 #include "topologies/link_kind.h"
 #include "topologies/transport.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 using LinkId = std::uint32_t;
 /// Something that sends and receives: device d is endpoint d; the host memory of host h is endpoint
@@ -132,4 +132,4 @@ struct Machine {
 /// -> "air").
 std::string port_name(const Link& link);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -11,7 +11,7 @@
 #include "sim/base/names.h"
 #include "topologies/skypilot.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 const std::vector<std::string> price_columns{"server", "provider", "region", "market", "usd_per_hour",
@@ -157,4 +157,4 @@ std::string PriceTable::doubt(const Price& price) const {
   return listed && listed->note.starts_with("still listed") ? listed->note : "";
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// How a machine is rented: kept until it is given back, or cheaper and taken away when others pay more.
 enum class Market : std::uint8_t { on_demand, spot };
@@ -68,4 +68,4 @@ class PriceTable {
   std::vector<Price> prices_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

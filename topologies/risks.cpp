@@ -12,7 +12,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr double hours_per_month = 730;  // 365 x 24 / 12
@@ -211,4 +211,4 @@ const FailureRate& failure_rate_of(std::string_view device) {
   return own != rates.end() ? *own : *of("a100");
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Where a rate of interruptions is from: what the provider says of the last month, or what others recorded
 /// when they rented many machines at once, which is far harsher.
@@ -66,4 +66,4 @@ const std::vector<FailureRate>& failure_rates();
 /// of RSC-1, the longest record of all.
 const FailureRate& failure_rate_of(std::string_view device);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

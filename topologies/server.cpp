@@ -9,7 +9,7 @@
 #include "sim/base/key_parts.h"
 #include "topologies/cluster_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// The ways between all places of a server are worked out once; their number grows with the square of the
@@ -207,4 +207,4 @@ KeySection server_keys() {
           texts_of(all_server_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

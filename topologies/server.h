@@ -12,7 +12,7 @@
 #include "topologies/interior.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Where a server does not say its own, between what is known of hosts with EPYC of the second generation (6
 /// to 9 GB/s, workstation-8-rtx-3090) and with Xeon, where PCIe switches limit before it (eight RTX 2080 Ti
@@ -64,4 +64,4 @@ using DeviceLookup = std::function<DeviceType(const std::string& name, const Sou
 ServerSpec read_server(const YamlNode& node, const std::string& path, const std::string& name,
                        const DeviceLookup& devices);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 InteriorGraph one_place(std::uint32_t devices, std::uint32_t nics) {
@@ -139,4 +139,4 @@ LinkId ServerLayout::add_links(const std::string& name, LinkTable& table) const 
   return first;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

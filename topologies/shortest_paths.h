@@ -8,7 +8,7 @@
 
 #include "topologies/link_kind.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// A full-duplex cable between two vertices of a small graph (the inside of a server, a custom fabric).
 struct Cable {
@@ -38,4 +38,4 @@ PathTree shortest_paths(const std::vector<Cable>& cables, const std::vector<bool
 /// Directions from the tree's source to `to`, in order; empty for the source itself.
 std::vector<Direction> path_to(const PathTree& tree, const std::vector<Cable>& cables, std::uint32_t to);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

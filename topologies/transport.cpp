@@ -7,7 +7,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr const char* transport_folder = "topologies/catalog/transports";
@@ -69,4 +69,4 @@ Transport load_transport(Library library, Protocol protocol) {
   return read_transport(data_yaml(transport_folder, name), protocol, name);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

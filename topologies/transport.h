@@ -9,7 +9,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// What a fabric speaks (`fabric.protocol`). Over an ideal one messages take latency + bytes / bandwidth and
 /// software between devices costs nothing.
@@ -66,4 +66,4 @@ Transport load_transport(const std::string& name, const SourcePos& pos);
 /// Names of the catalogue's transports, sorted: "gloo-rdma", "gloo-tcp", ...
 std::vector<std::string> transport_names();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -13,7 +13,7 @@
 #include "sim/base/input_file.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_xml_bytes = 64u << 20;
@@ -91,4 +91,4 @@ XmlElement load_xml(const std::string& file) {
   return converted(xmlDocGetRootElement(document.get()), file, 0);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 OnnxDims common_dims(const OnnxImport& import, const OnnxNode& node) {
@@ -172,4 +172,4 @@ bool convert_onnx_arithmetic(OnnxImport& import, const OnnxNode& node) {
   return false;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -17,7 +17,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/input_file.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 namespace io = google::protobuf::io;
@@ -330,4 +330,4 @@ OnnxGraph load_onnx(const std::string& file) {
   return Parser(stream, static_cast<int>(status.st_size), file).model();
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

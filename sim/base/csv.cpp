@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 constexpr std::uintmax_t max_file_bytes = 64u << 20;
@@ -111,4 +111,4 @@ double CsvTable::number(const CsvRow& row, std::string_view column, bool positiv
   return *value;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

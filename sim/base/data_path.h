@@ -7,7 +7,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Folder of the program's own data ("models/zoo", "topologies/catalog/devices", "configs",
 /// "results/published"): beside an installed program in ../share/convoy, else in the source tree it was built
@@ -25,4 +25,4 @@ const std::vector<std::string>& data_names(const std::string& folder);
 /// data_path(folder)/name.yaml, read once. @throws InputError: what is wrong with the file
 const YamlNode& data_yaml(const std::string& folder, const std::string& name);
 
-}  // namespace convoy
+}  // namespace convoy::base

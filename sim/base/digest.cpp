@@ -7,7 +7,7 @@
 #include <array>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 void expect_digest(int done) {
@@ -40,4 +40,4 @@ std::string Sha256::text() {
 
 std::string sha256(std::string_view bytes) { return Sha256().add(bytes).text(); }
 
-}  // namespace convoy
+}  // namespace convoy::base

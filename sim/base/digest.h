@@ -8,7 +8,7 @@
 
 struct evp_md_ctx_st;  // of OpenSSL
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// SHA-256 of what is added, piece by piece.
 class Sha256 {
@@ -30,4 +30,4 @@ class Sha256 {
 /// SHA-256 in lower-case hexadecimal.
 std::string sha256(std::string_view bytes);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -11,7 +11,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/digest.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 InputRecord* innermost = nullptr;
@@ -61,4 +61,4 @@ int open_input_descriptor(const std::string& file) {
 InputRecord::InputRecord() : outer_(innermost) { innermost = this; }
 InputRecord::~InputRecord() { innermost = outer_; }
 
-}  // namespace convoy
+}  // namespace convoy::base

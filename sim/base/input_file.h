@@ -4,7 +4,7 @@
 #include <fstream>
 #include <string>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Opens a file that a user names. All readers of users' files open them here, so that InputRecord sees them.
 /// Where it cannot be opened the stream says so, as std::ifstream does.
@@ -32,4 +32,4 @@ class InputRecord {
   InputRecord* outer_;  ///< the record that was under way, which goes on
 };
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -15,7 +15,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// What a key of a mapping is called, what may be written and what it means: `convoy show`, the reference
 /// pages and what looks a key up read it. Made by the factories below together with what reads the key.
@@ -341,4 +341,4 @@ Key<Options> list_key(std::string name, std::string values, std::string meaning,
 std::vector<KeyText> texts_of_variants(
     const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Figures that differ by no more than this share are equal. Sums of one run that are added up in another
 /// order differ by some 1e-13 of themselves, machines that one would call different by far more than 1e-9.
@@ -29,4 +29,4 @@ void keep_least(std::vector<T>& all, Figure figure) {
   std::erase_if(all, [&](const T& each) { return !ties_with_best(std::invoke(figure, each), least); });
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -8,7 +8,7 @@
 
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 [[noreturn]] void fail_at(const SourcePos& pos, const std::string& path, const std::string& message) {
@@ -197,4 +197,4 @@ void YamlMap::fail(std::string_view key, const std::string& message) const {
 
 void YamlMap::fail(const std::string& message) const { fail_at(node_->pos, path_, message); }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -12,7 +12,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// A mapping read strictly: take what you know, then finish(). A key that nobody asked for is an error with
 /// a suggestion; so are wrong types, missing units and values out of range. Every error is an InputError
@@ -88,4 +88,4 @@ double read_quantity(const YamlNode& node, const std::string& path, Dimension di
                      bool positive = false);
 std::string read_text(const YamlNode& node, const std::string& path);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -17,7 +17,7 @@
 #include "sim/base/input_file.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 constexpr std::size_t max_text_bytes = 8u << 20;
@@ -309,4 +309,4 @@ std::string to_flow(const YamlNode& node) {
   return out;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

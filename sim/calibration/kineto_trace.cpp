@@ -13,7 +13,7 @@
 #include "sim/base/input_file.h"
 #include "sim/calibration/kineto_operation.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 using Json = nlohmann::json;
@@ -252,4 +252,4 @@ KinetoTrace read_kineto_trace(const std::string& file, const std::string& device
   return reader.finish(device);
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -14,7 +14,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr std::array<Precision, 4> measured_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
@@ -284,4 +284,4 @@ double after_step_s(double operations, const Software& software, const DeviceTyp
   return operations * std::max(software.costs.issue_update_s * device.issue_factor, device.launch_overhead_s);
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -14,7 +14,7 @@
 #include "sim/base/input_file.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr std::uintmax_t max_file_bytes = 64u << 20;
@@ -184,4 +184,4 @@ LinkFit fit_link(const AllReduceLog& log, const std::string& file) {
   return fit;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

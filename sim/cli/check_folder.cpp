@@ -8,7 +8,7 @@
 #include "sim/run/store/store_source.h"
 #include "sim/run/sweep.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 /// What a store says of one of its points; "" where that is a sound run.
@@ -68,4 +68,4 @@ Exit check_folder(const std::string& folder) {
   return troubles.empty() ? Exit::done : Exit::check_failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

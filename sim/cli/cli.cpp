@@ -25,7 +25,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 void complain(const std::string& message) {
@@ -311,4 +311,4 @@ Exit convoy_main(int argc, char** argv) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -11,7 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/draw_cluster.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 constexpr std::size_t most_in_row = 16;
@@ -227,4 +227,4 @@ std::vector<DrawnLine> lines_of(const ClusterDrawing& drawing) {
   return lines;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

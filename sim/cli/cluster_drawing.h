@@ -10,7 +10,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// A box of a cluster's picture: a device, a cable, or a switch that limits nothing.
 struct DrawnPlace {
@@ -68,4 +68,4 @@ void lay_out(ClusterDrawing& drawing);
 /// own. @pre lay_out has been called
 std::vector<DrawnLine> lines_of(const ClusterDrawing& drawing);
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -19,7 +19,7 @@
 #include "sim/run/output_folder.h"
 #include "topologies/cluster.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 /// JSON is told by its first character: profiles begin with the name of a column.
@@ -231,4 +231,4 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

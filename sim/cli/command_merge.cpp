@@ -12,7 +12,7 @@
 #include "sim/results/write_table.h"
 #include "sim/run/store/store_source.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ Exit merge_command(const MergeArguments& arguments) {
   return failed == Exit::done && missing > 0 ? Exit::check_failed : failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -12,7 +12,7 @@
 #include "sim/run/manifest.h"
 #include "sim/run/output_folder.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
@@ -48,4 +48,4 @@ Exit plan_command(const PlanArguments& arguments) {
   return Exit::check_failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -18,7 +18,7 @@
 #include "sim/run/sweep.h"
 #include "sim/run/wire.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 namespace {
 
@@ -105,4 +105,4 @@ Exit report_command(const ReportArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

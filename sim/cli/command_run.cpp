@@ -22,7 +22,7 @@
 #include "sim/studies/job_study.h"
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 std::string files_text(const std::string& path, bool trace) {
@@ -234,4 +234,4 @@ Exit check_command(const CheckArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

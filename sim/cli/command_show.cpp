@@ -21,7 +21,7 @@
 #include "topologies/catalog.h"
 #include "topologies/prices.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -306,4 +306,4 @@ Exit show_command(const ShowArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -11,7 +11,7 @@
 #include "sim/cli/progress.h"
 #include "sim/run/sweep.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// What the program ends with.
 enum class Exit : int {
@@ -122,4 +122,4 @@ std::vector<std::string> reproduction_names();      ///< "single-device", "scali
 /// Reads the command line and calls the command. What goes wrong ends as one line on standard error.
 Exit convoy_main(int argc, char** argv);
 
-}  // namespace convoy
+}  // namespace convoy::cli

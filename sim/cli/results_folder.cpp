@@ -17,7 +17,7 @@
 #include "sim/run/sweep.h"
 #include "sim/studies/job_study.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 void write_trace(const Results& results, const std::vector<std::size_t>& indices, Store& store,
@@ -203,4 +203,4 @@ Exit tell_failures(const Results& results) {
   return failed.empty() ? Exit::done : Exit::bad_input;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -12,7 +12,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// A folder of results and its store, or a store in memory only.
 class ResultsPlace {
@@ -63,4 +63,4 @@ Results results_or_refuse(const std::string& folder, Store& store);
 /// Names the first points that failed, on standard error; what the program ends with because of them.
 Exit tell_failures(const Results& results);
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -15,7 +15,7 @@
 #include "sim/results/json_writer.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -217,4 +217,4 @@ std::string model_line(const std::string& name) {
                      static_cast<double>(model.forward_macs) / 1e9);
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -12,7 +12,7 @@
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/nccl_tuning.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 namespace {
 
 using Call = CollectiveCall;
@@ -189,4 +189,4 @@ std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<Endpo
   return fmt::format("{} {}; use {} or auto", asked.name, needs, fmt::join(others, ", "));
 }
 
-}  // namespace convoy
+}  // namespace convoy::collectives

@@ -5,7 +5,7 @@
 
 #include "sim/costs/issue_queue.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 double saturation(double size, double half) { return half > 0 ? size / (size + half) : 1.0; }
@@ -311,4 +311,4 @@ double step_time_s(const TrainingGraph& graph, double images, const CostModel& c
   return queue.end_s();
 }
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -8,7 +8,7 @@
 #include "sim/costs/software.h"
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// Which of the efficiencies is that of `work`.
 KernelClass kernel_class(const Work& work);
@@ -74,4 +74,4 @@ class CostModel {
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,
                    bool with_recomputation = true);
 
-}  // namespace convoy
+}  // namespace convoy::costs

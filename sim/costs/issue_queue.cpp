@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline costs {
 
 void IssuedStretch::add(double issue_s, double device_s) {
   issued_s_ += issue_s;
@@ -19,4 +19,4 @@ double IssuedStretch::end_s(double start_s, double slowness) const {
   return end_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// A host thread that issues operations one after the other, ahead of the device that runs them in order:
 /// each starts at the later of "issued" and "the one before is done". The thread begins at time 0 and waits
@@ -47,4 +47,4 @@ class IssuedStretch {
   double issued_s_, device_s_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::costs

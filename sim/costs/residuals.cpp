@@ -9,7 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 constexpr std::array<std::string_view, residual_kind_count + 1> names{"plain_fp32_short",
@@ -106,4 +106,4 @@ double memory_spread(Framework framework) {
 
 double memory_factor(Framework framework) { return std::exp(quantile_80 * memory_spread(framework)); }
 
-}  // namespace convoy
+}  // namespace convoy::costs

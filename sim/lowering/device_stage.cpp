@@ -9,7 +9,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// A share of the images, channels or positions of an operation without parameters.
@@ -160,4 +160,4 @@ DeviceStage device_stage(const TrainingGraph& graph, const std::vector<LayerShar
   return StageMaker(graph, shardings, schedule, stage, device).make(stages);
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -9,7 +9,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 std::string_view name_of(GroupSync::Kind kind) {
@@ -209,4 +209,4 @@ StateBytes sharded_resident_bytes(double elements, const TrainingOptions& option
   return bytes;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

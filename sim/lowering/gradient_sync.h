@@ -18,7 +18,7 @@
 #include "sim/lowering/stages.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Of gradients that are sent as one message unless told otherwise: PyTorch DistributedDataParallel,
 /// bucket_cap_mb=25.
@@ -139,4 +139,4 @@ class GroupSync {
 /// with.
 StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage, double devices);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

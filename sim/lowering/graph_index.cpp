@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 GraphIndex::GraphIndex(const TrainingGraph& graph)
     : graph_(graph), layers_(graph.model.layers.size()), used_by_(graph.operations.size()) {
@@ -101,4 +101,4 @@ std::vector<std::uint32_t> GraphIndex::gradients_born_by(OpId op) const {
   return born;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

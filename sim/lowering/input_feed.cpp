@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// Whether a plan's operation is the graph's first.
@@ -112,4 +112,4 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
     for (Role& role : plan.roles) add_device_part(role, graph.operations.front().name, spec);
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

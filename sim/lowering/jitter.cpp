@@ -6,7 +6,7 @@
 #include <map>
 #include <numbers>
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// More different devices than this are taken together with those next to them.
@@ -95,4 +95,4 @@ void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost
       role.slowdown = slowdown;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Equal devices and how long a step of theirs takes in the mean.
 struct DeviceSteps {
@@ -30,4 +30,4 @@ double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter);
 /// (backup workers) the replay draws it step by step (Service::step_jitter), without either nobody waits.
 void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline lowering {
 Work share_of_update(const Work& whole, double share) {
   Work work = whole;
   for (double* cost : {&work.flops_per_image, &work.flops_fixed, &work.bytes_per_image, &work.bytes_fixed})
@@ -80,4 +80,4 @@ TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> af
   return add_compute(role, "update", std::move(ops), std::move(after));
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

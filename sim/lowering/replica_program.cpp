@@ -11,7 +11,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -292,4 +292,4 @@ void ReplicaProgram::update(const std::string& suffix) {
     of.group->add(role_, stream_, GroupSync::Kind::all_gather, of.index, "", of.bytes(), {update});
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 ShardReplicas::ShardReplicas(Plan& plan, const TrainingGraph& graph, const Machine& machine,
                              const DeviceGroups& groups, const std::vector<std::uint32_t>& stages,
@@ -124,4 +124,4 @@ std::vector<LayerGroup> ShardReplicas::describe(const GraphSchedule& schedule,
   return layouts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 
 #include "sim/lowering/device_stage.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// What the transfers of a schedule add up to between stages.
@@ -70,4 +70,4 @@ PlanOp plan_op(const StageOp& op, double images, const std::string& suffix) {
           deltas(op.frees, images), of_graph};
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -10,7 +10,7 @@
 #include "sim/lowering/units.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Memory that begins or ends with an operation.
 struct StageMemory {
@@ -74,4 +74,4 @@ Stage whole_network(const TrainingGraph& graph);
 /// The operation on `images` images; `suffix` tells micro-batches apart.
 PlanOp plan_op(const StageOp& op, double images, const std::string& suffix);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

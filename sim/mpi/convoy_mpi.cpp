@@ -4,9 +4,8 @@
 // The sweep is cut into pieces (`convoy run --shard`), more than there are ranks. Rank 0 hands them out as
 // ranks become free; what one rank has not answered is given to another when nothing else is left, so that a
 // lost rank costs time only. Each rank keeps a store of its own in DIR/.convoy-pieces; at the end rank 0
-// joins them
-// (`convoy merge`), which gives the bytes of a run in one process. A job that was ended goes on from these
-// stores.
+// joins them (`convoy merge`), which gives the bytes of a run in one process. A job that was ended goes on
+// from these stores.
 #define OMPI_SKIP_MPICXX 1
 #include <fcntl.h>
 #include <fmt/format.h>

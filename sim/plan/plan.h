@@ -13,7 +13,7 @@
 #include "models/training_graph.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// A plan is what a strategy decides, as plain values: who computes what, what is sent to whom, what waits
 /// for what. It is written by role: members of a role run the same program, so the plan of 16,384 equal
@@ -231,4 +231,4 @@ struct Plan {
   Service* service() { return std::get_if<Service>(&course); }
 };
 
-}  // namespace convoy
+}  // namespace convoy::plans

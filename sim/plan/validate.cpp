@@ -8,7 +8,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline plans {
 namespace {
 
 template <class... Args>
@@ -190,4 +190,4 @@ void validate(const Plan& plan, const Machine& machine) {
   if (plan.endless()) validate_endless(plan);
 }
 
-}  // namespace convoy
+}  // namespace convoy::plans

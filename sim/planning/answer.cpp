@@ -11,7 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr std::size_t most_runners_up = 5;
@@ -365,4 +365,4 @@ std::string check_plan(const PlanSpec& spec, std::size_t jobs) {
   return text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

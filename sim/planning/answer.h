@@ -11,7 +11,7 @@
 #include "sim/planning/planner.h"
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// A candidate with its figures, as results show it.
 struct CandidateResultOfPlan {
@@ -102,4 +102,4 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t candidate, c
 std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, std::size_t choice,
                                    const std::vector<std::size_t>& runners_up);
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -7,7 +7,7 @@
 
 #include "sim/run/search/search_spec.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 YamlNode scalar(std::string text) {
@@ -192,4 +192,4 @@ Point point_of(const PlanSpec& spec, const Setup& setup) {
                              {"strategy", setup.strategy}}));
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

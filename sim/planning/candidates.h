@@ -11,7 +11,7 @@
 #include "sim/planning/plan_spec.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// Kinds of servers and how many of each.
 using Order = std::vector<std::pair<std::string, std::int64_t>>;
@@ -65,4 +65,4 @@ YamlNode cluster_node(const Order& order);
 /// The point of an experiment that simulates a setup. @throws InputError
 Point point_of(const PlanSpec& spec, const Setup& setup);
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -204,4 +204,4 @@ double value_of(PlanObjective objective, const Figures& figures) {
   return 0;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -14,7 +14,7 @@
 #include "sim/run/faults.h"
 #include "topologies/regions.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// What training to the goal takes.
 struct Figures {
@@ -88,4 +88,4 @@ class Ledger {
 /// The objective's value; `front`: time x cost.
 double value_of(PlanObjective objective, const Figures& figures);
 
-}  // namespace convoy
+}  // namespace convoy::planning

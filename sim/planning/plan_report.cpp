@@ -15,7 +15,7 @@
 #include "sim/results/report/xy_chart.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 std::string kwh_text(const CandidateResultOfPlan& candidate) {
@@ -157,4 +157,4 @@ void write_report(const PlanAnswer& answer,
       << "</main></body>\n</html>\n";
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -16,7 +16,7 @@
 #include "sim/run/search/search_spec.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr std::int64_t most_nodes = 100'000, most_batch = 1'000'000;
@@ -299,4 +299,4 @@ std::vector<KeySection> plan_keys() {
           {"plan", "what a plan chooses among", texts_of(all_plan_keys())}};
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -14,7 +14,7 @@
 #include "topologies/prices.h"
 #include "topologies/risks.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is
 /// least.
@@ -63,4 +63,4 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices = "")
 /// The keys of a plan's file, of its `plan:`, and of the constraints in it, for whoever reads about them.
 std::vector<KeySection> plan_keys();
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -8,7 +8,7 @@
 
 #include "sim/base/ties.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double rounding = 1e-6;  ///< far above what bounds and simulations are apart by rounding
@@ -181,4 +181,4 @@ std::int64_t Planner::simulated_count() const {
   return count;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

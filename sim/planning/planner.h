@@ -9,7 +9,7 @@
 #include "sim/planning/figures.h"
 #include "sim/planning/standing.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// Puts questions to the candidates and simulates what it needs for exact answers: those that every
 /// candidate's simulation would give (test: `exhaustive`). What was simulated for one question is there for
@@ -51,4 +51,4 @@ class Planner {
   Ledger ledger_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -10,7 +10,7 @@
 #include "sim/base/input_error.h"
 #include "sim/planning/write_plan.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -171,4 +171,4 @@ PlanAnswer read_plan_answer(std::istream& in, const std::string& file) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

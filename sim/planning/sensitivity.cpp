@@ -8,7 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/planning/answer.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double price_reach = 16;  ///< prices are followed up and down by this factor
@@ -170,4 +170,4 @@ std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, s
   return Sensitivity(planner, scenario, choice).run(runners_up);
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

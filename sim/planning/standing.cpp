@@ -5,7 +5,7 @@
 
 #include "sim/base/ties.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 /// Of candidates that tie in what is asked for. @pre not empty
@@ -47,4 +47,4 @@ bool cannot_reach(const std::vector<Standing>& front, double time_s, double cost
   });
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -11,7 +11,7 @@
 #include "sim/run/search/assess.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 /// Plain numbers followed by a text, as bytes between processes of this program.
@@ -255,4 +255,4 @@ void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) 
   });
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -13,7 +13,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -367,4 +367,4 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   out << '\n';
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

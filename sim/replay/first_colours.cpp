@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 enum class ThingKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver, peer };
@@ -86,4 +86,4 @@ std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, cons
   return FirstColours(plan, machine, table, numbers).find(disturbances);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

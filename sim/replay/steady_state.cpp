@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 constexpr std::size_t batches = 8, most_blocks = 8192;
@@ -223,4 +223,4 @@ double SteadyState::step_time_s(double images) const {
   return images / images_per_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -9,7 +9,7 @@
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/fold.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Watches the clients of a plan's Service step by step, between warm-up and the end of the measurement.
 ///
@@ -78,4 +78,4 @@ class SteadyState {
   std::size_t blocks_wanted_;  ///< of each client before the next look
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

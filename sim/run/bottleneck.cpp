@@ -8,7 +8,7 @@
 
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr double equal_share = 1e-6;  ///< shares this near are the same to a reader
@@ -155,4 +155,4 @@ Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed,
           fmt::format("{}'s CPUs add gradients {} of the step", name, percent(host.share))};
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -7,7 +7,7 @@
 #include "sim/collectives/table.h"
 #include "sim/lowering/gradient_sync.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan& plan,
                                            const Machine& machine) {
   const GradientSync* sums = strategy.sums();
@@ -36,4 +36,4 @@ std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan&
   return names;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

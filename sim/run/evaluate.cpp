@@ -17,7 +17,7 @@
 #include "sim/run/energy.h"
 #include "sim/run/memory_need.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
@@ -351,4 +351,4 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability"};
@@ -245,4 +245,4 @@ KeySection experiment_keys() {
   return {"experiment", "the file that `convoy run` and `convoy check` take", texts_of(point_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr int never_astray = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -93,4 +93,4 @@ bool synchronise(int descriptor) {
   return ::fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP;  // some file systems have none
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A file descriptor that is closed with this object.
 class Descriptor {
@@ -63,4 +63,4 @@ class FileStream : public std::istream {
   __gnu_cxx::stdio_filebuf<char> buffer_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -7,7 +7,7 @@
 #include "sim/base/input_file.h"
 #include "sim/replay/engine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 std::string_view version() { return CONVOY_VERSION; }
 
@@ -22,4 +22,4 @@ Manifest make_manifest(const Experiment& experiment, const std::string& file,
   return manifest;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 #include "sim/results/result.h"
 #include "sim/run/experiment.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// "0.1.0"
 std::string_view version();
@@ -19,4 +19,4 @@ std::string_view version();
 Manifest make_manifest(const Experiment& experiment, const std::string& file,
                        const std::vector<std::string>& settings);
 
-}  // namespace convoy
+}  // namespace convoy::runs

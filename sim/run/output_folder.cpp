@@ -19,7 +19,7 @@
 #include <sstream>
 #include <thread>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
@@ -244,4 +244,4 @@ void write_stdout(const std::function<void(std::ostream&)>& content) {
   if (!std::cout) throw OutputError(fmt::format("standard output: {}", reason()));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

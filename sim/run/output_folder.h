@@ -10,7 +10,7 @@
 
 #include "sim/run/folder_files.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The machine refuses what the user asked for: a folder that cannot be written, a full disk, a closed pipe.
 class OutputError : public std::runtime_error {
@@ -67,4 +67,4 @@ class OutputFolder {
 /// Writes to standard output. @throws OutputError when writing fails.
 void write_stdout(const std::function<void(std::ostream&)>& content);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -19,7 +19,7 @@
 #include "strategies/strategy.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::size_t cached_values = 64;
@@ -251,4 +251,4 @@ RunOutput simulate(const PreparedRun& run, bool with_trace) {
   return output;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -19,7 +19,7 @@
 #include "topologies/cluster.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A run whose devices come and go.
 struct PhasedRun {
@@ -104,4 +104,4 @@ struct RunOutput {
 /// but with NetworkModel::simgrid, whose clock goes on (sim/replay/engine.h).
 RunOutput simulate(const PreparedRun& run, bool with_trace);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -23,7 +23,7 @@
 #include "sim/run/workers.h"
 #include "sim/schedule/trace_file.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
@@ -295,4 +295,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs) {
   return results;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -13,7 +13,7 @@
 #include "sim/run/simulate.h"
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Every `of`-th point of a sweep, from number `index` on, counted from 1.
 struct Shard {
@@ -91,4 +91,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs);
 /// "point 3 (cluster.nodes: 4)"
 std::string point_text(std::size_t index, const std::vector<std::pair<std::string, YamlNode>>& coordinates);
 
-}  // namespace convoy
+}  // namespace convoy::runs

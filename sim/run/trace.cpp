@@ -8,7 +8,7 @@
 
 #include "sim/replay/traffic.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::size_t drawn_in_full = 64;
@@ -120,4 +120,4 @@ void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, do
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

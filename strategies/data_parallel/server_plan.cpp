@@ -13,7 +13,7 @@
 #include "strategies/data_parallel/service_plan.h"
 #include "strategies/data_parallel/worker_compute.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Both directions of a message: clients push to servers, servers send back to clients.
@@ -312,4 +312,4 @@ Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& in
   return ServerPlanner(options, input).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t groups_at_start = 8;  ///< of ssp
@@ -75,4 +75,4 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   plan.course = std::move(service);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 #include "strategies/data_parallel/server_plan.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// The rule by which servers answer and the order in which workers set out, for a plan with its roles and
 /// exchanges: workers that do not all wait for each other.
@@ -21,4 +21,4 @@ namespace convoy {
 void add_service(const ServerOptions& options, const StrategyInput& input,
                  const std::vector<Service::Exchange>& exchanges, Plan& plan);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

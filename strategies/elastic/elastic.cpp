@@ -17,7 +17,7 @@
 #include "strategies/replicas.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct ScheduleEntry {
@@ -275,4 +275,4 @@ StrategyEntry elastic_entry() {
           texts_of(elastic_keys()), &read_elastic};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

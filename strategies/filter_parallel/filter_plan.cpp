@@ -13,7 +13,7 @@
 #include "sim/lowering/plan_ops.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// What one convolution sends, and its operations.
@@ -293,4 +293,4 @@ ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& inp
   return FilterPlanner(options, input, images).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -14,7 +14,7 @@
 #include "strategies/hybrid/shard_layers.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 const std::vector<std::string> scheme_names{"a", "b", "c"};
@@ -224,4 +224,4 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
                      {options.sync, options.pos});
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -17,7 +17,7 @@
 #include "strategies/partition/zoltan/zoltan_partition.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Time and memory of the refinement grow with vertices times parts: 512 parts of ResNet-50 take seconds.
@@ -340,4 +340,4 @@ StrategyEntry hypergraph_entry() {
           texts_of(hypergraph_keys()), &read_hypergraph, "[{micro_batches: [1, 4]}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

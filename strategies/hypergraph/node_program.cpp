@@ -9,7 +9,7 @@
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 class Slicer {
@@ -294,4 +294,4 @@ NodePrograms slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes
   return Slicer(graph, nodes, parts, count, images).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Bytes of what each operation hands on, for the whole batch.
@@ -134,4 +134,4 @@ PartLink part_link(const Machine& machine, std::uint32_t devices) {
   return link;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

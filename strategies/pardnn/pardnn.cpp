@@ -16,7 +16,7 @@
 #include "strategies/partition/report.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct PardnnOptions {
@@ -202,4 +202,4 @@ StrategyEntry pardnn_entry() {
           &read_pardnn, "[{}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -12,7 +12,7 @@
 #include "sim/base/input_file.h"
 #include "strategies/partition/dag_events.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// NodeId of each id, by search.
@@ -107,4 +107,4 @@ DagFile read_dag(const std::string& file) {
   return parse_dag(text, file);
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

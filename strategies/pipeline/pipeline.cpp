@@ -12,7 +12,7 @@
 #include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// A pipeline cut and placed.
@@ -356,4 +356,4 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
   return std::make_unique<Pipeline>(read_pipeline_options(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

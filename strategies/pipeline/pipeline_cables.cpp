@@ -6,7 +6,7 @@
 
 #include "strategies/pipeline/pipeline_costs.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 void PipelineCosts::add_cables(const Machine& machine) {
   const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
@@ -85,4 +85,4 @@ void PipelineCosts::add_shared_links(const Machine& machine) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 
 #include "sim/lowering/gradient_sync.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t no_unit = Units::none;
@@ -326,4 +326,4 @@ bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {
   return true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

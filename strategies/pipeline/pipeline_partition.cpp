@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -255,4 +255,4 @@ std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts
   return optimal_partition(prices);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

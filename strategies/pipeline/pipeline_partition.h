@@ -6,7 +6,7 @@
 
 #include "strategies/pipeline/stage_prices.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class StageCut : std::uint8_t { even, balanced, optimal };
 inline const std::vector<std::string> partition_method_names{"even", "balanced", "optimal"};
@@ -28,4 +28,4 @@ std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts
 /// The same, optimal, with the prices of stages kept.
 std::vector<StageChoice> optimal_partition(StagePrices& prices);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

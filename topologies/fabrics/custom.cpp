@@ -9,7 +9,7 @@
 #include "topologies/cable_list.h"
 #include "topologies/host_names.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Hosts and switches together: the ways from every host are worked out when the machine is built.
@@ -153,4 +153,4 @@ std::shared_ptr<const Fabric> read_custom_fabric(YamlMap& map) {
                                         draft.hosts_forward);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

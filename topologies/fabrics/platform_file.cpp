@@ -8,7 +8,7 @@
 
 #include "topologies/fabrics/platform_reader.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr int max_zone_depth = 64;
@@ -98,4 +98,4 @@ PlatformWay PlatformFile::way_in(const Zone& zone, const std::string& from, cons
   throw InputError(zone.pos, fmt::format("zone '{}' has no route from '{}' to '{}'", zone.name, from, to));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -9,7 +9,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// A link of a platform: SHARED is one medium for both directions, SPLITDUPLEX has each on its own.
 struct PlatformLink {
@@ -71,4 +71,4 @@ class PlatformFile {
   std::map<std::string, Place> places_;  ///< hosts and routers
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_platform_hosts = 4096;
@@ -252,4 +252,4 @@ void PlatformReader::read_cluster(const XmlElement& element, std::uint32_t paren
   platform_.zones_[zone].backbone = std::move(backbone);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 
 #include "sim/base/key_parts.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_sites = 64;
@@ -163,4 +163,4 @@ std::shared_ptr<const Fabric> read_sites_fabric(YamlMap& map) {
                                        draft.wan.latency_s);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_dims = 8;
@@ -151,4 +151,4 @@ std::shared_ptr<const Fabric> read_torus_fabric(YamlMap& map) {
   return std::make_shared<TorusFabric>(map, draft.cable, std::move(draft.grid));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

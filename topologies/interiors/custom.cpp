@@ -8,7 +8,7 @@
 #include "sim/base/names.h"
 #include "topologies/cable_list.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Vertices: devices, the host, switches.
@@ -109,4 +109,4 @@ std::shared_ptr<const Interior> read_custom_interior(YamlMap& map, std::uint32_t
   return interior;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -12,7 +12,7 @@
 #include "topologies/cable_list.h"
 #include "topologies/xml_file.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Usable bandwidth of one NVLink by compute capability: NCCL 5067397c, src/graph/topo.h.
@@ -238,4 +238,4 @@ std::shared_ptr<const Interior> read_nccl_interior(YamlMap& map, std::uint32_t d
   return std::make_shared<NcclInterior>(std::move(system), rates);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

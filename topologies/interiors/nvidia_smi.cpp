@@ -10,7 +10,7 @@
 #include "topologies/interiors/rate_keys.h"
 #include "topologies/interiors/topo_matrix.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// More NVLinks than any GPU has ports for (B200 has 18): what the table then shows is an NVSwitch.
@@ -219,4 +219,4 @@ std::shared_ptr<const Interior> read_nvidia_smi_interior(YamlMap& map, std::uint
   return interior;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

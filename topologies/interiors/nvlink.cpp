@@ -8,7 +8,7 @@
 #include "topologies/interiors/pcie.h"
 #include "topologies/interiors/rate_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::int64_t max_pair_links = 64;  ///< of a pair
@@ -156,4 +156,4 @@ std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t
                                           std::move(draft.pcie));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include "topologies/interiors/pcie.h"
 #include "topologies/interiors/rate_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class NvswitchInterior final : public Interior {
@@ -60,4 +60,4 @@ std::shared_ptr<const Interior> read_nvswitch_interior(YamlMap& map, std::uint32
   return std::make_shared<NvswitchInterior>(draft.bandwidth_Bps, draft.latency_s, std::move(draft.pcie));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 #include "sim/base/key_parts.h"
 #include "topologies/interiors/rate_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class PcieInterior final : public Interior {
@@ -193,4 +193,4 @@ std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t d
   return std::make_shared<PcieInterior>(tree_of(std::move(draft)));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

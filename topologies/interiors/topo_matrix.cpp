@@ -10,7 +10,7 @@
 #include "sim/base/input_file.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_topo_places = 256;
@@ -149,4 +149,4 @@ class TopoReader {
 
 TopoMatrix read_topo_matrix(const std::string& file) { return TopoReader(file).read(); }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

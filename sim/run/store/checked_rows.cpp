@@ -7,7 +7,7 @@
 
 #include "sim/base/digest.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 std::int64_t number_of(Database& database, const std::string& sql) {
@@ -109,4 +109,4 @@ void CheckedRows::take_over(const Statement& row) {
   put(columns);
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -9,7 +9,7 @@
 
 #include "sim/run/store/database.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A table of texts whose first column is the row's key and whose last, "digest", is a digest of the table's
 /// name and of the others: a row that was damaged is told from what was written.
@@ -42,4 +42,4 @@ class CheckedRows {
   std::set<std::string> damaged_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Whether the content of the file, and not the machine, is why something failed.
@@ -156,4 +156,4 @@ std::string quoted_name(std::string_view name) {
   return quoted + '"';
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -11,7 +11,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A file is no database that convoy has written, or is one no longer.
 struct DamagedStore : OutputError {
@@ -66,4 +66,4 @@ class Statement {
 /// "name" as SQL writes a column's name.
 std::string quoted_name(std::string_view name);
 
-}  // namespace convoy
+}  // namespace convoy::runs

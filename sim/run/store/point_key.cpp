@@ -16,7 +16,7 @@
 #include "sim/run/experiment.h"
 #include "sim/run/manifest.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
@@ -83,4 +83,4 @@ std::string PointKeys::key(const YamlNode& resolved, const std::string& inputs) 
   return sha256(text + inputs);
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -5,7 +5,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Digest of what every run depends on beside its experiment: this program as it was built, SimGrid, and the
 /// files of the catalogue and of the zoo.
@@ -25,4 +25,4 @@ class PointKeys {
   std::string common_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

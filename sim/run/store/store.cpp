@@ -12,7 +12,7 @@
 #include "sim/results/columns.h"
 #include "sim/results/field_text.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::int64_t application_id = 0x63766f79;  // "cvoy"
@@ -254,4 +254,4 @@ void Store::write_table(const Results& results) {
   commit();
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

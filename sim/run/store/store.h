@@ -13,7 +13,7 @@
 #include "sim/run/store/database.h"
 #include "sim/run/wire.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What a store holds points of.
 struct StoreSubject {
@@ -89,4 +89,4 @@ class Store {
   std::chrono::steady_clock::time_point begun_{};
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

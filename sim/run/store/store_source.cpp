@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
@@ -60,4 +60,4 @@ StoreSource::~StoreSource() {
   if (!copy_.empty()) fs::remove_all(copy_, error);
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

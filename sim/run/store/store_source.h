@@ -5,7 +5,7 @@
 
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The store of a results folder, for those who only read it. Where the folder cannot be written, which SQLite
 /// has to do to read, it is a copy that is gone with this object.
@@ -24,4 +24,4 @@ class StoreSource {
   std::string file_, name_, copy_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs
