@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A shard's store as far as it can be used.
-struct Shard {
-  explicit Shard(const std::string& folder) : source(folder) {
+struct ShardStore {
+  explicit ShardStore(const std::string& folder) : source(folder) {
     try {
       store.emplace(source.file(), Database::Mode::write, source.name());
     } catch (const DamagedStore& damage) {
@@ -35,13 +35,13 @@ StoreSubject subject_of(const std::string& folder) {
   if (!fs::exists(folder + "/results.sqlite"))
     throw InputError({folder, 0, 0},
                      "has no results.sqlite; `convoy merge` takes folders of `convoy run --shard`");
-  const Shard shard(folder);
+  ShardStore shard(folder);
   if (shard.store->empty()) throw InputError({folder, 0, 0}, "its results.sqlite has no sweep");
   return shard.store->subject();
 }
 
 void add_points(const std::string& folder, Store& store) {
-  const Shard shard(folder);
+  ShardStore shard(folder);
   if (const std::size_t damaged = store.add_points_of(*shard.store); damaged > 0)
     throw refused(folder, DamagedStore(fmt::format("{}: {} of its rows {} damaged", shard.source.name(), damaged,
                                                    damaged == 1 ? "is" : "are")));
