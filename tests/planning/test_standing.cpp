@@ -22,16 +22,16 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 std::vector<Standing> random_standings(std::mt19937& random) {
   const auto below = [&](unsigned n) { return static_cast<double>(random() % n); };
   const auto figure = [&](unsigned levels) {
-    const double level = below(levels);
+    const double level = 1 + below(levels);
     return level * (1 + (below(7) - 3) * 1e-13);
   };
   std::vector<Standing> all;
   const std::size_t count = 1 + random() % 12;
   for (std::size_t c = 0; c < count; ++c) {
     Standing one;
-    one.value = 1 + figure(4);
-    one.time_s = 1 + figure(5);
-    one.cost_usd = random() % 10 == 0 ? infinite : figure(5);
+    one.value = figure(4);
+    one.time_s = figure(5);
+    one.cost_usd = random() % 10 == 0 ? infinite : random() % 10 == 0 ? 0 : figure(5);
     one.doubtful = random() % 2;
     one.hosts = 1 + random() % 3;
     one.global_batch = 32 << random() % 3;
