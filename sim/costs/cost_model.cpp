@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "sim/costs/issue_queue.h"
 
 namespace convoy::inline costs {
 namespace {
@@ -282,6 +281,13 @@ double CostModel::issue_s(const Work& work, double images, const DeviceType& dev
   return software_.one_process_a_host ? time * devices : time;
 }
 
+QueuedTime CostModel::queued_time(const Work& work, double images, const Machine& machine,
+                                  const Device& device) const {
+  const DeviceType& type = machine.device_types[device.type];
+  const std::uint32_t beside = machine.hosts.empty() ? 1 : machine.hosts[device.host].device_count;
+  return QueuedTime::operation(issue_s(work, images, type, beside), time_s(work, images, type) / device.speed);
+}
+
 void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
                          double backward_s, const DeviceType& device) {
   std::vector<Factors>& factors = measured_[device.name];
@@ -309,6 +315,26 @@ double step_time_s(const TrainingGraph& graph, double images, const CostModel& c
     if (with_recomputation || !operation.again)
       queue.run(cost.issue_s(operation.work, images, device), cost.time_s(operation.work, images, device));
   return queue.end_s();
+}
+
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const Machine& machine,
+                   const Device& device) {
+  IssueQueue queue;
+  for (const Operation& operation : graph.operations)
+    queue.run(cost.queued_time(operation.work, images, machine, device));
+  return queue.end_s();
+}
+
+std::vector<double> operation_prices_s(const TrainingGraph& graph, double images, const CostModel& cost,
+                                       const Machine& machine, const Device& device) {
+  IssueQueue queue;
+  std::vector<double> prices_s;
+  for (const Operation& operation : graph.operations) {
+    const double before_s = queue.end_s();
+    queue.run(cost.queued_time(operation.work, images, machine, device));
+    prices_s.push_back(queue.end_s() - before_s);
+  }
+  return prices_s;
 }
 
 }  // namespace convoy::costs

@@ -11,6 +11,7 @@
 #include "strategies/pipeline/pipeline_floor.h"
 #include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
+#include "strategies/pipeline/pipeline_schedule.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -19,8 +20,7 @@ namespace {
 struct Candidate {
   PipelineShape shape;
   std::vector<StageChoice> choices;
-  double step_s;
-  double step_with_sums_s;  ///< for comparison with other numbers of stages
+  double step_s;  ///< schedule_s
   bool fits;
 };
 
@@ -263,8 +263,7 @@ class Pipeline : public Strategy {
       if (slots % stages != 0) continue;
       try {
         Candidate candidate = choose(input, units, count(input, units, stages));
-        if (!best || std::pair{!candidate.fits, candidate.step_with_sums_s} <
-                         std::pair{!best->fits, best->step_with_sums_s})
+        if (!best || std::pair{!candidate.fits, candidate.step_s} < std::pair{!best->fits, best->step_s})
           best = std::move(candidate);
       } catch (const InputError& error) {
         if (!reason) reason = error;
@@ -285,7 +284,8 @@ class Pipeline : public Strategy {
                         options_.recompute,
                         options_.weights,
                         options_.stage_replicas,
-                        options_.sync.zero};
+                        options_.sync.zero,
+                        options_.sync.overlap};
     const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
     std::optional<Candidate> best;
     for (const bool stages_together : {true, false}) {
@@ -301,11 +301,10 @@ class Pipeline : public Strategy {
                          fmt::format("{}.stages: {} devices cannot be shared out to {} stages so that each "
                                      "stage's replicas have equally many of {} micro-batches",
                                      options_.path, slot_count, counts.stages, options_.micro_batches));
-      const double step_s = costs.step_s(choices);
+      const double step_s = schedule_s(costs, choices);
       if (!best || step_s < best->step_s) {
         const bool fits = costs.fits(choices);
-        const double with_sums_s = costs.step_with_sums_s(choices, options_.sync.overlap);
-        best = Candidate{shape, std::move(choices), step_s, with_sums_s, fits};
+        best = Candidate{shape, std::move(choices), step_s, fits};
       }
     }
     return *best;

@@ -13,7 +13,7 @@ void PipelineCosts::add_cables(const Machine& machine) {
   const auto cable = [&](EndpointId from, EndpointId to) {
     Route route;
     machine.router->route(from, to, route);
-    Cable result{std::numeric_limits<double>::infinity(), route.latency_s};
+    Cable result{route.connection_Bps, route.latency_s};
     for (const LinkId link : route.links)
       result.bandwidth_Bps = std::min(result.bandwidth_Bps, machine.links[link].bandwidth_Bps);
     return result;

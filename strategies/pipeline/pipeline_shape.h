@@ -33,6 +33,7 @@ struct PipelineShape {
   Weights weights = Weights::flush;
   std::vector<std::uint32_t> stage_slots{};  ///< of each stage, where given; empty: to be chosen
   int zero = 0;  ///< stage of ZeRO: what is sharded over a stage's replicas (replica_program.h)
+  bool overlap = false;  ///< gradients are summed while the last backward pass goes on, not after it
 
   bool endless() const { return weights != Weights::flush; }
 };
@@ -51,6 +52,22 @@ bool slots_allowed(const PipelineShape& shape, std::uint32_t slots);
 /// every slot from it to the pipeline's end, shared among its own slots (1F1B; Narayanan et al., SOSP 2019,
 /// section 3.2, NUM_OPT_ACTIVE_MINIBATCHES).
 std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
+
+/// Whether the stages' backward passes run their forward pass again, but for that of the last micro-batch
+/// where that is spared.
+bool recomputes(const PipelineShape& shape);
+bool recomputes(const PipelineShape& shape, std::int64_t micro_batch, std::int64_t micro_batches);
+
+/// A pass of a micro-batch through a stage.
+struct MicroBatchPass {
+  bool backward;
+  std::int64_t micro_batch;
+};
+/// The passes of a stage's slot, in its order (pipeline_plan.h has the orders).
+/// @param slots of the stage  @param slot of these  @param micro_batches in all
+std::vector<MicroBatchPass> order_of_passes(const PipelineShape& shape, std::uint32_t slots_before,
+                                            std::uint32_t slots, std::uint32_t slot,
+                                            std::int64_t micro_batches);
 
 /// Without flush: micro-batches that each of a stage's slots adds up for one update.
 /// @pre slots_allowed
