@@ -17,7 +17,7 @@
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// The registry without the key that all kinds have whose devices talk to each other.
@@ -59,12 +59,6 @@ const StrategyEntry& strategy_entry(std::string_view kind) {
   throw std::out_of_range(fmt::format("no strategy '{}'", kind));
 }
 
-const KeyText* find_key(const StrategyEntry& entry, std::string_view name) {
-  for (const KeyText& key : entry.keys)
-    if (key.name == name) return &key;
-  return nullptr;
-}
-
 ReportedPlan Strategy::plan(const StrategyInput& input) const {
   ReportedPlan planned = steady_plan(input);
   wait_for_the_last(planned.plan, input.machine, input.cost);
@@ -98,4 +92,4 @@ Library default_library(const Strategy& strategy, Framework framework, bool cpu_
   return cpu_devices ? Library::gloo : Library::nccl;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -8,11 +8,12 @@
 #include <map>
 #include <numeric>
 
+#include "sim/base/quantity.h"
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/replica_program.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 std::vector<std::int64_t> shares_by_speed(const StrategyInput& input, std::int64_t global) {
@@ -89,6 +90,22 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
   return classes;
 }
 
+std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table, std::int64_t micro_batches,
+                                           bool updates) {
+  const std::int64_t images = batch.over(table.device_count());
+  if (images % (table.device_count() * micro_batches) != 0) return std::nullopt;
+  const auto of_micro_batch = static_cast<double>(images / (table.device_count() * micro_batches));
+  double step_s = 0;  // every kind of device has a replica
+  for (const CostTable::Passes& passes : table.of_kinds(of_micro_batch)) {
+    const double both_s = micro_batches == 1
+                              ? passes.issued_s
+                              : static_cast<double>(micro_batches) * std::max(passes.both_s(), passes.host_s);
+    step_s = std::max(step_s, both_s + (updates ? passes.update_s : 0));
+  }
+  return StepFloor{step_s, images,
+                   fmt::format("at least {} a step for computing alone", format_time(step_s))};
+}
+
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches) {
   if (replicas.images % micro_batches == 0) return static_cast<double>(replicas.images / micro_batches);
@@ -130,14 +147,13 @@ std::string task_name(const Pass& pass, int zero) {
 }  // namespace
 
 void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
-  constexpr std::int64_t most_operations = 4'000'000;
   const auto operations = static_cast<std::int64_t>(input.graph.operations.size());
-  if (micro_batches * operations > most_operations)
+  if (micro_batches * operations > most_planned_operations)
     throw InputError(
         input.batch.pos,
         fmt::format("training: {} micro-batches of {} operations each; at most {} operations are "
                     "planned: use at most {} micro_batches",
-                    micro_batches, operations, most_operations, most_operations / operations));
+                    micro_batches, operations, most_planned_operations, most_planned_operations / operations));
 }
 
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
@@ -178,4 +194,4 @@ Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, cons
   return role;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "sim/lowering/gradient_sync.h"
+#include "strategies/cost_table.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class Shares : std::uint8_t { equal, speed };
 /// The key `shares` of a strategy with replicas.
@@ -31,16 +32,24 @@ struct ReplicaClass {
 /// cost model), whole images by largest remainder, at least one each.
 /// A batch that is dealt out already stays as it is; a device may then have nothing to compute.
 /// @throws InputError (at batch.pos) where a global batch cannot be shared out: not divisible into equal
-/// shares, or
-///         fewer images than devices.
+///         shares, or fewer images than devices.
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares);
+
+/// What no step of replicas with equal shares stays below: each computes all of its micro-batches one after
+/// the other, the slowest device too. Nothing where the batch does not divide.
+/// @param updates each of them runs the optimizer's whole step, too
+std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table, std::int64_t micro_batches,
+                                           bool updates);
 
 /// Images of each of a replica's `micro_batches` equal parts. @throws InputError (at batch.pos) where its
 /// share does not divide.
 double micro_batch_images(const StrategyInput& input, const ReplicaClass& replicas,
                           std::int64_t micro_batches);
 
-/// A plan has every operation of every micro-batch; what that takes is told before it is built.
+/// A plan has every operation of every micro-batch, and no more of them than this.
+inline constexpr std::int64_t most_planned_operations = 4'000'000;
+
+/// What more would take is told before it is built.
 /// @throws InputError (at batch.pos)
 void check_plan_size(const StrategyInput& input, std::int64_t micro_batches);
 
@@ -55,4 +64,4 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
 /// @param states that each device keeps throughout the step; what its type reserves is added
 Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/quantity.h"
+#include "strategies/cost_table.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct SingleOptions {
@@ -29,6 +31,17 @@ class Single : public Strategy {
   }
 
   std::string_view refuses_recomputation() const override { return {}; }
+
+  /// All micro-batches one after the other, and the update.
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    const std::int64_t images = batch.over(1);
+    if (images % micro_batches_ != 0) return std::nullopt;
+    const CostTable::Passes passes = table.quickest(static_cast<double>(images / micro_batches_));
+    const double both_s =
+        micro_batches_ == 1 ? passes.issued_s : static_cast<double>(micro_batches_) * passes.both_s();
+    const double step_s = both_s + passes.update_s;
+    return StepFloor{step_s, images, fmt::format("at least {} a step for computing", format_time(step_s))};
+  }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     input.batch.divided(1, micro_batches_, fmt::format("{} micro-batches", micro_batches_));
@@ -56,4 +69,4 @@ Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t mi
   return plan_replicas(input, {}, {{input.machine.devices[0].type, batch, {0}}}, micro_batches);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

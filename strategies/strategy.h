@@ -16,7 +16,13 @@
 #include "strategies/batch_spec.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
+struct GradientSync;
+}  // namespace convoy::lowering
+
+namespace convoy::inline strategies {
+
+class CostTable;
 
 /// What a strategy may look at.
 struct StrategyInput {
@@ -24,6 +30,13 @@ struct StrategyInput {
   const Machine& machine;
   const CostModel& cost;
   BatchSpec batch;
+};
+
+/// What no step of a strategy stays below, known before anything of it is planned.
+struct StepFloor {
+  double step_s = 0;
+  std::int64_t images = 0;  ///< of a step, over all devices
+  std::string text;         ///< for people: "at least 12 ms a step for computing"
 };
 
 /// Decides a plan; simulates nothing. One object is made from one `strategy:` mapping and is immutable after
@@ -42,6 +55,14 @@ class Strategy {
   virtual std::uint32_t dedicated_hosts(std::uint32_t nodes) const {
     (void)nodes;
     return 0;
+  }
+  /// How it sums the gradients of replicas by collectives; nullptr where it does not.
+  virtual const GradientSync* sums() const { return nullptr; }
+  /// What its step stays not below on the table's devices, from the table alone; nothing where nothing is
+  /// known, or where it cannot run. Tests hold it against the bounds of plans and against simulations.
+  virtual std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const {
+    (void)batch, (void)table;
+    return std::nullopt;
   }
   /// Why `training.recompute` cannot go with the strategy; "" where its devices run the training graph's
   /// operations in order, recomputed ones included.
@@ -81,7 +102,5 @@ struct StrategyEntry {
 const std::vector<StrategyEntry>& strategy_registry();
 /// @throws std::out_of_range where there is no such kind
 const StrategyEntry& strategy_entry(std::string_view kind);
-/// The row's key of that name; nullptr where it has none.
-const KeyText* find_key(const StrategyEntry& entry, std::string_view name);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,13 +5,8 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
-
-const KeyText* find_key(const std::vector<KeyText>& texts, const std::string& name) {
-  const auto it = std::find_if(texts.begin(), texts.end(), [&](const KeyText& t) { return t.name == name; });
-  return it == texts.end() ? nullptr : &*it;
-}
 
 using Variants = std::vector<std::pair<std::string, std::vector<KeyText>>>;
 
@@ -39,6 +34,11 @@ std::string meanings_by_variant(const Variants& variants, const std::string& nam
 }
 
 }  // namespace
+
+const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name) {
+  const auto it = std::find_if(keys.begin(), keys.end(), [&](const KeyText& k) { return k.name == name; });
+  return it == keys.end() ? nullptr : &*it;
+}
 
 namespace keys_detail {
 
@@ -103,4 +103,4 @@ std::vector<KeyText> texts_of_variants(
   return merged;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -15,7 +15,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// What a key of a mapping is called, what may be written and what it means: `convoy show`, the reference
 /// pages and what looks a key up read it. Made by the factories below together with what reads the key.
@@ -27,6 +27,9 @@ struct KeyText {
   bool takes_list = false;                ///< its value is always a list, never one of several values
   std::vector<KeyText> parts = {};        ///< of a key whose value is a mapping, or a list of them: its keys
 };
+
+/// The key of that name; nullptr where there is none.
+const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name);
 
 /// The keys of a mapping that is no strategy's, under the name that `convoy show keys` has for it.
 struct KeySection {
@@ -69,7 +72,8 @@ struct Key {
     text.meaning += "; required";
     read = [inner = std::move(read), name = text.name, choices = text.choices, names](YamlMap& map,
                                                                                       Options& options) {
-      map.node(name, names != nullptr ? names() : choices);
+      if (map.node(name, names != nullptr ? names() : choices).kind == YamlNode::Kind::null)
+        map.fail(name, "expected a value, found nothing");
       inner(map, options);
     };
     return std::move(*this);
@@ -337,4 +341,4 @@ Key<Options> list_key(std::string name, std::string values, std::string meaning,
 std::vector<KeyText> texts_of_variants(
     const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants);
 
-}  // namespace convoy
+}  // namespace convoy::base

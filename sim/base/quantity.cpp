@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <span>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 struct Unit {
@@ -102,6 +103,12 @@ std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
   return std::nullopt;
 }
 
+/// std::from_chars takes no plus sign.
+std::string_view without_plus(std::string_view text) {
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  return text;
+}
+
 std::string with_prefix(double value, double base, std::span<const std::string_view> suffixes) {
   std::size_t i = 0;
   while (i + 1 < suffixes.size() && std::abs(value) >= base * 0.9995) {
@@ -140,16 +147,51 @@ std::string_view quantity_help(Dimension dimension) {
 }
 
 std::optional<double> parse_number(std::string_view text) {
-  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  text = without_plus(text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
+std::optional<std::string> number_spelling(std::string_view text) {
+  constexpr int least_exponent = -6, most_digits = 21;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!parse_number(text)) return std::nullopt;
+  text = without_plus(text);
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text.size() > 1 && text[0] == '0' && is_digit(text[1])) return std::nullopt;
+  // The value is 0.DIGITS times 10^point.
+  const std::size_t mantissa = std::min(text.find_first_of("eE"), text.size());
+  const std::size_t dot = std::min(text.find('.'), mantissa);
+  int point = static_cast<int>(dot), exponent = 0;
+  if (mantissa < text.size()) {
+    const std::string_view written = without_plus(text.substr(mantissa + 1));
+    std::from_chars(written.data(), written.data() + written.size(), exponent);
+  }
+  std::string digits;
+  for (const char c : text.substr(0, mantissa))
+    if (is_digit(c)) digits += c;
+  const std::size_t first = digits.find_first_not_of('0');
+  if (first == std::string::npos) return "0";
+  point += exponent - static_cast<int>(first);
+  digits = digits.substr(first, digits.find_last_not_of('0') + 1 - first);
+  const auto count = static_cast<int>(digits.size());
+  std::string spelling = negative ? "-" : "";
+  if (point > most_digits || point <= least_exponent)
+    return fmt::format("{}{}{}{}e{}", spelling, digits.substr(0, 1), count > 1 ? "." : "", digits.substr(1),
+                       point - 1);
+  if (point <= 0) return fmt::format("{}0.{}{}", spelling, std::string(static_cast<std::size_t>(-point), '0'), digits);
+  const auto whole = static_cast<std::size_t>(point);
+  if (point >= count) return spelling + digits + std::string(whole - digits.size(), '0');
+  return fmt::format("{}{}.{}", spelling, digits.substr(0, whole), digits.substr(whole));
+}
+
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension, std::string& why) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view digits = without_plus(text);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || !std::isfinite(value)) {
     why = fmt::format("'{}' is not {}", text, quantity_help(dimension));
     return std::nullopt;
@@ -199,4 +241,4 @@ std::string format_bandwidth(double bytes_per_s) {
   return with_prefix(bytes_per_s, 1000.0, suffixes);
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Dimensions a quantity in YAML can have. k/M/G/T are powers of 1000, Ki/Mi/Gi/Ti powers of 1024;
 /// `b` is a bit and `B` a byte; one multiply-add is 2 FLOPs.
@@ -30,9 +30,14 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension,
 /// Parses a plain finite number in full ("1e9", "-3.5"); nullopt for anything else (hex, NaN, trailing text).
 std::optional<double> parse_number(std::string_view text);
 
+/// The one spelling of a number: "16" of 16, 16.0, 1.6e1 and +16, the shortest decimals of the very value that
+/// is written, with an exponent only below 1e-6 and from 1e21 on. Nothing for what is no number to
+/// parse_number, nor for 010, which YAML readers take for different numbers.
+std::optional<std::string> number_spelling(std::string_view text);
+
 /// For people: three significant digits with a prefix and unit, e.g. "97.5 MiB", "1.25 ms", "1.23 GB/s".
 std::string format_bytes(double bytes);
 std::string format_time(double seconds);
 std::string format_bandwidth(double bytes_per_s);
 
-}  // namespace convoy
+}  // namespace convoy::base

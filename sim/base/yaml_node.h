@@ -8,10 +8,12 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// A YAML value with the place it was written at. A plain tree: anchors are expanded (within limits),
-/// duplicate keys and other documents in the file are errors when it is read.
+/// duplicate keys and other documents in the file are errors when it is read. A number has one spelling,
+/// however it was written (number_spelling), so that nobody who reads the tree can tell 16.0 from 16; a text
+/// that looks like a number is quoted.
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
   YamlNode();  // in the .cpp: only there are pairs of nodes complete
@@ -45,4 +47,4 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
 /// The value as one line of flow-style YAML (JSON where the value allows it), for labels and hashes.
 std::string to_flow(const YamlNode& node);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -2,13 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <ostream>
+#include <set>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/results_folder.h"
+#include "sim/plan/ledger.h"
 #include "sim/planning/answer.h"
 #include "sim/results/write_explain.h"
 #include "sim/results/write_json.h"
@@ -19,7 +22,7 @@
 #include "sim/studies/job_study.h"
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 std::string files_text(const std::string& path, bool trace) {
@@ -43,13 +46,46 @@ void show(const SweepProgress& now, const Experiment& experiment, Progress& prog
   });
 }
 
-/// Of a sweep that was only planned: names the first points that failed.
-Exit report(const std::vector<std::string>& failures) {
-  constexpr std::size_t named = 10;
-  for (std::size_t i = 0; i < std::min(failures.size(), named); ++i)
-    fmt::print(stderr, "convoy: {}\n", clean(failures[i]));
-  if (failures.size() > named) fmt::print(stderr, "convoy: and {} more points\n", failures.size() - named);
-  return Exit::bug;
+/// "n0: 4.87 GiB of 16.0 GiB at the peak (weights 97.5 MiB, ...), process 6.1 GiB" of the fullest device.
+std::string memory_text(const PlannedPoint& point) {
+  std::string classes;
+  for (std::size_t c = 0; c < memory_class_count; ++c)
+    if (point.peak_bytes[c] > 0)
+      classes += fmt::format("{}{} {}", classes.empty() ? "" : ", ", memory_class_names[c],
+                             format_bytes(point.peak_bytes[c]));
+  return fmt::format("{}: {} of {} at the peak{}, process {}", point.device,
+                     format_bytes(total_bytes(point.peak_bytes)), format_bytes(point.device_bytes),
+                     classes.empty() ? "" : fmt::format(" ({})", classes), format_bytes(point.process_bytes));
+}
+
+/// What a sweep's points would be, and what each needs of its fullest device.
+std::string checked_text(const Experiment& experiment, const SweepCheck& check) {
+  constexpr std::size_t listed = 50;
+  std::string text = fmt::format("{}: {} {}\n", experiment.name(), experiment.size(),
+                                 experiment.size() == 1 ? "run" : "runs");
+  for (std::size_t i = 0; i < std::min(experiment.size(), listed); ++i) {
+    std::string point;
+    for (const auto& [path, value] : experiment.coordinates(i))
+      point += fmt::format("{}{}: {}", point.empty() ? "" : ", ", path, to_flow(value));
+    if (experiment.swept()) text += fmt::format("  {}  {}\n", point_id(i), point);
+    if (check.planned[i])
+      text += fmt::format("{}memory of {}\n", experiment.swept() ? "     " : "  ", memory_text(*check.planned[i]));
+  }
+  if (experiment.size() > listed) text += fmt::format("  and {} more\n", experiment.size() - listed);
+  return text;
+}
+
+/// Each warning once, with the first point that has it.
+void warn(const Experiment& experiment, const SweepCheck& check) {
+  std::set<std::string> told;
+  for (std::size_t i = 0; i < check.planned.size(); ++i) {
+    if (!check.planned[i]) continue;
+    for (const std::string& warning : check.planned[i]->warnings)
+      if (told.insert(warning).second)
+        fmt::print(stderr, "convoy: warning: {}{}\n",
+                   experiment.swept() ? clean(point_text(i, experiment.coordinates(i))) + ": " : "",
+                   clean(warning));
+  }
 }
 
 double quantity_option(const char* name, const std::string& text, Dimension dimension, double otherwise) {
@@ -148,6 +184,9 @@ Exit run_command(const RunArguments& arguments) {
     Progress progress(arguments.progress, "simulating");
     SweepOptions options = sweep_options(arguments);
     options.progress = [&](const SweepProgress& now) { show(now, experiment, progress); };
+    options.damaged = [&](const std::vector<std::size_t>& points) {
+      fmt::print(stderr, "convoy: {}\n", damaged_points(place->store().name(), points));
+    };
     whole = run_sweep(preparer, options, place->store());
   }
   if (arguments.shard.of > 1) return run_shard(*place, whole);
@@ -167,6 +206,7 @@ Exit run_command(const RunArguments& arguments) {
 }
 
 Exit check_command(const CheckArguments& arguments) {
+  if (std::filesystem::is_directory(arguments.file)) return check_folder(arguments.file);
   if (const YamlNode root = load_yaml(arguments.file); root.find("network")) {
     const OperationNetworkFile file = read_operation_network(root);
     write_stdout([&](std::ostream& out) {
@@ -182,23 +222,16 @@ Exit check_command(const CheckArguments& arguments) {
     return Exit::done;
   }
   if (experiment.jobs()) read_job_study(*experiment.jobs());
-  const std::vector<std::string> failures = check_sweep(experiment, arguments.jobs);
-  if (!failures.empty()) return report(failures);
+  const SweepCheck check = check_sweep(experiment, arguments.jobs,
+                                       machine_memory_bytes() / static_cast<double>(arguments.jobs));
+  Results failures;
+  failures.failed = check.failed;
+  if (const Exit failed = tell_failures(failures); failed != Exit::done) return failed;
   Preparer preparer(experiment);
   warn(preparer);
-  write_stdout([&](std::ostream& out) {
-    out << fmt::format("{}: {} {}\n", experiment.name(), experiment.size(),
-                       experiment.size() == 1 ? "run" : "runs");
-    constexpr std::size_t listed = 50;
-    for (std::size_t i = 0; experiment.swept() && i < std::min(experiment.size(), listed); ++i) {
-      std::string point;
-      for (const auto& [path, value] : experiment.coordinates(i))
-        point += fmt::format("{}{}: {}", point.empty() ? "" : ", ", path, to_flow(value));
-      out << fmt::format("  {}  {}\n", point_id(i), point);
-    }
-    if (experiment.size() > listed) out << fmt::format("  and {} more\n", experiment.size() - listed);
-  });
+  warn(experiment, check);
+  write_stdout([&](std::ostream& out) { out << checked_text(experiment, check); });
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

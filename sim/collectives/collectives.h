@@ -7,7 +7,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 
 // All-reduce algorithms as patterns: of S bytes on N ranks, alpha the latency and B the bandwidth of every
 // message.
@@ -39,9 +39,8 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
 /// behind the one that the host's tree edges end at (the first rank for one tree, the last for the other).
 /// With L levels of edges from the farthest rank to the root, and k chunks: (k + 2 L - 1) (alpha + 2 S/(k B))
 /// where a rank's way out is B wide, so 2 S/B + 2 L alpha for large k; k is the one with the least such time,
-/// at most
-/// 64. Sources: Sanders, Speck & Traff, Parallel Computing 35(12), 2009 (two trees); Jeaugey, "Massively
-/// scale your deep learning training with NCCL 2.4", NVIDIA Developer Blog, 2019.
+/// at most 64. Sources: Sanders, Speck & Traff, Parallel Computing 35(12), 2009 (two trees); Jeaugey,
+/// "Massively scale your deep learning training with NCCL 2.4", NVIDIA Developer Blog, 2019.
 Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
                                       double bytes);
 
@@ -66,4 +65,4 @@ bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machin
 /// not a prediction.
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes);
 
-}  // namespace convoy
+}  // namespace convoy::collectives

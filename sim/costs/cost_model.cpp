@@ -4,7 +4,7 @@
 #include <algorithm>
 
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 double saturation(double size, double half) { return half > 0 ? size / (size + half) : 1.0; }
@@ -337,4 +337,4 @@ std::vector<double> operation_prices_s(const TrainingGraph& graph, double images
   return prices_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -9,7 +9,7 @@
 #include "sim/costs/software.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// Which of the efficiencies is that of `work`.
 KernelClass kernel_class(const Work& work);
@@ -88,4 +88,4 @@ double step_time_s(const TrainingGraph& graph, double images, const CostModel& c
 std::vector<double> operation_prices_s(const TrainingGraph& graph, double images, const CostModel& cost,
                                        const Machine& machine, const Device& device);
 
-}  // namespace convoy
+}  // namespace convoy::costs

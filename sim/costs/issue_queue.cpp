@@ -3,7 +3,7 @@
 
 #include <bit>
 
-namespace convoy {
+namespace convoy::inline costs {
 
 QueuedTime QueuedTime::operation(double issue_s, double device_s) {
   if (device_s <= 0) return {.device_s = 0, .issue_s = issue_s};
@@ -59,4 +59,4 @@ double IssuedStretch::end_s(double start_s, double slowness) const {
   return end_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::costs

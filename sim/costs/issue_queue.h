@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// What operations, in their order, take of a device and of the host thread that issues them. Two values are
 /// enough for what comes before to say when they end (IssueQueue), and one after the other they are one again
@@ -87,4 +87,4 @@ class IssuedStretch {
   double issued_s_, device_s_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -8,7 +8,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// Updates that a gradient's parameters had missed when it was applied, over gradients and tensors.
 struct Staleness {
@@ -59,4 +59,4 @@ struct StrategyReport {
   std::vector<std::string> notes{};
 };
 
-}  // namespace convoy
+}  // namespace convoy::plans

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 ComputeTimes::TaskTime ComputeTimes::time(EndpointId endpoint, std::uint32_t role, TaskId task,
                                           double start_s, double stretch) {
@@ -48,4 +48,4 @@ std::vector<double> operation_times_s(const Role& role, const Task& task, const 
   return times;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -3,7 +3,7 @@
 
 #include "sim/results/json_writer.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 void read_signed(const Json& value, const JsonPlace& place, double& number) {
   if (!value.is_number()) throw JsonError(place, fmt::format("expected a number, not {}", kind_of(value)));
@@ -61,8 +61,8 @@ YamlNode yaml_of_json(const Json& value) {
   node.quoted = value.is_string();
   node.scalar = value.is_string()    ? value.get<std::string>()
                 : value.is_boolean() ? (value.get<bool>() ? "true" : "false")
-                                     : shortest(value.get<double>());
+                                     : yaml_spelling(value.get<double>());
   return node;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

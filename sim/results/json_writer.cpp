@@ -13,7 +13,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1u << 16;
@@ -21,9 +21,19 @@ constexpr std::size_t buffer_bytes = 1u << 16;
 }  // namespace
 
 std::string shortest(double number) {
+  // Digits without an exponent are a whole number to readers of JSON, which have 64 bits for one.
+  constexpr double most_whole = 9'223'372'036'854'775'808.0;
   std::array<char, 32> text;
-  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), number);
+  char* const last = text.data() + text.size();
+  const auto [end, error] = std::abs(number) < most_whole
+                                ? std::to_chars(text.data(), last, number)
+                                : std::to_chars(text.data(), last, number, std::chars_format::scientific);
   return {text.data(), end};
+}
+
+std::string yaml_spelling(double number) {
+  const std::string text = shortest(number);
+  return number_spelling(text).value_or(text);
 }
 
 JsonWriter::JsonWriter(std::ostream& out, Style style, int indent)
@@ -168,4 +178,4 @@ void JsonWriter::value(const YamlNode& node) {
   value(std::string_view(node.scalar));
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
@@ -14,14 +15,38 @@
 #include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
+#include "sim/run/memory_need.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
 /// measurements of one set-up differ by as much (median of the repeated rows of
 /// results/published/single_device.csv).
 constexpr double anchored_spread = 0.03;
+
+/// Nobody is busy for longer than the step lasts: what a device computes and waits for its messages fits into
+/// it, the rest being idle time, and of a time in which it computes it can only wait so long for its host;
+/// cables are busy no longer either. Whatever breaks this counts some time twice: a mistake of the replay.
+/// @throws std::logic_error
+void require_conserved_time(const Machine& machine, const ReplayResult& replayed) {
+  // Moments less than 1e-12 s apart are one to the engine; a step has up to millions of them.
+  const double step_s = replayed.step_time_s, longest_s = step_s * (1 + 1e-7) + 1e-9;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const EndpointUsage& usage = replayed.endpoints[d];
+    if (usage.compute_s < 0 || usage.exposed_comm_s < 0 || usage.compute_s + usage.exposed_comm_s > longest_s)
+      throw std::logic_error(
+          fmt::format("{} computes for {} s and waits for messages for {} s of a step of {} s",
+                      machine.devices[d].name, usage.compute_s, usage.exposed_comm_s, step_s));
+    if (usage.issue_wait_s < 0 || usage.issue_wait_s > usage.compute_s * (1 + 1e-7) + 1e-9)
+      throw std::logic_error(fmt::format("{} waits for its host for {} s of {} s of computing",
+                                         machine.devices[d].name, usage.issue_wait_s, usage.compute_s));
+  }
+  for (std::size_t p = 0; p < replayed.port_busy_s.size(); ++p)
+    if (replayed.port_busy_s[p] < 0 || replayed.port_busy_s[p] > longest_s)
+      throw std::logic_error(fmt::format("cable {} of {} is busy for {} s of a step of {} s", p, machine.name,
+                                         replayed.port_busy_s[p], step_s));
+}
 
 /// The device that finishes last; of those the busiest, of those the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
@@ -46,17 +71,11 @@ void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResul
   result.process_memory_bytes = fullest->bytes;
   result.fits = fullest->fits();
   const Device& device = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())];
-  const std::string& name = device.name;
-  const double factor = memory_factor(run.graph->options.framework);
-  if (result.fits && has_process(run.machine.device_types[device.type]) && fullest->share() * factor > 1)
-    result.warnings.push_back(fmt::format(
-        "the process on {} needs {} of the {} that the driver leaves it: predictions of memory are off by up "
-        "to {:.0f} % in eight of ten cases, so it may run out of memory",
-        name, format_bytes(fullest->bytes), format_bytes(fullest->of_bytes), 100 * (factor - 1)));
+  if (std::string warning = tight_text(
+          device.name, run.machine.device_types[device.type], *fullest, run.graph->options.framework); !warning.empty())
+    result.warnings.push_back(std::move(warning));
   if (result.fits || result.bottleneck.kind == "memory") return;
-  result.bottleneck = {"memory", name, fullest->share(),
-                       fmt::format("the process on {} needs {} and the driver leaves it {}", name,
-                                   format_bytes(fullest->bytes), format_bytes(fullest->of_bytes))};
+  result.bottleneck = {"memory", device.name, fullest->share(), too_large_text(device.name, *fullest)};
 }
 
 void fill_devices(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
@@ -161,9 +180,9 @@ std::string server_types(const Machine& machine) {
 std::optional<double> price_usd_per_h(const Machine& machine) {
   double price = 0;
   for (const Host& host : machine.hosts) {
-    const double of_host = machine.host_types[host.type].price_usd_per_h;
-    if (of_host == 0) return std::nullopt;
-    price += of_host;
+    const std::optional<double> of_host = machine.host_types[host.type].price_usd_per_h;
+    if (!of_host) return std::nullopt;
+    price += *of_host;
   }
   return price;
 }
@@ -252,6 +271,8 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   return interval;
 }
 
+}  // namespace
+
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (run.cost.is_anchored()) return warnings;
@@ -279,8 +300,6 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
   return warnings;
 }
 
-}  // namespace
-
 StepSpreads step_spreads(const PreparedRun& run, double images) {
   StepSpreads spreads{compute_spread(run, images), 0, 0};
   if (const std::optional<CommKind> kind = comm_kind(run.machine))
@@ -290,6 +309,7 @@ StepSpreads step_spreads(const PreparedRun& run, double images) {
 
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;
+  require_conserved_time(machine, replayed);
   RunResult result;
   result.id = run.id;
   result.point = run.coordinates;
@@ -332,4 +352,4 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

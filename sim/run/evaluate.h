@@ -2,14 +2,20 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "sim/replay/replay.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The results of a run from what its replay measured (definitions: docs/results.md).
+/// @throws std::logic_error where the parts of a step are longer than the step: a mistake of the replay
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
+
+/// What of a run's devices and software rests on no published figure, a sentence each.
+std::vector<std::string> warnings_of(const PreparedRun& run);
 
 /// USD of an hour of all hosts, dedicated servers too; nothing where a price is unknown.
 std::optional<double> price_usd_per_h(const Machine& machine);
@@ -24,4 +30,4 @@ struct StepSpreads {
 /// @param images of a step, of all devices
 StepSpreads step_spreads(const PreparedRun& run, double images);
 
-}  // namespace convoy
+}  // namespace convoy::runs

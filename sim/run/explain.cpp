@@ -11,7 +11,7 @@
 #include "sim/run/workers.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// A run that differs from the point's in one thing.
@@ -39,7 +39,7 @@ std::vector<std::string> algorithms_of(const YamlNode& strategy) {
   std::vector<std::string> names;
   if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce")
     return names;
-  const KeyText* key = find_key(strategy_entry("data_parallel"), "algorithm");
+  const KeyText* key = find_key(strategy_entry("data_parallel").keys, "algorithm");
   for (const std::string& name : key->choices)
     if (name != "auto") names.push_back(name);
   return names;
@@ -173,4 +173,4 @@ void Explanation::add_to(RunResult& result) const {
         fmt::format("; algorithm: {} would save {}", best->algorithm, format_time(gain_s));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

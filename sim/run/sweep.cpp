@@ -4,14 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
 #include "sim/results/classes.h"
+#include "sim/results/field_text.h"
+#include "sim/run/evaluate.h"
 #include "sim/run/explain.h"
 #include "sim/run/manifest.h"
+#include "sim/run/memory_need.h"
 #include "sim/run/search/search.h"
 #include "sim/run/shared_counts.h"
 #include "sim/run/store/point_key.h"
@@ -19,7 +23,7 @@
 #include "sim/run/workers.h"
 #include "sim/schedule/trace_file.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
@@ -88,13 +92,35 @@ const char* kind_name(WorkerAnswer::Kind kind) {
   }
 }
 
-/// Indices of the points that the store lacks; of several that are equal the first.
+constexpr auto planned_fields = [](auto& archive, auto& planned) {
+  archive.field("device", planned.device);
+  archive.field("device_bytes", planned.device_bytes);
+  archive.memory("peak_bytes", planned.peak_bytes);
+  archive.field("process_bytes", planned.process_bytes);
+  archive.texts("warnings", planned.warnings);
+};
+
+PlannedPoint planned_point(const PreparedRun& run) {
+  const MemoryNeed need = memory_need(run);
+  PlannedPoint planned{need.device, need.device_bytes, need.peak.level, need.process.bytes, warnings_of(run)};
+  if (!need.warning.empty()) planned.warnings.push_back(need.warning);
+  return planned;
+}
+
+/// Indices of the points that the store lacks, or has damaged; of several that are equal the first.
 std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
   const std::vector<std::string>& keys = store.subject().keys;
   std::set<std::string_view> seen;
-  std::vector<std::size_t> missing;
-  for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of)
-    if (!store.has(keys[i], options.trace) && seen.insert(keys[i]).second) missing.push_back(i);
+  std::vector<std::size_t> missing, damaged;
+  for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of) {
+    if (store.has(keys[i], options.trace) || !seen.insert(keys[i]).second) continue;
+    missing.push_back(i);
+    store.failure(keys[i]);  // may be damaged, too
+    if (!store.is_damaged(keys[i])) continue;
+    damaged.push_back(i);
+    store.drop(keys[i]);
+  }
+  if (!damaged.empty()) options.damaged(damaged);
   return missing;
 }
 
@@ -118,37 +144,40 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
   if (options) keys.emplace(*options);
   for (std::size_t i = 0; i < experiment.size(); ++i) {
     const YamlNode resolved = experiment.resolved(i);
-    preparer.read_parts(read_point(resolved));
-    subject.keys.push_back(keys ? keys->key(resolved) : point_id(i));
+    const std::string inputs = preparer.read_parts(read_point(resolved));
+    subject.keys.push_back(keys ? keys->key(resolved, inputs) : point_id(i));
     subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
   }
   return subject;
 }
 
-std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs) {
+SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes) {
   Preparer preparer(experiment);
-  SharedCounts candidates;
-  const FirstHalf check = [&](std::size_t index) {
-    simulation(preparer, index, jobs, false, candidates);
-    return SecondHalf{};
+  const FirstHalf plan = [&](std::size_t index) -> SecondHalf {
+    if (is_search(experiment.point(index).strategy)) {
+      Search(preparer, index);  // plans its first candidate that can run
+      return {};
+    }
+    const PlannedPoint planned = planned_point(preparer.prepare(index));
+    return [planned] { return to_text(planned, planned_fields); };
   };
-  if (experiment.size() == 1) {
-    run_here(0, check);
-    return {};
-  }
-  std::optional<std::size_t> first;
-  std::string message;
-  std::vector<std::string> failures(experiment.size());
-  run_in_workers(experiment.size(), jobs, check, [&](std::size_t index, WorkerAnswer answer) {
-    if (answer.kind != WorkerAnswer::Kind::done && answer.kind != WorkerAnswer::Kind::input_error)
-      failures[index] = fmt::format("{}: {}", point_text(index, experiment.coordinates(index)), answer.bytes);
-    if (answer.kind != WorkerAnswer::Kind::input_error || (first && *first < index)) return;
-    first = index;
-    message = std::move(answer.bytes);
-  });
-  if (first) throw InputError({}, message);
-  std::erase(failures, "");
-  return failures;
+  SweepCheck check;
+  check.planned.resize(experiment.size());
+  std::map<std::size_t, FailedPoint> failed;
+  std::map<std::size_t, std::string> wrong;
+  const auto answered = [&](std::size_t index, WorkerAnswer answer) {
+    if (answer.kind == WorkerAnswer::Kind::input_error)
+      wrong.emplace(index, std::move(answer.bytes));
+    else if (answer.kind != WorkerAnswer::Kind::done)
+      failed.emplace(index, FailedPoint{point_id(index), experiment.coordinates(index), kind_name(answer.kind),
+                                        std::move(answer.bytes)});
+    else if (!answer.bytes.empty())
+      check.planned[index] = from_text<PlannedPoint>(answer.bytes, planned_fields);
+  };
+  run_in_workers(experiment.size(), jobs, plan, answered, {.memory_bytes = point_memory_bytes});
+  if (!wrong.empty()) throw InputError({}, wrong.begin()->second);
+  for (auto& [index, point] : failed) check.failed.push_back(std::move(point));
+  return check;
 }
 
 std::vector<std::string> model_warnings(Preparer& preparer) {
@@ -215,6 +244,15 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
 
 Results load_results(Store& store, const Experiment* experiment) {
   const StoreSubject& subject = store.subject();
+  const auto read_stored = [&](const StoredRun& run) {
+    try {
+      return run_of_stored(run);
+    } catch (const UnreadableRun& error) {
+      throw InputError({store.name(), 0, 0},
+                       fmt::format("{}; another version of convoy wrote it: `convoy run{}` makes its runs again",
+                                   error.what(), experiment ? " --fresh" : ""));
+    }
+  };
   Results results;
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
@@ -224,20 +262,25 @@ Results load_results(Store& store, const Experiment* experiment) {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
     };
     if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
-      RunResult& result = results.runs.emplace_back(run_of_stored(*run));
+      RunResult& result = results.runs.emplace_back(read_stored(*run));
       result.id = point_id(i);
       result.point = coordinates();
     } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {
       results.failed.push_back(
           {point_id(i), coordinates(), std::move(failure->kind), std::move(failure->reason)});
     }
+    if (store.is_damaged(subject.keys[i]))
+      throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), point_id(i)));
   }
   if (!results.runs.empty()) results.manifest.network_model = results.runs.front().network_model;
   return results;
 }
 
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
-  const std::optional<StoredRun> run = store.run(store.subject().keys.at(index), true);
+  const std::string& key = store.subject().keys.at(index);
+  const std::optional<StoredRun> run = store.run(key, true);
+  if (store.is_damaged(key))
+    throw DamagedStore(fmt::format("{}: its trace of point {} is damaged", store.name(), point_id(index)));
   return run ? trace_of_stored(*run) : std::vector<TraceProcess>{};
 }
 
@@ -253,4 +296,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs) {
   return results;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

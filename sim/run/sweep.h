@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -12,7 +13,7 @@
 #include "sim/run/simulate.h"
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Every `of`-th point of a sweep, from number `index` on, counted from 1.
 struct Shard {
@@ -35,6 +36,8 @@ struct SweepOptions {
   double point_memory_bytes = std::numeric_limits<double>::infinity();
   double point_time_s = std::numeric_limits<double>::infinity();
   std::function<void(const SweepProgress&)> progress = [](const SweepProgress&) {};
+  /// Told, before anything is simulated, of the points whose stored runs are damaged: they are computed again.
+  std::function<void(const std::vector<std::size_t>& points)> damaged = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
@@ -45,10 +48,24 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
                           const std::vector<std::string>& settings,
                           const std::optional<std::string>& options);
 
-/// Reads, checks and plans every point, simulates none. Returns what failed though the input is right: "point
-/// 3 (cluster.nodes: 4): what happened", in the sweep's order. @throws InputError: the first point's that is
-/// wrong.
-std::vector<std::string> check_sweep(const Experiment& experiment, std::size_t jobs);
+/// What is known of a point that was planned and not simulated; nothing of those that search for a strategy.
+struct PlannedPoint {
+  std::string device;       ///< whose tensors are the greatest share of its memory
+  double device_bytes = 0;  ///< its memory
+  std::array<double, memory_class_count> peak_bytes{};  ///< of its tensors by class, when they are most
+  double process_bytes = 0;                             ///< of the fullest process
+  std::vector<std::string> warnings;                    ///< that its run would have
+};
+
+struct SweepCheck {
+  std::vector<std::optional<PlannedPoint>> planned;  ///< by point
+  std::vector<FailedPoint> failed;                   ///< though the input is right, in the sweep's order
+};
+
+/// Reads, checks and plans every point, each in a process as run_sweep does, and simulates none. @throws
+/// InputError: the first point's that is wrong.
+/// @param point_memory_bytes that a point may take
+SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes);
 
 /// What the models of the preparer's experiment were read without, a line each; of those that can be read.
 std::vector<std::string> model_warnings(Preparer& preparer);
@@ -61,6 +78,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store);
 
 /// What a store has of its sweep: runs and failures, in its order.
 /// @param experiment where there is one: spares reading the points from the store
+/// @throws DamagedStore: a row of it is damaged
 Results load_results(Store& store, const Experiment* experiment = nullptr);
 
 /// The trace of a finished point. @pre it was simulated with one
@@ -73,4 +91,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs);
 /// "point 3 (cluster.nodes: 4)"
 std::string point_text(std::size_t index, const std::vector<std::pair<std::string, YamlNode>>& coordinates);
 
-}  // namespace convoy
+}  // namespace convoy::runs

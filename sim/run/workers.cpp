@@ -27,7 +27,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -91,7 +91,7 @@ double allowed_memory_bytes(double bytes) {
   return bytes;
 }
 
-void limit_memory(double bytes) {
+void limit_memory([[maybe_unused]] double bytes) {
 #ifndef __SANITIZE_ADDRESS__  // its shadow counts
   if (!std::isfinite(bytes)) return;
   rlimit limit{};
@@ -315,11 +315,6 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
   return true;
 }
 
-std::string run_here(std::size_t item, const FirstHalf& work) {
-  const SecondHalf half = work(item);
-  return half ? half() : std::string{};
-}
-
 std::size_t all_cores() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -331,4 +326,4 @@ double machine_memory_bytes() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 
 #include "sim/run/channel.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The work of one item in two halves: the first runs in a worker that goes on to further items (so it may
 /// keep what they share), the second there too or in a process of its own.
@@ -36,9 +36,6 @@ bool run_in_workers(std::size_t count, std::size_t jobs, const FirstHalf& work,
                     const std::function<void(std::size_t item, WorkerAnswer answer)>& answered,
                     const WorkerOptions& options = {});
 
-/// Runs both halves here. What they throw passes through.
-std::string run_here(std::size_t item, const FirstHalf& work);
-
 /// Serves items from one descriptor and answers on another until the first is closed.
 void serve_items(int in, int out, const FirstHalf& work, bool apart);
 
@@ -49,4 +46,4 @@ std::size_t all_cores();
 /// Memory of this machine.
 double machine_memory_bytes();
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -5,7 +5,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct AllReduceOptions {
@@ -39,6 +39,13 @@ class AllReduce : public Strategy {
 
   std::string_view refuses_recomputation() const override { return {}; }
 
+  const GradientSync* sums() const override { return &options_.sync; }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    if (options_.shares == Shares::speed) return std::nullopt;
+    return floor_of_replicas(batch, table, options_.micro_batches, options_.sync.zero == 0);
+  }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     return {plan_replicas(input, options_.sync, share_batch(input, options_.shares), options_.micro_batches)};
   }
@@ -64,4 +71,4 @@ std::vector<KeyText> all_reduce_key_texts() {
   return texts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,9 +5,11 @@
 
 #include <limits>
 
+#include "sim/base/quantity.h"
+#include "strategies/cost_table.h"
 #include "strategies/data_parallel/server_plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::int64_t most_workers = 1'000'000;
@@ -27,6 +29,19 @@ class ParameterServer : public Strategy {
     return options_.dedicated ? options_.servers : 0;
   }
   std::string_view refuses_recomputation() const override { return {}; }
+  /// Where servers on the nodes have whole tensors, one of them sends the largest to every other node.
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    if (options_.one_by_one() || options_.shares == Shares::speed) return std::nullopt;
+    std::optional<StepFloor> floor = floor_of_replicas(batch, table, 1, false);
+    if (!floor || options_.dedicated || options_.sharding == ServerSharding::even) return floor;
+    if (const double spread_s = table.spread_largest_tensor_s(); spread_s > floor->step_s) {
+      floor->step_s = spread_s;
+      floor->text = fmt::format(
+          "at least {} a step for the server of the largest tensor to send it to all other nodes",
+          format_time(spread_s));
+    }
+    return floor;
+  }
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     ReportedPlan planned{plan_parameter_server(options_, input)};
     if (options_.mode != ServerMode::sync) planned.report.staleness.emplace();
@@ -176,4 +191,4 @@ std::vector<KeyText> parameter_server_key_texts() {
   return texts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t groups_at_start = 8;  ///< of ssp
 constexpr std::uint32_t most_phases = 64;     ///< of async
+constexpr std::uint32_t most_sequences = 256;  ///< of backup workers
 /// Of async: compute times are drawn evenly from 50 to 150 %, so that who meets whom on the network changes
 /// from step to step.
 constexpr double compute_spread = 0.5;
@@ -53,6 +54,9 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   if (sync) {
     service.quorum = workers - options.backup_workers;
     plan.images *= static_cast<double>(service.quorum) / workers;
+    service.step_jitter = input.machine.step_jitter;
+    for (std::uint32_t w = 0; w < workers && service.step_jitter > 0; ++w)
+      service.clients[w].sequence = w % most_sequences;
   } else if (options.mode == ServerMode::async) {
     if (workers > 1) service.compute_spread = compute_spread;
     service.measured_steps = 4;
@@ -71,4 +75,4 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   plan.course = std::move(service);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -14,9 +14,10 @@
 #include "strategies/elastic/reconfigure.h"
 #include "strategies/hybrid/hybrid.h"
 #include "strategies/pipeline/pipeline.h"
+#include "strategies/replicas.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct ScheduleEntry {
@@ -46,11 +47,12 @@ std::vector<std::int64_t> images_dealt(const DealtBatch& dealt) {
 std::vector<std::int64_t> images_met(const Plan& plan, std::uint32_t devices) {
   std::vector<std::int64_t> images(devices, 0);
   for (const Role& role : plan.roles) {
-    std::map<std::string, double> of_op;  // by name, over micro-batches
+    std::map<OpId, double> of_op;  // over micro-batches
     for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops) of_op[op.name.substr(0, op.name.find(" #"))] += op.images;
+      for (const PlanOp& op : task.ops)
+        if (op.operation != PlanOp::of_plan) of_op[op.operation] += op.images;
     double most = 0;
-    for (const auto& [name, count] : of_op) most = std::max(most, count);
+    for (const auto& [operation, count] : of_op) most = std::max(most, count);
     for (const EndpointId device : role.members) images.at(device) = std::llround(most);
   }
   return images;
@@ -74,16 +76,20 @@ class Elastic : public Strategy {
 
   std::string_view refuses_recomputation() const override { return options_.inner->refuses_recomputation(); }
 
+  const GradientSync* sums() const override { return options_.inner->sums(); }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
+    check_dealt_size(input);
     return plan_on(options_.schedule.back().devices, input, &Strategy::steady_plan);
   }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
+    for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
+    check_dealt_size(input);
     std::vector<RunPhase> phases;
     for (const ScheduleEntry& entry : options_.schedule) {
       RunPhase& phase = phases.emplace_back();
-      check(entry, input);
       phase.at_step = entry.at_step;
       phase.devices = entry.devices;
       ReportedPlan planned = plan_on(entry.devices, input, &Strategy::plan);
@@ -126,6 +132,27 @@ class Elastic : public Strategy {
                        fmt::format("training: a global batch of {} leaves some of {} devices without an "
                                    "image; at least {} is needed",
                                    *input.batch.global, entry.devices, entry.devices));
+  }
+
+  /// All phases are planned, each with every operation of every micro-batch of a device of each kind of share;
+  /// what that takes is told before the batch is dealt. @throws InputError
+  void check_dealt_size(const StrategyInput& input) const {
+    if (!options_.deals) return;
+    const auto ceiling = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
+    const std::int64_t global = *input.batch.global, at_once = micro_batch_of(input);
+    std::int64_t micro_batches = 0;
+    for (const ScheduleEntry& entry : options_.schedule)
+      micro_batches += options_.uniform ? ceiling(ceiling(global, entry.devices), at_once)
+                                        : ceiling(ceiling(global, at_once), entry.devices);
+    const auto operations = static_cast<std::int64_t>(input.graph.operations.size());
+    if (micro_batches <= most_planned_operations / operations) return;
+    throw InputError(
+        input.batch.pos,
+        fmt::format("training: a global batch of {} in micro-batches of at most {} images makes {} of them on a "
+                    "device, all phases together, of {} operations each; at most {} operations are planned: "
+                    "use a smaller batch, more devices or fewer phases{}",
+                    global, at_once, micro_batches, operations, most_planned_operations,
+                    options_.micro_batch ? ", or a larger strategy.micro_batch" : ""));
   }
 
   /// uniform: a bound, what memory allows unless given. coarse: the one for which the job was set up on its
@@ -248,4 +275,4 @@ StrategyEntry elastic_entry() {
           texts_of(elastic_keys()), &read_elastic};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

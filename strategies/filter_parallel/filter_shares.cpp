@@ -9,7 +9,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Times of a layer's kernels (no update) with some of its filters on a device. Each kind of device and
@@ -100,4 +100,4 @@ std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterS
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class FilterShares : std::uint8_t { equal, probed };
 inline const std::vector<std::string> filter_shares_names{"equal", "probed"};
@@ -33,4 +33,4 @@ struct SharedConvolution {
 std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterShares shares,
                                              EndpointId master, double images);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

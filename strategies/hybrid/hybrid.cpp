@@ -9,11 +9,12 @@
 #include <optional>
 
 #include "sim/lowering/group_plan.h"
+#include "strategies/hybrid/hybrid_floor.h"
 #include "strategies/hybrid/layouts.h"
 #include "strategies/hybrid/shard_layers.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 const std::vector<std::string> scheme_names{"a", "b", "c"};
@@ -35,6 +36,12 @@ class Hybrid : public Strategy {
   std::string_view refuses_recomputation() const override {
     if (options_.scheme == HybridScheme::all_at_once) return {};
     return "schemes b and c run layers forward and back part by part";
+  }
+
+  const GradientSync* sums() const override { return &options_.sync; }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    return floor_of_hybrid(options_, batch, table);
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
@@ -87,8 +94,9 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   }
   const std::size_t devices = images.counts.size();
   const bool one = options.scheme == HybridScheme::one_device_a_part;
-  // Scheme c: as many parts as devices, with an image of each at least.
-  const std::size_t parts = one ? devices : std::min(devices, static_cast<std::size_t>(images.counts.back()));
+  // Scheme c: as many parts as devices, with an image of each at least; fewer images than devices go together.
+  const std::size_t parts =
+      one ? devices : std::clamp<std::size_t>(static_cast<std::size_t>(images.counts.back()), 1, devices);
   for (std::size_t j = 0; j < parts; ++j) {
     ImagePart part;
     part.images.counts.assign(devices, 0);
@@ -99,6 +107,7 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
         part.images.counts[d] = images.counts[d];
       part.images.size += part.images.counts[d];
     }
+    if (part.images.size == 0) continue;  // scheme b: that device has no images to send
     part.loss = even_images(part.images.size, devices);
     tail.parts.push_back(std::move(part));
   }
@@ -215,4 +224,4 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
                      {options.sync, options.pos});
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -8,14 +8,16 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/base/quantity.h"
 #include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/hypergraph/micro_batch_order.h"
+#include "strategies/hypergraph/node_chain.h"
 #include "strategies/hypergraph/node_program.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Time and memory of the refinement grow with vertices times parts: 512 parts of ResNet-50 take seconds.
@@ -228,6 +230,17 @@ class HypergraphStrategy : public Strategy {
     return text;
   }
 
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    const std::int64_t parts = options_.parts.value_or(table.device_count());
+    const std::int64_t images = batch.over(parts);
+    if (images % options_.micro_batches != 0) return std::nullopt;
+    const double step_s =
+        node_chain_s(table, static_cast<double>(images / options_.micro_batches), parts);
+    return StepFloor{
+        step_s, images,
+        fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};
+  }
+
   ReportedPlan steady_plan(const StrategyInput& input) const override {
     const auto devices = static_cast<std::uint32_t>(input.machine.devices.size());
     const std::uint32_t parts = options_.parts.value_or(devices);
@@ -327,4 +340,4 @@ StrategyEntry hypergraph_entry() {
           texts_of(hypergraph_keys()), &read_hypergraph, "[{micro_batches: [1, 4]}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

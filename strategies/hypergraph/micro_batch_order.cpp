@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <tuple>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr double not_yet = -1;
@@ -72,4 +72,4 @@ std::vector<std::vector<ScheduledStep>> order_micro_batches(
   return Scheduler(steps, micro_batches).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

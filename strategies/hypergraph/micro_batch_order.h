@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// A step that one device does for every micro-batch.
 struct OrderedStep {
@@ -29,4 +29,4 @@ struct ScheduledStep {
 std::vector<std::vector<ScheduledStep>> order_micro_batches(
     const std::vector<std::vector<OrderedStep>>& steps, std::uint32_t micro_batches);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
-
-constexpr std::string_view image_buffer_name = "input";  // in every training graph that reads the images
 
 /// Bytes of what each operation hands on, for the whole batch.
 std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
@@ -30,7 +27,7 @@ std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
   // written over one of them and made by no buffer of its own.
   std::vector<double> made(graph.operations.size(), 0.0);
   for (const Buffer& buffer : graph.buffers)
-    if (buffer.name != image_buffer_name && buffer.memory_class == MemoryClass::activations)
+    if (buffer.role != BufferRole::image && buffer.memory_class == MemoryClass::activations)
       made[buffer.born] += buffer.bytes_per_image * images + static_cast<double>(buffer.bytes_fixed);
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
@@ -104,14 +101,13 @@ OperationDag operation_dag(const StrategyInput& input, double images, std::uint3
     const Operation& operation = graph.operations[id];
     const NodeId variable = variable_of[operation.layer];
     // The layer's own kernels, not the losses and sums of gradients that stand beside them.
-    const bool kernel = operation.name == fmt::format("{}.{}", graph.model.layers[operation.layer].name,
-                                                      to_string(operation.phase));
+    const bool kernel = operation.part == OperationPart::layer && !operation.again;
     const bool reads = operation.phase != Phase::weight_gradient;
     if (variable != 0 && kernel && reads) edges.emplace_back(variable, id);
   }
 
   const auto image_buffer = std::find_if(graph.buffers.begin(), graph.buffers.end(),
-                                         [](const Buffer& b) { return b.name == image_buffer_name; });
+                                         [](const Buffer& b) { return b.role == BufferRole::image; });
   if (image_buffer != graph.buffers.end()) {
     const auto node = static_cast<NodeId>(nodes.size());
     nodes.push_back({OperationDag::Content::images, 0, "images", MemoryClass::activations});
@@ -138,4 +134,4 @@ PartLink part_link(const Machine& machine, std::uint32_t devices) {
   return link;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

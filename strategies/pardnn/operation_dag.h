@@ -9,7 +9,7 @@
 #include "strategies/partition/dag.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// A training step as a partitioner sees it. Nodes are the operations of the training graph, then a variable
 /// for each layer with parameters (no time; its output is the weights, its memory weights, gradients and
@@ -39,4 +39,4 @@ std::array<double, memory_class_count> layer_resident_bytes(const TrainingGraph&
 /// each other one.
 PartLink part_link(const Machine& machine, std::uint32_t devices);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

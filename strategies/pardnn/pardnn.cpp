@@ -7,14 +7,16 @@
 #include <map>
 #include <set>
 
+#include "sim/base/quantity.h"
 #include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
+#include "strategies/cost_table.h"
 #include "strategies/pardnn/operation_dag.h"
 #include "strategies/partition/report.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct PardnnOptions {
@@ -112,7 +114,7 @@ class Planner {
     const OperationDag::Node& node = graph_.nodes[v];
     if (node.content != OperationDag::Content::operation) return memory_op(node.name, {}, {});
     const Operation& operation = input_.graph.operations[node.index];
-    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}};
+    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}, node.index};
   }
 
   PartitionSummary summary() const {
@@ -146,6 +148,15 @@ class Pardnn : public Strategy {
   std::string label() const override {
     return fmt::format("pardnn{}{}", options_.parts ? fmt::format(", {} parts", *options_.parts) : "",
                        options_.refine ? "" : ", not refined");
+  }
+
+  /// Operations that are placed whole take at least the longest path of them.
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    const std::int64_t images = batch.over(options_.parts.value_or(table.device_count()));
+    const double step_s = table.quickest(static_cast<double>(images)).chain_s;
+    return StepFloor{
+        step_s, images,
+        fmt::format("at least {} a step for operations that wait for each other", format_time(step_s))};
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
@@ -191,4 +202,4 @@ StrategyEntry pardnn_entry() {
           &read_pardnn, "[{}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

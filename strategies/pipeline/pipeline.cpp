@@ -8,11 +8,12 @@
 #include <optional>
 
 #include "sim/base/names.h"
+#include "strategies/pipeline/pipeline_floor.h"
 #include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
 #include "strategies/pipeline/pipeline_schedule.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// A pipeline cut and placed.
@@ -46,6 +47,14 @@ class Pipeline : public Strategy {
 
   std::string_view refuses_recomputation() const override {
     return "a pipeline's segments are its stages: write strategy.recompute";
+  }
+
+  const GradientSync* sums() const override {
+    return options_.hybrid ? &options_.hybrid->sync : &options_.sync;
+  }
+
+  std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
+    return floor_of_pipeline(options_, batch, table);
   }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
@@ -355,4 +364,4 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
   return std::make_unique<Pipeline>(read_pipeline_options(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

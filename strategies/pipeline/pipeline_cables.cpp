@@ -6,7 +6,7 @@
 
 #include "strategies/pipeline/pipeline_costs.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 namespace {
 
@@ -95,4 +95,4 @@ void PipelineCosts::add_shared_links(const Machine& machine) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

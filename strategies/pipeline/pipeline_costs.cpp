@@ -9,7 +9,7 @@
 
 #include "sim/lowering/gradient_sync.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t no_unit = Units::none;
@@ -308,4 +308,4 @@ bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {
   return true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -12,7 +12,7 @@
 #include "strategies/pipeline/pipeline_shape.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What a stage made of units [begin, end) would cost, as the partitioners see it: an estimate, since all of
 /// them are compared. All times of one micro-batch.
@@ -170,4 +170,4 @@ class PipelineCosts {
   std::vector<std::vector<SharedLinks>> shared_;  ///< by first and number of slots of a stage in the middle
 };
 
-}  // namespace convoy
+}  // namespace convoy::strategies

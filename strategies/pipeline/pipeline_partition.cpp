@@ -8,7 +8,7 @@
 
 #include "strategies/pipeline/pipeline_schedule.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -328,4 +328,4 @@ CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs) {
   return optimal(costs);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -6,7 +6,7 @@
 
 #include "strategies/pipeline/stage_prices.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class StageCut : std::uint8_t { even, balanced, optimal };
 inline const std::vector<std::string> partition_method_names{"even", "balanced", "optimal"};
@@ -36,4 +36,4 @@ CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs);
 /// (Narayanan et al., SOSP 2019, section 3.1), with the whole step instead of the slowest stage alone.
 std::vector<StageChoice> least_step_partition(StagePrices& prices);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

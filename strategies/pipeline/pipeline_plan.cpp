@@ -14,7 +14,7 @@
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/replica_program.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 enum Stream : int { receiving = 1, sending_activations, sending_gradients, summing };
@@ -325,4 +325,4 @@ ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shap
   return PipelinePlanner(input, shape, choices, stages, sync).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

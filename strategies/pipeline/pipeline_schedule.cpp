@@ -6,7 +6,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 class Walk {
@@ -181,4 +181,4 @@ double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& st
   return Walk(costs, stages).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include "strategies/pipeline/pipeline_costs.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// Step of a cut pipeline, pass by pass: each device goes through its passes in their order (order_of_passes),
 /// each operation at the later of "issued by the host since the step's beginning", "the one before it is done"
@@ -16,4 +16,4 @@ namespace convoy {
 /// Without flush: PipelineCosts::step_s.
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

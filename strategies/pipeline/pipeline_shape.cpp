@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 bool slots_allowed(const PipelineShape& shape, std::uint32_t slots) {
   if (!shape.endless()) return slots <= shape.micro_batches;
@@ -69,4 +69,4 @@ std::int64_t weight_versions(const PipelineShape& shape, std::uint32_t slots_bef
   return 1 + (in_flight(shape, slots_before, slots) - 1 + share - 1) / share;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

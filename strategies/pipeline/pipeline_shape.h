@@ -6,7 +6,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class PipelineSchedule : std::uint8_t { naive, gpipe, one_f_one_b };
 enum class Recompute : std::uint8_t { never, always, except_last };
@@ -14,8 +14,7 @@ enum class Recompute : std::uint8_t { never, always, except_last };
 /// Which weights a micro-batch meets.
 ///   flush            all of a step the same: the pipeline runs empty before the update
 ///   stash            forward the newest there are, backward those of its forward: a version is kept for
-///   every
-///                    update that happens between (PipeDream: Narayanan et al., SOSP 2019, section 3.3)
+///                    every update that happens between (PipeDream: Narayanan et al., SOSP 2019, section 3.3)
 ///   double_buffered  all of an update's micro-batches, in every stage, those of the last update but one: two
 ///                    versions (PipeDream-2BW: Narayanan et al., ICML 2021, section 3.1)
 /// The last two never flush: updates go on while the pipeline is full.
@@ -78,4 +77,4 @@ std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots);
 /// micro-batch is under way.
 std::int64_t weight_versions(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

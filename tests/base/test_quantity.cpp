@@ -126,3 +126,30 @@ TEST_CASE("quantity: bounds of every dimension, at both edges") {
     }
   }
 }
+
+TEST_CASE("number: however it is written it has one spelling, of the same value") {
+  const auto spelling = [](std::string_view text) { return number_spelling(text).value_or("no number"); };
+  for (const char* text : {"16", "16.0", "1.6e1", "+16", "160e-1", "0.16E+2", "16.", "1600e-2"})
+    CHECK(spelling(text) == "16");
+  for (const char* text : {"0", "-0", "0.0", "+0e9", "0e999999999999"}) CHECK(spelling(text) == "0");
+  for (const char* text : {".5", "0.5", "+0.50", "5e-1"}) CHECK(spelling(text) == "0.5");
+  CHECK(spelling("-2.50") == "-2.5");
+  CHECK(spelling("1e6") == "1000000");
+  CHECK(spelling("18446744073709551616") == "18446744073709551616");  // 2^64, which no double shortens
+  CHECK(spelling("1e20") == "100000000000000000000");
+  CHECK(spelling("1e21") == "1e21");
+  CHECK(spelling("123456e20") == "1.23456e25");
+  CHECK(spelling("0.0000012") == "0.0000012");
+  CHECK(spelling("0.00000012") == "1.2e-7");
+  for (const char* text : {"010", "00", "-010", "0x10", "1_000", "ten", "", "+", "1e999", "nan", "-inf", "25MiB", "1 "})
+    CHECK(spelling(text) == "no number");
+  // What is spelled is read as the same double, and keeps its spelling.
+  for (int i = 0; i < 2000; ++i) {
+    const int mantissa = (i * 7919) % 100'003, exponent = i % 61 - 30;
+    const std::string text = (i % 2 ? "-" : "") + std::to_string(mantissa) + "." + std::to_string(i % 10) + "e" +
+                             std::to_string(exponent);
+    CAPTURE(text);
+    CHECK(parse_number(spelling(text)) == parse_number(text));
+    CHECK(spelling(spelling(text)) == spelling(text));
+  }
+}

@@ -45,6 +45,15 @@ TEST_CASE("yaml: values, kinds and places") {
   CHECK(root.find("z") == nullptr);
 }
 
+TEST_CASE("yaml: a number has one spelling, as a value and as a key; a quoted one is the text that it is") {
+  const YamlNode root = read("{a: [16.0, 1.6e1, +16, '16.0', 010, v1.0], 2.50: b}");
+  std::string texts;
+  for (const YamlNode& item : root.find("a")->items) texts += item.scalar + " ";
+  CHECK(texts == "16 16 16 16.0 010 v1.0 ");
+  CHECK(root.find("2.5")->scalar == "b");
+  CHECK(refusal("{1.0: a, 1: b}") == "f.yaml:1:10: key '1' given twice (first in line 1)");
+}
+
 TEST_CASE("yaml: line ends of Windows and a byte order mark are read, Unicode is kept") {
   const YamlNode root = read(
       "\xEF\xBB\xBFname: Gr\xC3\xB6\xC3\x9F"

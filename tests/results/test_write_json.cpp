@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "sim/results/field_reader.h"
 #include "sim/results/json_writer.h"
+#include "sim/results/stored_reader.h"
 #include "sim/results/write_json.h"
 #include "tests/results/results_fixture.h"
 
@@ -190,4 +192,27 @@ TEST_CASE("json: of 65,536 devices and 300,000 links every one is written") {
   };
   CHECK(count("\"n1234.gpu5\"") == 65536);
   CHECK(count("\"n1234.gpu5.nvlink2.up\"") == 300000);
+}
+
+TEST_CASE("json: a number of any size is read back as it was, by both readers of what is stored") {
+  std::vector<double> numbers{0, 1, 0.1, 1e6, 1e-7, 9007199254740993.0, 9223372036854774784.0,
+                              9223372036854775808.0, 18446744073709551616.0, 1e19, 1e20, 1e22, 1e100};
+  for (int exponent = 60; exponent < 70; ++exponent)
+    for (const double factor : {0.999, 1.0, 1.001}) numbers.push_back(std::ldexp(factor, exponent));
+  for (const double number : numbers) {
+    CAPTURE(number);
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.scalar = yaml_spelling(number);
+    const std::string text = written_value([&](JsonWriter& writer) {
+      writer.begin_object();
+      writer.field("yaml", node);
+      writer.end_object();
+    });
+    CHECK(json::parse(text)["yaml"].get<double>() == number);
+    CHECK(yaml_of_json(Json::parse(text)["yaml"]).scalar == node.scalar);
+    YamlNode stored;
+    StoredReader(text).whole(stored, [](auto& archive, YamlNode& value) { archive.yaml("yaml", value); });
+    CHECK(stored.scalar == node.scalar);
+  }
 }

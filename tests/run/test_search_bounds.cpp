@@ -15,7 +15,7 @@ int hold_prior_bounds(const convoy::Experiment& experiment, const std::vector<Ya
   Preparer preparer(experiment);
   const YamlNode alone = parse_yaml("{kind: single}", "t");
   const PreparedRun base = preparer.prepare(0, &alone);
-  CostTable table(base);
+  CostTable table(*base.graph, base.machine, base.cost);
   const std::vector<std::optional<RunResult>> all = exhaustive(experiment, candidates);
   int bounded = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -23,7 +23,7 @@ int hold_prior_bounds(const convoy::Experiment& experiment, const std::vector<Ya
     const std::string candidate = to_flow(candidates[i]);
     CAPTURE(candidate);
     const std::optional<Assessment> prior =
-        prior_bound(candidates[i], "label", experiment.point(0).training.batch, table);
+        prior_bound(*read_strategy(candidates[i]), experiment.point(0).training.batch, base, table);
     if (!prior) continue;
     ++bounded;
     CHECK(prior->images == all[i]->global_batch);

@@ -6,46 +6,15 @@
 #include <algorithm>
 
 #include "sim/base/quantity.h"
-#include "sim/plan/ledger.h"
-#include "sim/plan/process_memory.h"
 #include "sim/replay/lower_bound.h"
 #include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
+#include "sim/run/memory_need.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 constexpr double rounding = 1e-6;  ///< far above what bounds and replays are apart by rounding
-
-/// How full devices are, over all plans of a run: their tensors, and the processes that hold them.
-struct Fullest {
-  double peak_share = 0, process_share = 0;
-};
-
-/// Takes in what a plan needs on the first devices of the machine.
-void add_memory(const Plan& plan, const Machine& machine, const TrainingOptions& options, Fullest& fullest,
-                Assessment& assessment) {
-  std::vector<double> peaks(machine.devices.size(), 0.0);
-  for (const Role& role : plan.roles) {
-    if (role.members[0] >= machine.devices.size()) continue;
-    const double bytes = peak_memory(role).bytes;
-    for (const EndpointId d : role.members) peaks[d] = bytes;
-  }
-  const std::vector<ProcessMemory> memories =
-      process_memories(plan, machine, options, [&](std::size_t d) { return peaks[d]; });
-  for (std::size_t d = 0; d < peaks.size(); ++d) {
-    const double share = peaks[d] / machine.device_types[machine.devices[d].type].memory_bytes;
-    if (share > fullest.peak_share) {
-      fullest.peak_share = share;
-      assessment.peak_bytes = peaks[d];
-    }
-    if (memories[d].share() <= fullest.process_share) continue;
-    fullest.process_share = memories[d].share();
-    assessment.process_bytes = memories[d].bytes;
-    assessment.fullest = machine.devices[d].name;
-    assessment.fullest_size_bytes = memories[d].of_bytes;
-  }
-}
 
 std::string bound_text(const LowerBound& bound, const Machine& machine) {
   if (bound.link)
@@ -77,13 +46,12 @@ Assessment assess(const PreparedRun& run) {
                     [&](std::size_t d) { return bound.running_s.empty() ? 0 : bound.running_s[d]; });
   assessment.price_usd_per_h = price_usd_per_h(run.machine);
   if (run.samples) assessment.samples = static_cast<double>(*run.samples);
-  Fullest fullest;
-  if (run.phased)
-    for (const RunPhase& phase : run.phased->phases)
-      add_memory(phase.plan, run.phased->machine, run.graph->options, fullest, assessment);
-  else
-    add_memory(run.plan, run.machine, run.graph->options, fullest, assessment);
-  assessment.fits = fullest.process_share <= 1;
+  const MemoryNeed need = memory_need(run);
+  assessment.peak_bytes = need.peak.bytes;
+  assessment.process_bytes = need.process.bytes;
+  assessment.fullest = need.process_device;
+  assessment.fullest_size_bytes = need.process.of_bytes;
+  assessment.fits = need.process.fits();
   return assessment;
 }
 
@@ -124,4 +92,4 @@ bool cannot_beat(const Rank& bound, const Rank& rank) {
   return bound.value == rank.value && bound.time_s * (1 - rounding) > rank.time_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -6,7 +6,7 @@
 
 #include "sim/run/search/reasons.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 /// Where a candidate stands: simulated, might have been, too large, impossible.
@@ -46,8 +46,8 @@ std::vector<std::string> names_of(const SearchSpec& spec, const std::vector<Cand
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::string& label = candidates[i].assessment.label;
     const bool runs = candidates[i].state != CandidateState::cannot_run && !label.empty();
-    labels.push_back(!runs ? to_flow(spec.candidates[i]) : label);
-    mappings.push_back(&spec.candidates[i]);
+    labels.push_back(!runs ? to_flow(spec.candidates[i].mapping) : label);
+    mappings.push_back(&spec.candidates[i].mapping);
   }
   return telling_names(labels, mappings);
 }
@@ -105,7 +105,7 @@ SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& ca
   const double images = candidates[best].result.global_batch;
   for (const std::size_t i : order_of(candidates)) {
     const Candidate& candidate = candidates[i];
-    CandidateResult row{names[i], spec.candidates[i], {}, std::nullopt, std::nullopt, false, {}};
+    CandidateResult row{names[i], spec.candidates[i].mapping, {}, std::nullopt, std::nullopt, false, {}};
     const bool bounded = candidate.planned || candidate.assessment.step_bound_s > 0;
     if (group_of(candidate) < 3 && bounded)
       row.bound = shown_value(spec.objective, candidate.bound.value, images);
@@ -121,4 +121,4 @@ SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& ca
   return summary;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

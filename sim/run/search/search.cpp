@@ -14,7 +14,7 @@
 #include "sim/run/workers.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 constexpr const char* no_price = "strategy.objective: cost needs the price of every server of the cluster";
@@ -29,20 +29,19 @@ class Hunt {
   void bound_all() {
     const YamlNode alone = parse_yaml("{kind: single}", "auto");
     base_.emplace(preparer_.prepare(index_, &alone));
-    CostTable table(*base_);
+    CostTable table(*base_->graph, base_->machine, base_->cost);
     const BatchSpec batch = preparer_.experiment().point(index_).training.batch;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Candidate& entry = entries_[i];
-      try {
-        entry.assessment.label = read_strategy(spec_.candidates[i])->label();
-      } catch (const InputError& error) {
+      const Strategy* strategy = spec_.candidates[i].strategy.get();
+      if (strategy == nullptr) {
         entry.state = CandidateState::cannot_run;
-        entry.message = error.what();
+        entry.message = spec_.candidates[i].wrong;
         continue;
       }
+      entry.assessment.label = strategy->label();
       entry.state = CandidateState::open;
-      std::optional<Assessment> prior =
-          prior_bound(spec_.candidates[i], entry.assessment.label, batch, table);
+      std::optional<Assessment> prior = prior_bound(*strategy, batch, *base_, table);
       entry.assessment.bound_text = "nothing is known of its step beforehand";
       if (!prior || (spec_.objective == Objective::cost && !prior->price_usd_per_h)) continue;
       entry.assessment = std::move(*prior);
@@ -117,7 +116,7 @@ class Hunt {
 
   void plan(const std::vector<std::size_t>& group) {
     const FirstHalf work = [&](std::size_t item) -> SecondHalf {
-      const std::string bytes = encode(assess(preparer_.prepare(index_, &spec_.candidates[group[item]])));
+      const std::string bytes = encode(assess(preparer_.prepare(index_, &spec_.candidates[group[item]].mapping)));
       return [bytes] { return bytes; };
     };
     run_in_workers(group.size(), jobs_, work, [&](std::size_t item, WorkerAnswer answer) {
@@ -171,7 +170,7 @@ class Hunt {
   FirstHalf simulation(const std::vector<std::size_t>& batch, bool with_trace) {
     return [this, &batch, with_trace](std::size_t item) -> SecondHalf {
       auto run =
-          std::make_shared<const PreparedRun>(preparer_.prepare(index_, &spec_.candidates[batch[item]]));
+          std::make_shared<const PreparedRun>(preparer_.prepare(index_, &spec_.candidates[batch[item]].mapping));
       return [run, with_trace] { return encode(simulate(*run, with_trace)); };
     };
   }
@@ -241,10 +240,10 @@ void require_one(Preparer& preparer, std::size_t index, const SearchSpec& spec, 
     throw InputError(spec.objective_pos,
                      "strategy.objective: cost is that of an epoch: give training.dataset");
   std::string first;
-  for (const YamlNode& candidate : spec.candidates) {
+  for (const SearchCandidate& candidate : spec.candidates) {
     std::optional<PreparedRun> run;
     try {
-      run = preparer.prepare(index, &candidate);
+      run = preparer.prepare(index, &candidate.mapping);
     } catch (const InputError& error) {
       if (first.empty()) first = error.what();
       continue;
@@ -272,4 +271,4 @@ RunOutput Search::run(std::size_t jobs, bool with_trace, const Told& told) const
   return hunt.outcome(with_trace);
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -10,7 +10,7 @@
 #include "sim/base/yaml_map.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 const std::string& kind_of(const YamlNode& mapping) {
@@ -19,13 +19,37 @@ const std::string& kind_of(const YamlNode& mapping) {
   return kind && kind->kind == YamlNode::Kind::scalar ? kind->scalar : none;
 }
 
+/// The keys of a kind of strategy; none where there is no such kind.
+const std::vector<KeyText>& keys_of(const std::string& kind) {
+  static const std::vector<KeyText> none;
+  for (const StrategyEntry& entry : strategy_registry())
+    if (entry.kind == kind) return entry.keys;
+  return none;
+}
+
 /// Whether a key of a strategy takes a list as its one value.
 bool takes_list(const std::string& kind, const std::string& key) {
-  const std::vector<StrategyEntry>& registry = strategy_registry();
-  const auto entry = std::find_if(registry.begin(), registry.end(),
-                                  [&](const StrategyEntry& each) { return each.kind == kind; });
-  const KeyText* known = entry == registry.end() ? nullptr : find_key(*entry, key);
+  const KeyText* known = find_key(keys_of(kind), key);
   return known && known->takes_list;
+}
+
+/// @param keys of the mapping, unless it says its `kind`
+void order_keys(YamlNode& node, const std::vector<KeyText>& keys) {
+  for (YamlNode& item : node.items) order_keys(item, keys);
+  if (node.kind != YamlNode::Kind::mapping) return;
+  const std::vector<KeyText>& of_kind = keys_of(kind_of(node));
+  const std::vector<KeyText>& known = of_kind.empty() ? keys : of_kind;
+  const auto place = [&](const std::string& name) {
+    if (name == "kind") return std::pair{std::ptrdiff_t{-1}, name};
+    const KeyText* key = find_key(known, name);
+    return std::pair{key ? key - known.data() : static_cast<std::ptrdiff_t>(known.size()), name};
+  };
+  std::sort(node.entries.begin(), node.entries.end(),
+            [&](const auto& a, const auto& b) { return place(a.first) < place(b.first); });
+  for (auto& [name, value] : node.entries) {
+    const KeyText* key = find_key(known, name);
+    order_keys(value, key ? key->parts : std::vector<KeyText>{});
+  }
 }
 
 bool is_sequence(const YamlNode& node) { return node.kind == YamlNode::Kind::sequence; }
@@ -64,23 +88,23 @@ std::vector<YamlNode> with_each(const std::vector<YamlNode>& mappings, std::size
   return result;
 }
 
-/// Adds the candidates of a mapping that a strategy can be read from. @throws InputError: none of them
+/// Adds the candidates of a mapping, first those that a strategy can be read from. @throws InputError: none of
+/// them
 void add_readable(const YamlNode& mapping, SearchSpec& spec) {
   std::optional<InputError> first;
   const std::size_t before = spec.candidates.size();
-  std::vector<YamlNode> unreadable;
-  for (YamlNode& candidate : multiplied_out(mapping)) {
+  std::vector<SearchCandidate> unreadable;  // values that do not go together
+  for (YamlNode& candidate : multiplied_out(in_table_order(mapping))) {
     try {
-      read_strategy(candidate);
-      spec.candidates.push_back(std::move(candidate));
+      std::shared_ptr<const Strategy> strategy = read_strategy(candidate);
+      spec.candidates.push_back({std::move(candidate), std::move(strategy), {}});
     } catch (const InputError& error) {
       if (!first) first = error;
-      unreadable.push_back(std::move(candidate));
+      unreadable.push_back({std::move(candidate), nullptr, error.what()});
     }
   }
   if (spec.candidates.size() == before) throw *first;
-  // Values that do not go together lose, with the reason, when the candidates are planned.
-  for (YamlNode& candidate : unreadable) spec.candidates.push_back(std::move(candidate));
+  for (SearchCandidate& candidate : unreadable) spec.candidates.push_back(std::move(candidate));
   require_few(spec.candidates.size(), mapping.pos);
 }
 
@@ -130,6 +154,11 @@ bool is_search(const YamlNode& strategy) {
   return strategy.kind == YamlNode::Kind::mapping && kind_of(strategy) == "auto";
 }
 
+YamlNode in_table_order(YamlNode strategy) {
+  order_keys(strategy, {});
+  return strategy;
+}
+
 std::vector<YamlNode> multiplied_out(const YamlNode& mapping) {
   std::vector<YamlNode> result{mapping};
   // The kind first: it says which keys take lists.
@@ -155,7 +184,9 @@ std::vector<YamlNode> multiplied_out(const YamlNode& mapping) {
 std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster) {
   SearchSpec spec;
   for (const YamlNode& mapping : usual_mappings(cluster)) add_readable(mapping, spec);
-  return std::move(spec.candidates);
+  std::vector<YamlNode> mappings;
+  for (SearchCandidate& candidate : spec.candidates) mappings.push_back(std::move(candidate.mapping));
+  return mappings;
 }
 
 SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster) {
@@ -205,4 +236,4 @@ std::vector<std::string> telling_names(const std::vector<std::string>& labels,
   return names;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

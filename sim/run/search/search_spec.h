@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +12,14 @@
 #include "strategies/auto_options.h"
 #include "topologies/cluster.h"
 
-namespace convoy {
+namespace convoy::inline search {
+
+/// A strategy that is tried.
+struct SearchCandidate {
+  YamlNode mapping;                            ///< with its keys in the order of their table
+  std::shared_ptr<const Strategy> strategy{};  ///< nullptr: none can be read from it
+  std::string wrong{};                         ///< why not
+};
 
 /// `strategy: {kind: auto, ...}` as it was read.
 struct SearchSpec {
@@ -19,7 +27,7 @@ struct SearchSpec {
 
   Objective objective = Objective::step_time;
   SourcePos objective_pos;
-  std::vector<YamlNode> candidates;      ///< `strategy:` mappings, every list of values multiplied out
+  std::vector<SearchCandidate> candidates;  ///< every list of values multiplied out
   std::optional<std::int64_t> budget{};  ///< simulations at most
   SourcePos pos;                         ///< of the candidates
 };
@@ -35,6 +43,11 @@ SearchSpec read_search(const YamlNode& strategy, const ClusterSpec& cluster);
 /// What read_search takes without `candidates`: those of the registry for this cluster, multiplied out.
 std::vector<YamlNode> usual_candidates(const ClusterSpec& cluster);
 
+/// A `strategy:` mapping with its keys, and those of mappings in it, in the order of the key tables, so that
+/// the order in which they were written changes nothing: kind, the keys of that kind, and by name what is in
+/// no table.
+YamlNode in_table_order(YamlNode strategy);
+
 /// The mappings that one with lists of values stands for; the last key changes fastest. A key whose value is
 /// a list by itself (the registry says so) takes a list of lists. @throws InputError: more than
 /// max_candidates
@@ -45,4 +58,4 @@ std::vector<YamlNode> multiplied_out(const YamlNode& mapping);
 std::vector<std::string> telling_names(const std::vector<std::string>& labels,
                                        const std::vector<const YamlNode*>& candidates);
 
-}  // namespace convoy
+}  // namespace convoy::search
