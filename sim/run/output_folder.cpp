@@ -222,7 +222,8 @@ void OutputFolder::replace_store(const std::function<void(const std::string& fil
     const Descriptor making = open_folder_at(folder, unfinished_set);
     const Descriptor made = making ? open_file_at(making.get(), store) : Descriptor();
     if (!made || !synchronise(made.get())) cannot_write(unfinished_set);
-    remove_store();  // its log, too, which belongs to no other
+    for (const char* name : store_files)  // logs of the old one, which belong to no other
+      if (name != store && ::unlinkat(folder, name, 0) != 0 && errno != ENOENT) cannot_write(name);
     if (::renameat(making.get(), store, folder, store) != 0 || !synchronise(folder)) cannot_write(store);
   } catch (...) {
     remove_at(folder, unfinished_set);
