@@ -120,8 +120,8 @@ OutputFolder::~OutputFolder() {
 void OutputFolder::lock() {
   // Workers of one that was killed end a moment after it.
   for (const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);;) {
-    constexpr int never_astray = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    Descriptor held(::openat(folder_.get(), lock_file, O_RDWR | O_CREAT | never_astray, 0666));
+    Descriptor held(
+        ::openat(folder_.get(), lock_file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
     if (!held) cannot_write(lock_file);
     if (::flock(held.get(), LOCK_EX | LOCK_NB) != 0) {
       const bool busy = errno == EWOULDBLOCK;
