@@ -67,7 +67,8 @@ ResultsPlace::ResultsPlace(const std::string& folder, bool fresh) {
         "{}: holds results without their store; add --fresh to replace them, or choose another folder "
         "with --out",
         folder));
-  if (fresh) folder_->remove_store();
+  if (fresh)  // never without a store: results that have none belong to nobody
+    folder_->replace_store([](const std::string& file) { Store(file, Database::Mode::write); });
   try {
     store_ = std::make_unique<Store>(folder_->store(), Database::Mode::write);
   } catch (const DamagedStore& damage) {

@@ -120,8 +120,8 @@ OutputFolder::~OutputFolder() {
 void OutputFolder::lock() {
   // Workers of one that was killed end a moment after it.
   for (const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);;) {
-    constexpr int never_astray = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    Descriptor held(::openat(folder_.get(), lock_file, O_RDWR | O_CREAT | never_astray, 0666));
+    Descriptor held(
+        ::openat(folder_.get(), lock_file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
     if (!held) cannot_write(lock_file);
     if (::flock(held.get(), LOCK_EX | LOCK_NB) != 0) {
       const bool busy = errno == EWOULDBLOCK;
@@ -222,7 +222,8 @@ void OutputFolder::replace_store(const std::function<void(const std::string& fil
     const Descriptor making = open_folder_at(folder, unfinished_set);
     const Descriptor made = making ? open_file_at(making.get(), store) : Descriptor();
     if (!made || !synchronise(made.get())) cannot_write(unfinished_set);
-    remove_store();  // its log, too, which belongs to no other
+    for (const char* name : store_files)  // logs of the old one, which belong to no other
+      if (name != store && ::unlinkat(folder, name, 0) != 0 && errno != ENOENT) cannot_write(name);
     if (::renameat(making.get(), store, folder, store) != 0 || !synchronise(folder)) cannot_write(store);
   } catch (...) {
     remove_at(folder, unfinished_set);

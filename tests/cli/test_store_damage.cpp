@@ -317,3 +317,24 @@ TEST_CASE("shards: those that cannot be written are merged") {
   CHECK(merged.exit_code == 0);
   CHECK(same_results(place, "m/o", "whole"));
 }
+
+TEST_CASE("ranks: a job goes on from the stores of more ranks than it has, damaged ones too, and says what one said") {
+  const Workplace place;
+  place.file("e.yaml", small_sweep());
+  const Finished there = place.shell("command -v mpirun >/dev/null && [[ -x ${CONVOY%/*}/convoy-mpi ]]");
+  if (there.exit_code != 0) return;  // built without MPI
+  REQUIRE(place.convoy({"run", "e.yaml", "--out", "whole"}).exit_code == 0);
+  const std::string mpi = "mpirun --allow-run-as-root --oversubscribe -np 2 ${CONVOY%/*}/convoy-mpi run e.yaml --out ";
+  const Finished run = place.shell(
+      "for r in 0 1 2 3; do $CONVOY run e.yaml --out o/.convoy-pieces/rank-$r --shard $((r + 1))/5 >/dev/null; done; "
+      "dd if=/dev/zero of=o/.convoy-pieces/rank-3/results.sqlite bs=4096 seek=3 count=1 conv=notrunc status=none; " +
+      mpi + "o");
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(same_results(place, "o", "whole"));
+  CHECK_FALSE(fs::exists(place.path() / "o/.convoy-pieces"));
+  // Damage of a rank's own store that cannot be mended: a folder in its place.
+  const Finished wrong = place.shell("mkdir -p p/results.sqlite; " + mpi + "p");
+  CHECK(wrong.exit_code != 0);
+  CHECK(wrong.err.find("results.sqlite") != std::string::npos);
+}

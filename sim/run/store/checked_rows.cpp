@@ -10,18 +10,13 @@
 namespace convoy::inline runs {
 namespace {
 
-std::int64_t number_of(Database& database, const std::string& sql) {
-  Statement statement(database, sql);
-  return statement.step() ? statement.integer(0) : 0;
-}
-
 /// No row has a larger number: of those that the table tells, and those that its file has room for.
 std::int64_t last_row(Database& database, const char* table) {
   constexpr std::int64_t least_row_bytes = 64;
   const std::int64_t room =
-      number_of(database, "PRAGMA page_count") * number_of(database, "PRAGMA page_size") / least_row_bytes;
+      database.number("PRAGMA page_count") * database.number("PRAGMA page_size") / least_row_bytes;
   try {
-    return std::min(room, number_of(database, fmt::format("SELECT max(rowid) FROM {} NOT INDEXED", table)));
+    return std::min(room, database.number(fmt::format("SELECT max(rowid) FROM {} NOT INDEXED", table)));
   } catch (const DamagedStore&) {
     return room;
   }

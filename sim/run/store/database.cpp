@@ -97,6 +97,11 @@ void Database::run(const std::string& sql) {
   if (code != SQLITE_OK) fail(name_, handle_.get(), code);
 }
 
+std::int64_t Database::number(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
 Statement::Statement(Database& database, const std::string& sql) : database_(database) {
   sqlite3_stmt* handle = nullptr;
   const int code =

@@ -28,6 +28,8 @@ class Database {
   /// @param name by which errors call it, where that is not `file`
   Database(const std::string& file, Mode mode, const std::string& name = "");
   void run(const std::string& sql);
+  /// The first column of a query's first row; 0 where there is none.
+  std::int64_t number(const std::string& sql);
   const std::string& name() const { return name_; }
 
  private:

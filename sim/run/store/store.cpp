@@ -33,11 +33,6 @@ constexpr std::array<Table, 5> tables{
       "digest TEXT NOT NULL)"},
      {"traces", "CREATE TABLE traces(key TEXT PRIMARY KEY, trace TEXT NOT NULL, digest TEXT NOT NULL)"}}};
 
-std::int64_t number_of(Database& database, const std::string& sql) {
-  Statement statement(database, sql);
-  return statement.step() ? statement.integer(0) : 0;
-}
-
 std::string digest_of_subject(const StoreSubject& subject, const std::string& manifest) {
   Sha256 digest;
   digest.add_field(subject.experiment).add_field(manifest).add_field(subject.jobs);
@@ -52,14 +47,14 @@ Store::Store() : database_("", Database::Mode::write) { make_tables(); }
 
 Store::Store(const std::string& file, Database::Mode mode, const std::string& name)
     : database_(file, mode, name) {
-  const std::int64_t id = number_of(database_, "PRAGMA application_id");
-  if (id == 0 && mode == Database::Mode::write && number_of(database_, "PRAGMA schema_version") == 0) {
+  const std::int64_t id = database_.number("PRAGMA application_id");
+  if (id == 0 && mode == Database::Mode::write && database_.number("PRAGMA schema_version") == 0) {
     database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
     make_tables();
   } else if (id != application_id) {
     throw OutputError(
         fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", database_.name()));
-  } else if (number_of(database_, "PRAGMA user_version") != store_version) {
+  } else if (database_.number("PRAGMA user_version") != store_version) {
     throw OutputError(fmt::format(
         "{}: was written by another version of convoy; `convoy run --fresh` begins anew", database_.name()));
   }
@@ -225,7 +220,7 @@ std::int64_t Store::salvage(const std::string& file, const std::string& name) {
     commit();
   } catch (const DamagedStore&) {  // no row can be reached
   }
-  return number_of(database_, "SELECT count(*) FROM points");
+  return database_.number("SELECT count(*) FROM points");
 }
 
 void Store::drop_traces() {
