@@ -91,6 +91,7 @@ std::optional<double> connectivity_of_partition(const Trial& trial) {
 /// its outputs, filter gradients and, where there is one, a whole partial data gradient. Shares from the work
 /// done.
 std::optional<double> filters_and_slices(const Trial& trial) {
+  if (!apart(trial.machine)) return std::nullopt;
   const double element = element_bytes(trial.graph.options.precision);
   double bytes = 0;
   for (const Operation& op : trial.graph.operations) {

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "sim/plan/validate.h"
+#include "sim/replay/lower_bound.h"
+#include "strategies/cost_table.h"
 #include "tests/laws/strategy_rows.h"
 #include "topologies/first_devices.h"
 
@@ -40,9 +42,34 @@ void check_laws(const StrategyRow& row, const Trial& trial) {
   if (const std::optional<double> bytes = row.volume(trial)) CHECK(same(trial.result.comm_bytes, *bytes));
 }
 
+/// What a strategy says of its step before it plans <= what its plan says before it is replayed <= the step.
+/// @param alone the same network and software on the same cluster, of which floors are asked
+/// @return whether there is a floor
+bool check_floor(const Experiment& it, const Experiment& alone, const ReplayResult& result) {
+  CostTable table(alone.graph(), alone.machine(), alone.cost());
+  const std::optional<StepFloor> floor = it.strategy().floor(it.batch(), table);
+  const double bound_s = lower_bound(it.plan(), it.machine(), it.cost()).step_time_s;
+  CHECK(no_more(bound_s, result.step_time_s));
+  if (!floor) return false;
+  CAPTURE(floor->text);
+  CHECK(static_cast<double>(floor->images) == it.plan().images);
+  CHECK(no_more(floor->step_s, bound_s));
+  return true;
+}
+
+/// The same, and all laws.
+bool check_all(const StrategyRow& row, const Experiment& it, const std::string& model, const RandomCluster& cluster,
+               const TrainingOptions& options = {}) {
+  const ReplayResult result = it.run();
+  check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), result});
+  const Experiment alone(model, cluster.text(), "{kind: single}", it.batch(), options);
+  return check_floor(it, alone, result);
+}
+
 }  // namespace
 
 TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, on every fabric") {
+  std::set<std::string> floored;  // rows whose strategies know a floor
   for (const StrategyRow& row : strategy_rows())
     for (unsigned seed = 1; seed <= 2 * fabrics().size(); ++seed) {
       Dice dice(seed);
@@ -58,7 +85,7 @@ TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, o
       CAPTURE(cluster.text());
       CAPTURE(strategy);
       const Experiment it = experiment(row, model, cluster, strategy, devices);
-      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
+      if (check_all(row, it, model, cluster)) floored.insert(row.name);
       const std::vector<RunPhase> phases = it.phases();
       REQUIRE_FALSE(phases.empty());
       CHECK(phases.back().plan.images == it.plan().images);
@@ -73,6 +100,40 @@ TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, o
                          replay(phase.plan, part, it.cost(), {})});
       }
     }
+  for (const char* name : {"single", "rings and trees", "ZeRO-3", "sync servers", "hypergraph", "pardnn", "pipeline",
+                           "pipeline of data-parallel stages", "pipeline of hybrid stages", "hybrid"})
+    CHECK(floored.contains(name));
+}
+
+TEST_CASE("laws of every strategy: the same with fewer images than devices, or the batch is refused") {
+  std::set<std::string> taken;
+  for (const StrategyRow& row : strategy_rows())
+    for (unsigned seed = 1; seed <= 2 * fabrics().size(); ++seed) {
+      Dice dice(seed + 300);
+      const std::string model = random_model(dice);
+      const RandomCluster cluster = random_cluster(dice, fabrics()[seed % fabrics().size()]);
+      const Experiment plain(model, cluster.text(), "{kind: single}", batch_a_device);
+      const auto devices = static_cast<int>(plain.machine().devices.size());
+      const std::string strategy = row.strategy(
+          dice, {devices / cluster.devices, devices, static_cast<int>(plain.graph().model.layers.size())});
+      const std::int64_t batch = dice.between(1, devices);
+      CAPTURE(row.name);
+      CAPTURE(seed);
+      CAPTURE(model);
+      CAPTURE(cluster.text());
+      CAPTURE(strategy);
+      CAPTURE(batch);
+      std::optional<Experiment> it;
+      try {
+        it.emplace(Experiment::with_global_batch(model, cluster.text(), strategy, batch));
+      } catch (const InputError& refused) {
+        CHECK(std::string_view(refused.what()).find("training") != std::string_view::npos);
+        continue;
+      }
+      if (batch < devices) taken.insert(row.name);
+      check_all(row, *it, model, cluster);
+    }
+  for (const char* name : {"single", "filter_parallel", "hypergraph", "pardnn"}) CHECK(taken.contains(name));
 }
 
 TEST_CASE("laws of every strategy that takes recomputation: the same, with what runs again") {
@@ -96,7 +157,7 @@ TEST_CASE("laws of every strategy that takes recomputation: the same, with what 
       TrainingOptions options;
       options.recompute = dice.coin() ? Recomputation::blocks : Recomputation::sqrt;
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
-      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
+      check_all(row, it, model, cluster, options);
     }
   for (const char* name : {"single", "elastic", "hybrid", "hybrid with micro-batches"})
     CHECK(taken.contains(name));
@@ -122,7 +183,7 @@ TEST_CASE("laws of every strategy: the same under every framework's rules of mem
       CAPTURE(cluster.text());
       CAPTURE(strategy);
       const Experiment it = experiment(row, model, cluster, strategy, devices, options);
-      check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
+      check_all(row, it, model, cluster, options);
     }
 }
 
@@ -153,7 +214,7 @@ TEST_CASE("laws of every strategy: the same in every precision") {
           continue;
         }
         const Experiment it = experiment(row, model, cluster, strategy, devices, options);
-        check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), it.run()});
+        check_all(row, it, model, cluster, options);
       }
 }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <string_view>
 
 #include "tests/laws/laws.h"
 #include "tests/laws/random_experiment.h"
@@ -38,7 +40,8 @@ struct RandomHybrid {
     fc = dice.one_of<std::string>({"batch", "filter", "channel", "replicated"});
     custom = dice.one_of<std::string>({"batch", "filter", "replicated"});
     if (conv == "grid") take_grid();
-    const bool parts = conv == "batch" && fc != "batch" && !is_custom();
+    // Behind layers that are not split by images none is.
+    const bool parts = is_custom() ? custom != "batch" : fc != "batch";
     strategy = fmt::format(
         "{{kind: hybrid, {}, replicas: {}, algorithm: {}, bucket: {}kB, overlap: {}{}}}",
         is_custom() ? fmt::format("groups: [{{kind: custom, layout: {}}}]", custom)
@@ -162,6 +165,45 @@ TEST_CASE("hybrid: bytes, memory, time and bounds of random plans hold, folded a
     CHECK(same(trial.result.step_time_s, unfolded.step_time_s));
     CHECK(same(trial.result.comm_bytes, unfolded.comm_bytes));
   }
+}
+
+TEST_CASE("hybrid: the same with fewer images than devices, whatever the scheme; only what images split is refused") {
+  std::map<std::string, int> fewer;  // by scheme: cases with fewer images than a group's devices
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    Dice dice(seed + 1500);
+    const RandomHybrid hybrid(dice);
+    const int group = hybrid.devices / hybrid.replicas, of_group = dice.between(1, 2 * group);
+    CAPTURE_CASE(hybrid);
+    CAPTURE(of_group);
+    std::optional<Experiment> experiment;
+    try {
+      experiment.emplace(Experiment::with_global_batch(hybrid.model, hybrid.cluster.text(), hybrid.strategy,
+                                                       of_group * hybrid.replicas));
+    } catch (const InputError& refused) {
+      CHECK(of_group < group);
+      CHECK(std::string_view(refused.what()).find("without an image") != std::string_view::npos);
+      continue;
+    }
+    const std::size_t at = hybrid.strategy.find("scheme: ");
+    if (of_group < group) ++fewer[at == std::string::npos ? "a" : hybrid.strategy.substr(at + 8, 1)];
+    const Trial trial{experiment->graph(), experiment->machine(), experiment->cost(),
+                      experiment->plan(),  experiment->report(),  experiment->run()};
+    check_bytes(trial);
+    check_time(trial);
+    check_devices(trial);
+    check_memory(trial);
+    check_bounds(trial);
+    CHECK(experiment->plan().images == of_group * hybrid.replicas);
+    const std::map<std::string, Done> done = operations_done(experiment->plan());
+    for (const Operation& op : experiment->graph().operations) {
+      CAPTURE(op.name);
+      REQUIRE(done.count(op.name) == 1);
+      if (op.phase == Phase::update || op.work.flops_per_image == 0) continue;
+      const double times = done.at(op.name).flops / (op.work.flops_per_image * experiment->plan().images);
+      CHECK((same(times, 1) || same(times, group)));
+    }
+  }
+  for (const char* scheme : {"a", "b", "c"}) CHECK(fewer[scheme] >= 3);
 }
 
 TEST_CASE("hybrid: one device does exactly what it does alone, whatever the layouts") {

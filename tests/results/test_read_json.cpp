@@ -110,7 +110,7 @@ TEST_CASE("read json: the values, not only their form") {
   CHECK_FALSE(run.fits);
   CHECK(results.runs[1].fits);
   CHECK(results.runs[1].point[0].second.quoted);
-  CHECK(to_flow(run.point[0].second) == "[1, 2.5, x y, true, null, {k: 1e-07, j: 1}]");
+  CHECK(to_flow(run.point[0].second) == "[1, 2.5, x y, true, null, {k: 1e-7, j: 1}]");
   CHECK(results.points == 5);
   REQUIRE(results.failed.size() == 1);
   CHECK(results.failed[0].kind == "memory");

@@ -50,6 +50,8 @@ class Experiment {
   const Plan& plan() const { return planned_.plan; }
   Plan& plan() { return planned_.plan; }
   const StrategyReport& report() const { return planned_.report; }
+  const Strategy& strategy() const { return *strategy_; }
+  const BatchSpec& batch() const { return batch_; }
   bool takes_recomputation() const { return strategy_->refuses_recomputation().empty(); }
   std::vector<RunPhase> phases() const { return strategy_->phases({graph_, machine_, cost_, batch_}); }
 
