@@ -72,16 +72,6 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
-/// Makes every run of a store known again by the name of its network's model.
-void mark(const Workplace& place, const std::string& folder) {
-  convoy::Store store((place.path() / folder / "results.sqlite").string(), convoy::Database::Mode::write);
-  for (const std::string& key : store.subject().keys) {
-    convoy::StoredRun run = store.run(key, false).value();
-    run.network_model = "marked";
-    store.put(key, run);
-  }
-}
-
 bool is_marked(const Workplace& place, const std::string& folder) {
   return place.read(folder + "/results.json").find("\"marked\"") != std::string::npos;
 }
@@ -108,7 +98,7 @@ TEST_CASE("input files: a changed one gives new results, an unchanged one is not
       const Finished first = place.convoy({"run", "e.yaml", "--out", "o"});
       CAPTURE(first.err);
       REQUIRE(first.exit_code == 0);
-      mark(place, "o");
+      mark_runs(place, "o");
       write(reference.before);
       REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
       CHECK(is_marked(place, "o"));
@@ -131,7 +121,7 @@ TEST_CASE("input files: what the user's own catalogue says is part of a point, b
     return place.shell("XDG_CONFIG_HOME=$PWD/config $CONVOY run e.yaml --out " + out).exit_code;
   };
   REQUIRE(run("o") == 0);
-  mark(place, "o");
+  mark_runs(place, "o");
   REQUIRE(run("o") == 0);
   CHECK(is_marked(place, "o"));
   place.file("config/convoy/catalog/devices/mine.yaml", device("1TFLOPS"));

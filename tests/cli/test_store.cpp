@@ -28,16 +28,6 @@ void check_same_files(const Workplace& place, const std::string& a, const std::s
   }
 }
 
-/// Makes every run of a store known again by the name of its network's model.
-void mark(const Workplace& place, const std::string& folder) {
-  convoy::Store store((place.path() / folder / "results.sqlite").string(), convoy::Database::Mode::write);
-  for (const std::string& key : store.subject().keys) {
-    convoy::StoredRun run = store.run(key, false).value();
-    run.network_model = "marked";
-    store.put(key, run);
-  }
-}
-
 std::int64_t count(const Workplace& place, const std::string& folder, const std::string& query) {
   convoy::Database database((place.path() / folder / "results.sqlite").string(),
                             convoy::Database::Mode::write);
@@ -53,7 +43,7 @@ TEST_CASE("store: the same command again computes nothing, and writes the same")
   place.file("e.yaml", sweep_of("[8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   const std::string csv = place.read("o/results.csv");
-  mark(place, "o");
+  mark_runs(place, "o");
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   CHECK(json::parse(place.read("o/results.json"))["manifest"]["network_model"] == "marked");
   CHECK(place.read("o/results.csv") == csv);
@@ -65,7 +55,7 @@ TEST_CASE("store: a changed experiment computes what is new only, another one is
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
-  mark(place, "o");
+  mark_runs(place, "o");
   place.file("e.yaml", sweep_of("[4, 8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   CHECK(count(place, "o", "SELECT count(*) FROM points WHERE network_model = 'marked'") == 8);

@@ -12,7 +12,7 @@
 namespace convoy::lab {
 namespace {
 
-constexpr std::int64_t batch_a_device = 4;
+constexpr std::int64_t images_a_device = 4;
 
 struct Setting {
   std::string cluster;
@@ -79,8 +79,8 @@ void for_random_plans(unsigned count, const std::function<void(const Experiment&
       CAPTURE(strategy);
       Experiment experiment = row.global_batch
                                   ? Experiment::with_global_batch(model, setting.cluster, strategy,
-                                                                  batch_a_device * setting.devices)
-                                  : Experiment(model, setting.cluster, strategy, batch_a_device);
+                                                                  images_a_device * setting.devices)
+                                  : Experiment(model, setting.cluster, strategy, images_a_device);
       if (Service* service = experiment.plan().service())
         service->compute_spread = 0, service->warm_up_steps = 0, service->measured_steps = 3;
       law(experiment, dice);
