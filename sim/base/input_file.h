@@ -10,7 +10,8 @@ namespace convoy::inline base {
 /// Where it cannot be opened the stream says so, as std::ifstream does.
 std::ifstream open_input(const std::string& file, std::ios::openmode mode = std::ios::binary);
 
-/// The same for those who read by descriptor, which they close. Below 0, and errno, where it cannot be opened.
+/// The same for those who read by descriptor, which they close. Below 0, and errno, where it cannot be
+/// opened.
 int open_input_descriptor(const std::string& file);
 
 /// Remembers what is in the files that are opened while it lives: what was read depends on nothing else that

@@ -30,9 +30,9 @@ Exit check_damaged(const std::string& folder, const StoreSource& source, const D
   Store readable;
   const std::int64_t runs = readable.salvage(source.file(), source.name());
   write_stdout([&](std::ostream& out) {
-    out << fmt::format("{}: {} stored {} can be read; `convoy run FILE --out {}` keeps {} and computes the others again\n",
-                       clean(damage.what()), runs, runs == 1 ? "run" : "runs", folder,
-                       runs == 1 ? "it" : "them");
+    out << fmt::format(
+        "{}: {} stored {} can be read; `convoy run FILE --out {}` keeps {} and computes the others again\n",
+        clean(damage.what()), runs, runs == 1 ? "run" : "runs", folder, runs == 1 ? "it" : "them");
   });
   return Exit::check_failed;
 }
@@ -56,9 +56,9 @@ Exit check_folder(const std::string& folder) {
     if (trouble.empty())
       ++sound;
     else
-      troubles += fmt::format("  {} {}\n",
-                              clean(point_text(i, parse_yaml(subject.points[i], source.name()).entries)),
-                              clean(trouble));
+      troubles +=
+          fmt::format("  {} {}\n", clean(point_text(i, parse_yaml(subject.points[i], source.name()).entries)),
+                      clean(trouble));
   }
   write_stdout([&](std::ostream& out) {
     out << fmt::format("{}: {} of {} points are sound\n", clean(subject.experiment), sound,

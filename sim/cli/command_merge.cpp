@@ -43,8 +43,8 @@ StoreSubject subject_of(const std::string& folder) {
 void add_points(const std::string& folder, Store& store) {
   ShardStore shard(folder);
   if (const std::size_t damaged = store.add_points_of(*shard.store); damaged > 0)
-    throw refused(folder, DamagedStore(fmt::format("{}: {} of its rows {} damaged", shard.source.name(), damaged,
-                                                   damaged == 1 ? "is" : "are")));
+    throw refused(folder, DamagedStore(fmt::format("{}: {} of its rows {} damaged", shard.source.name(),
+                                                   damaged, damaged == 1 ? "is" : "are")));
 }
 
 /// Takes over what can be read of stores, whatever sweeps they are of: points are known by their content.

@@ -47,8 +47,7 @@ std::vector<StepTrace> read_steps(const OutputFolder& folder, const Results& res
 
 void tell(const std::string& name, const OutputFolder& folder) {
   write_stdout([&](std::ostream& out) {
-    out << fmt::format("report of {}: {}\n", clean(name),
-                       (fs::path(folder.path()) / "report.html").string());
+    out << fmt::format("report of {}: {}\n", clean(name), (fs::path(folder.path()) / "report.html").string());
   });
 }
 

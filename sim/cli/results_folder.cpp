@@ -155,10 +155,10 @@ std::string damaged_points(const std::string& store, const std::vector<std::size
 }
 
 OutputError refused(const std::string& folder, const DamagedStore& damage) {
-  return OutputError(
-      fmt::format("{}; `convoy check {}` says which points are sound, and `convoy run FILE --out {}` computes "
-                  "the others again",
-                  damage.what(), folder, folder));
+  return OutputError(fmt::format(
+      "{}; `convoy check {}` says which points are sound, and `convoy run FILE --out {}` computes "
+      "the others again",
+      damage.what(), folder, folder));
 }
 
 Results results_of(Store& store, const Experiment* experiment) {

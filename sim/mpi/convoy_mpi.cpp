@@ -136,8 +136,8 @@ std::vector<std::string> command_of(const Job& job, int piece) {
   return command;
 }
 
-/// Takes what the ranks of former jobs have finished, however many they were, into the store of the whole, and
-/// begins the ranks' folders anew. @returns what went wrong, or 0
+/// Takes what the ranks of former jobs have finished, however many they were, into the store of the whole,
+/// and begins the ranks' folders anew. @returns what went wrong, or 0
 int gather(const Job& job) {
   std::vector<std::string> command{"merge", "--store-only", "--out", job.out.string()};
   const std::size_t without = command.size();

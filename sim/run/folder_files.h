@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <ext/stdio_filebuf.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <ext/stdio_filebuf.h>
 #include <istream>
 #include <optional>
 #include <string>
@@ -32,8 +31,8 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-// Files of a folder that somebody else may have made: by name in the folder's descriptor, never through a link,
-// and without waiting for the other end of a pipe. What fails leaves errno.
+// Files of a folder that somebody else may have made: by name in the folder's descriptor, never through a
+// link, and without waiting for the other end of a pipe. What fails leaves errno.
 
 enum class EntryKind : std::uint8_t { none, file, folder, other };
 

@@ -67,7 +67,8 @@ Descriptor open_folder(const std::string& path) {
   return folder;
 }
 
-/// Writes a file that is not there yet, and waits until it is on the disk; false, and errno, where that fails.
+/// Writes a file that is not there yet, and waits until it is on the disk; false, and errno, where that
+/// fails.
 bool write_file(int folder, const char* name, const std::function<void(std::ostream&)>& content) {
   Descriptor file = make_file_at(folder, name);
   if (!file) return false;
@@ -174,7 +175,8 @@ void OutputFolder::make(const std::vector<File>& files, bool all) const {
   put_in_place();
 }
 
-/// Whatever a finished set says, or is: only files of results are taken from it, and put under their own names.
+/// Whatever a finished set says, or is: only files of results are taken from it, and put under their own
+/// names.
 void OutputFolder::put_in_place() const {
   constexpr std::size_t longest_list = 4096;
   const int folder = folder_.get();
@@ -187,8 +189,7 @@ void OutputFolder::put_in_place() const {
     for (std::string name; std::getline(lines, name);) names.insert(name);
     for (const char* name : result_files) {
       if (names.contains(name)) {
-        if (entry_at(made.get(), name) == EntryKind::file &&
-            ::renameat(made.get(), name, folder, name) != 0)
+        if (entry_at(made.get(), name) == EntryKind::file && ::renameat(made.get(), name, folder, name) != 0)
           cannot_write(name);
       } else if (names.contains("all")) {
         ::unlinkat(folder, name, 0);
@@ -208,9 +209,7 @@ FileStream OutputFolder::open(const char* name) const {
   return FileStream(std::move(file));
 }
 
-bool OutputFolder::has(const char* name) const {
-  return entry_at(folder_.get(), name) != EntryKind::none;
-}
+bool OutputFolder::has(const char* name) const { return entry_at(folder_.get(), name) != EntryKind::none; }
 
 void OutputFolder::replace_store(const std::function<void(const std::string& file)>& make_store) const {
   const int folder = folder_.get();

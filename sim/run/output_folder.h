@@ -24,7 +24,8 @@ class OutputError : public std::runtime_error {
 /// through links, so that nothing outside it changes whatever somebody else has put there.
 class OutputFolder {
  public:
-  /// Name, which is one of results.json, results.csv, report.html, trace.json and plan.json, and what writes it.
+  /// Name, which is one of results.json, results.csv, report.html, trace.json and plan.json, and what writes
+  /// it.
   using File = std::pair<const char*, std::function<void(std::ostream&)>>;
 
   /// Makes the folder where it is not there, and locks it. @throws OutputError: it cannot be made, holds

@@ -248,9 +248,10 @@ Results load_results(Store& store, const Experiment* experiment) {
     try {
       return run_of_stored(run);
     } catch (const UnreadableRun& error) {
-      throw InputError({store.name(), 0, 0},
-                       fmt::format("{}; another version of convoy wrote it: `convoy run{}` makes its runs again",
-                                   error.what(), experiment ? " --fresh" : ""));
+      throw InputError(
+          {store.name(), 0, 0},
+          fmt::format("{}; another version of convoy wrote it: `convoy run{}` makes its runs again",
+                      error.what(), experiment ? " --fresh" : ""));
     }
   };
   Results results;

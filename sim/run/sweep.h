@@ -36,7 +36,8 @@ struct SweepOptions {
   double point_memory_bytes = std::numeric_limits<double>::infinity();
   double point_time_s = std::numeric_limits<double>::infinity();
   std::function<void(const SweepProgress&)> progress = [](const SweepProgress&) {};
-  /// Told, before anything is simulated, of the points whose stored runs are damaged: they are computed again.
+  /// Told, before anything is simulated, of the points whose stored runs are damaged: they are computed
+  /// again.
   std::function<void(const std::vector<std::size_t>& points)> damaged = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A point's stored run is that of the files as they are: of every kind of file that an experiment may name, or
-// that a file it names does.
+// A point's stored run is that of the files as they are: of every kind of file that an experiment may name,
+// or that a file it names does.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ std::string times(const std::string& ms) {
 }
 
 std::string profile(const std::string& ms) {
-  return "layer,batch,forward_ms,backward_ms,activation_bytes,parameter_bytes\ninput,8,,,800,\na,8," + ms + "," +
-         ms + ",800,1000\n";
+  return "layer,batch,forward_ms,backward_ms,activation_bytes,parameter_bytes\ninput,8,,,800,\na,8," + ms +
+         "," + ms + ",800,1000\n";
 }
 
 std::string blocks(const std::string& flops) {
@@ -56,15 +56,16 @@ std::string platform(const std::string& bandwidth) {
 std::vector<Reference> references() {
   const std::string fabric = "fabric: {kind: switch, bandwidth: 10Gbps, latency: 25us}";
   const std::string training = "optimizer: sgd}";
-  return {{"model file", inline_model(), "model: {file: NAME}\n", layers("1e9"), layers("9e12")},
-          {"blocks of a model file", inline_model(), "model: {file: between}\n", blocks("1e9"), blocks("9e12"),
-           "name: toy\ninput: [3, 32, 32]\nblocks_from: NAME\nlayers:\n  - {block: b, name: l}\n"},
-          {"model from a profile", inline_model(), "model: {profile: NAME}\n", profile("1"), profile("900")},
-          {"profile", training, "optimizer: sgd, profile: NAME}", times("1"), times("900")},
-          {"profile with its device", training, "optimizer: sgd, profile: {file: NAME, device: ideal}}",
-           times("1"), times("900")},
-          {"SimGrid platform", fabric, "fabric: {kind: simgrid, file: NAME}", platform("1GBps"),
-           platform("1MBps")}};
+  return {
+      {"model file", inline_model(), "model: {file: NAME}\n", layers("1e9"), layers("9e12")},
+      {"blocks of a model file", inline_model(), "model: {file: between}\n", blocks("1e9"), blocks("9e12"),
+       "name: toy\ninput: [3, 32, 32]\nblocks_from: NAME\nlayers:\n  - {block: b, name: l}\n"},
+      {"model from a profile", inline_model(), "model: {profile: NAME}\n", profile("1"), profile("900")},
+      {"profile", training, "optimizer: sgd, profile: NAME}", times("1"), times("900")},
+      {"profile with its device", training, "optimizer: sgd, profile: {file: NAME, device: ideal}}",
+       times("1"), times("900")},
+      {"SimGrid platform", fabric, "fabric: {kind: simgrid, file: NAME}", platform("1GBps"),
+       platform("1MBps")}};
 }
 
 std::string with_name(std::string text, const std::string& name) {
@@ -113,10 +114,13 @@ TEST_CASE("input files: a changed one gives new results, an unchanged one is not
 
 TEST_CASE("input files: what the user's own catalogue says is part of a point, bases of bases too") {
   const Workplace place;
-  const auto device = [](const std::string& memory) { return "base: v100-sxm2-16gb\npeak.fp32: " + memory + "\n"; };
+  const auto device = [](const std::string& memory) {
+    return "base: v100-sxm2-16gb\npeak.fp32: " + memory + "\n";
+  };
   place.file("config/convoy/catalog/devices/mine.yaml", device("10TFLOPS"));
   place.file("config/convoy/catalog/devices/yours.yaml", "base: mine\n");
-  place.file("e.yaml", replaced(small_experiment(), "{device: ideal, count: 1}", "{device: yours, count: 1}"));
+  place.file("e.yaml",
+             replaced(small_experiment(), "{device: ideal, count: 1}", "{device: yours, count: 1}"));
   const auto run = [&](const std::string& out) {
     return place.shell("XDG_CONFIG_HOME=$PWD/config $CONVOY run e.yaml --out " + out).exit_code;
   };
@@ -140,8 +144,8 @@ TEST_CASE("input files: what the user's own catalogue says is part of a point, b
 
 TEST_CASE("input files: all readers open them in one place, which keys of points depend on") {
   // Those who open other files: the opening function itself, results' folders, a copy of a store, ranks.
-  const std::vector<std::string> others{"sim/base/input_file.cpp", "sim/base/input_file.h",
-                                        "sim/run/folder_files.cpp", "sim/run/output_folder.cpp",
+  const std::vector<std::string> others{"sim/base/input_file.cpp",        "sim/base/input_file.h",
+                                        "sim/run/folder_files.cpp",       "sim/run/output_folder.cpp",
                                         "sim/run/store/store_source.cpp", "sim/mpi/convoy_mpi.cpp"};
   for (const char* room : {"sim", "models", "topologies", "strategies"})
     for (const fs::directory_entry& entry :
@@ -152,7 +156,8 @@ TEST_CASE("input files: all readers open them in one place, which keys of points
       std::ifstream in(entry.path());
       const std::string text{std::istreambuf_iterator<char>(in), {}};
       CAPTURE(name);
-      for (const char* opening : {"ifstream(", "ifstream in(", "ifstream stream(", "fopen(", " ::open(", "(::open(", "LoadFile("})
+      for (const char* opening :
+           {"ifstream(", "ifstream in(", "ifstream stream(", "fopen(", " ::open(", "(::open(", "LoadFile("})
         CHECK(text.find(opening) == std::string::npos);
     }
 }

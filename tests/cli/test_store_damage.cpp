@@ -71,7 +71,8 @@ std::string damaged(std::string bytes, std::mt19937& random, std::string& how) {
 
 }  // namespace
 
-TEST_CASE("store: whatever happens to its bytes, results are those of an undisturbed run or refused in a line") {
+TEST_CASE(
+    "store: whatever happens to its bytes, results are those of an undisturbed run or refused in a line") {
   const Workplace place;
   place.file("e.yaml", small_sweep());
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "whole"}).exit_code == 0);
@@ -235,15 +236,16 @@ void make_hostile(const fs::path& folder, const fs::path& whole, const fs::path&
       fs::copy_file(whole / name, folder / name);
     else
       fill(folder / name, name);
-  for (const char* name : {"results.sqlite-wal", "results.sqlite-shm", "results.sqlite-journal", "trace.json",
-                           "plan.json", ".convoy-lock", ".convoy-finished", ".convoy-unfinished",
-                           ".convoy-pieces", "other"})
+  for (const char* name :
+       {"results.sqlite-wal", "results.sqlite-shm", "results.sqlite-journal", "trace.json", "plan.json",
+        ".convoy-lock", ".convoy-finished", ".convoy-unfinished", ".convoy-pieces", "other"})
     if (random() % 6 == 0) fill(folder / name, name);
   // A finished set whose list leads elsewhere.
   if (random() % 2 && !fs::exists(fs::symlink_status(folder / ".convoy-finished"))) {
     fs::create_directory(folder / ".convoy-finished");
-    const std::vector<std::string> names{"../../outside/victim", (outside / "victim").string(), "all",
-                                         "results.json", "link/victim", "..", "", "report.html"};
+    const std::vector<std::string> names{
+        "../../outside/victim", (outside / "victim").string(), "all", "results.json", "link/victim", "..", "",
+        "report.html"};
     std::string list;
     for (int i = 0; i < 4; ++i) list += names[random() % names.size()] + '\n';
     put(folder / ".convoy-finished/names", list);
@@ -270,7 +272,7 @@ TEST_CASE("folder: nothing outside a folder that somebody else made is touched, 
     make_hostile(place.path() / "o", place.path() / "whole", place.path() / "outside", random);
     const auto before = state_of(place.path() / "outside");
     const std::string command = std::array{
-        "run e.yaml --out o",  "run e.yaml --out o --fresh", "report o", "check o", "merge o --out m",
+        "run e.yaml --out o",  "run e.yaml --out o --fresh",  "report o", "check o", "merge o --out m",
         "merge whole --out o", "merge o --store-only --out m"}[random() % 7];
     CAPTURE(seed);
     CAPTURE(command);
@@ -289,15 +291,16 @@ TEST_CASE("folder: a results folder is not written through links or hard links")
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "whole"}).exit_code == 0);
   for (const char* link : {"ln -s", "ln"}) {
     CAPTURE(link);
-    const Finished run = place.shell("rm -rf o victim; cp -r whole o; mv o/results.sqlite victim; " +
-                                     std::string(link) +
-                                     " $PWD/victim o/results.sqlite; $CONVOY report o; e=$?; cmp victim "
-                                     "whole/results.sqlite || exit 99; exit $e");
+    const Finished run =
+        place.shell("rm -rf o victim; cp -r whole o; mv o/results.sqlite victim; " + std::string(link) +
+                    " $PWD/victim o/results.sqlite; $CONVOY report o; e=$?; cmp victim "
+                    "whole/results.sqlite || exit 99; exit $e");
     CHECK(run.exit_code == 2);
     CHECK(run.err.starts_with("convoy: o/results.sqlite: "));
     CHECK(lines_of(run.err) == 1);
   }
-  const Finished fresh = place.shell("$CONVOY run e.yaml --out o --fresh >/dev/null && cmp victim whole/results.sqlite");
+  const Finished fresh =
+      place.shell("$CONVOY run e.yaml --out o --fresh >/dev/null && cmp victim whole/results.sqlite");
   CHECK(fresh.exit_code == 0);
   CHECK(same_results(place, "o", "whole"));
 }
@@ -311,23 +314,29 @@ TEST_CASE("shards: those that cannot be written are merged") {
   // Root may write everywhere but where nobody may.
   const Finished merged = place.shell(
       "chmod -R a-w a b; mkdir m; if ((EUID == 0)); then chmod 777 . m; setpriv --reuid=65534 --regid=65534 "
-      "--clear-groups $CONVOY merge a b --out m/o; else $CONVOY merge a b --out m/o; fi; e=$?; chmod -R u+w a b; "
+      "--clear-groups $CONVOY merge a b --out m/o; else $CONVOY merge a b --out m/o; fi; e=$?; chmod -R u+w "
+      "a b; "
       "exit $e");
   CAPTURE(merged.err);
   CHECK(merged.exit_code == 0);
   CHECK(same_results(place, "m/o", "whole"));
 }
 
-TEST_CASE("ranks: a job goes on from the stores of more ranks than it has, damaged ones too, and says what one said") {
+TEST_CASE(
+    "ranks: a job goes on from the stores of more ranks than it has, damaged ones too, and says what one "
+    "said") {
   const Workplace place;
   place.file("e.yaml", small_sweep());
   const Finished there = place.shell("command -v mpirun >/dev/null && [[ -x ${CONVOY%/*}/convoy-mpi ]]");
   if (there.exit_code != 0) return;  // built without MPI
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "whole"}).exit_code == 0);
-  const std::string mpi = "mpirun --allow-run-as-root --oversubscribe -np 2 ${CONVOY%/*}/convoy-mpi run e.yaml --out ";
+  const std::string mpi =
+      "mpirun --allow-run-as-root --oversubscribe -np 2 ${CONVOY%/*}/convoy-mpi run e.yaml --out ";
   const Finished run = place.shell(
-      "for r in 0 1 2 3; do $CONVOY run e.yaml --out o/.convoy-pieces/rank-$r --shard $((r + 1))/5 >/dev/null; done; "
-      "dd if=/dev/zero of=o/.convoy-pieces/rank-3/results.sqlite bs=4096 seek=3 count=1 conv=notrunc status=none; " +
+      "for r in 0 1 2 3; do $CONVOY run e.yaml --out o/.convoy-pieces/rank-$r --shard $((r + 1))/5 "
+      ">/dev/null; done; "
+      "dd if=/dev/zero of=o/.convoy-pieces/rank-3/results.sqlite bs=4096 seek=3 count=1 conv=notrunc "
+      "status=none; " +
       mpi + "o");
   CAPTURE(run.err);
   CHECK(run.exit_code == 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything that reads what users give, by name: what scripts/fuzz feeds with anything, and tests with the seeds.
+// Everything that reads what users give, by name: what scripts/fuzz feeds with anything, and tests with the
+// seeds.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,9 @@ inline void read_yaml_model(const std::string& text, const std::string& file) {
   summarize_small(read_model(node));
 }
 
-inline ClusterSpec read_inline_cluster(const std::string& text) { return read_cluster(parse_yaml(text, "c.yaml")); }
+inline ClusterSpec read_inline_cluster(const std::string& text) {
+  return read_cluster(parse_yaml(text, "c.yaml"));
+}
 
 inline Machine small_machine(const ClusterSpec& cluster) {
   return cluster.node_count() <= 1000 ? build_machine(cluster, 0, Transport{}) : Machine{};
@@ -78,7 +81,8 @@ inline constexpr const char* inside_nccl =
 inline constexpr const char* inside_smi =
     "server: box\nnodes: 1\nfabric: {kind: switch, bandwidth: 1GB/s, latency: 1us}\nservers: {box: {devices: "
     "[{device: "
-    "v100-sxm2-16gb, count: 2}], interconnect: {kind: nvidia_smi, file: input.txt, bandwidth: 12GB/s, latency: 5us, nvlink: 25GB/s, socket_link: 10GB/s}}}\n";
+    "v100-sxm2-16gb, count: 2}], interconnect: {kind: nvidia_smi, file: input.txt, bandwidth: 12GB/s, "
+    "latency: 5us, nvlink: 25GB/s, socket_link: 10GB/s}}}\n";
 
 inline constexpr Reader readers[] = {
     {"model", "input.yaml", read_yaml_model},

@@ -27,8 +27,8 @@ class CheckedRows {
   /// Takes over the sound rows of the same table elsewhere whose keys have none here.
   /// @returns how many rows there are damaged
   std::size_t add(CheckedRows& other);
-  /// The same from a database whose pages may be damaged: row by row, so that one that cannot be reached costs
-  /// no other.
+  /// The same from a database whose pages may be damaged: row by row, so that one that cannot be reached
+  /// costs no other.
   void salvage(CheckedRows& other);
 
  private:

@@ -62,8 +62,8 @@ std::string own_path(const std::string& file, Database::Mode mode, const std::st
     if (::lstat((path.string() + ending).c_str(), &status) != 0) continue;
     const char* what = S_ISLNK(status.st_mode)    ? "is a link, through which another file would be written"
                        : !S_ISREG(status.st_mode) ? "is no file"
-                       : status.st_nlink > 1      ? "has another name, by which another folder would be written"
-                                                  : nullptr;
+                       : status.st_nlink > 1 ? "has another name, by which another folder would be written"
+                                             : nullptr;
     if (what) throw OutputError(fmt::format("{}{}: {}; remove it, or copy the folder", name, ending, what));
   }
   if (mode == Database::Mode::write && ::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)

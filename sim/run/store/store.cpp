@@ -52,8 +52,7 @@ Store::Store(const std::string& file, Database::Mode mode, const std::string& na
     database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
     make_tables();
   } else if (id != application_id) {
-    throw OutputError(
-        fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", database_.name()));
+    throw OutputError(fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", database_.name()));
   } else if (database_.number("PRAGMA user_version") != store_version) {
     throw OutputError(fmt::format(
         "{}: was written by another version of convoy; `convoy run --fresh` begins anew", database_.name()));

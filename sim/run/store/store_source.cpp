@@ -33,8 +33,7 @@ void copy_file(int folder, const std::string& name, const std::string& shown, co
 
 }  // namespace
 
-StoreSource::StoreSource(const std::string& folder)
-    : file_(folder + "/results.sqlite"), name_(file_) {
+StoreSource::StoreSource(const std::string& folder) : file_(folder + "/results.sqlite"), name_(file_) {
   const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened) throw OutputError(fmt::format("{}: {}", folder, std::strerror(errno)));
   if (entry_at(opened.get(), "results.sqlite") == EntryKind::none)
