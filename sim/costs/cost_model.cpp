@@ -284,8 +284,8 @@ double CostModel::issue_s(const Work& work, double images, const DeviceType& dev
 QueuedTime CostModel::queued_time(const Work& work, double images, const Machine& machine,
                                   const Device& device) const {
   const DeviceType& type = machine.device_types[device.type];
-  const std::uint32_t beside = machine.hosts.empty() ? 1 : machine.hosts[device.host].device_count;
-  return QueuedTime::operation(issue_s(work, images, type, beside), time_s(work, images, type) / device.speed);
+  return QueuedTime::operation(issue_s(work, images, type, devices_of_host(machine, device)),
+                               time_s(work, images, type) / device.speed);
 }
 
 void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
@@ -306,6 +306,10 @@ void CostModel::anchor(const TrainingGraph& graph, double images, double images_
   scale_.erase(device.name);
   const double predicted = step_time_s(graph, images, *this, device, false);
   if (predicted > 0) scale_[device.name] = images / images_per_s / predicted;
+}
+
+std::uint32_t devices_of_host(const Machine& machine, const Device& device) {
+  return machine.hosts.empty() ? 1 : machine.hosts[device.host].device_count;
 }
 
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,

@@ -72,6 +72,9 @@ class CostModel {
   std::map<std::string, std::vector<Factors>> measured_;  ///< by device name and layer
 };
 
+/// Devices of its host, to all of which that issues; 1 where the machine has no hosts.
+std::uint32_t devices_of_host(const Machine& machine, const Device& device);
+
 /// One step of the whole graph on one device: its operations in order, each when the host has issued it and
 /// the one before is done.
 /// @param with_recomputation false: without the operations that run a second time

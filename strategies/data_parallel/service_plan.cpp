@@ -14,13 +14,13 @@ constexpr std::uint32_t most_sequences = 256;  ///< of backup workers
 /// from step to step.
 constexpr double compute_spread = 0.5;
 
-/// Of a step's operations on a device, without jitter.
+/// In which a device, whose host issues them, comes through a step's operations, without jitter.
 double compute_time_s(const Role& role, const Device& device, const StrategyInput& input) {
-  double sum_s = 0;
+  IssueQueue queue;
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops)
-      sum_s += input.cost.time_s(op.work, op.images, input.machine.device_types[device.type]);
-  return sum_s / device.speed;
+      queue.run(input.cost.queued_time(op.work, op.images, input.machine, device));
+  return queue.end_s();
 }
 
 /// In [0, 1), different for each worker: the Weyl sequence of the golden ratio from 0.5 on.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/costs/issue_queue.h"
+
 namespace convoy::inline strategies {
 
 /// A step that one device does for every micro-batch.
@@ -12,7 +14,7 @@ struct OrderedStep {
     std::uint32_t device, step;
     double delay_s;  ///< from the end of that step to the message's arrival
   };
-  double time_s;
+  QueuedTime time;
   bool forward;
   std::vector<Source> waits_for;  ///< steps of other devices, for the same micro-batch
 };

@@ -64,22 +64,21 @@ std::array<double, memory_class_count> layer_resident_bytes(const TrainingGraph&
 OperationDag operation_dag(const StrategyInput& input, double images, std::uint32_t devices) {
   const TrainingGraph& graph = input.graph;
   const std::vector<double> bytes = result_bytes(graph, images);
+  std::vector<double> mean_s(graph.operations.size(), 0.0);
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    const std::vector<double> prices_s =
+        operation_prices_s(graph, images, input.cost, input.machine, input.machine.devices[d]);
+    for (OpId id = 0; id < prices_s.size(); ++id) mean_s[id] += prices_s[id] / devices;
+  }
   std::vector<OperationDag::Node> nodes;
   std::vector<Dag::Node> figures;
   std::vector<std::pair<NodeId, NodeId>> edges, together;
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
-    double time_s = 0;
-    for (std::uint32_t d = 0; d < devices; ++d) {
-      const Device& device = input.machine.devices[d];
-      time_s += input.cost.time_s(operation.work, operation.phase == Phase::update ? 1 : images,
-                                  input.machine.device_types[device.type]) /
-                device.speed;
-    }
     nodes.push_back(
         {OperationDag::Content::operation, id, operation.name,
          operation.phase == Phase::weight_gradient ? MemoryClass::gradients : MemoryClass::activations});
-    figures.push_back({time_s / devices * 1e6, bytes[id], 0});
+    figures.push_back({mean_s[id] * 1e6, bytes[id], 0});
     for (const OpId before : operation.inputs) edges.emplace_back(before, id);
   }
 

@@ -27,7 +27,7 @@ struct OperationDag {
 };
 
 /// @param images of the batch
-/// @param devices the times are the means of theirs
+/// @param devices the times are the means of theirs, with what they wait for their hosts (operation_prices_s)
 /// Outputs are whole tensors: a forward operation's result (with its masks and indices), the gradients of all
 /// inputs of a data gradient's layer, the parameters of a weight gradient.
 OperationDag operation_dag(const StrategyInput& input, double images, std::uint32_t devices);

@@ -59,9 +59,7 @@ void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
 }
 
 void PipelineCosts::add_kinds(const Machine& machine) {
-  const auto in_host = [&](const Device& device) {
-    return machine.hosts.empty() ? 1 : machine.hosts[device.host].device_count;
-  };
+  const auto in_host = [&](const Device& device) { return devices_of_host(machine, device); };
   for (const std::vector<EndpointId>& slot : shape_.slots) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, EndpointId> slowest;
     for (const EndpointId e : slot) {
@@ -189,9 +187,9 @@ QueuedTime PipelineCosts::update(std::uint32_t begin, std::uint32_t end, std::ui
 /// Ring all-reduce of the stage's gradients, 2(N-1) alpha + 2(N-1)/N S/B.
 double PipelineCosts::summing_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
   const double n = place.devices;
-  if (n < 2) return 0;
   const double bytes =
       (parameters_before_[end] - parameters_before_[begin]) * element_bytes(options_.precision);
+  if (n < 2 || bytes == 0) return 0;
   return 2 * (n - 1) * place.ring.latency_s + 2 * (n - 1) / n * bytes / place.ring.bandwidth_Bps;
 }
 
