@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::int64_t mib = 1024 * 1024;
@@ -104,4 +104,4 @@ void CachingAllocator::free(Handle handle) {
   pool_of(block).insert({block.bytes, block.age, handle});
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// PyTorch's caching allocator of device memory, by its rules (github:pytorch/pytorch c10/cuda/
 /// CUDACachingAllocator.cpp; results/published/process_memory.csv, `allocator rule`): requests are rounded to
@@ -64,4 +64,4 @@ class CachingAllocator {
   std::array<std::set<Free>, 2> free_;  ///< by pool: large, small
 };
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -10,7 +10,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::size_t max_layers = 100'000;
@@ -298,4 +298,4 @@ std::vector<LayerDraft> expand_layers(const YamlNode& layers, const std::string&
   return Expander(blocks, path).run(layers, parameters);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

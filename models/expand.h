@@ -10,7 +10,7 @@
 #include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// A layer written out in full: blocks, repeats and expressions are gone, inputs are known.
 struct LayerDraft {
@@ -43,4 +43,4 @@ void read_blocks(const YamlNode& node, const std::string& path, Blocks& blocks);
 std::vector<LayerDraft> expand_layers(const YamlNode& layers, const std::string& path, const Blocks& blocks,
                                       const Scope& parameters);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -12,7 +12,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::size_t max_length = 200;  // bounds the depth of parentheses too
@@ -152,4 +152,4 @@ YamlNode substitute(const YamlNode& node, const Scope& scope) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

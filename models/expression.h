@@ -7,7 +7,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What names stand for while a model's blocks are written out: parameters and the arguments of a block.
 using Scope = std::map<std::string, YamlNode, std::less<>>;
@@ -18,4 +18,4 @@ using Scope = std::map<std::string, YamlNode, std::less<>>;
 /// @throws InputError for unknown names, remainders, division by zero and text that is no expression.
 YamlNode substitute(const YamlNode& node, const Scope& scope);
 
-}  // namespace convoy
+}  // namespace convoy::models

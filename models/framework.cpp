@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-namespace convoy {
+namespace convoy::inline models {
 
 const FrameworkMemory& framework_memory(Framework framework) {
   constexpr double mib = 1024 * 1024;
@@ -15,10 +15,9 @@ const FrameworkMemory& framework_memory(Framework framework) {
       // 1,008.2 MiB on a Titan V with PyTorch 1.3, of which 0.9 before it and 2.0 of tensors:
       // github:pytorch/pytorch#28394. zero_grad keeps gradients, to which autograd's AccumulateGrad adds.
       {1005 * mib, 0, true, true, false},
-      // No figure was found for TensorFlow, PaddlePaddle and Caffe2: a context whose libraries are loaded
-      // when first used, 481
-      // MiB on an A100 (github:stas00/ml-engineering@744d01e1:training/performance/README.md), stands for
-      // them.
+      // No figure was found for TensorFlow, PaddlePaddle and Caffe2. A context whose libraries are loaded
+      // when first used stands for them: 481 MiB on an A100
+      // (github:stas00/ml-engineering@744d01e1:training/performance/README.md).
       {481 * mib, 0, false, true, false},
       {481 * mib, 0, false, true, false},
       // Fitted to mxnet-finetuner's ResNet-50 (results/published/memory.yaml). The key-value store, which
@@ -58,4 +57,4 @@ Precision default_precision(Framework framework, bool devices_have_tf32) {
   return devices_have_tf32 && !older ? Precision::tf32 : Precision::fp32;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

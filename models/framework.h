@@ -8,7 +8,7 @@
 
 #include "sim/base/precision.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// The program that trains. What it keeps of a layer is in memory_rules.h, the rest of its memory here; what
 /// its kernels and their issue cost stands in the parameters of the cost model (sim/costs).
@@ -61,4 +61,4 @@ struct FrameworkMemory {
 /// Sources stand at the figures.
 const FrameworkMemory& framework_memory(Framework framework);
 
-}  // namespace convoy
+}  // namespace convoy::models

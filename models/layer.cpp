@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace convoy {
+namespace convoy::inline models {
 
 std::int64_t elements(const Shape& shape) {
   std::int64_t product = 1;
@@ -20,4 +20,4 @@ std::int64_t Layer::parameter_elements() const {
   return sum;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

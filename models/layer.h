@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,7 +11,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Shape of one image's tensor, without the batch dimension: {channels, height, width} or {features}.
 using Shape = std::vector<std::int64_t>;
@@ -194,8 +196,14 @@ using LayerKind =
 /// The word of the YAML key `kind`: "conv2d", "relu", "max_pool".
 std::string_view kind_name(const LayerKind& kind);
 
+enum class ParameterRole : std::uint8_t { weight, bias };
+inline constexpr std::array<std::string_view, 2> parameter_role_names{"weight", "bias"};
+inline std::string_view to_string(ParameterRole role) {
+  return parameter_role_names[static_cast<std::size_t>(role)];
+}
+
 struct ParameterTensor {
-  std::string name;  ///< "weight"
+  ParameterRole role = ParameterRole::weight;
   std::int64_t elements = 0;
   bool operator==(const ParameterTensor&) const = default;
 };
@@ -216,4 +224,4 @@ struct Layer {
   std::int64_t parameter_elements() const;
 };
 
-}  // namespace convoy
+}  // namespace convoy::models

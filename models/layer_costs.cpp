@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr double index_bytes = 8;  // max pooling's int64 indices
@@ -276,4 +276,4 @@ Work update_work(const Layer& layer, Precision precision, Optimizer optimizer) {
   return work;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

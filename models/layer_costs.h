@@ -7,7 +7,7 @@
 #include "models/model.h"
 #include "models/work.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What one kernel computes and moves, whatever the batch and precision. Traffic: every input read once,
 /// every output written once.
@@ -45,4 +45,4 @@ Work layer_work(const Model& model, std::size_t index, KernelKind kernel, const 
 /// Under fp16 and bf16 on the fp32 master copy, with the 2-byte weights written besides.
 Work update_work(const Layer& layer, Precision precision, Optimizer optimizer);
 
-}  // namespace convoy
+}  // namespace convoy::models

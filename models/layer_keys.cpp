@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// Whole numbers in [min, max] of a list. @param expected what the list is, for messages
@@ -46,4 +46,4 @@ std::vector<std::int64_t> read_axes(YamlMap& map, std::string_view key) {
   return read_sizes(map, key, "the axes of the input in their new order, such as [1, 2, 0]", 0, max_axes - 1);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -10,7 +10,7 @@
 #include "models/layer.h"
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 // Values and keys that several kinds of layers have.
 
@@ -48,4 +48,4 @@ Key<Kind> required_integer_key(std::string name, std::int64_t min, std::int64_t 
   return optional_integer_key<Kind>(std::move(name), "", min, max, std::move(meaning), field).required();
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -7,7 +7,7 @@
 #include <boost/graph/topological_sort.hpp>
 #include <iterator>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// Edges lead from a layer to what it reads, so that depth-first search from the layers in their given order
@@ -57,4 +57,4 @@ LayerOrder order_layers(const std::vector<std::vector<LayerIndex>>& inputs) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -12,7 +12,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr const char* image_row = "input";
@@ -143,4 +143,4 @@ Model profiled_model(const LayerProfile& profile, const std::string& name) {
   return model;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

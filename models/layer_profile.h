@@ -8,7 +8,7 @@
 #include "models/model.h"
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// A row of a profile: what one layer was measured to take on one device (docs/models.md).
 struct ProfiledLayer {
@@ -37,4 +37,4 @@ LayerProfile read_layer_profile(const std::string& file);
 /// @throws InputError where the profile does not say what layers read, put out or hold
 Model profiled_model(const LayerProfile& profile, const std::string& name);
 
-}  // namespace convoy
+}  // namespace convoy::models

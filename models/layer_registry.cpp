@@ -10,7 +10,7 @@
 #include "models/layer_keys.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 template <class Kind>
@@ -299,4 +299,4 @@ std::string_view kind_name(const LayerKind& kind) {
   return std::visit(Name{}, kind);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -9,7 +9,7 @@
 #include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// One layer kind as users write it.
 struct LayerEntry {
@@ -25,4 +25,4 @@ const std::vector<LayerEntry>& layer_registry();
 /// Reads the kind of a layer and its keys, after which no other may be left. @throws InputError
 LayerKind read_layer_kind(YamlMap& map);
 
-}  // namespace convoy
+}  // namespace convoy::models

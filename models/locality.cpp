@@ -3,7 +3,7 @@
 
 #include <variant>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 std::int64_t along(const Size2& size, ImageAxis axis) { return axis == ImageAxis::height ? size.h : size.w; }
@@ -193,4 +193,4 @@ std::vector<ChannelSource> channel_sources(const Model& model, const Layer& laye
   return std::visit(ChannelRules(model, layer), layer.kind);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -7,7 +7,7 @@
 
 #include "models/model.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 // Which parts of its inputs a part of a layer's output is made of: what strategies that split layers ask.
 // Rows and channels are told of every kind of layer by name: a new kind does not compile before they are.
@@ -42,4 +42,4 @@ struct ChannelSource {
 /// channels mix, or nothing is known of them.
 std::vector<ChannelSource> channel_sources(const Model& model, const Layer& layer);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "models/memory_rules.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// One overload a kind. Source of what is kept: the backward formulas of PyTorch 2.0,
@@ -119,4 +119,4 @@ MemoryRules memory_rules(const Layer& layer, Framework framework) {
   return std::visit(Rules{layer.output, framework}, layer.kind);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -6,7 +6,7 @@
 #include "models/framework.h"
 #include "models/layer.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What a framework keeps of a layer between forward and backward, and where it puts the layer's output.
 struct MemoryRules {
@@ -23,4 +23,4 @@ struct MemoryRules {
 
 MemoryRules memory_rules(const Layer& layer, Framework framework = Framework::pytorch);
 
-}  // namespace convoy
+}  // namespace convoy::models

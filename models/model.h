@@ -7,7 +7,7 @@
 #include "models/layer.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// A network with every shape known.
 struct Model {
@@ -31,4 +31,4 @@ Model read_model(const YamlNode& node);
 /// Names of the zoo's models, sorted; families are given by their pattern ("wrn_DEPTH_WIDTH").
 std::vector<std::string> zoo_names();
 
-}  // namespace convoy
+}  // namespace convoy::models

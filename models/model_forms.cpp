@@ -12,7 +12,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr const char* image_text = "[channels, height, width] | [features]";
@@ -153,4 +153,4 @@ KeySection layer_keys() {
   return {"layer", "an entry of a model's `layers`", std::move(keys)};
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

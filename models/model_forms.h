@@ -8,7 +8,7 @@
 #include "models/onnx/onnx_import.h"
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 // The forms in which a mapping says what a model is, each with the table of its keys.
 
@@ -45,4 +45,4 @@ struct ProfiledModel {
 };
 const Keys<ProfiledModel>& profiled_model_keys();
 
-}  // namespace convoy
+}  // namespace convoy::models

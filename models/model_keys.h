@@ -3,11 +3,11 @@
 
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What `convoy show keys` tells of a `model:`, in each of its forms.
 KeySection model_keys();
 /// The same of an entry of a model's `layers`.
 KeySection layer_keys();
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// An elementwise operation of a step.
@@ -170,4 +170,4 @@ double update_issue_share(Framework framework, UpdateMode mode, Optimizer optimi
   return std::min(1.0, visits(mode) / visits(rules.modes.front()));
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

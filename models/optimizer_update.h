@@ -9,7 +9,7 @@
 #include "models/framework.h"
 #include "models/work.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Into how many kernels an optimizer's step falls. A step is a sequence of elementwise operations on
 /// parameters, gradients and states, of which each reads and writes its operands.
@@ -46,4 +46,4 @@ double fused_passes(Optimizer optimizer);
 /// long as those of single kernels (docs/cost_model.md).
 double update_issue_share(Framework framework, UpdateMode mode, Optimizer optimizer);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -18,7 +18,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 namespace fs = std::filesystem;
@@ -289,4 +289,4 @@ Model read_model(const YamlNode& node) {
   return model;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

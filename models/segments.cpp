@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// By operation: tensors made before it that it or a later one reads, the image aside.
@@ -73,4 +73,4 @@ std::vector<OpId> segment_begins(const ForwardPass& pass, Recomputation how) {
                                       : equal_shares(pass, possible);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -5,7 +5,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What a forward operation does to storages: all that it takes to see where a forward pass can be cut.
 struct ForwardPass {
@@ -26,4 +26,4 @@ struct ForwardPass {
 ///     arXiv:1604.06174, section 4.1), as far as the network can be cut there.
 std::vector<OpId> segment_begins(const ForwardPass& pass, Recomputation how);
 
-}  // namespace convoy
+}  // namespace convoy::models

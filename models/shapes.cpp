@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::int64_t max_count = std::int64_t{1} << 53;  // whole in a double
@@ -136,7 +136,7 @@ class Inference {
 
   void operator()(const Scale&) {
     layer_.output = only();
-    layer_.parameters = {{"weight", layer_.output[0]}};
+    layer_.parameters = {{ParameterRole::weight, layer_.output[0]}};
   }
 
   void operator()(const Upsample& upsample) {
@@ -187,12 +187,12 @@ class Inference {
   void operator()(const Elementwise& elementwise) {
     several(1);
     layer_.output = elementwise.output.empty() ? inputs_.front() : elementwise.output;
-    if (elementwise.parameters > 0) layer_.parameters = {{"weight", elementwise.parameters}};
+    if (elementwise.parameters > 0) layer_.parameters = {{ParameterRole::weight, elementwise.parameters}};
   }
 
   void operator()(const Custom& custom) {
     layer_.output = custom.output;
-    if (custom.parameters > 0) layer_.parameters = {{"weight", custom.parameters}};
+    if (custom.parameters > 0) layer_.parameters = {{ParameterRole::weight, custom.parameters}};
   }
 
   void check_size() { product(layer_.output); }
@@ -254,8 +254,8 @@ class Inference {
   }
 
   void weights(std::int64_t weight, std::int64_t bias) {
-    layer_.parameters = {{"weight", weight}};
-    if (bias > 0) layer_.parameters.push_back({"bias", bias});
+    layer_.parameters = {{ParameterRole::weight, weight}};
+    if (bias > 0) layer_.parameters.push_back({ParameterRole::bias, bias});
   }
 
   void check_groups(std::int64_t in_channels, std::int64_t out_channels, std::int64_t groups) const {
@@ -296,4 +296,4 @@ void infer_shape(Layer& layer, const std::vector<Shape>& inputs) {
   inference.check_size();
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

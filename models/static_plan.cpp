@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 class BlockPool {
@@ -71,4 +71,4 @@ double live_bytes(const TrainingGraph& graph) {
   return most;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -3,7 +3,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Bytes an image of a memory plan made before training, as NNVM's for MXNet (nnvm/src/pass/plan_memory.cc,
 /// GraphAllocator with match_range 16): operations in order, each buffer in the smallest free block that is
@@ -14,4 +14,4 @@ double planned_bytes(const TrainingGraph& graph);
 /// Most bytes an image of buffers that are there at a time.
 double live_bytes(const TrainingGraph& graph);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -3,7 +3,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 ModelSummary summarize(const Model& model) {
   ModelSummary summary;
@@ -21,4 +21,4 @@ ModelSummary summarize(const Model& model) {
   return summary;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -8,7 +8,7 @@
 
 #include "models/model.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 struct LayerSummary {
   std::string name;
@@ -31,4 +31,4 @@ struct ModelSummary {
 
 ModelSummary summarize(const Model& model);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -10,7 +10,7 @@
 #include "models/static_plan.h"
 #include "models/training_graph_builder.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 TrainingGraphBuilder::TrainingGraphBuilder(const Model& model, const TrainingOptions& options)
     : element_(element_bytes(options.precision)), framework_(framework_memory(options.framework)) {
@@ -66,14 +66,15 @@ TrainingGraph TrainingGraphBuilder::build() {
   return std::move(graph_);
 }
 
-OpId TrainingGraphBuilder::add_operation(std::string name, std::size_t i, const Work& work,
-                                         std::vector<OpId> inputs) {
+OpId TrainingGraphBuilder::add_operation(std::string name, std::size_t i, OperationPart part,
+                                         const Work& work, std::vector<OpId> inputs) {
   std::sort(inputs.begin(), inputs.end());
   inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
   const auto id = static_cast<OpId>(graph_.operations.size());
   graph_.operations.push_back(
       {std::move(name), static_cast<std::uint32_t>(i), work.phase, work, std::move(inputs)});
   graph_.operations.back().again = again_;
+  graph_.operations.back().part = part;
   return id;
 }
 
@@ -81,6 +82,7 @@ OpId TrainingGraphBuilder::add_kernel(std::size_t i, const KernelCost& cost, Pha
                                       std::vector<OpId> inputs) {
   const OpId op =
       add_operation(fmt::format("{}.{}{}", layer(i).name, to_string(phase), again_ ? " again" : ""), i,
+                    OperationPart::layer,
                     layer_work(graph_.model, i, costs_[i].kernel, cost, phase, graph_.options.precision),
                     std::move(inputs));
   add_workspace(i, op);
@@ -111,15 +113,35 @@ void TrainingGraphBuilder::add_plan() {
   use(plan, last);
 }
 
-TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_buffer(std::string name, double bytes, OpId born) {
-  graph_.buffers.push_back({std::move(name), MemoryClass::activations, bytes, 0, born, born, false, {born}});
+TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_buffer(std::string name, double bytes, OpId born,
+                                                                BufferRole role, std::uint32_t layer) {
+  graph_.buffers.push_back(
+      {std::move(name), MemoryClass::activations, bytes, 0, born, born, false, {born}, role, layer});
   return static_cast<BufferId>(graph_.buffers.size() - 1);
 }
 
+TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_output(std::size_t i, OpId born) {
+  return add_buffer(layer(i).name + ".output", bytes_of(layer(i).output), born, BufferRole::output,
+                    static_cast<std::uint32_t>(i));
+}
+
+TrainingGraphBuilder::BufferId TrainingGraphBuilder::add_output_gradient(std::size_t i, OpId born) {
+  return add_buffer(layer(i).name + ".output_gradient", bytes_of(layer(i).output), born,
+                    BufferRole::output_gradient, static_cast<std::uint32_t>(i));
+}
+
 void TrainingGraphBuilder::add_scratch(std::string name, MemoryClass memory_class, double bytes,
-                                       double bytes_fixed, OpId op) {
-  graph_.buffers.push_back(
-      {std::move(name), memory_class, bytes, static_cast<std::int64_t>(bytes_fixed), op, op, false, {op}});
+                                       double bytes_fixed, OpId op, BufferRole role) {
+  graph_.buffers.push_back({std::move(name),
+                            memory_class,
+                            bytes,
+                            static_cast<std::int64_t>(bytes_fixed),
+                            op,
+                            op,
+                            false,
+                            {op},
+                            role,
+                            graph_.operations[op].layer});
 }
 
 void TrainingGraphBuilder::forward(std::size_t i) {
@@ -150,8 +172,7 @@ void TrainingGraphBuilder::forward(std::size_t i) {
     storage_[i] = Storage{input->buffer, readers_[i] <= 1, rules_[i].output_for_data};
     if (!again_) overwritten_.emplace_back(op, input->buffer);
   } else {
-    storage_[i] = Storage{add_buffer(layer(i).name + ".output", bytes_of(layer(i).output), op),
-                          readers_[i] <= 1, rules_[i].output_for_data};
+    storage_[i] = Storage{add_output(i, op), readers_[i] <= 1, rules_[i].output_for_data};
   }
   if (needs && !rules_[i].extra.empty() && costs_[i].data_gradient)
     extra_[i] = add_buffer(fmt::format("{}.{}", layer(i).name, rules_[i].extra), rules_[i].extra_bytes, op);
@@ -159,7 +180,7 @@ void TrainingGraphBuilder::forward(std::size_t i) {
 
 TrainingGraphBuilder::BufferId TrainingGraphBuilder::input_buffer(LayerIndex input, OpId op) {
   if (const std::optional<Storage> storage = storage_of(input)) return storage->buffer;
-  if (!image_) image_ = add_buffer("input", bytes_of(graph_.model.input), op);
+  if (!image_) image_ = add_buffer("input", bytes_of(graph_.model.input), op, BufferRole::image);
   return *image_;
 }
 
@@ -238,4 +259,4 @@ double saved_activation_bytes(const TrainingGraph& graph) {
   return bytes;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

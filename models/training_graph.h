@@ -14,9 +14,16 @@
 #include "models/optimizer_update.h"
 #include "models/work.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 using OpId = std::uint32_t;
+
+/// What an operation belongs to, beside its layer and phase.
+enum class OperationPart : std::uint8_t {
+  layer,         ///< the layer itself
+  loss,          ///< on the layer's output
+  gradient_sum,  ///< of gradients that several readers of the layer's output have made
+};
 
 /// One kernel (or group of kernels that always run together) of a training step.
 struct Operation {
@@ -29,6 +36,7 @@ struct Operation {
       no_reader;  ///< of a gradient sum: index of the layer whose part it adds to the others'
   static constexpr std::uint32_t no_reader = 0xffffffff;
   bool again = false;  ///< a forward operation run a second time for the backward pass: recomputation
+  OperationPart part = OperationPart::layer;
 };
 
 /// Who a byte of device memory belongs to; the order is that of results.json.
@@ -36,6 +44,15 @@ enum class MemoryClass : std::uint8_t { weights, gradients, optimizer, activatio
 inline constexpr std::size_t memory_class_count = 6;
 inline constexpr std::array<std::string_view, memory_class_count> memory_class_names{
     "weights", "gradients", "optimizer", "activations", "workspace", "reserved"};
+
+/// What a buffer holds.
+enum class BufferRole : std::uint8_t {
+  image,               ///< what the network reads
+  output,              ///< of its layer
+  output_gradient,     ///< of its layer's output
+  parameter_gradient,  ///< of its layer, until it is added to those there
+  other,               ///< masks, indices, probabilities, workspaces
+};
 
 /// A buffer that lives within a step: allocated when operation `born` starts, freed when operation `dies` has
 /// ended. Activations (saved for backward or not), gradients of activations, masks, indices, workspaces.
@@ -48,6 +65,9 @@ struct Buffer {
   OpId dies;
   bool saved;  ///< kept from forward for backward (what saved_activation_bytes counts; of the loss: not)
   std::vector<OpId> uses{};  ///< operations that write or read it, ascending: from `born` to `dies`
+  BufferRole role = BufferRole::other;
+  std::uint32_t layer = no_layer;  ///< of the roles that have one: index into TrainingGraph::model.layers
+  static constexpr std::uint32_t no_layer = 0xffffffff;
 };
 
 /// One parameter tensor, the unit of gradient buckets and of parameter-server shards.
@@ -58,6 +78,7 @@ struct Parameter {
   OpId first_use;  ///< the forward operation that reads it first
   OpId gradient;   ///< the operation that completes its gradient
   OpId update;     ///< the operation that updates it
+  std::uint32_t tensor = 0;  ///< index into the layer's parameters
 };
 
 /// What is kept of the forward pass for the backward pass: everything, or the ends of segments, whose insides
@@ -126,4 +147,4 @@ TrainingGraph build_training_graph(const Model& model, const TrainingOptions& op
 /// buffers. The rules stand in memory_rules.cpp.
 double saved_activation_bytes(const TrainingGraph& graph);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -6,7 +6,7 @@
 
 #include "models/training_graph_builder.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 Work TrainingGraphBuilder::loss_work(std::size_t i, Phase phase) const {
   // Log-softmax (maximum, difference, exponential, sum, difference: 5 a class) and one pick; backward:
@@ -24,7 +24,8 @@ void TrainingGraphBuilder::loss_forward(std::size_t i) {
   if (!graph_.model.cross_entropy_loss || !needs_gradient_[i]) return;
   std::vector<OpId> inputs;
   if (forward_[i]) inputs.push_back(*forward_[i]);
-  const OpId op = add_operation(layer(i).name + ".loss.forward", i, loss_work(i, Phase::forward), inputs);
+  const OpId op = add_operation(layer(i).name + ".loss.forward", i, OperationPart::loss,
+                                loss_work(i, Phase::forward), inputs);
   if (storage_[i]) use(storage_[i]->buffer, op);
   losses_.emplace_back(op, add_buffer(layer(i).name + ".log_probabilities",
                                       4 * static_cast<double>(elements(layer(i).output)), op));
@@ -39,10 +40,9 @@ void TrainingGraphBuilder::seed_gradient(std::size_t i) {
   const auto [loss, log_probabilities] = losses_.back();
   losses_.pop_back();
   const std::string name = layer(i).name + ".loss.data_gradient";
-  const OpId op = add_operation(name, i, loss_work(i, Phase::data_gradient), {loss});
+  const OpId op = add_operation(name, i, OperationPart::loss, loss_work(i, Phase::data_gradient), {loss});
   use(log_probabilities, op);
-  gradient_[i] =
-      Gradient{op, add_buffer(layer(i).name + ".output_gradient", bytes_of(layer(i).output), op), true};
+  gradient_[i] = Gradient{op, add_output_gradient(i, op), true};
 }
 
 void TrainingGraphBuilder::backward(std::size_t i) {
@@ -84,9 +84,7 @@ void TrainingGraphBuilder::data_gradient(std::size_t i, const Gradient& gradient
   }
   for (const LayerIndex input : layer(i).inputs) {
     if (!receives_gradient(input)) continue;
-    const BufferId made =
-        add_buffer(layer(at(input)).name + ".output_gradient", bytes_of(layer(at(input)).output), op);
-    contribute(i, input, {op, made, true}, custom);
+    contribute(i, input, {op, add_output_gradient(at(input), op), true}, custom);
   }
 }
 
@@ -99,7 +97,8 @@ void TrainingGraphBuilder::weight_gradient(std::size_t i, const Gradient& gradie
   weight_gradient_[i] = op;
   if (framework_.gradients_aside)
     add_scratch(layer(i).name + ".parameter_gradient", MemoryClass::gradients, 0,
-                element_ * static_cast<double>(layer(i).parameter_elements()), op);
+                element_ * static_cast<double>(layer(i).parameter_elements()), op,
+                BufferRole::parameter_gradient);
   if (gradient.buffer) use(*gradient.buffer, op);
   if (rules_[i].input_for_weights)
     for (const LayerIndex input : layer(i).inputs) use_saved(input_buffer(input, op), op);
@@ -122,7 +121,7 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
     work.bytes_per_image = 3 * bytes_of(layer(at(to)).output);
     const std::string name =
         layer(at(to)).name + ".gradient_sum" + (count > 1 ? fmt::format("{}", count) : "");
-    op = add_operation(name, at(to), work, {total->op, more.op});
+    op = add_operation(name, at(to), OperationPart::gradient_sum, work, {total->op, more.op});
     graph_.operations[op].reader = static_cast<std::uint32_t>(reader);
   }
   if (total->buffer) use(*total->buffer, op);
@@ -132,18 +131,19 @@ void TrainingGraphBuilder::contribute(std::size_t reader, LayerIndex to, const G
   else if (total->own)
     total->op = op;
   else
-    total = Gradient{
-        op, add_buffer(layer(at(to)).name + ".output_gradient", bytes_of(layer(at(to)).output), op), true};
+    total = Gradient{op, add_output_gradient(at(to), op), true};
 }
 
 void TrainingGraphBuilder::update(std::size_t i) {
   if (layer(i).parameters.empty()) return;
   const Work work = update_work(layer(i), graph_.options.precision, graph_.options.optimizer);
-  const OpId op = add_operation(layer(i).name + ".update", i, work, {*weight_gradient_[i]});
-  for (const ParameterTensor& tensor : layer(i).parameters)
-    graph_.parameters.push_back({fmt::format("{}.{}", layer(i).name, tensor.name),
-                                 static_cast<std::uint32_t>(i), tensor.elements, *first_forward_[i],
-                                 *weight_gradient_[i], op});
+  const OpId op =
+      add_operation(layer(i).name + ".update", i, OperationPart::layer, work, {*weight_gradient_[i]});
+  const std::vector<ParameterTensor>& tensors = layer(i).parameters;
+  for (std::uint32_t t = 0; t < tensors.size(); ++t)
+    graph_.parameters.push_back({fmt::format("{}.{}", layer(i).name, to_string(tensors[t].role)),
+                                 static_cast<std::uint32_t>(i), tensors[t].elements, *first_forward_[i],
+                                 *weight_gradient_[i], op, t});
 }
 
 /// Gives each update its share of the kernels and passes of all of them. Layers that are given by their costs
@@ -173,4 +173,4 @@ void TrainingGraphBuilder::share_out_update_kernels() {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

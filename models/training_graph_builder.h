@@ -12,7 +12,7 @@
 #include "models/memory_rules.h"
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Builds a training graph layer by layer: forward, the loss, backward, updates. The forward pass is in
 /// training_graph.cpp, the loss and the backward pass in training_graph_backward.cpp.
@@ -44,7 +44,8 @@ class TrainingGraphBuilder {
 
   // Operations and buffers.
 
-  OpId add_operation(std::string name, std::size_t i, const Work& work, std::vector<OpId> inputs);
+  OpId add_operation(std::string name, std::size_t i, OperationPart part, const Work& work,
+                     std::vector<OpId> inputs);
   OpId add_kernel(std::size_t i, const KernelCost& cost, Phase phase, std::vector<OpId> inputs);
   /// cuDNN's non-fused Winograd F(4x4, 3x3) (Lavin and Gray, arXiv:1509.09308, section 4) keeps the
   /// transforms of its input, filters and output: 6x6 values for each 4x4 tile of a channel's output and each
@@ -52,9 +53,13 @@ class TrainingGraphBuilder {
   void add_workspace(std::size_t i, OpId op);
   /// What a plan made before training takes beyond what is live at a time.
   void add_plan();
-  BufferId add_buffer(std::string name, double bytes, OpId born);
+  BufferId add_buffer(std::string name, double bytes, OpId born, BufferRole role = BufferRole::other,
+                      std::uint32_t layer = Buffer::no_layer);
+  BufferId add_output(std::size_t i, OpId born);
+  BufferId add_output_gradient(std::size_t i, OpId born);
   /// Bytes that are there while one operation runs.
-  void add_scratch(std::string name, MemoryClass memory_class, double bytes, double bytes_fixed, OpId op);
+  void add_scratch(std::string name, MemoryClass memory_class, double bytes, double bytes_fixed, OpId op,
+                   BufferRole role = BufferRole::other);
   /// `op` reads the buffer, which therefore lives until then.
   void use(BufferId buffer, OpId op) {
     graph_.buffers[buffer].dies = std::max(graph_.buffers[buffer].dies, op);
@@ -128,4 +133,4 @@ class TrainingGraphBuilder {
   std::vector<std::pair<OpId, BufferId>> losses_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-namespace convoy {
+namespace convoy::inline models {
 
 std::string_view to_string(Phase phase) {
   static constexpr std::array<std::string_view, 4> names{"forward", "data_gradient", "weight_gradient",
@@ -19,4 +19,4 @@ std::string_view to_string(KernelKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

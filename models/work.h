@@ -7,7 +7,7 @@
 
 #include "sim/base/precision.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// The four parts of a training step that an operation can belong to.
 enum class Phase : std::uint8_t { forward, data_gradient, weight_gradient, update };
@@ -59,4 +59,4 @@ struct Work {
   bool operator==(const Work&) const = default;
 };
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -32,12 +32,18 @@ ensure_packages() {
   }
 }
 
+# install_packages: all that building convoy and its tests needs.
+install_packages() {
+  local packages
+  mapfile -t packages < <(grep -v '^#' "$root/scripts/packages.txt")
+  ensure_packages "${packages[@]}"
+}
+
 # build_convoy [TARGET...]: configures the release preset where that is new or stale and builds (default: everything).
 build_convoy() {
   local build=$root/build quiet=(--quiet) targets=()
   (($#)) && targets=(--target "$@")
-  mapfile -t packages < <(grep -v '^#' "$root/scripts/packages.txt")
-  ensure_packages "${packages[@]}"
+  install_packages
   # A tree that was copied or moved here carries the paths of its old place.
   if ! grep -qsFx "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt"; then
     [[ -e $build ]] && rm -rf "$build/CMakeCache.txt" "$build/CMakeFiles"

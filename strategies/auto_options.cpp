@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 void read_candidates(YamlMap& map, AutoOptions& options) {
@@ -45,4 +45,4 @@ StrategyEntry auto_entry() {
           texts_of(auto_keys()), &refuse};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

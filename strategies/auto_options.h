@@ -6,7 +6,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What `strategy: {kind: auto}` makes as small as possible (throughput: as large).
 enum class Objective : std::uint8_t { step_time, throughput, cost, energy, memory };
@@ -26,4 +26,4 @@ const Keys<AutoOptions>& auto_keys();
 /// The row of a kind that no plan comes of: reading it as a part of another strategy is an error.
 StrategyEntry auto_entry();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 std::int64_t BatchSpec::divided(std::int64_t devices, std::int64_t parts, const std::string& into,
                                 const std::string& or_else) const {
@@ -22,4 +22,4 @@ std::int64_t BatchSpec::divided(std::int64_t devices, std::int64_t parts, const 
                        below > 0 ? fmt::format("{} or ", below) : "", below + step, or_else));
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

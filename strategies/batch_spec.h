@@ -8,7 +8,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// The batch as the experiment gives it: exactly one of the two is set.
 struct BatchSpec {
@@ -29,4 +29,4 @@ struct BatchSpec {
                        const std::string& or_else = "") const;
 };
 
-}  // namespace convoy
+}  // namespace convoy::strategies

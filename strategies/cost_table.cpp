@@ -8,7 +8,7 @@
 #include "sim/lowering/buckets.h"
 #include "strategies/split_time.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Of one device, or of each of several that split all layers among them.
@@ -83,4 +83,4 @@ CostTable::Passes CostTable::quickest(double images, const Split& split) {
   return least;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

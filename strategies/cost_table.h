@@ -14,7 +14,7 @@
 #include "sim/costs/cost_model.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What one device computes of a step, by the images that it has at once: shared by all strategies whose
 /// floors (Strategy::floor) are asked for, since none of them changes the devices, the network or the
@@ -65,4 +65,4 @@ class CostTable {
   std::optional<double> spread_s_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -17,7 +17,7 @@
 #include "strategies/single.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// The registry without the key that all kinds have whose devices talk to each other.
@@ -92,4 +92,4 @@ Library default_library(const Strategy& strategy, Framework framework, bool cpu_
   return cpu_devices ? Library::gloo : Library::nccl;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

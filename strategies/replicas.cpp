@@ -7,23 +7,27 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "sim/base/quantity.h"
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/held_normalization.h"
 #include "sim/lowering/replica_program.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 std::vector<std::int64_t> shares_by_speed(const StrategyInput& input, std::int64_t global) {
   const std::vector<Device>& devices = input.machine.devices;
   const double equal = static_cast<double>(global) / static_cast<double>(devices.size());
-  std::vector<double> type_speed;
-  for (const DeviceType& type : input.machine.device_types)
-    type_speed.push_back(1.0 / step_time_s(input.graph, equal, input.cost, type));
+  std::map<std::tuple<std::uint32_t, double, std::uint32_t>, double> known;  // by what a step depends on
   std::vector<double> speed;
-  for (const Device& device : devices) speed.push_back(type_speed[device.type] * device.speed);
+  for (const Device& device : devices) {
+    const auto [it, fresh] =
+        known.try_emplace({device.type, device.speed, devices_of_host(input.machine, device)});
+    if (fresh) it->second = 1.0 / step_time_s(input.graph, equal, input.cost, input.machine, device);
+    speed.push_back(it->second);
+  }
   const double total = std::accumulate(speed.begin(), speed.end(), 0.0);
 
   std::vector<std::int64_t> images;
@@ -194,4 +198,4 @@ Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, cons
   return role;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

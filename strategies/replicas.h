@@ -9,7 +9,7 @@
 #include "strategies/cost_table.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class Shares : std::uint8_t { equal, speed };
 /// The key `shares` of a strategy with replicas.
@@ -32,8 +32,7 @@ struct ReplicaClass {
 /// cost model), whole images by largest remainder, at least one each.
 /// A batch that is dealt out already stays as it is; a device may then have nothing to compute.
 /// @throws InputError (at batch.pos) where a global batch cannot be shared out: not divisible into equal
-/// shares, or
-///         fewer images than devices.
+///         shares, or fewer images than devices.
 std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares);
 
 /// What no step of replicas with equal shares stays below: each computes all of its micro-batches one after
@@ -65,4 +64,4 @@ Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
 /// @param states that each device keeps throughout the step; what its type reserves is added
 Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 #include "strategies/cost_table.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct SingleOptions {
@@ -69,4 +69,4 @@ Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t mi
   return plan_replicas(input, {}, {{input.machine.devices[0].type, batch, {0}}}, micro_batches);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

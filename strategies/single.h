@@ -6,7 +6,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: single`: the first device does everything; with `micro_batches: M` the batch in M parts whose
 /// gradients are accumulated before one update. Step = M (forward + backward of batch/M) + update.
@@ -16,4 +16,4 @@ StrategyEntry single_entry();
 /// @param batch divides into micro_batches
 Plan single_plan(const StrategyInput& input, std::int64_t batch, std::int64_t micro_batches);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 /// The smallest share of `size` parts that one of `devices` gets; all where there are too few to split.
@@ -78,4 +78,4 @@ double least_split_time_s(const TrainingGraph& graph, const Operation& operation
   return least_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -7,7 +7,7 @@
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// A time that none of `devices` devices stays below for its part of an operation on `images` images,
 /// whichever layout of hybrids (images, channels in or out, rows, columns, or everything on each) splits its
@@ -20,4 +20,4 @@ double least_split_time_s(const TrainingGraph& graph, const Operation& operation
                           std::int64_t devices, const std::optional<Size2>& grid, const CostModel& cost,
                           const DeviceType& type);
 
-}  // namespace convoy
+}  // namespace convoy::search

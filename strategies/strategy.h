@@ -16,10 +16,13 @@
 #include "strategies/batch_spec.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
+struct GradientSync;
+}  // namespace convoy::lowering
+
+namespace convoy::inline strategies {
 
 class CostTable;
-struct GradientSync;
 
 /// What a strategy may look at.
 struct StrategyInput {
@@ -100,4 +103,4 @@ const std::vector<StrategyEntry>& strategy_registry();
 /// @throws std::out_of_range where there is no such kind
 const StrategyEntry& strategy_entry(std::string_view kind);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

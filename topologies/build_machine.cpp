@@ -9,7 +9,7 @@
 #include "topologies/cluster.h"
 #include "topologies/server_layout.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// More than this is taken for a slip of the pen.
@@ -202,9 +202,12 @@ class MachineBuilder {
     router_->inside_hosts = transport_.through_host_memory && transport_.inside_hosts;
     if (transport_.ideal() || (std::isinf(transport_.host_bandwidth_Bps) && transport_.message_s == 0))
       return;
-    for (const Host& host : machine_.hosts)
-      router_->copies_of_host.push_back(links_.add_medium(
-          host.name + ".copies", transport_.host_bandwidth_Bps, several ? transport_.message_s / 2 : 0));
+    for (std::uint32_t h = 0; h < machine_.hosts.size(); ++h) {
+      router_->copies_of_host.push_back(
+          links_.add_medium(machine_.hosts[h].name + ".copies", transport_.host_bandwidth_Bps,
+                            several ? transport_.message_s / 2 : 0, LinkKind::memory));
+      links_.give_to(h, router_->copies_of_host.back());
+    }
   }
 
   NicSpec nic_of(std::uint32_t server) const {
@@ -259,8 +262,9 @@ class MachineBuilder {
       router_->host_of.push_back(host);
     }
     router_->hosts.push_back({&layout, layout.add_links(name, links_), first_device});
+    links_.give_to(host, router_->hosts.back().first_link);
     if (cluster_.fabric || cluster_.servers[group.server].fabric) {
-      FabricHost& fabric_host = hosts_.emplace_back(FabricHost{name, nic_of(group.server)});
+      FabricHost& fabric_host = hosts_.emplace_back(FabricHost{name, nic_of(group.server), false, host});
       if (group.nic_bandwidth_Bps)
         fabric_host.nic.bandwidth_Bps = *group.nic_bandwidth_Bps * fabric_host.nic.efficiency;
       if (group.nic_spread > 0)
@@ -299,7 +303,8 @@ class MachineBuilder {
         cluster_.dedicated.server ? *cluster_.dedicated.server : cluster_.servers[first.server];
     const NicSpec nic = dedicated_nic(server);
     HostType type = server.host;
-    type.price_usd_per_h = cluster_.dedicated.price_usd_per_h.value_or(server.bare_price_usd_per_h);
+    type.price_usd_per_h =
+        cluster_.dedicated.price_usd_per_h ? cluster_.dedicated.price_usd_per_h : server.bare_price_usd_per_h;
     const auto type_index = static_cast<std::uint32_t>(machine_.host_types.size());
     machine_.host_types.push_back(std::move(type));
     router_->layouts.push_back(std::make_unique<ServerLayout>(nullptr, 0, nic.count));
@@ -307,7 +312,8 @@ class MachineBuilder {
     for (std::uint32_t i = 0; i < dedicated_; ++i) {
       const std::string name = "ps" + std::to_string(i);
       router_->hosts.push_back({router_->layouts.back().get(), 0, no_device});
-      hosts_.push_back({name, nic, cluster_.dedicated.nic_bandwidth_Bps.has_value()});
+      hosts_.push_back({name, nic, cluster_.dedicated.nic_bandwidth_Bps.has_value(),
+                        static_cast<std::uint32_t>(machine_.hosts.size())});
       machine_.hosts.push_back({name, type_index, no_device, 0});
     }
   }
@@ -347,4 +353,4 @@ double Machine::processors_taken(const DeviceType& type) const {
   return std::min(most_taken, processors / type.sms);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <set>
 
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 double read_payload_share(YamlMap& map) {
   const double share = map.quantity_or("efficiency", Dimension::fraction, 1.0, true);
@@ -18,33 +19,43 @@ double read_payload_share(YamlMap& map) {
 
 namespace {
 
-const Keys<CableEntry>& cable_entry_table() {
+Keys<CableEntry> make_cable_entry_table(CablePlace place) {
   using C = CableEntry;
-  static const Keys<C> keys{
-      optional_text_key<C>("from", "", "a name", "of a host, device or switch", &C::from)
-          .required()
-          .at(&C::from_pos),
-      optional_text_key<C>("to", "", "a name", "likewise", &C::to).required().at(&C::to_pos),
-      optional_quantity_key<C>("bandwidth", "", Dimension::bandwidth, true, "in one direction",
-                               &C::bandwidth_Bps)
-          .required(),
-      optional_quantity_key<C>("latency", "0s", Dimension::time, false, "one way", &C::latency_s),
-      optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name)};
+  Keys<C> keys{optional_text_key<C>("from", "", "a name", "of a host, device or switch", &C::from)
+                   .required()
+                   .at(&C::from_pos),
+               optional_text_key<C>("to", "", "a name", "likewise", &C::to).required().at(&C::to_pos),
+               optional_quantity_key<C>("bandwidth", "", Dimension::bandwidth, true, "in one direction",
+                                        &C::bandwidth_Bps)
+                   .required(),
+               optional_quantity_key<C>("latency", "0s", Dimension::time, false, "one way", &C::latency_s),
+               optional_text_key<C>("name", "FROM-TO", "a text", "of the cable", &C::name)};
+  if (place == CablePlace::server)
+    keys.push_back(choice_key<C>("kind", cable_kind_names,
+                                 "what it is: staging and NCCL's choice of algorithms depend on it",
+                                 &C::kind));
   return keys;
+}
+
+const Keys<CableEntry>& cable_entry_table(CablePlace place) {
+  static const std::array tables{make_cable_entry_table(CablePlace::fabric),
+                                 make_cable_entry_table(CablePlace::server)};
+  return tables.at(static_cast<std::size_t>(place));
 }
 
 }  // namespace
 
-std::vector<KeyText> cable_entry_keys() { return texts_of(cable_entry_table()); }
+std::vector<KeyText> cable_entry_keys(CablePlace place) { return texts_of(cable_entry_table(place)); }
 
-std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency) {
+std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency, CablePlace place) {
   std::vector<CableEntry> entries;
   std::set<std::string> names;
   for (YamlMap& link : map.maps("links")) {
     CableEntry entry;
     entry.path = link.path();
-    read_part(cable_entry_table(), link, entry);
+    read_part(cable_entry_table(place), link, entry);
     if (entry.from == entry.to) link.fail("to", fmt::format("a cable from '{}' to itself", entry.to));
+    if (place == CablePlace::fabric) entry.kind = LinkKind::network;
     entry.bandwidth_Bps *= efficiency;
     if (!link.has("name")) entry.name = entry.from + '-' + entry.to;
     if (!names.insert(entry.name).second)
@@ -83,8 +94,8 @@ std::vector<Cable> resolve_cables(const std::vector<CableEntry>& entries,
   for (const CableEntry& entry : entries)
     cables.push_back({vertex(entry.from, entry.from_pos, entry.path + ".from"),
                       vertex(entry.to, entry.to_pos, entry.path + ".to"), entry.bandwidth_Bps,
-                      entry.latency_s, entry.latency_s, entry.name});
+                      entry.latency_s, entry.latency_s, entry.kind, entry.name});
   return cables;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "sim/base/keys.h"
 #include "sim/base/yaml_map.h"
+#include "topologies/link_kind.h"
 #include "topologies/shortest_paths.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The key `efficiency`: share of the nominal bandwidth that payload can use, 1 by default. @throws
 /// InputError above 1
@@ -20,16 +22,20 @@ struct CableEntry {
   std::string from, to, name;  ///< name: "from-to" unless given
   double bandwidth_Bps = 0;    ///< payload
   double latency_s = 0;
+  LinkKind kind = LinkKind::pcie;
   SourcePos from_pos, to_pos;
   std::string path;  ///< "cluster.fabric.links[3]"
 };
 
+/// Where a list of cables stands: those of a fabric are of kind `network`, those of a server say theirs.
+enum class CablePlace : std::uint8_t { fabric, server };
+
 /// Reads `links`. Cables of one name (two between the same places, say) must be given names. @throws
 /// InputError
-std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency);
+std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency, CablePlace place);
 
 /// The keys of an entry of `links`.
-std::vector<KeyText> cable_entry_keys();
+std::vector<KeyText> cable_entry_keys(CablePlace place);
 
 /// Reads a list of new names (`switches`); empty where the key is absent. @throws InputError: double names
 std::vector<std::string> read_name_list(YamlMap& map, std::string_view key);
@@ -39,4 +45,4 @@ std::vector<std::string> read_name_list(YamlMap& map, std::string_view key);
 std::vector<Cable> resolve_cables(const std::vector<CableEntry>& entries,
                                   const std::map<std::string, std::uint32_t>& vertices);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 
 #include "topologies/prices.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 std::vector<std::string> server_names() { return catalogue_names(CatalogueKind::server); }
 std::vector<std::string> cluster_names() { return catalogue_names(CatalogueKind::cluster); }
 
@@ -18,11 +18,11 @@ ServerSpec load_server(const std::string& name, const SourcePos& pos) {
 ServerSpec read_catalogue_server(const CatalogueEntry& entry, const std::string& path,
                                  const std::string& name, const DeviceLookup& devices) {
   ServerSpec server = read_server(entry.node, path, name, devices);
-  if (server.host.price_usd_per_h > 0 || entry.root.empty()) return server;
+  if (server.host.price_usd_per_h || entry.root.empty()) return server;
   if (const std::optional<Price> price = PriceTable::shipped().find(entry.root, Market::on_demand)) {
     server.host.price_usd_per_h = price->usd_per_hour;
     server.host.price_origin = price->origin();
-    if (server.bare_price_usd_per_h == 0) server.bare_price_usd_per_h = price->usd_per_hour;
+    if (!server.bare_price_usd_per_h) server.bare_price_usd_per_h = price->usd_per_hour;
   }
   return server;
 }
@@ -37,8 +37,8 @@ ClusterSpec load_cluster(const std::string& name, const SourcePos& pos) {
 }
 
 std::string price_text(const HostType& host) {
-  if (host.price_usd_per_h == 0) return "no price";
-  const std::string price = fmt::format("{:.2f} USD/h", host.price_usd_per_h);
+  if (!host.price_usd_per_h) return "no price";
+  const std::string price = fmt::format("{:.2f} USD/h", *host.price_usd_per_h);
   return host.price_origin.empty() ? price : fmt::format("{} ({})", price, host.price_origin);
 }
 
@@ -49,11 +49,9 @@ Description describe(const ServerSpec& server) {
     lines.emplace_back("devices", fmt::format("{} x {}", count, type.name));
   if (server.interior) lines.emplace_back("interconnect", server.interior->text());
   if (server.fabric) lines.emplace_back("fabric", server.fabric->text());
-  if (server.host.price_usd_per_h > 0) {
-    lines.emplace_back("price", price_text(server.host));
-    if (server.bare_price_usd_per_h != server.host.price_usd_per_h)
-      lines.emplace_back("price without devices", fmt::format("{:g} USD/h", server.bare_price_usd_per_h));
-  }
+  if (server.host.price_usd_per_h) lines.emplace_back("price", price_text(server.host));
+  if (server.bare_price_usd_per_h && server.bare_price_usd_per_h != server.host.price_usd_per_h)
+    lines.emplace_back("price without devices", fmt::format("{:g} USD/h", *server.bare_price_usd_per_h));
   if (server.host.vcpus > 0) lines.emplace_back("vCPUs", std::to_string(server.host.vcpus));
   if (server.host.memory_bytes > 0) lines.emplace_back("host memory", format_bytes(server.host.memory_bytes));
   if (server.host.disk_bytes > 0) lines.emplace_back("local disk", format_bytes(server.host.disk_bytes));
@@ -85,4 +83,4 @@ Description describe(const ClusterSpec& cluster) {
   return lines;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

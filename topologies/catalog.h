@@ -9,7 +9,7 @@
 #include "topologies/cluster.h"
 #include "topologies/server.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Names of topologies/catalog/servers/*.yaml and topologies/catalog/clusters/*.yaml, sorted.
 std::vector<std::string> server_names();
@@ -34,4 +34,4 @@ using Description = std::vector<std::pair<std::string, std::string>>;
 Description describe(const ServerSpec& server);
 Description describe(const ClusterSpec& cluster);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -11,7 +11,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 namespace fs = std::filesystem;
 
@@ -189,4 +189,4 @@ CatalogueEntry derive_entry(CatalogueKind kind, const std::string& name, const Y
   return derive_at(kind, name, node, own, 0);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The folders of the catalogue: "devices", "servers", "clusters".
 enum class CatalogueKind : std::uint8_t { device, server, cluster };
@@ -41,4 +41,4 @@ using OwnEntries = std::map<std::string, const YamlNode*>;
 CatalogueEntry derive_entry(CatalogueKind kind, const std::string& name, const YamlNode& node,
                             const OwnEntries& own);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

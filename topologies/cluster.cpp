@@ -14,7 +14,7 @@
 #include "topologies/inventory.h"
 #include "topologies/power_limit.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::int64_t max_hosts = 2'000'000;
@@ -344,4 +344,4 @@ KeySection cluster_keys() {
           texts_of(all_cluster_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -12,7 +12,7 @@
 #include "topologies/machine.h"
 #include "topologies/server.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Equal hosts: an entry of `nodes`.
 struct NodeGroup {
@@ -64,4 +64,4 @@ ClusterSpec read_cluster(const YamlNode& node);
 Machine build_machine(const ClusterSpec& cluster, std::uint32_t dedicated_hosts,
                       const Transport& transport = ideal_transport());
 
-}  // namespace convoy
+}  // namespace convoy::topologies

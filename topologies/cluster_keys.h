@@ -6,7 +6,7 @@
 
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// What `convoy show keys` tells of a cluster's parts. Each is told by the table that its reader goes by.
 KeySection cluster_keys();
@@ -18,4 +18,4 @@ KeySection interconnect_keys();
 /// The keys of a device's `efficiency`, where it is a mapping.
 std::vector<KeyText> efficiency_keys();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

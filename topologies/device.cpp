@@ -8,7 +8,7 @@
 #include "topologies/cluster_keys.h"
 #include "topologies/power_limit.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 Keys<DeviceType> peak_keys() {
@@ -183,4 +183,4 @@ DeviceType load_device(const std::string& name, const SourcePos& pos) {
 
 std::vector<std::string> device_names() { return catalogue_names(CatalogueKind::device); }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

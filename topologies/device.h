@@ -11,7 +11,7 @@
 #include "sim/base/yaml_map.h"
 #include "topologies/efficiency.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// A kind of device: a GPU, a CPU used for computing, a mobile GPU. From topologies/catalog/devices/NAME.yaml
 /// or inline.
@@ -55,9 +55,9 @@ struct DeviceType {
 /// A device from its YAML mapping (an entry of `devices:` inline, or a catalogue file).
 ///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
-///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip), sources:
-///   {key: text}
-/// issue_factor (0), evidence: {rows, spread}: what a catalogue's fit writes beside its efficiencies.
+///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip),
+///   sources: {key: text}, issue_factor (0), evidence: {rows, spread}: what a catalogue's fit writes beside
+///   its efficiencies.
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:
 ///   default: share of kinds that are not named (required); a KernelClass name: share of peak for
@@ -80,4 +80,4 @@ const std::vector<std::string>& generation_names();
 /// Names of the catalogue's devices, sorted.
 std::vector<std::string> device_names();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -10,7 +10,7 @@
 #include "sim/base/key_parts.h"
 #include "topologies/cluster_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr double min_share = Efficiency::min_share;
@@ -198,4 +198,4 @@ std::array<Efficiency, 4> read_efficiency(YamlMap& device) {
 
 std::vector<KeyText> efficiency_keys() { return texts_of(draft_keys()); }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -9,7 +9,7 @@
 #include "sim/base/precision.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Kernels that reach a like share of a device's peak. Convolutions by geometry, because libraries have an
 /// algorithm for each: 1x1 is a matrix product; 3x3 with stride 1 has Winograd's and square ones from 5x5
@@ -82,4 +82,4 @@ struct Efficiency {
 /// The `efficiency` of a device's mapping, by Precision (read_device has the keys). @throws InputError
 std::array<Efficiency, 4> read_efficiency(YamlMap& device);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

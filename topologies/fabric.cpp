@@ -19,7 +19,7 @@
 #include "topologies/fabrics/switch.h"
 #include "topologies/fabrics/torus.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 const std::vector<FabricEntry>& fabric_registry() {
   static const std::vector<FabricEntry> registry = {
@@ -135,7 +135,8 @@ NicLinks::NicLinks(std::span<const FabricHost> hosts, LinkTable& links) {
     const double half_latency_s = (host.nic.latency_s + host.nic.message_overhead_s) / 2;
     for (std::uint32_t n = 0; n < host.nic.count; ++n)
       links.add_cable(host.name + (host.nic.count == 1 ? ".nic" : ".nic" + std::to_string(n)),
-                      host.nic.bandwidth_Bps, half_latency_s);
+                      host.nic.bandwidth_Bps, half_latency_s, LinkKind::nic);
+    links.give_to(host.index, first_.back());
   }
 }
 
@@ -144,7 +145,8 @@ StackLinks::StackLinks(std::span<const FabricHost> hosts, std::span<const double
     : there_(message_overhead_s > 0), first_(static_cast<LinkId>(links.links().size())) {
   if (!there_) return;
   for (std::size_t h = 0; h < hosts.size(); ++h)
-    links.add_cable(hosts[h].name + ".stack", capacity_Bps[h], message_overhead_s / 2);
+    links.give_to(hosts[h].index,
+                  links.add_cable(hosts[h].name + ".stack", capacity_Bps[h], message_overhead_s / 2));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -15,7 +15,7 @@
 #include "topologies/link_table.h"
 #include "topologies/transport.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// What the keys `bandwidth`, `latency`, `nics`, `efficiency`, `message_overhead`, `protocol`, `streams`
 /// and `stream_bandwidth` of a fabric say.
@@ -47,6 +47,7 @@ struct FabricHost {
   NicSpec nic;
   bool own_rate =
       false;  ///< nic.bandwidth_Bps is this host's (`nic_bandwidth`, `nic_spread`), not the fabric's
+  std::uint32_t index = 0;  ///< into Machine::hosts
 };
 
 struct FabricPort {
@@ -139,4 +140,4 @@ class StackLinks {
 /// "1.25 GB/s, 25.0 us", for Fabric::text.
 std::string nic_text(const NicSpec& nic);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

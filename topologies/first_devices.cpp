@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Asks the whole machine's router, whose hosts have other numbers.
@@ -32,7 +32,7 @@ Machine first_devices(const Machine& machine, std::uint32_t count) {
   part.hosts.clear();
   std::vector<EndpointId> whole_endpoint;
   for (EndpointId d = 0; d < count; ++d) whole_endpoint.push_back(d);
-  std::vector<std::uint32_t> part_host(machine.hosts.size(), 0);
+  std::vector<std::uint32_t> part_host(machine.hosts.size(), Link::no_host);
   for (std::uint32_t h = 0; h < machine.hosts.size(); ++h) {
     Host host = machine.hosts[h];
     const bool dedicated = host.device_count == 0;
@@ -43,8 +43,10 @@ Machine first_devices(const Machine& machine, std::uint32_t count) {
     whole_endpoint.push_back(machine.host_endpoint(h));
   }
   for (Device& device : part.devices) device.host = part_host[device.host];
+  for (Link& link : part.links)
+    if (link.host != Link::no_host) link.host = part_host[link.host];
   part.router = std::make_shared<const PartRouter>(machine.router, std::move(whole_endpoint));
   return part;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -5,7 +5,7 @@
 
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 void check_host_name(const YamlMap& map, const std::string& name) {
   const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
@@ -27,4 +27,4 @@ std::optional<std::string> common_host(const HostRange& x, const HostRange& y) {
   return std::string(longer.name) + "0";
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -10,7 +10,7 @@
 
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Whether a name is kept for the hosts of dedicated parameter servers: ps0, ps1, ...
 inline bool is_server_host(std::string_view name) {
@@ -29,4 +29,4 @@ struct HostRange {
 /// The first name that hosts of both have; "a" with 12 hosts and "a1" both have a host a10.
 std::optional<std::string> common_host(const HostRange& x, const HostRange& y);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -12,7 +12,7 @@
 #include "topologies/interiors/nvswitch.h"
 #include "topologies/interiors/pcie.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 const std::vector<InteriorEntry>& interior_registry() {
   static const std::vector<InteriorEntry> registry = {
@@ -49,4 +49,4 @@ KeySection interconnect_keys() {
   return {"interconnect", "what joins the devices of a server", keys_of_registry(interior_registry())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

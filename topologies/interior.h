@@ -11,7 +11,7 @@
 #include "sim/base/yaml_map.h"
 #include "topologies/shortest_paths.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The inside of a server: vertices are devices, switches and sockets. What is at one vertex is in one place.
 /// A cable of infinite bandwidth stands for no cable at all: a way over it has no link for it.
@@ -54,4 +54,4 @@ struct InteriorEntry {
 };
 const std::vector<InteriorEntry>& interior_registry();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -9,7 +9,7 @@
 #include "sim/base/names.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 OwnEntries entries_of(YamlMap& map) {
@@ -69,4 +69,4 @@ DeviceType Inventory::find_device(const std::string& name, const SourcePos& pos)
   return load_device(name, pos);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 #include "topologies/catalogue_files.h"
 #include "topologies/server.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The servers and devices that a cluster may name: its own ones before the catalogue's.
 class Inventory {
@@ -30,4 +30,4 @@ class Inventory {
   OwnEntries own_servers_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "topologies/device.h"
+#include "topologies/link_kind.h"
 #include "topologies/transport.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 using LinkId = std::uint32_t;
 /// Something that sends and receives: device d is endpoint d; the host memory of host h is endpoint
@@ -20,10 +22,16 @@ using EndpointId = std::uint32_t;
 
 /// One direction of a cable, a NIC port, a PCIe lane bundle, or a shared medium.
 struct Link {
+  enum class Direction : std::uint8_t { up, down, both };
+  static constexpr std::uint32_t no_host = 0xffffffff;
+
   std::string name;          ///< "n0.nic.up", "n0.gpu3.pcie.down", "leaf2.spine1.up", "air"
   double bandwidth_Bps = 0;  ///< what payload can use: the nominal rate times its protocol efficiency
   double latency_s = 0;
   std::uint32_t port = 0;  ///< both directions of one cable have the same port number
+  LinkKind kind = LinkKind::network;
+  Direction direction = Direction::both;
+  std::uint32_t host = no_host;  ///< that it is in, or whose NIC it is: index into Machine::hosts
 };
 
 struct Route {
@@ -39,7 +47,7 @@ struct Route {
 /// What a host adds to its devices.
 struct HostType {
   std::string server;  ///< catalogue or inline name
-  double price_usd_per_h = 0;
+  std::optional<double> price_usd_per_h;  ///< nothing: not known; 0: it costs nothing
   std::string price_origin;  ///< "on demand, us-east-1, 2025-06-23 to 2026-07-20"; "" where the user gave it
   /// Rate at which the host's CPUs add gradients into a parameter (bytes of gradient per second); infinite
   /// where the catalogue gives none.
@@ -124,4 +132,4 @@ struct Machine {
 /// -> "air").
 std::string port_name(const Link& link);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Of the full clock; below it the voltage is at its least. Fitted to the power-limit sweeps of the V100 in
@@ -28,4 +28,4 @@ void limit_power(DeviceType& device, double limit_w) {
   device.peak_power_w = std::min(device.peak_power_w, limit_w);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

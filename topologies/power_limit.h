@@ -3,7 +3,7 @@
 
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Clock at which a device draws `limit_w` at full arithmetic load, over its full clock, at most 1. Power
 /// above idle goes with the cube of the clock (with the square of the voltage, which rises with the clock)
@@ -14,4 +14,4 @@ double clock_share(const DeviceType& device, double limit_w);
 /// keeps its own. A limit of at least peak_power_w changes nothing. @pre limit_w > device.idle_power_w
 void limit_power(DeviceType& device, double limit_w);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -11,7 +11,7 @@
 #include "sim/base/names.h"
 #include "topologies/skypilot.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 const std::vector<std::string> price_columns{"server", "provider", "region", "market", "usd_per_hour",
@@ -46,7 +46,7 @@ Price read_row(const CsvTable& table, const CsvRow& row) {
   if (market != "on_demand" && market != "spot")
     throw InputError(row.front().pos, fmt::format("market: expected on_demand or spot, found '{}'", market));
   price.market = market == "spot" ? Market::spot : Market::on_demand;
-  price.usd_per_hour = table.number(row, "usd_per_hour", true);
+  price.usd_per_hour = table.number(row, "usd_per_hour", false);
   price.from = read_day(table, row, "from");
   price.until = read_day(table, row, "until");
   if (!price.until.empty() && price.until < price.from)
@@ -56,9 +56,23 @@ Price read_row(const CsvTable& table, const CsvRow& row) {
   return price;
 }
 
-/// The later of two prices of one server, region and market.
-bool is_later(const Price& a, const Price& b) {
-  return std::pair{a.from, a.until} > std::pair{b.from, b.until};
+/// The last day on which a price was seen listed, that far: "" for today, whatever it is.
+std::string_view last_seen(const Price& price, std::string_view day) {
+  const std::string_view last = price.until.empty() ? price.from : price.until;
+  return day.empty() || last < day ? last : day;
+}
+
+/// Whether of two prices of one server, region and market the first is the newer one: it was seen last, or,
+/// where both were seen then, it came later.
+bool is_later(const Price& a, const Price& b, std::string_view day = {}) {
+  return std::pair{last_seen(a, day), std::string_view(a.from)} >
+         std::pair{last_seen(b, day), std::string_view(b.from)};
+}
+
+/// Two prices of one thing for the same days: neither is the newer one.
+bool contradict(const Price& a, const Price& b) {
+  return a.server == b.server && a.region == b.region && a.market == b.market && a.from == b.from &&
+         a.until == b.until && a.usd_per_hour != b.usd_per_hour;
 }
 
 }  // namespace
@@ -87,7 +101,19 @@ PriceTable PriceTable::read(const std::string& file) {
                                  list_of(price_columns)));
   table.expect(price_columns, {"server", "provider", "region", "market", "usd_per_hour", "from"});
   std::vector<Price> prices;
-  for (const CsvRow& row : table.rows()) prices.push_back(read_row(table, row));
+  for (const CsvRow& row : table.rows()) {
+    Price price = read_row(table, row);
+    const auto other = std::find_if(prices.begin(), prices.end(),
+                                    [&](const Price& before) { return contradict(before, price); });
+    if (other != prices.end())
+      throw InputError(
+          table.find(row, "usd_per_hour")->pos,
+          fmt::format("usd_per_hour: {:g} for {} {}, but line {} has {:g} for the same days",
+                      price.usd_per_hour, price.server, price.origin(),
+                      table.rows()[static_cast<std::size_t>(other - prices.begin())].front().pos.line,
+                      other->usd_per_hour));
+    prices.push_back(std::move(price));
+  }
   return PriceTable(std::move(prices));
 }
 
@@ -98,7 +124,7 @@ std::optional<Price> PriceTable::find(std::string_view server, Market market, st
     if (price.server != server || price.market != market) continue;
     if (!day.empty() && price.from > day) continue;
     if (!region.empty() ? price.region != region : found && found->region != price.region) continue;
-    if (!found || is_later(price, *found)) found = &price;
+    if (!found || is_later(price, *found, day)) found = &price;
   }
   return found ? std::optional(*found) : std::nullopt;
 }
@@ -131,4 +157,4 @@ std::string PriceTable::doubt(const Price& price) const {
   return listed && listed->note.starts_with("still listed") ? listed->note : "";
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// How a machine is rented: kept until it is given back, or cheaper and taken away when others pay more.
 enum class Market : std::uint8_t { on_demand, spot };
@@ -30,7 +30,8 @@ struct Price {
   std::string origin() const;
 };
 
-/// Dated prices of servers: topologies/catalog/prices.csv, or a file of the user's. Immutable.
+/// Dated prices of servers: topologies/catalog/prices.csv, or a file of the user's. Of a server, region and
+/// market the newest counts, which is the one that was seen listed last; older ones are history. Immutable.
 class PriceTable {
  public:
   /// The one that comes with the program.
@@ -42,7 +43,8 @@ class PriceTable {
   /// left alone, and so are machines that the catalogue does not have). Of a region's zones the cheapest
   /// counts. SkyPilot's rows have no date; they get the day of the file's last change (UTC). On Google Cloud
   /// the machine and its GPUs are two rows, which are added up.
-  /// @throws InputError: another header, a price that is no number, no machine of the catalogue
+  /// @throws InputError: another header, a price that is no number, two prices of one server, region and
+  /// market for the same days, no machine of the catalogue
   static PriceTable read(const std::string& file);
 
   const std::vector<Price>& prices() const { return prices_; }
@@ -66,4 +68,4 @@ class PriceTable {
   std::vector<Price> prices_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

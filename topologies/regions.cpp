@@ -6,7 +6,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 std::vector<GridRegion> read_grid_regions(const std::string& file) {
@@ -43,4 +43,4 @@ const GridRegion* find_grid_region(std::string_view provider, std::string_view r
   return found == regions.end() ? nullptr : &*found;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Power usage effectiveness where a region's is not published: the mean of those of the table that are (1.09
 /// to 1.12, all of one provider's newer data centres; older ones and those of companies use more).
@@ -33,4 +33,4 @@ const std::vector<GridRegion>& grid_regions();
 /// nullptr where the table does not have it.
 const GridRegion* find_grid_region(std::string_view provider, std::string_view region);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

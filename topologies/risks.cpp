@@ -5,12 +5,14 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <functional>
 
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr double hours_per_month = 730;  // 365 x 24 / 12
@@ -76,10 +78,65 @@ std::vector<FailureRate> read_failures(const std::string& file) {
   return rates;
 }
 
-/// Whether a rate of region "us-east-1c" or "us-east-1" holds for "us-east-1".
-bool is_in(const InterruptionRate& rate, std::string_view region) {
-  return region.empty() || rate.region.empty() || std::string_view(rate.region).starts_with(region);
+/// The region's name up to where it counts: "us-east" of "us-east-1c" and "us-east1", "eastus" of "eastus2".
+std::string_view area_of(std::string_view region) {
+  region = region.substr(0, region.find_first_of("0123456789"));
+  return region.ends_with('-') ? region.substr(0, region.size() - 1) : region;
 }
+
+/// Whether it is that region or a zone of it: "us-east-1c" is in "us-east-1", "eastus2" not in "eastus".
+bool is_in(std::string_view zone, std::string_view region) {
+  if (!zone.starts_with(region)) return false;
+  return zone.size() == region.size() || !std::isdigit(static_cast<unsigned char>(zone[region.size()]));
+}
+
+/// How far a row is from what was asked for, the server first; smaller is nearer.
+struct Distance {
+  int server = 0, region = 0;
+  auto operator<=>(const Distance&) const = default;
+  /// Whether the row says it of this server, and of this region or of none in particular.
+  bool stated() const { return server == 0 && region <= 1; }
+};
+
+Distance distance(const InterruptionRate& rate, const std::string& server, std::string_view region) {
+  Distance far;
+  const auto provider = [](std::string_view name) { return name.substr(0, name.find('-')); };
+  if (fnmatch(rate.server.c_str(), server.c_str(), 0) != 0)
+    far.server = server_family(rate.server) == server_family(server) ? 1
+                 : provider(rate.server) == provider(server)         ? 2
+                                                                     : 3;
+  const auto continent = [](std::string_view name) { return name.substr(0, name.find('-')); };
+  if (region.empty() || is_in(rate.region, region)) return far;
+  if (rate.region.empty())  // a trace of no stated place is as good as one of the place
+    far.region = rate.kind == RiskKind::trace ? 0 : 1;
+  else
+    far.region = area_of(rate.region) == area_of(region)       ? 2
+                 : continent(rate.region) == continent(region) ? 3
+                                                               : 4;
+  return far;
+}
+
+/// Of the rows that count the nearest, of several the one with the most.
+/// @param counts whether a row has the figure
+/// @param figure what there may be most of
+const InterruptionRate* nearest_rate(const std::vector<InterruptionRate>& rates, const std::string& server,
+                                     std::string_view region,
+                                     const std::function<bool(const InterruptionRate&)>& counts,
+                                     const std::function<double(const InterruptionRate&)>& figure) {
+  const InterruptionRate* found = nullptr;
+  Distance least;
+  for (const InterruptionRate& rate : rates) {
+    if (!counts(rate)) continue;
+    const Distance far = distance(rate, server, region);
+    if (found && (least < far || (least == far && figure(rate) <= figure(*found)))) continue;
+    found = &rate;
+    least = far;
+  }
+  return found;
+}
+
+/// " in us-east-1", or "" where it is not told.
+std::string in_region(std::string_view region) { return region.empty() ? "" : fmt::format(" in {}", region); }
 
 }  // namespace
 
@@ -89,18 +146,53 @@ const std::vector<InterruptionRate>& interruption_rates() {
   return rates;
 }
 
-std::optional<InterruptionRate> find_interruption_rate(std::string_view server, std::string_view region,
-                                                       RiskKind kind) {
-  const InterruptionRate* found = nullptr;
-  const std::string name(server);
-  for (const InterruptionRate& rate : interruption_rates()) {
-    if (rate.kind != kind || !is_in(rate, region) || fnmatch(rate.server.c_str(), name.c_str(), 0) != 0)
-      continue;
-    const bool nearer = found && found->region.empty() && !rate.region.empty() && !region.empty();
-    const bool harsher = found && rate.per_host_h > found->per_host_h;
-    if (!found || (kind == RiskKind::trace ? harsher : nearer)) found = &rate;
+std::string server_family(std::string_view server) {
+  std::string family(server.substr(0, server.find('.')));
+  if (family.size() < server.size()) return family;  // "p3.2xlarge": the size stands behind the dot
+  std::string rest = std::move(family);
+  family.clear();
+  while (!rest.empty()) {
+    const std::size_t dash = std::min(rest.find('-'), rest.size());
+    std::string part = rest.substr(0, dash);
+    rest.erase(0, dash + 1);
+    part.erase(std::min(part.find('*'), part.size()));
+    // "v100x8": so many of them
+    const std::size_t last = part.find_last_not_of("0123456789");
+    if (last != std::string::npos && last > 0 && last + 1 < part.size() && part[last] == 'x')
+      part.erase(last);
+    if (part.empty() || std::isdigit(static_cast<unsigned char>(part.front()))) continue;
+    family += (family.empty() ? "" : "-") + part;
   }
-  return found ? std::optional(*found) : std::nullopt;
+  return family;
+}
+
+std::optional<SpotRisk> find_spot_risk(const std::vector<InterruptionRate>& rates, std::string_view server,
+                                       std::string_view region, RiskKind kind) {
+  const std::string name(server);
+  const InterruptionRate* rate = nearest_rate(
+      rates, name, region, [&](const InterruptionRate& row) { return row.kind == kind; },
+      [](const InterruptionRate& row) { return row.per_host_h; });
+  if (!rate) return std::nullopt;
+  SpotRisk risk{rate->per_host_h, rate->lost_at_once, 0, {}};
+  if (!distance(*rate, name, region).stated())
+    risk.doubts.push_back(fmt::format("how often {}{} is taken away is not known: as often as {}{}", name,
+                                      in_region(region), rate->server, in_region(rate->region)));
+  const InterruptionRate* wait = rate;
+  if (!wait->wait_h)
+    wait = nearest_rate(
+        rates, name, region, [](const InterruptionRate& row) { return row.wait_h.has_value(); },
+        [](const InterruptionRate& row) { return *row.wait_h; });
+  if (!wait) {
+    risk.doubts.push_back(fmt::format("how long it takes until {}{} is back is not known: no wait is counted",
+                                      name, in_region(region)));
+    return risk;
+  }
+  risk.wait_h = *wait->wait_h;
+  if (!distance(*wait, name, region).stated())
+    risk.doubts.push_back(fmt::format("how long it takes until {}{} is back is not known: {:g} h, as {}{}",
+                                      name, in_region(region), risk.wait_h, wait->server,
+                                      in_region(wait->region)));
+  return risk;
 }
 
 const std::vector<FailureRate>& failure_rates() {
@@ -119,4 +211,4 @@ const FailureRate& failure_rate_of(std::string_view device) {
   return own != rates.end() ? *own : *of("a100");
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

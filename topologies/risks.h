@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Where a rate of interruptions is from: what the provider says of the last month, or what others recorded
 /// when they rented many machines at once, which is far harsher.
@@ -22,7 +22,7 @@ struct InterruptionRate {
   double low_per_host_h = 0;              ///< where a range is published, its ends;
   std::optional<double> high_per_host_h;  ///< nothing: "more than"
   double lost_at_once = 1;                ///< machines that go together, on average
-  std::optional<double> wait_h;           ///< until all are there again, mean of the trace
+  std::optional<double> wait_h;           ///< until all are there again, mean of the trace; nothing: not told
   std::string period, source, note;
 };
 
@@ -31,10 +31,26 @@ struct InterruptionRate {
 /// with the 20 %.
 const std::vector<InterruptionRate>& interruption_rates();
 
-/// The rate of a server in a region ("" for the first that the table lists), or where the table has none of
-/// the region that which it states for none in particular. Of several traces the harshest.
-std::optional<InterruptionRate> find_interruption_rate(std::string_view server, std::string_view region,
-                                                       RiskKind kind);
+/// What counts for a server's spot machines in a region.
+struct SpotRisk {
+  double per_host_h = 0;            ///< machines lost in an hour, of one machine
+  double lost_at_once = 1;          ///< machines that go together, on average
+  double wait_h = 0;                ///< until all are there again
+  std::vector<std::string> doubts;  ///< which of these are figures of other machines or regions
+};
+
+/// The rate of a server in a region ("": in any). A figure that is not in the table is not zero: it is the
+/// nearest one's, and a doubt says so. Nearest is, first, the same server, one of its family (the name
+/// without its size: "aws-p3", "gcp-a2-highgpu"), of its provider, any; then, of these, the same region (a
+/// zone of it, or none in particular), the same area ("us-east"), the same continent ("us"), elsewhere. Of
+/// several that are equally near the harshest counts. The time until machines are back is that of the rate's
+/// own row, else the nearest trace's; the provider's figures have none. Nothing where no row is of this kind.
+std::optional<SpotRisk> find_spot_risk(const std::vector<InterruptionRate>& rates, std::string_view server,
+                                       std::string_view region, RiskKind kind);
+
+/// "aws-p3" of "aws-p3.2xlarge" and of "aws-p3.*", "gcp-n1-standard-v100" of "gcp-n1-standard-8-v100x8": a
+/// server's name, or a pattern of names, without what tells its size.
+std::string server_family(std::string_view server);
 
 /// Failures of a host with eight GPUs in a day.
 struct FailureRate {
@@ -50,4 +66,4 @@ const std::vector<FailureRate>& failure_rates();
 /// of RSC-1, the longest record of all.
 const FailureRate& failure_rate_of(std::string_view device);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -9,7 +9,7 @@
 #include "sim/base/key_parts.h"
 #include "topologies/cluster_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// The ways between all places of a server are worked out once; their number grows with the square of the
@@ -110,9 +110,10 @@ void read_host_power(YamlMap& map, ServerDraft& draft) {
 /// What stands on a server's bill and data sheet.
 Keys<ServerDraft> host_fact_keys() {
   using D = ServerDraft;
-  return {custom_key<D>("price", "0USD/h | a price", "of the server with its devices",
+  return {custom_key<D>("price", "none | a price", "of the server with its devices",
                         [](YamlMap& map, D& draft) {
-                          draft.server.host.price_usd_per_h = map.quantity_or("price", Dimension::price, 0);
+                          if (!map.find("price")) return;
+                          draft.server.host.price_usd_per_h = map.quantity("price", Dimension::price);
                           draft.server.bare_price_usd_per_h = draft.server.host.price_usd_per_h;
                         }),
           mapping_key<D>("host", "none", "what its CPUs and memory do", host_keys(), &D::server),
@@ -206,4 +207,4 @@ KeySection server_keys() {
           texts_of(all_server_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

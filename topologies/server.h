@@ -12,7 +12,7 @@
 #include "topologies/interior.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Where a server does not say its own, between what is known of hosts with EPYC of the second generation (6
 /// to 9 GB/s, workstation-8-rtx-3090) and with Xeon, where PCIe switches limit before it (eight RTX 2080 Ti
@@ -28,7 +28,8 @@ constexpr double default_staging_lane_share = 0.8;
 struct ServerSpec {
   std::string title;                ///< for people; "" inline
   HostType host;                    ///< host.server is its name
-  double bare_price_usd_per_h = 0;  ///< of the same machine without devices, for dedicated hosts
+  /// Of the same machine without devices, for dedicated hosts; nothing: not known.
+  std::optional<double> bare_price_usd_per_h;
   double copy_bandwidth_Bps = std::numeric_limits<double>::infinity();  ///< of copies through host memory
   /// Whether its devices reach each other over PCIe; otherwise messages between them are written to the
   /// host's memory by one and read from there by the other (staged).
@@ -63,4 +64,4 @@ using DeviceLookup = std::function<DeviceType(const std::string& name, const Sou
 ServerSpec read_server(const YamlNode& node, const std::string& path, const std::string& name,
                        const DeviceLookup& devices);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 InteriorGraph one_place(std::uint32_t devices, std::uint32_t nics) {
@@ -21,7 +21,8 @@ InteriorGraph one_place(std::uint32_t devices, std::uint32_t nics) {
 /// Moves memory and NICs behind a cable that stands for the copies through host memory.
 void put_copies_before_memory(InteriorGraph& graph, double bandwidth_Bps) {
   const std::uint32_t staged = graph.add_vertex(true);
-  graph.cables.push_back({graph.memory_at, staged, bandwidth_Bps, 0, pcie_way_cost, "copy"});
+  graph.cables.push_back(
+      {graph.memory_at, staged, bandwidth_Bps, 0, pcie_way_cost, LinkKind::memory, "copy"});
   graph.memory_at = staged;
   for (std::uint32_t& nic : graph.nics_at) nic = staged;
 }
@@ -29,7 +30,7 @@ void put_copies_before_memory(InteriorGraph& graph, double bandwidth_Bps) {
 /// Whether a way over these cables needs peer-to-peer over PCIe.
 bool crosses_pcie(const std::vector<Direction>& path, const InteriorGraph& graph) {
   return std::any_of(path.begin(), path.end(),
-                     [&](Direction d) { return graph.cables[d / 2].cost != nvlink_way_cost; });
+                     [&](Direction d) { return graph.cables[d / 2].kind != LinkKind::nvlink; });
 }
 
 }  // namespace
@@ -132,9 +133,10 @@ void ServerLayout::add_media(const InteriorGraph& graph, const std::vector<std::
 LinkId ServerLayout::add_links(const std::string& name, LinkTable& table) const {
   const auto first = static_cast<LinkId>(table.links().size());
   for (const Cable& cable : cables_)
-    table.add_cable(name + '.' + cable.name, cable.bandwidth_Bps, cable.latency_s);
-  for (const Medium& medium : media_) table.add_medium(name + '.' + medium.name, medium.bandwidth_Bps, 0);
+    table.add_cable(name + '.' + cable.name, cable.bandwidth_Bps, cable.latency_s, cable.kind);
+  for (const Medium& medium : media_)
+    table.add_medium(name + '.' + medium.name, medium.bandwidth_Bps, 0, LinkKind::memory);
   return first;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

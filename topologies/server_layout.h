@@ -10,7 +10,7 @@
 #include "topologies/interior.h"
 #include "topologies/link_table.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Messages between devices that go through the host's memory: written there by the sender, then read by the
 /// receiver. None where the bandwidth is infinite.
@@ -66,4 +66,4 @@ class ServerLayout {
   std::vector<std::uint32_t> nearest_nic_;  ///< of each device, and of the memory
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 #include <compare>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Orders ways; the count of cables keeps every step dearer than nothing, so that ways never run in a circle.
@@ -77,4 +77,4 @@ std::vector<Direction> path_to(const PathTree& tree, const std::vector<Cable>& c
   return path;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace convoy {
+#include "topologies/link_kind.h"
+
+namespace convoy::inline topologies {
 
 /// A full-duplex cable between two vertices of a small graph (the inside of a server, a custom fabric).
 struct Cable {
@@ -14,6 +16,7 @@ struct Cable {
   double bandwidth_Bps = 0;
   double latency_s = 0;
   double cost = 0;  ///< for the choice of the way, >= 0; its unit is the graph's own
+  LinkKind kind = LinkKind::network;
   std::string name;
 };
 
@@ -35,4 +38,4 @@ PathTree shortest_paths(const std::vector<Cable>& cables, const std::vector<bool
 /// Directions from the tree's source to `to`, in order; empty for the source itself.
 std::vector<Direction> path_to(const PathTree& tree, const std::vector<Cable>& cables, std::uint32_t to);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -15,7 +15,7 @@
 #include "sim/base/quantity.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 struct Provider {
@@ -201,4 +201,4 @@ std::vector<Price> read_skypilot_prices(const CsvTable& table, const std::string
   return SkypilotReader(table, file).prices();
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -3,20 +3,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr const char* transport_folder = "topologies/catalog/transports";
 
-Transport read_transport(const YamlNode& node, const std::string& name) {
+Transport read_transport(const YamlNode& node, Protocol protocol, const std::string& name) {
   YamlMap map(node, "");
   Transport transport;
+  transport.protocol = protocol;
   transport.name = name;
   transport.title = map.text("title");
   transport.stream_bandwidth_Bps =
@@ -39,6 +38,11 @@ Transport read_transport(const YamlNode& node, const std::string& name) {
   return transport;
 }
 
+std::string name_of(Library library, Protocol protocol) {
+  return fmt::format("{}-{}", library_names[static_cast<std::size_t>(library)],
+                     protocol_names[static_cast<std::size_t>(protocol)]);
+}
+
 }  // namespace
 
 Transport ideal_transport() {
@@ -50,18 +54,19 @@ Transport ideal_transport() {
 std::vector<std::string> transport_names() { return data_names(transport_folder); }
 
 Transport load_transport(const std::string& name, const SourcePos& pos) {
+  for (std::size_t l = 0; l < library_names.size(); ++l)
+    for (const Protocol protocol : {Protocol::tcp, Protocol::rdma})
+      if (const auto library = static_cast<Library>(l); name == name_of(library, protocol))
+        return load_transport(library, protocol);
   const std::vector<std::string> names = transport_names();
-  if (!std::binary_search(names.begin(), names.end(), name))
-    throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
-                                      list_of(names)));
-  return read_transport(data_yaml(transport_folder, name), name);
+  throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
+                                    list_of(names)));
 }
 
-Transport load_transport(Library library, Protocol protocol, const SourcePos& pos) {
+Transport load_transport(Library library, Protocol protocol) {
   if (protocol == Protocol::ideal) return ideal_transport();
-  return load_transport(fmt::format("{}-{}", library_names[static_cast<std::size_t>(library)],
-                                    protocol_names[static_cast<std::size_t>(protocol)]),
-                        pos);
+  const std::string name = name_of(library, protocol);
+  return read_transport(data_yaml(transport_folder, name), protocol, name);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

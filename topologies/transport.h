@@ -9,7 +9,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// What a fabric speaks (`fabric.protocol`). Over an ideal one messages take latency + bytes / bandwidth and
 /// software between devices costs nothing.
@@ -22,6 +22,7 @@ inline const std::vector<std::string> library_names{"nccl", "gloo", "mpi", "grpc
 
 /// A library over a protocol: what software adds to the wires. The default adds nothing (an ideal fabric).
 struct Transport {
+  Protocol protocol = Protocol::ideal;
   std::string name;   ///< "nccl-tcp"; "ideal"
   std::string title;  ///< for people
   /// Of one connection between two hosts, in one direction, and how many of them the library opens.
@@ -47,7 +48,7 @@ struct Transport {
   std::uint32_t channels = 0;
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> where its number is from
 
-  bool ideal() const { return sources.empty() && name == "ideal"; }
+  bool ideal() const { return protocol == Protocol::ideal; }
   /// Before a message of so many bytes that is no part of a collective.
   double call_s_of(double bytes) const { return call_s + 2 * bytes / serialise_Bps; }
   /// Between two hosts, in one direction, however wide the wires are.
@@ -57,12 +58,12 @@ struct Transport {
 /// Nothing but wires.
 Transport ideal_transport();
 
-/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml. @throws InputError at `pos`, naming the pairs there
-/// are
-Transport load_transport(Library library, Protocol protocol, const SourcePos& pos);
+/// topologies/catalog/transports/LIBRARY-PROTOCOL.yaml
+Transport load_transport(Library library, Protocol protocol);
+/// By "LIBRARY-PROTOCOL". @throws InputError at `pos`, naming the pairs there are
 Transport load_transport(const std::string& name, const SourcePos& pos);
 
 /// Names of the catalogue's transports, sorted: "gloo-rdma", "gloo-tcp", ...
 std::vector<std::string> transport_names();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

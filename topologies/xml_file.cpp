@@ -6,14 +6,14 @@
 #include <libxml/tree.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <sstream>
 
+#include "sim/base/input_file.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_xml_bytes = 64u << 20;
@@ -67,7 +67,7 @@ void XmlElement::fail(const std::string& message) const {
 }
 
 XmlElement load_xml(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  std::ifstream stream = open_input(file, std::ios::binary | std::ios::ate);
   if (!stream) throw InputError({file, 0, 0}, "cannot be read");
   const std::streamoff size = stream.tellg();
   if (size < 0 || static_cast<std::size_t>(size) > max_xml_bytes)
@@ -91,4 +91,4 @@ XmlElement load_xml(const std::string& file) {
   return converted(xmlDocGetRootElement(document.get()), file, 0);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

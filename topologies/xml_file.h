@@ -8,7 +8,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// An element of an XML file. Text between elements, comments and name spaces are left out.
 struct XmlElement {
@@ -30,4 +30,4 @@ struct XmlElement {
 /// place: it cannot be read, is larger than 64 MiB, is no XML, its elements are nested more than 64 deep
 XmlElement load_xml(const std::string& file);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

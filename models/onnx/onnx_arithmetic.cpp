@@ -8,7 +8,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 OnnxDims common_dims(const OnnxImport& import, const OnnxNode& node) {
@@ -47,7 +47,7 @@ bool add_bias(OnnxImport& import, const OnnxNode& node, const OnnxValue& to, con
                         : false;
   if (!fits || to.dims != common_dims(import, node)) return false;
   (conv ? conv->bias : linear->bias) = true;
-  layer.parameters.push_back({"bias", bias.count()});
+  layer.parameters.push_back({ParameterRole::bias, bias.count()});
   import.define(node, 0, to);
   return true;
 }
@@ -172,4 +172,4 @@ bool convert_onnx_arithmetic(OnnxImport& import, const OnnxNode& node) {
   return false;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -7,7 +7,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 bool is_one_of(const std::string& op, std::initializer_list<std::string_view> ops) {
@@ -67,4 +67,4 @@ std::set<std::string> folded_convolutions(const OnnxGraph& graph) {
   return biased;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -8,7 +8,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::int64_t max_extent = 1'000'000'000;  // of a side of a kernel, a stride, a padding
@@ -293,4 +293,4 @@ bool convert_onnx_compute(OnnxImport& import, const OnnxNode& node) {
   return false;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::int64_t max_values = OnnxTensor::max_values;
@@ -288,4 +288,4 @@ std::optional<OnnxConstant> fold(const OnnxNode& node, const std::vector<const O
   return fold_unary(node, first);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -9,7 +9,7 @@
 #include "models/onnx/onnx_dims.h"
 #include "models/onnx/onnx_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What a name in the graph stands for: a constant (a weight, whose values may be unknown, or a small tensor
 /// of known values) or, where the import says so, a result of the network.
@@ -25,4 +25,4 @@ struct OnnxConstant {
 /// @param inputs null where left out. @return nothing where the node is not understood or wrong.
 std::optional<OnnxConstant> fold(const OnnxNode& node, const std::vector<const OnnxConstant*>& inputs);
 
-}  // namespace convoy
+}  // namespace convoy::models

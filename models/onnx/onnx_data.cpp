@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// TensorProto.DataType of onnx.proto.
@@ -61,4 +61,4 @@ std::vector<double> decode_onnx_data(std::string_view raw, std::int64_t data_typ
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

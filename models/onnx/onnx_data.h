@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Whether a TensorProto's `data_type` is one of floating-point numbers.
 bool is_onnx_float(std::int64_t data_type);
@@ -14,4 +14,4 @@ bool is_onnx_float(std::int64_t data_type);
 /// shapes are not written in, half precision among them.
 std::vector<double> decode_onnx_data(std::string_view raw, std::int64_t data_type);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -5,7 +5,7 @@
 
 #include "models/onnx/onnx_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 std::optional<std::int64_t> count_of(const OnnxDims& dims) {
   std::int64_t count = 1;
@@ -70,4 +70,4 @@ std::optional<std::vector<std::size_t>> axes_of(const std::vector<std::int64_t>&
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

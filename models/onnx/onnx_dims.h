@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// Sizes along all axes, that of the batch included.
 using OnnxDims = std::vector<std::int64_t>;
@@ -27,4 +27,4 @@ std::optional<OnnxDims> reshaped(const OnnxDims& from, const std::vector<double>
 /// of range or there twice.
 std::optional<std::vector<std::size_t>> axes_of(const std::vector<std::int64_t>& axes, std::size_t rank);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads the protobuf encoding field by field, so that weights are skipped and not loaded. Field numbers are
 // those of onnx.proto, IR version 8 (ONNX 1.12).
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
@@ -16,8 +15,9 @@
 #include "models/onnx/onnx_data.h"
 #include "models/onnx/onnx_graph.h"
 #include "sim/base/input_error.h"
+#include "sim/base/input_file.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 namespace io = google::protobuf::io;
@@ -318,7 +318,7 @@ OnnxGraph parse_onnx(std::string_view bytes, const std::string& file) {
 }
 
 OnnxGraph load_onnx(const std::string& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open_input_descriptor(file);
   if (descriptor < 0) throw InputError({file, 0, 0}, fmt::format("cannot be read: {}", std::strerror(errno)));
   io::FileInputStream stream(descriptor);
   stream.SetCloseOnDelete(true);
@@ -330,4 +330,4 @@ OnnxGraph load_onnx(const std::string& file) {
   return Parser(stream, static_cast<int>(status.st_size), file).model();
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline models {
 
 std::int64_t to_integer(double value) {
   constexpr double largest = 9007199254740992.0;  // 2^53
@@ -35,4 +35,4 @@ std::vector<std::int64_t> OnnxNode::integers(std::string_view attribute) const {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

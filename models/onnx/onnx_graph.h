@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline models {
 
 // An ONNX file as plain values: what the import needs of onnx.proto (github.com/onnx/onnx), and no more.
 
@@ -63,4 +63,4 @@ OnnxGraph load_onnx(const std::string& file);
 /// The same of bytes in memory; `file` is for messages.
 OnnxGraph parse_onnx(std::string_view bytes, const std::string& file);
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -9,7 +9,7 @@
 #include "models/shapes.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 constexpr std::size_t max_onnx_layers = 100'000;
@@ -342,4 +342,4 @@ Model import_onnx(OnnxGraph graph, const std::string& file, const OnnxOptions& o
   return OnnxImport(std::move(graph), file, options).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -13,7 +13,7 @@
 #include "models/onnx/onnx_constants.h"
 #include "models/onnx/onnx_graph.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 struct OnnxOptions {
   std::optional<Shape> input;      ///< one image; needed where the file leaves its size open
@@ -125,4 +125,4 @@ std::string shortened(const std::string& name);
 /// normalization.
 void fuse_onnx_patterns(OnnxGraph& graph);
 
-}  // namespace convoy
+}  // namespace convoy::models

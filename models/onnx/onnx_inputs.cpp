@@ -7,7 +7,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 
 /// What some node reads as a weight: files without initialisers list their weights among the inputs.
 std::set<std::string> OnnxImport::weight_slots() const {
@@ -77,4 +77,4 @@ void OnnxImport::read_image() {
   values_[images[0]->name] = std::move(image);
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -9,7 +9,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 /// Who makes and who reads what in a graph, while patterns are sought.
@@ -199,4 +199,4 @@ class Matcher {
 
 void fuse_onnx_patterns(OnnxGraph& graph) { Matcher(graph).run(); }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -5,7 +5,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 void pad(OnnxImport& import, const OnnxNode& node) {
@@ -107,4 +107,4 @@ bool convert_onnx_size(OnnxImport& import, const OnnxNode& node) {
   return false;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

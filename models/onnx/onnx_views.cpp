@@ -8,7 +8,7 @@
 
 #include "models/onnx/onnx_import.h"
 
-namespace convoy {
+namespace convoy::inline models {
 namespace {
 
 std::size_t axis_of(const OnnxImport& import, const OnnxNode& node, std::int64_t axis, const OnnxDims& dims) {
@@ -260,4 +260,4 @@ bool convert_onnx_view(OnnxImport& import, const OnnxNode& node) {
   return false;
 }
 
-}  // namespace convoy
+}  // namespace convoy::models

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 /// Unicode's code point of a whole UTF-8 character.
@@ -73,4 +73,4 @@ std::string excerpt(std::string_view text, std::size_t longest) {
   return at == whole.size() && text.size() <= 4 * longest + 4 ? whole : whole.substr(0, at) + "...";
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 
+#include "sim/base/input_file.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 constexpr std::uintmax_t max_file_bytes = 64u << 20;
@@ -49,7 +49,7 @@ CsvTable::CsvTable(const std::string& file, const std::vector<std::string>& know
                    const std::vector<std::string>& required)
     : header_{file, 0, 0} {
   const SourcePos whole{file, 0, 0};
-  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  std::ifstream stream = open_input(file, std::ios::binary | std::ios::ate);
   if (!stream) throw InputError(whole, "cannot be read");
   const auto size = static_cast<std::uintmax_t>(stream.tellg());
   if (size > max_file_bytes) throw InputError(whole, "is larger than 64 MiB");
@@ -111,4 +111,4 @@ double CsvTable::number(const CsvRow& row, std::string_view column, bool positiv
   return *value;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -8,7 +8,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 struct CsvCell {
   std::string text;
@@ -49,4 +49,4 @@ class CsvTable {
   std::vector<CsvRow> rows_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace fs = std::filesystem;
 
 std::string data_path(const std::string& folder) {
@@ -44,4 +44,4 @@ const YamlNode& data_yaml(const std::string& folder, const std::string& name) {
   return files.emplace(std::pair{folder, name}, std::move(node)).first->second;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

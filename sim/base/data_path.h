@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Folder of the program's own data ("models/zoo", "topologies/catalog/devices", "configs",
 /// "results/published"): beside an installed program in ../share/convoy, else in the source tree it was built
 /// from.
 /// @throws std::runtime_error when neither exists.
 std::string data_path(const std::string& folder);
+
+/// Folders of the data that simulations depend on: they are a part of the program (store/point_key.h).
+inline constexpr std::array digested_data_folders{"models/zoo", "topologies/catalog"};
 
 /// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once:
 /// the program's data stay as they are while it runs.
@@ -21,4 +25,4 @@ const std::vector<std::string>& data_names(const std::string& folder);
 /// data_path(folder)/name.yaml, read once. @throws InputError: what is wrong with the file
 const YamlNode& data_yaml(const std::string& folder, const std::string& name);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 struct DocumentRow {
@@ -45,4 +45,4 @@ void refuse_other_document(const YamlNode& document, DocumentKind wanted) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

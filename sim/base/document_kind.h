@@ -5,7 +5,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Files that convoy reads and that are told apart by the keys at their top.
 enum class DocumentKind : std::uint8_t { results, experiment, model, cluster, operation_graph };
@@ -14,4 +14,4 @@ enum class DocumentKind : std::uint8_t { results, experiment, model, cluster, op
 /// where it may be what is wanted, or none of the kinds. @throws InputError at the document's begin
 void refuse_other_document(const YamlNode& document, DocumentKind wanted);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 
 #include "sim/base/clean_text.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 std::string one_line(const SourcePos& pos, const std::string& message) {
@@ -20,4 +20,4 @@ std::string one_line(const SourcePos& pos, const std::string& message) {
 InputError::InputError(const SourcePos& pos, const std::string& message)
     : std::runtime_error(one_line(pos, message)) {}
 
-}  // namespace convoy
+}  // namespace convoy::base

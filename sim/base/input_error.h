@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Where a piece of input stands. Lines and columns count from 1; 0 means "no particular place".
 struct SourcePos {
@@ -21,4 +21,4 @@ class InputError : public std::runtime_error {
   InputError(const SourcePos& pos, const std::string& message);
 };
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline base {
 
 std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds) {
   std::vector<std::pair<std::string, std::vector<KeyText>>> variants;
@@ -21,4 +21,4 @@ std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds) {
   return keys;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -6,7 +6,7 @@
 
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// A mapping whose `kind` says which other keys it has, one of its kinds.
 struct KindKeys {
@@ -26,4 +26,4 @@ std::vector<KeyText> keys_of_registry(const Registry& registry) {
   return keys_of_kinds(kinds);
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

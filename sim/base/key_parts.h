@@ -8,7 +8,7 @@
 
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 // Keys whose values are mappings: with tables of their own, or as they stand.
 
@@ -71,4 +71,4 @@ Key<Options> node_key(std::string name, std::string values, std::string meaning,
           }};
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

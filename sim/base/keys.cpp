@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 using Variants = std::vector<std::pair<std::string, std::vector<KeyText>>>;
@@ -103,4 +103,4 @@ std::vector<KeyText> texts_of_variants(
   return merged;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -15,7 +15,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// What a key of a mapping is called, what may be written and what it means: `convoy show`, the reference
 /// pages and what looks a key up read it. Made by the factories below together with what reads the key.
@@ -72,7 +72,8 @@ struct Key {
     text.meaning += "; required";
     read = [inner = std::move(read), name = text.name, choices = text.choices, names](YamlMap& map,
                                                                                       Options& options) {
-      map.node(name, names != nullptr ? names() : choices);
+      if (map.node(name, names != nullptr ? names() : choices).kind == YamlNode::Kind::null)
+        map.fail(name, "expected a value, found nothing");
       inner(map, options);
     };
     return std::move(*this);
@@ -340,4 +341,4 @@ Key<Options> list_key(std::string name, std::string values, std::string meaning,
 std::vector<KeyText> texts_of_variants(
     const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace convoy {
+namespace convoy::inline base {
 
 namespace fs = std::filesystem;
 
@@ -19,4 +19,4 @@ std::string named_file(YamlMap& map, std::string_view key) {
   return file;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// `file` beside the file that `pos` stands in; an absolute path as it is.
 std::string beside(const SourcePos& pos, const std::string& file);
@@ -13,4 +13,4 @@ std::string beside(const SourcePos& pos, const std::string& file);
 /// The path of the file that a key names; it must be there. @throws InputError at the key
 std::string named_file(YamlMap& map, std::string_view key);
 
-}  // namespace convoy
+}  // namespace convoy::base

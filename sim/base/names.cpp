@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 /// Levenshtein distance, case-insensitive. Wagner & Fischer, J. ACM 21(1), 1974.
@@ -70,4 +70,4 @@ std::string list_of(std::span<const std::string> names, std::size_t limit) {
   return fmt::format("{} and {} more", fmt::join(names.first(limit), ", "), names.size() - limit);
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

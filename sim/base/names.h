@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// " (did you mean 'x'?)" for the nearest known name within two typing errors, else "".
 std::string suggestion(std::string_view wrong, std::span<const std::string> known);
@@ -17,4 +17,4 @@ std::vector<std::string> texts_of_names(std::span<const std::string_view> names)
 /// "a, b, c"; at most `limit` names, then "and N more".
 std::string list_of(std::span<const std::string> names, std::size_t limit = 24);
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master
 /// weights.
@@ -16,4 +16,4 @@ constexpr std::string_view to_string(Precision p) { return precision_names[stati
 /// Bytes of an activation or gradient element: 4, or 2 for fp16 and bf16.
 constexpr int element_bytes(Precision p) { return p == Precision::fp16 || p == Precision::bf16 ? 2 : 4; }
 
-}  // namespace convoy
+}  // namespace convoy::base

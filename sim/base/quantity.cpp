@@ -9,7 +9,7 @@
 #include <cmath>
 #include <span>
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 struct Unit {
@@ -241,4 +241,4 @@ std::string format_bandwidth(double bytes_per_s) {
   return with_prefix(bytes_per_s, 1000.0, suffixes);
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// Dimensions a quantity in YAML can have. k/M/G/T are powers of 1000, Ki/Mi/Gi/Ti powers of 1024;
 /// `b` is a bit and `B` a byte; one multiply-add is 2 FLOPs.
@@ -40,4 +40,4 @@ std::string format_bytes(double bytes);
 std::string format_time(double seconds);
 std::string format_bandwidth(double bytes_per_s);
 
-}  // namespace convoy
+}  // namespace convoy::base

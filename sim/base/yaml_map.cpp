@@ -8,7 +8,7 @@
 
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 [[noreturn]] void fail_at(const SourcePos& pos, const std::string& path, const std::string& message) {
@@ -72,15 +72,19 @@ YamlMap::YamlMap(const YamlNode& node, std::string path) : node_(&node), path_(s
     fail_at(node.pos, path_, fmt::format("expected a mapping (key: value), found {}", describe(node)));
 }
 
-bool YamlMap::has(std::string_view key) const { return node_->find(key) != nullptr; }
+bool YamlMap::has(std::string_view key) const {
+  const YamlNode* value = node_->find(key);
+  return value && value->kind != YamlNode::Kind::null;
+}
 
 const YamlNode* YamlMap::find(std::string_view key) {
   known_.emplace(key);
-  return node_->find(key);
+  return has(key) ? node_->find(key) : nullptr;
 }
 
 const YamlNode& YamlMap::node(std::string_view key, const std::vector<std::string>& allowed) {
-  if (const YamlNode* value = find(key)) return *value;
+  known_.emplace(key);
+  if (const YamlNode* value = node_->find(key)) return *value;
   std::vector<std::string> given;
   for (const auto& [name, value] : node_->entries)
     if (!known_.contains(name)) given.push_back(name);
@@ -193,4 +197,4 @@ void YamlMap::fail(std::string_view key, const std::string& message) const {
 
 void YamlMap::fail(const std::string& message) const { fail_at(node_->pos, path_, message); }
 
-}  // namespace convoy
+}  // namespace convoy::base

@@ -12,13 +12,14 @@
 #include "sim/base/quantity.h"
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// A mapping read strictly: take what you know, then finish(). A key that nobody asked for is an error with
 /// a suggestion; so are wrong types, missing units and values out of range. Every error is an InputError
 /// that names the place, the key's path and what is allowed.
 ///
-/// Getters without a default require the key. The YamlNode must outlive the map.
+/// Getters without a default require the key. A key whose value is null is as if it were left out: an
+/// optional one has its default, a required one is an error. The YamlNode must outlive the map.
 class YamlMap {
  public:
   /// @param path what leads here, for messages: "strategy", "cluster.devices.ideal"; "" for the whole file.
@@ -87,4 +88,4 @@ double read_quantity(const YamlNode& node, const std::string& path, Dimension di
                      bool positive = false);
 std::string read_text(const YamlNode& node, const std::string& path);
 
-}  // namespace convoy
+}  // namespace convoy::base

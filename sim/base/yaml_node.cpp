@@ -10,14 +10,14 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <unordered_map>
 
 #include "sim/base/clean_text.h"
+#include "sim/base/input_file.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline base {
 namespace {
 
 constexpr std::size_t max_text_bytes = 8u << 20;
@@ -223,7 +223,7 @@ YamlNode load_yaml(const std::string& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     throw InputError({file, 0, 0}, "is a folder; expected a YAML file");
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream in = open_input(file);
   if (!in) throw InputError({file, 0, 0}, "cannot be opened: no such file, or not readable");
   std::string text;
   std::array<char, 65536> buffer;
@@ -309,4 +309,4 @@ std::string to_flow(const YamlNode& node) {
   return out;
 }
 
-}  // namespace convoy
+}  // namespace convoy::base

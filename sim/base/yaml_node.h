@@ -8,7 +8,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline base {
 
 /// A YAML value with the place it was written at. A plain tree: anchors are expanded (within limits),
 /// duplicate keys and other documents in the file are errors when it is read. A number has one spelling,
@@ -47,4 +47,4 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
 /// The value as one line of flow-style YAML (JSON where the value allows it), for labels and hashes.
 std::string to_flow(const YamlNode& node);
 
-}  // namespace convoy
+}  // namespace convoy::base

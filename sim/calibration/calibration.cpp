@@ -15,7 +15,7 @@
 #include "sim/costs/residuals.h"
 #include "sim/costs/software_evidence.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 /// Kernels and layers are timed one by one: nobody waits for a host.
@@ -191,4 +191,4 @@ std::vector<AccuracyRow> kernel_accuracy(const std::string& profile) {
   return accuracy(profile, [](const Measurement&) { return true; });
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -7,7 +7,7 @@
 #include "sim/calibration/efficiency_fit.h"
 #include "sim/calibration/measurements.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// One published or measured speed beside the prediction.
 struct AccuracyRow {
@@ -55,4 +55,4 @@ std::vector<AccuracyRow> single_device_accuracy();
 /// Predicts every row of a profile with the catalogue as it is, in the file's order.
 std::vector<AccuracyRow> kernel_accuracy(const std::string& profile);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -11,7 +11,7 @@
 #include "sim/calibration/posterior.h"
 #include "sim/costs/residuals.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 std::string cost_line(const SoftwareCosts& costs) {
@@ -128,4 +128,4 @@ CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

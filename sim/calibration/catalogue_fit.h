@@ -8,7 +8,7 @@
 #include "sim/calibration/measurements.h"
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// Everything that one fit over all devices and frameworks decides, as text of the catalogue's files.
 struct CatalogueFit {
@@ -29,4 +29,4 @@ struct CatalogueFit {
 /// @param measurements rows with role fit count
 CatalogueFit fit_catalogue(const std::vector<Measurement>& measurements);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

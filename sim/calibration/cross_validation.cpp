@@ -6,7 +6,7 @@
 
 #include "sim/calibration/posterior.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 std::string group_of(const Measurement& m, const DeviceType& device, LeaveOut by) {
@@ -58,4 +58,4 @@ std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measureme
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

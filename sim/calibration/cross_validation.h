@@ -9,7 +9,7 @@
 
 #include "sim/calibration/measurements.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// What a fit is tried on that has not seen it: all rows of one value of this are left out together.
 enum class LeaveOut : std::uint8_t {
@@ -31,4 +31,4 @@ struct LeftOutRow {
 /// Rows with role test are neither fitted nor predicted. In the order of the groups' names.
 std::vector<LeftOutRow> cross_validate(const std::vector<Measurement>& measurements, LeaveOut by);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -15,7 +15,7 @@
 #include "sim/costs/issue_queue.h"
 #include "sim/costs/residuals.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr std::array<Precision, 4> precisions{Precision::fp32, Precision::tf32, Precision::fp16,
@@ -181,4 +181,4 @@ DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observat
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -6,7 +6,7 @@
 
 #include "sim/costs/cost_model.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// Work of known duration: what a calibration is fitted to.
 struct Observation {
@@ -41,4 +41,4 @@ DeviceType fit_efficiencies(const DeviceType& device, const std::vector<Observat
 /// Seconds of an observation on `device`: its operations in order, each when the host has issued it.
 double predicted_s(const Observation& observation, const DeviceType& device);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

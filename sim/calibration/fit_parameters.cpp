@@ -7,7 +7,7 @@
 #include <array>
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr double highest_share = 4;  // Winograd's saving
@@ -189,4 +189,4 @@ std::string catalogue_yaml(const DeviceType& device) {
   return text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -7,7 +7,7 @@
 
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// The units of a device that compute: a fit has parameters for each (docs/cost_model.md).
 enum class ComputePath : std::uint8_t { cores, tensor_tf32, tensor_fp16 };
@@ -46,4 +46,4 @@ std::string chip_of(const DeviceType& device);
 /// `launch_overhead`, `issue_factor`, `efficiency` and `evidence` of a catalogue file.
 std::string catalogue_yaml(const DeviceType& device);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

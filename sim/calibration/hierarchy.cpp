@@ -10,7 +10,7 @@
 #include "sim/calibration/typical_issue.h"
 #include "sim/costs/issue_queue.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 // Deviations of a use, a generation, a chip and a device from what is above, over a parameter's own spread.
@@ -347,4 +347,4 @@ SoftwareCosts Hierarchy::software_at(Framework framework, ExecutionMode executio
   return software.costs;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

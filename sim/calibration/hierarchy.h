@@ -13,7 +13,7 @@
 #include "sim/calibration/measurements.h"
 #include "sim/costs/cost_model.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// A row of a fit: work of known duration, in the order it is issued.
 struct HierarchyRow {
@@ -92,4 +92,4 @@ class Hierarchy {
   std::set<Eigen::Index> issue_times_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -8,7 +8,7 @@
 #include "sim/base/data_path.h"
 #include "sim/calibration/calibration.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 // |predicted/measured time - 1| of a row in images/s.
@@ -83,4 +83,4 @@ std::vector<KernelAccuracy> kernel_cross_validation() {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// How well times of single kernels are predicted, for one device, precision and kind of kernel.
 struct KernelAccuracy {
@@ -22,4 +22,4 @@ struct KernelAccuracy {
 /// precision ends with its row "all".
 std::vector<KernelAccuracy> kernel_cross_validation();
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
@@ -157,4 +157,4 @@ bool runs_on_tf32(std::string_view gpu_kernel) {
          gpu_kernel.find("_s1688") != std::string_view::npos;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

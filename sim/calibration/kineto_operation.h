@@ -9,7 +9,7 @@
 
 #include "sim/calibration/measurements.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// An operation of PyTorch with what the profiler recorded of its inputs.
 struct KinetoOperation {
@@ -28,4 +28,4 @@ std::optional<Measurement> measurement_of(const KinetoOperation& operation);
 /// True for names of GPU kernels of cuDNN, cuBLAS and CUTLASS that multiply in tf32.
 bool runs_on_tf32(std::string_view gpu_kernel);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
+#include "sim/base/input_file.h"
 #include "sim/calibration/kineto_operation.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 using Json = nlohmann::json;
@@ -26,7 +26,7 @@ struct GpuKernel {
 };
 
 SourcePos position(const std::string& file, std::size_t byte) {
-  std::ifstream stream(file, std::ios::binary);
+  std::ifstream stream = open_input(file);
   SourcePos pos{file, 1, 1};
   char c = 0;
   for (std::size_t i = 1; i < byte && stream.get(c); ++i) {
@@ -222,7 +222,7 @@ class KinetoReader {
 }  // namespace
 
 KinetoTrace read_kineto_trace(const std::string& file, const std::string& device) {
-  std::ifstream stream(file, std::ios::binary);
+  std::ifstream stream = open_input(file);
   if (!stream) throw InputError({file, 0, 0}, "cannot be read");
   if (stream.peek() == 0x1f) throw InputError({file, 0, 0}, "is compressed: unpack it with gunzip first");
   KinetoReader reader(file);
@@ -252,4 +252,4 @@ KinetoTrace read_kineto_trace(const std::string& file, const std::string& device
   return reader.finish(device);
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

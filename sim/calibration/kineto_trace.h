@@ -7,7 +7,7 @@
 
 #include "sim/calibration/measurements.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// What a trace of PyTorch's profiler tells of one device.
 struct KinetoTrace {
@@ -27,4 +27,4 @@ struct KinetoTrace {
 /// @throws InputError for what is no such trace, is cut, or holds no operation that can be told.
 KinetoTrace read_kineto_trace(const std::string& file, const std::string& device);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

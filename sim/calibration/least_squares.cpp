@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 double smooth_l1(double r) { return std::copysign(std::sqrt(2 * (std::sqrt(1 + r * r) - 1)), r); }
 
@@ -42,4 +42,4 @@ Minimum minimise_squares(const SumOfSquares& sum, Eigen::VectorXd x, const Desce
   return found;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// Smooth L1 as a residual whose square is minimised: r for small r, grows with the root of |r| beyond 1.
 double smooth_l1(double r);
@@ -34,4 +34,4 @@ struct Minimum {
 /// Levenberg-Marquardt with Marquardt's scaling (Nocedal and Wright, Numerical Optimization, section 10.3).
 Minimum minimise_squares(const SumOfSquares& sum, Eigen::VectorXd x, const DescentOptions& options);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

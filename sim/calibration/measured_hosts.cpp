@@ -4,7 +4,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 MeasuredHosts read_measured_hosts() {
   const std::vector<std::string> columns{"repository", "device", "issue_factor", "rows"};
@@ -16,4 +16,4 @@ MeasuredHosts read_measured_hosts() {
   return hosts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

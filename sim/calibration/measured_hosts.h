@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// How long hosts of published figures take to issue an operation, relative to the typical one
 /// (HostType::issue_factor), by repository of the figure (Measurement::repository) and device.
@@ -14,4 +14,4 @@ using MeasuredHosts = std::map<std::pair<std::string, std::string>, double>;
 /// results/published/hosts.csv, which a fit of the catalogue writes. @throws InputError where it is wrong
 MeasuredHosts read_measured_hosts();
 
-}  // namespace convoy
+}  // namespace convoy::calibration

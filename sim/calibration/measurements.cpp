@@ -14,7 +14,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr std::array<Precision, 4> measured_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
@@ -183,7 +183,7 @@ Model convolution_model(std::int64_t in, std::int64_t out, Size2 kernel, std::in
   Model model = model_of(conv, {in, size.h * stride, size.w * stride}, {out, size.h, size.w});
   Layer& layer = model.layers.front();
   const std::int64_t weights = in / groups * out * kernel.h * kernel.w;
-  layer.parameters = {{"weight", weights}};
+  layer.parameters = {{ParameterRole::weight, weights}};
   layer.macs = weights * size.h * size.w;
   return model;
 }
@@ -201,14 +201,14 @@ std::optional<Model> kernel_model(const std::string& text) {
     Linear linear;
     linear.out_features = (*n)[1];
     Model model = model_of(linear, {(*n)[0]}, {(*n)[1]});
-    model.layers.front().parameters = {{"weight", (*n)[0] * (*n)[1]}};
+    model.layers.front().parameters = {{ParameterRole::weight, (*n)[0] * (*n)[1]}};
     model.layers.front().macs = (*n)[0] * (*n)[1];
     return model;
   }
   if (const auto n = match(text, "batch_norm # #x#")) {
     const Shape shape{(*n)[0], (*n)[1], (*n)[2]};
     Model model = model_of(Normalization{}, shape, shape);
-    model.layers.front().parameters = {{"weight", (*n)[0]}, {"bias", (*n)[0]}};
+    model.layers.front().parameters = {{ParameterRole::weight, (*n)[0]}, {ParameterRole::bias, (*n)[0]}};
     return model;
   }
   if (const auto n = match(text, "relu #")) return model_of(Activation{}, {(*n)[0]}, {(*n)[0]});
@@ -284,4 +284,4 @@ double after_step_s(double operations, const Software& software, const DeviceTyp
   return operations * std::max(software.costs.issue_update_s * device.issue_factor, device.launch_overhead_s);
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

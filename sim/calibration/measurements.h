@@ -11,7 +11,7 @@
 #include "sim/base/input_error.h"
 #include "sim/costs/cost_model.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// What part of a training step a measured time covers.
 enum class MeasuredStep : std::uint8_t {
@@ -75,4 +75,4 @@ std::vector<Work> measured_work(const Measurement& measurement);
 /// Seconds of small operations that the host issues one by one to a device that has nothing else to do.
 double after_step_s(double operations, const Software& software, const DeviceType& device);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -6,15 +6,15 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "sim/base/input_error.h"
+#include "sim/base/input_file.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr std::uintmax_t max_file_bytes = 64u << 20;
@@ -138,7 +138,7 @@ class NcclLogReader {
 }  // namespace
 
 bool looks_like_nccl_log(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
+  std::ifstream stream = open_input(file);
   std::string line;
   for (int number = 0; number < 10000 && std::getline(stream, line); ++number) {
     const std::vector<Word> words = words_of(std::string_view(line).substr(after_prefix(line)));
@@ -152,7 +152,7 @@ bool looks_like_nccl_log(const std::string& file) {
 
 AllReduceLog read_all_reduce_log(const std::string& file) {
   const SourcePos whole{file, 0, 0};
-  std::ifstream stream(file, std::ios::binary | std::ios::ate);
+  std::ifstream stream = open_input(file, std::ios::binary | std::ios::ate);
   if (!stream) throw InputError(whole, "cannot be read");
   if (static_cast<std::uintmax_t>(stream.tellg()) > max_file_bytes)
     throw InputError(whole, "is larger than 64 MiB");
@@ -184,4 +184,4 @@ LinkFit fit_link(const AllReduceLog& log, const std::string& file) {
   return fit;
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// What nccl-tests' (or rccl-tests') all_reduce_perf printed.
 struct AllReduceLog {
@@ -37,4 +37,4 @@ struct LinkFit {
 /// @throws InputError at `file` where the rows do not tell a bandwidth.
 LinkFit fit_link(const AllReduceLog& log, const std::string& file);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

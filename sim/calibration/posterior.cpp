@@ -6,7 +6,7 @@
 
 #include "sim/calibration/least_squares.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 namespace {
 
 constexpr double step = 1e-4;  // of a logarithm, for derivatives
@@ -227,4 +227,4 @@ std::pair<Eigen::MatrixXd, Eigen::VectorXd> Posterior::normal_equations(const Ei
   return {std::move(normal), std::move(gradient)};
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

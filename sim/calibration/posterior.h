@@ -8,7 +8,7 @@
 
 #include "sim/calibration/hierarchy.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// The maximum of the posterior of a Hierarchy's unknowns, given rows (docs/cost_model.md, "Calibration").
 class Posterior {
@@ -74,4 +74,4 @@ class Posterior {
   double cost_before_ = 0, cost_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/calibration/typical_issue.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 TypicalIssue typical_issue(Framework framework, ExecutionMode execution) {
   constexpr double of_forward =
@@ -35,4 +35,4 @@ double typical_one_thread(Framework framework) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -3,7 +3,7 @@
 
 #include "models/framework.h"
 
-namespace convoy {
+namespace convoy::inline calibration {
 
 /// Host times of issuing an operation, by phase, as they are believed to be before any measurement of a step.
 struct TypicalIssue {
@@ -27,4 +27,4 @@ constexpr double typical_update_wait_s = 60e-6;
 /// others.
 double typical_one_thread(Framework framework);
 
-}  // namespace convoy
+}  // namespace convoy::calibration

@@ -25,7 +25,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 void complain(const std::string& message) {
@@ -219,6 +219,8 @@ struct CommandLine {
     sub->add_option("DIR", merge.folders, "folders of the shards")->required();
     sub->add_option("--out", merge.out, "folder for the results")->required();
     sub->add_flag("--fresh", merge.fresh, "forget what the folder has");
+    sub->add_flag("--store-only", merge.store_only,
+                  "take over the points that can be read, whatever sweeps they are of, and write no results");
     sub->callback([this] { command = [this] { return merge_command(merge); }; });
   }
   void add_partition() {
@@ -309,4 +311,4 @@ Exit convoy_main(int argc, char** argv) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

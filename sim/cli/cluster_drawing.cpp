@@ -11,7 +11,7 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/draw_cluster.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 constexpr std::size_t most_in_row = 16;
@@ -39,9 +39,6 @@ void draw_pairs_as_lines(ClusterDrawing& drawing) {
   drawing.joins = std::move(joins);
 }
 
-/// "n0" of "n0.nic3".
-std::string host_of(const DrawnPlace& place) { return place.name.substr(0, place.name.find('.')); }
-
 /// The places of a layer that are joined to each other, `seed` among them: those with most joins first. NICs
 /// of one host need only be joined to those of all other hosts.
 std::vector<std::size_t> all_joined(const ClusterDrawing& drawing, std::size_t seed,
@@ -57,7 +54,8 @@ std::vector<std::size_t> all_joined(const ClusterDrawing& drawing, std::size_t s
     bool joined_to_others = false, fits = true;
     for (const std::size_t member : group) {
       const bool joined = drawing.joins.contains(std::minmax(member, c));
-      const bool of_host = host_of(drawing.places[member]) == host_of(drawing.places[c]);
+      const bool of_host = drawing.places[member].host != Link::no_host &&
+                           drawing.places[member].host == drawing.places[c].host;
       joined_to_others = joined_to_others || (joined && !of_host);
       fits = fits && (joined || of_host);
     }
@@ -81,7 +79,7 @@ void draw_switches(ClusterDrawing& drawing) {
     const std::vector<std::size_t> group = all_joined(drawing, seed, beside);
     if (group.size() < fewest_ports) continue;
     const std::size_t hub = drawing.places.size();
-    drawing.places.push_back({"switch", "no limit", false, drawing.places[seed].layer + 1});
+    drawing.places.push_back({"switch", "no limit", false, Link::no_host, drawing.places[seed].layer + 1});
     for (const std::size_t a : group) {
       for (const std::size_t b : group) drawing.joins.erase(std::minmax(a, b));
       drawing.joins.insert(std::minmax(a, hub));
@@ -142,8 +140,8 @@ ClusterDrawing drawing_of(const Machine& machine) {
   if (devices < machine.devices.size())
     drawing.note = fmt::format("the first {} of {} devices", devices, machine.devices.size());
   for (std::size_t d = 0; d < devices; ++d)
-    drawing.places.push_back(
-        {machine.devices[d].name, machine.device_types[machine.devices[d].type].name, true});
+    drawing.places.push_back({machine.devices[d].name, machine.device_types[machine.devices[d].type].name,
+                              true, machine.devices[d].host});
   std::map<std::uint32_t, std::size_t> place_of;  // by port
   Route route;
   for (std::uint32_t a = 0; a < devices; ++a)
@@ -155,7 +153,8 @@ ClusterDrawing drawing_of(const Machine& machine) {
         const auto [known, is_new] = place_of.emplace(link.port, drawing.places.size());
         const std::size_t layer = std::min(i + 1, route.links.size() - i);
         if (is_new)
-          drawing.places.push_back({port_name(link), format_bandwidth(link.bandwidth_Bps), false, layer});
+          drawing.places.push_back(
+              {port_name(link), format_bandwidth(link.bandwidth_Bps), false, link.host, layer});
         drawing.places[known->second].layer = std::min(drawing.places[known->second].layer, layer);
         drawing.joins.insert(std::minmax(before, known->second));
         before = known->second;
@@ -228,4 +227,4 @@ std::vector<DrawnLine> lines_of(const ClusterDrawing& drawing) {
   return lines;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

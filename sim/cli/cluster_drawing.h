@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,12 +10,13 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// A box of a cluster's picture: a device, a cable, or a switch that limits nothing.
 struct DrawnPlace {
   std::string name, detail;
   bool device = false;
+  std::uint32_t host = Link::no_host;  ///< of a device, and as Link::host
   std::size_t layer = 0;  ///< 0: devices; cables by their distance from the nearest device
   std::size_t row = 0;    ///< of the picture, from below
   double rank = 0;        ///< in its layer from left to right, all rows one after the other: 0 to 1
@@ -66,4 +68,4 @@ void lay_out(ClusterDrawing& drawing);
 /// own. @pre lay_out has been called
 std::vector<DrawnLine> lines_of(const ClusterDrawing& drawing);
 
-}  // namespace convoy
+}  // namespace convoy::cli

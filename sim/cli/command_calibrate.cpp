@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <ostream>
 
+#include "sim/base/input_file.h"
 #include "sim/base/names.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/catalogue_fit.h"
@@ -19,12 +19,12 @@
 #include "sim/run/output_folder.h"
 #include "topologies/cluster.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 /// JSON is told by its first character: profiles begin with the name of a column.
 bool is_json(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
+  std::ifstream stream = open_input(file);
   char first = 0;
   stream >> first;
   return first == '{' || first == '[' || first == '\x1f';
@@ -79,7 +79,7 @@ Exit calibrate_link(const std::string& file) {
 
 /// Whether the first line of a CSV file names the columns of a table of epochs by batch.
 bool looks_like_convergence(const std::string& file) {
-  std::ifstream stream(file);
+  std::ifstream stream = open_input(file);
   std::string line;
   while (std::getline(stream, line) && (line.empty() || line[0] == '#')) {
   }
@@ -231,4 +231,4 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -3,27 +3,59 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "sim/base/input_error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/results_folder.h"
 #include "sim/results/write_table.h"
+#include "sim/run/store/store_source.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// A shard's store as far as it can be used.
+struct ShardStore {
+  explicit ShardStore(const std::string& folder) : source(folder) {
+    try {
+      store.emplace(source.file(), Database::Mode::write, source.name());
+    } catch (const DamagedStore& damage) {
+      throw refused(folder, damage);
+    }
+  }
+  StoreSource source;
+  std::optional<Store> store;
+};
+
 /// What the store of a shard is about. @throws InputError: there is none
 StoreSubject subject_of(const std::string& folder) {
-  const std::string file = folder + "/results.sqlite";
-  if (!fs::is_regular_file(file))
+  if (!fs::exists(folder + "/results.sqlite"))
     throw InputError({folder, 0, 0},
                      "has no results.sqlite; `convoy merge` takes folders of `convoy run --shard`");
-  const Store store(file, Database::Mode::write);
-  if (store.empty()) throw InputError({folder, 0, 0}, "its results.sqlite has no sweep");
-  return store.subject();
+  ShardStore shard(folder);
+  if (shard.store->empty()) throw InputError({folder, 0, 0}, "its results.sqlite has no sweep");
+  return shard.store->subject();
+}
+
+void add_points(const std::string& folder, Store& store) {
+  ShardStore shard(folder);
+  if (const std::size_t damaged = store.add_points_of(*shard.store); damaged > 0)
+    throw refused(folder, DamagedStore(fmt::format("{}: {} of its rows {} damaged", shard.source.name(),
+                                                   damaged, damaged == 1 ? "is" : "are")));
+}
+
+/// Takes over what can be read of stores, whatever sweeps they are of: points are known by their content.
+Exit merge_stores(const MergeArguments& arguments) {
+  ResultsPlace place(arguments.out, arguments.fresh);
+  for (const std::string& folder : arguments.folders) {
+    const StoreSource source(folder);
+    place.store().salvage(source.file(), source.name());
+  }
+  place.keep();
+  return Exit::done;
 }
 
 void check_equal(const std::string& folder, const StoreSubject& shard, const std::string& first_folder,
@@ -40,14 +72,15 @@ void check_equal(const std::string& folder, const StoreSubject& shard, const std
 }  // namespace
 
 Exit merge_command(const MergeArguments& arguments) {
+  if (arguments.store_only) return merge_stores(arguments);
   const StoreSubject subject = subject_of(arguments.folders.front());
   for (const std::string& folder : arguments.folders)
     check_equal(folder, subject_of(folder), arguments.folders.front(), subject);
   ResultsPlace place(arguments.out, arguments.fresh);
   place.begin(subject);
   for (const std::string& folder : arguments.folders)
-    if (!fs::equivalent(folder, arguments.out)) place.store().add_points_of(folder + "/results.sqlite");
-  const Results results = results_of(place.store());
+    if (!fs::equivalent(folder, arguments.out)) add_points(folder, place.store());
+  const Results results = results_or_refuse(arguments.out, place.store());
   place.write(results, false);
   const std::int64_t points = results.points.value_or(0);
   const std::int64_t missing =
@@ -65,4 +98,4 @@ Exit merge_command(const MergeArguments& arguments) {
   return failed == Exit::done && missing > 0 ? Exit::check_failed : failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -18,7 +18,7 @@
 #include "strategies/partition/read_dag.h"
 #include "strategies/partition/report.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 double option(const char* name, const std::string& text, Dimension dimension) {
@@ -165,4 +165,4 @@ Exit partition_command(const PartitionArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -12,7 +12,7 @@
 #include "sim/run/manifest.h"
 #include "sim/run/output_folder.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 Exit plan_command(const PlanArguments& arguments) {
   const Experiment experiment = Experiment::load(arguments.file, arguments.settings);
@@ -40,10 +40,12 @@ Exit plan_command(const PlanArguments& arguments) {
     else
       out << table(answer) << fmt::format("\nplan in {}: report.html, plan.json\n", path);
   });
+  if (arguments.json)
+    for (const LeftOut& each : answer.left_out) fmt::print(stderr, "convoy: {}\n", left_out_text(each));
   if (answer.choice) return Exit::done;
   fmt::print(stderr, "convoy: no candidate meets the constraints; nearest is {}: {}\n", answer.nearest->name,
              answer.nearest->text);
   return Exit::check_failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

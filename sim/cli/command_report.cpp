@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <ostream>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
@@ -18,17 +18,17 @@
 #include "sim/run/sweep.h"
 #include "sim/run/wire.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 namespace {
 
 namespace fs = std::filesystem;
 
 /// The steps that the report draws, where the folder has a trace. @throws InputError
-std::vector<StepTrace> read_steps(const fs::path& folder, const Results& results) {
-  const std::string file = (folder / "trace.json").string();
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return {};
+std::vector<StepTrace> read_steps(const OutputFolder& folder, const Results& results) {
+  if (!folder.has("trace.json")) return {};
+  FileStream in = folder.open("trace.json");
+  const std::string file = folder.path() + "/trace.json";
   std::vector<StepTrace> traces;
   for (const std::size_t run : drawn_steps(results)) traces.push_back({run, {}});
   const auto trace_of = [&](const std::string& process) {
@@ -45,56 +45,63 @@ std::vector<StepTrace> read_steps(const fs::path& folder, const Results& results
   return traces;
 }
 
-/// The page of a plan, from its plan.json.
-Exit report_plan(const fs::path& folder, const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  const PlanAnswer answer = read_plan_answer(in, file);
-  OutputFolder(folder.string()).replace({"report.html", [&](std::ostream& out) {
-                                           write_report(answer, out);
-                                         }});
+void tell(const std::string& name, const OutputFolder& folder) {
   write_stdout([&](std::ostream& out) {
-    out << fmt::format("report of {}: {}\n", clean(answer.name), (folder / "report.html").string());
+    out << fmt::format("report of {}: {}\n", clean(name), (fs::path(folder.path()) / "report.html").string());
   });
-  return Exit::done;
+}
+
+/// The page of a plan, from its plan.json.
+void report_plan(const OutputFolder& folder) {
+  FileStream in = folder.open("plan.json");
+  const PlanAnswer answer = read_plan_answer(in, folder.path() + "/plan.json");
+  folder.replace({"report.html", [&](std::ostream& out) { write_report(answer, out); }});
+  tell(answer.name, folder);
+}
+
+void report_store(const OutputFolder& folder) {
+  std::vector<StepTrace> traces;
+  Results results;
+  try {
+    Store store(folder.store(), Database::Mode::write);
+    if (store.empty()) throw OutputError(fmt::format("{}: has no results yet", folder.store()));
+    results = results_of(store);
+    if (folder.has("trace.json"))
+      for (const std::size_t run : drawn_steps(results))
+        traces.push_back({run, load_trace(store, point_index(results.runs[run].id))});
+  } catch (const DamagedStore& damage) {
+    throw refused(folder.path(), damage);
+  }
+  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
+  tell(results.experiment, folder);
+}
+
+void report_results(const OutputFolder& folder) {
+  FileStream in = folder.open("results.json");
+  const Results results = read_json(in, folder.path() + "/results.json");
+  const std::vector<StepTrace> traces = read_steps(folder, results);
+  folder.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
+  tell(results.experiment, folder);
 }
 
 }  // namespace
 
 Exit report_command(const ReportArguments& arguments) {
   const fs::path folder = arguments.folder;
-  const std::string file = (folder / "results.json").string(), plan = (folder / "plan.json").string();
-  if (!fs::is_regular_file(folder / "results.sqlite") && !fs::is_regular_file(file) &&
-      fs::is_regular_file(plan))
-    return report_plan(folder, plan);
-  if (!fs::is_regular_file(folder / "results.sqlite") && !fs::is_regular_file(file))
-    throw InputError({file, 0, 0}, "cannot be opened; `convoy report` takes the folder of a finished run");
+  const auto has = [&](const char* name) {
+    return fs::symlink_status(folder / name).type() != fs::file_type::not_found;
+  };
+  if (!has("results.sqlite") && !has("results.json") && !has("plan.json"))
+    throw InputError({(folder / "results.json").string(), 0, 0},
+                     "cannot be opened; `convoy report` takes the folder of a finished run");
   const OutputFolder place(arguments.folder);
-  Results results;
-  std::vector<StepTrace> traces;
-  if (place.has_store()) {
-    Store store(place.store(), Database::Mode::write);
-    if (store.empty()) throw OutputError(fmt::format("{}: has no results yet", place.store()));
-    try {
-      results = results_of(store);
-    } catch (const UnreadableRun& error) {
-      throw InputError(
-          {place.store(), 0, 0},
-          fmt::format("{}; another version of convoy wrote it: `convoy run` makes its runs again",
-                      error.what()));
-    }
-    if (fs::exists(folder / "trace.json"))
-      for (const std::size_t run : drawn_steps(results))
-        traces.push_back({run, load_trace(store, point_index(results.runs[run].id))});
-  } else {
-    std::ifstream in(file, std::ios::binary);
-    results = read_json(in, file);
-    traces = read_steps(folder, results);
-  }
-  place.replace({"report.html", [&](std::ostream& out) { write_report(results, traces, out); }});
-  write_stdout([&](std::ostream& out) {
-    out << fmt::format("report of {}: {}\n", clean(results.experiment), (folder / "report.html").string());
-  });
+  if (place.has_store())
+    report_store(place);
+  else if (place.has("results.json"))
+    report_results(place);
+  else
+    report_plan(place);
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -17,7 +17,7 @@
 #include "sim/studies/reproduce.h"
 #include "sim/studies/thesis.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 struct Entry {
@@ -231,4 +231,4 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
              : Exit::check_failed;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

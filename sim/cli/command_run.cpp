@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -21,7 +22,7 @@
 #include "sim/studies/job_study.h"
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 std::string files_text(const std::string& path, bool trace) {
@@ -183,6 +184,9 @@ Exit run_command(const RunArguments& arguments) {
     Progress progress(arguments.progress, "simulating");
     SweepOptions options = sweep_options(arguments);
     options.progress = [&](const SweepProgress& now) { show(now, experiment, progress); };
+    options.damaged = [&](const std::vector<std::size_t>& points) {
+      fmt::print(stderr, "convoy: {}\n", damaged_points(place->store().name(), points));
+    };
     whole = run_sweep(preparer, options, place->store());
   }
   if (arguments.shard.of > 1) return run_shard(*place, whole);
@@ -202,6 +206,7 @@ Exit run_command(const RunArguments& arguments) {
 }
 
 Exit check_command(const CheckArguments& arguments) {
+  if (std::filesystem::is_directory(arguments.file)) return check_folder(arguments.file);
   if (const YamlNode root = load_yaml(arguments.file); root.find("network")) {
     const OperationNetworkFile file = read_operation_network(root);
     write_stdout([&](std::ostream& out) {
@@ -229,4 +234,4 @@ Exit check_command(const CheckArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

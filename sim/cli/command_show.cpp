@@ -21,7 +21,7 @@
 #include "topologies/catalog.h"
 #include "topologies/prices.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -180,7 +180,8 @@ void server_fields(JsonWriter& json, const ServerSpec& server) {
     json.end_object();
   }
   json.end_array();
-  json.field("price_usd_per_h", server.host.price_usd_per_h);
+  json.key("price_usd_per_h");
+  server.host.price_usd_per_h ? json.value(*server.host.price_usd_per_h) : json.null();
   write_prices(json, server.host.server);
   json.field("vcpus", static_cast<std::int64_t>(server.host.vcpus));
   json.field("host_memory_bytes", server.host.memory_bytes);
@@ -305,4 +306,4 @@ Exit show_command(const ShowArguments& arguments) {
   return Exit::done;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

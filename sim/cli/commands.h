@@ -11,7 +11,7 @@
 #include "sim/cli/progress.h"
 #include "sim/run/sweep.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// What the program ends with.
 enum class Exit : int {
@@ -85,6 +85,7 @@ struct MergeArguments {
   std::vector<std::string> folders;  ///< of shards
   std::string out;
   bool fresh = false;
+  bool store_only = false;  ///< what can be read of the shards, and no results of it
 };
 
 struct PartitionArguments {
@@ -109,6 +110,9 @@ Exit report_command(const ReportArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
 
+/// `convoy check DIR`: which points of a results folder are sound. @throws InputError, OutputError
+Exit check_folder(const std::string& folder);
+
 /// What `convoy show` prints. @throws InputError
 void show(std::ostream& out, const ShowArguments& arguments);
 std::vector<std::string> show_subjects();           ///< "models", "devices", ...
@@ -118,4 +122,4 @@ std::vector<std::string> reproduction_names();      ///< "single-device", "scali
 /// Reads the command line and calls the command. What goes wrong ends as one line on standard error.
 Exit convoy_main(int argc, char** argv);
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -11,7 +11,7 @@
 
 #include "sim/cli/cluster_drawing.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -134,4 +134,4 @@ void write_bandwidth_matrix(JsonWriter& json, const Machine& machine) {
   write("latency_s", [](const Route& way) { return way.latency_s; });
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -6,7 +6,7 @@
 #include "sim/results/json_writer.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// At most so many devices are drawn, and have a row in the matrix: those of the first hosts.
 constexpr std::size_t max_drawn_devices = 64;
@@ -24,4 +24,4 @@ void write_cluster_svg(std::ostream& out, const Machine& machine);
 /// `latency_s`.
 void write_bandwidth_matrix(JsonWriter& json, const Machine& machine);
 
-}  // namespace convoy
+}  // namespace convoy::cli

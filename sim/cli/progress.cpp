@@ -10,7 +10,7 @@
 
 #include "sim/base/clean_text.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 constexpr std::chrono::milliseconds between_drawings{100};
@@ -74,4 +74,4 @@ void Progress::operator()(std::size_t done, std::size_t all, const std::function
   drawn_ = true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

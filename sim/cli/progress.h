@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// How far a long command is, on standard error: one line in place on a terminal, a line a minute where
 /// "plain" is asked for, else nothing.
@@ -38,4 +38,4 @@ class Progress {
 /// "0:07", "12:30", "3:04:05"
 std::string clock_text(double seconds);
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -5,7 +5,7 @@
 
 #include "sim/results/json_writer.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 /// Only a row that nothing was set by is held to the tolerance of single rows, where there is one.
@@ -214,4 +214,4 @@ void write_reproductions(const std::vector<Reproduction>& reproductions,
   json.raw("\n");
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

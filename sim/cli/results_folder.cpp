@@ -9,15 +9,15 @@
 #include <set>
 
 #include "sim/base/clean_text.h"
+#include "sim/base/digest.h"
 #include "sim/results/write_csv.h"
 #include "sim/results/write_json.h"
 #include "sim/results/write_report.h"
 #include "sim/results/write_trace.h"
-#include "sim/run/manifest.h"
 #include "sim/run/sweep.h"
 #include "sim/studies/job_study.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 void write_trace(const Results& results, const std::vector<std::size_t>& indices, Store& store,
@@ -35,6 +35,16 @@ std::vector<std::size_t> indices_of(const Results& results) {
   std::vector<std::size_t> indices;
   for (const RunResult& run : results.runs) indices.push_back(point_index(run.id));
   return indices;
+}
+
+/// Carries what can be read of a damaged store to a new one, and says so.
+void mend_store(const OutputFolder& folder, const DamagedStore& damage) {
+  std::int64_t runs = 0;
+  folder.replace_store([&](const std::string& file) {
+    runs = Store(file, Database::Mode::write).salvage(folder.store(), folder.store());
+  });
+  fmt::print(stderr, "convoy: {}; {} stored {} could be read and {} kept, others are computed again\n",
+             clean(damage.what()), runs, runs == 1 ? "run" : "runs", runs == 1 ? "is" : "are");
 }
 
 bool have_common_points(const StoreSubject& a, const StoreSubject& b) {
@@ -57,8 +67,14 @@ ResultsPlace::ResultsPlace(const std::string& folder, bool fresh) {
         "{}: holds results without their store; add --fresh to replace them, or choose another folder "
         "with --out",
         folder));
-  if (fresh) folder_->remove_store();
-  store_ = std::make_unique<Store>(folder_->store(), Database::Mode::write);
+  if (fresh)  // never without a store: results that have none belong to nobody
+    folder_->replace_store([](const std::string& file) { Store(file, Database::Mode::write); });
+  try {
+    store_ = std::make_unique<Store>(folder_->store(), Database::Mode::write);
+  } catch (const DamagedStore& damage) {
+    mend_store(*folder_, damage);
+    store_ = std::make_unique<Store>(folder_->store(), Database::Mode::write);
+  }
 }
 
 ResultsPlace::~ResultsPlace() {
@@ -129,6 +145,22 @@ std::string default_folder(const std::string& experiment, const std::vector<std:
   return folder + '/' + name;
 }
 
+std::string damaged_points(const std::string& store, const std::vector<std::size_t>& points) {
+  constexpr std::size_t named = 10;
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < std::min(points.size(), named); ++i) ids.push_back(point_id(points[i]));
+  return fmt::format("{}: what it has of {} {}{} is damaged and computed again", store,
+                     points.size() == 1 ? "point" : "points", fmt::join(ids, ", "),
+                     points.size() > named ? fmt::format(" and {} more", points.size() - named) : "");
+}
+
+OutputError refused(const std::string& folder, const DamagedStore& damage) {
+  return OutputError(fmt::format(
+      "{}; `convoy check {}` says which points are sound, and `convoy run FILE --out {}` computes "
+      "the others again",
+      damage.what(), folder, folder));
+}
+
 Results results_of(Store& store, const Experiment* experiment) {
   Results results = load_results(store, experiment);
   const std::string& jobs = store.subject().jobs;
@@ -137,6 +169,14 @@ Results results_of(Store& store, const Experiment* experiment) {
   const JobStudy study = read_job_study(node);
   results.schedules = run_job_study(study, job_kinds(results.runs, study, node.pos), node.pos);
   return results;
+}
+
+Results results_or_refuse(const std::string& folder, Store& store) {
+  try {
+    return results_of(store);
+  } catch (const DamagedStore& damage) {
+    throw refused(folder, damage);
+  }
 }
 
 Exit tell_failures(const Results& results) {
@@ -164,4 +204,4 @@ Exit tell_failures(const Results& results) {
   return failed.empty() ? Exit::done : Exit::bad_input;
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

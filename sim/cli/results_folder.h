@@ -12,7 +12,7 @@
 #include "sim/run/output_folder.h"
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// A folder of results and its store, or a store in memory only.
 class ResultsPlace {
@@ -48,10 +48,19 @@ class ResultsPlace {
 /// "runs/NAME", and for settings a folder in it: "runs/NAME/cluster.nodes=4".
 std::string default_folder(const std::string& experiment, const std::vector<std::string>& settings);
 
+/// "o/results.sqlite: what it has of points 3, 17 is damaged and computed again"
+std::string damaged_points(const std::string& store, const std::vector<std::size_t>& points);
+
+/// What who only reads a folder's store says of its damage: how to see and how to mend it.
+OutputError refused(const std::string& folder, const DamagedStore& damage);
+
 /// Results of a store, with the schedules of its `jobs:` once all runs are there. @throws InputError
 Results results_of(Store& store, const Experiment* experiment = nullptr);
+
+/// The same for those who only read the folder: a damaged store is refused.
+Results results_or_refuse(const std::string& folder, Store& store);
 
 /// Names the first points that failed, on standard error; what the program ends with because of them.
 Exit tell_failures(const Results& results);
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -18,7 +18,7 @@
 #include "strategies/strategy.h"
 #include "topologies/cluster_keys.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 const std::vector<KeySection>& key_sections() {
@@ -134,4 +134,4 @@ void show_key_section(std::ostream& out, const ShowArguments& arguments) {
   show_table(out, arguments.json, "section", section_named(arguments.name));
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -7,7 +7,7 @@
 
 #include "sim/cli/commands.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 
 /// `convoy show strategies`: the kinds, a kind's line in the list, and its keys.
 std::vector<std::string> strategy_names();
@@ -19,4 +19,4 @@ std::vector<std::string> key_section_names();
 std::string key_section_line(const std::string& name);
 void show_key_section(std::ostream& out, const ShowArguments& arguments);
 
-}  // namespace convoy
+}  // namespace convoy::cli

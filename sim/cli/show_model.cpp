@@ -15,7 +15,7 @@
 #include "sim/results/json_writer.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -89,7 +89,7 @@ ShownModel load(const ShowArguments& arguments) {
   const TrainingGraph graph = build_training_graph(shown.model, {});
   for (const Buffer& buffer : graph.buffers) {
     if (!buffer.saved) continue;
-    if (buffer.name == "input")
+    if (buffer.role == BufferRole::image)
       shown.image_saved_bytes += buffer.bytes_per_image;
     else
       shown.saved_bytes[graph.operations[buffer.born].layer] += buffer.bytes_per_image;
@@ -217,4 +217,4 @@ std::string model_line(const std::string& name) {
                      static_cast<double>(model.forward_macs) / 1e9);
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

@@ -12,7 +12,7 @@
 #include "topologies/catalog.h"
 #include "topologies/transport.h"
 
-namespace convoy {
+namespace convoy::inline cli {
 namespace {
 
 /// What a transport adds to the wires, as lines of label and text.
@@ -86,4 +86,4 @@ void show_transport(std::ostream& out, const ShowArguments& arguments) {
   json.raw("\n");
 }
 
-}  // namespace convoy
+}  // namespace convoy::cli

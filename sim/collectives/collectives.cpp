@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace convoy {
+namespace convoy::inline collectives {
 namespace {
 
 using Position = std::uint32_t;
@@ -210,4 +210,4 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
   return total_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::collectives

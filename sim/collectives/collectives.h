@@ -7,7 +7,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 
 // All-reduce algorithms as patterns: of S bytes on N ranks, alpha the latency and B the bandwidth of every
 // message.
@@ -66,4 +66,4 @@ bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machin
 /// not a prediction.
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes);
 
-}  // namespace convoy
+}  // namespace convoy::collectives

@@ -8,7 +8,7 @@
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/rings.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 namespace {
 
 constexpr std::uint32_t root = std::numeric_limits<std::uint32_t>::max();
@@ -111,4 +111,4 @@ Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, cons
   return pattern;
 }
 
-}  // namespace convoy
+}  // namespace convoy::collectives

@@ -6,7 +6,7 @@
 #include <bit>
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline collectives {
 namespace {
 
 enum : std::size_t { ll, ll128, simple, protocol_count };
@@ -75,4 +75,4 @@ double nccl_tree_s(const NcclSituation& situation, double bytes) {
   return best_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::collectives

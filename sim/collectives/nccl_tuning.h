@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace convoy {
+namespace convoy::inline collectives {
 
 /// What NCCL's choice between its rings and its double binary trees looks at.
 struct NcclSituation {
@@ -19,4 +19,4 @@ struct NcclSituation {
 double nccl_ring_s(const NcclSituation& situation, double bytes);
 double nccl_tree_s(const NcclSituation& situation, double bytes);
 
-}  // namespace convoy
+}  // namespace convoy::collectives

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 
-namespace convoy {
+namespace convoy::inline collectives {
 namespace {
 
 using Order = std::vector<std::uint32_t>;
@@ -196,4 +196,4 @@ std::vector<Order> find_rings(const std::vector<EndpointId>& ranks, const Machin
   return {ring};
 }
 
-}  // namespace convoy
+}  // namespace convoy::collectives

@@ -6,7 +6,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 
 /// How rings run inside a host: `mesh`: along its point-to-point cables, as many as they carry (NCCL 2);
 /// `in_order`: one, in the order of the devices, whatever lies between them (NCCL 1).
@@ -31,4 +31,4 @@ std::vector<std::vector<std::vector<std::uint32_t>>> rings_by_host(const std::ve
 std::vector<std::vector<std::uint32_t>> positions_by_host(const std::vector<EndpointId>& ranks,
                                                           const Machine& machine);
 
-}  // namespace convoy
+}  // namespace convoy::collectives

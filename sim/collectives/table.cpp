@@ -12,7 +12,7 @@
 #include "sim/collectives/collectives.h"
 #include "sim/collectives/nccl_tuning.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 namespace {
 
 using Call = CollectiveCall;
@@ -72,15 +72,16 @@ Chosen choose_half(const Call& call, bool gather) {
 
 Pattern best_half(const Call& call, bool gather) { return choose_half(call, gather).pattern; }
 
-/// Whether the way between two devices of a host is a cable or switch of their own rather than PCIe.
+/// Whether devices of a host reach each other over NVLink alone: the first two of the first host that has
+/// two.
 bool has_nvlink(const Call& call) {
   Route route;
   for (const std::vector<std::uint32_t>& host : positions_by_host(call.ranks, call.machine)) {
     if (host.size() < 2) continue;
     call.machine.router->route(call.ranks[host[0]], call.ranks[host[1]], route);
-    for (const LinkId link : route.links)
-      if (call.machine.links[link].name.find("pcie") != std::string::npos) return false;
-    return !route.links.empty();
+    return !route.links.empty() && std::all_of(route.links.begin(), route.links.end(), [&](LinkId link) {
+      return call.machine.links[link].kind == LinkKind::nvlink;
+    });
   }
   return false;
 }
@@ -188,4 +189,4 @@ std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<Endpo
   return fmt::format("{} {}; use {} or auto", asked.name, needs, fmt::join(others, ", "));
 }
 
-}  // namespace convoy
+}  // namespace convoy::collectives

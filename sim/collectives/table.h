@@ -10,7 +10,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline collectives {
 
 /// Rows of the table of collectives, in its order.
 enum class AllReduceAlgorithm : std::uint8_t {
@@ -79,4 +79,4 @@ Pattern all_gather_pattern(AllReduceAlgorithm algorithm, const std::vector<Endpo
 std::string why_no_scatter(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine);
 
-}  // namespace convoy
+}  // namespace convoy::collectives

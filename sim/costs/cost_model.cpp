@@ -3,9 +3,8 @@
 
 #include <algorithm>
 
-#include "sim/costs/issue_queue.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 double saturation(double size, double half) { return half > 0 ? size / (size + half) : 1.0; }
@@ -282,6 +281,13 @@ double CostModel::issue_s(const Work& work, double images, const DeviceType& dev
   return software_.one_process_a_host ? time * devices : time;
 }
 
+QueuedTime CostModel::queued_time(const Work& work, double images, const Machine& machine,
+                                  const Device& device) const {
+  const DeviceType& type = machine.device_types[device.type];
+  return QueuedTime::operation(issue_s(work, images, type, devices_of_host(machine, device)),
+                               time_s(work, images, type) / device.speed);
+}
+
 void CostModel::measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
                          double backward_s, const DeviceType& device) {
   std::vector<Factors>& factors = measured_[device.name];
@@ -302,6 +308,10 @@ void CostModel::anchor(const TrainingGraph& graph, double images, double images_
   if (predicted > 0) scale_[device.name] = images / images_per_s / predicted;
 }
 
+std::uint32_t devices_of_host(const Machine& machine, const Device& device) {
+  return machine.hosts.empty() ? 1 : machine.hosts[device.host].device_count;
+}
+
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,
                    bool with_recomputation) {
   IssueQueue queue;
@@ -311,4 +321,24 @@ double step_time_s(const TrainingGraph& graph, double images, const CostModel& c
   return queue.end_s();
 }
 
-}  // namespace convoy
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const Machine& machine,
+                   const Device& device) {
+  IssueQueue queue;
+  for (const Operation& operation : graph.operations)
+    queue.run(cost.queued_time(operation.work, images, machine, device));
+  return queue.end_s();
+}
+
+std::vector<double> operation_prices_s(const TrainingGraph& graph, double images, const CostModel& cost,
+                                       const Machine& machine, const Device& device) {
+  IssueQueue queue;
+  std::vector<double> prices_s;
+  for (const Operation& operation : graph.operations) {
+    const double before_s = queue.end_s();
+    queue.run(cost.queued_time(operation.work, images, machine, device));
+    prices_s.push_back(queue.end_s() - before_s);
+  }
+  return prices_s;
+}
+
+}  // namespace convoy::costs

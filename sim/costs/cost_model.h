@@ -5,10 +5,11 @@
 #include <string>
 
 #include "models/training_graph.h"
+#include "sim/costs/issue_queue.h"
 #include "sim/costs/software.h"
-#include "topologies/device.h"
+#include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// Which of the efficiencies is that of `work`.
 KernelClass kernel_class(const Work& work);
@@ -45,6 +46,9 @@ class CostModel {
   /// Of the host's thread that issues to the device, where it issues to `devices`
   /// (Software::one_process_a_host).
   double issue_s(const Work& work, double images, const DeviceType& device, std::uint32_t devices = 1) const;
+  /// What the operation takes of one of a machine's devices, as fast as it is, and of its host, which issues
+  /// to all devices that it has.
+  QueuedTime queued_time(const Work& work, double images, const Machine& machine, const Device& device) const;
   /// Scales the times of a layer on `device` so that its forward pass and its backward pass (data and weight
   /// gradient together) on `images` images take as long as measured. A pass without work is left as it is.
   void measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
@@ -68,10 +72,23 @@ class CostModel {
   std::map<std::string, std::vector<Factors>> measured_;  ///< by device name and layer
 };
 
+/// Devices of its host, to all of which that issues; 1 where the machine has no hosts.
+std::uint32_t devices_of_host(const Machine& machine, const Device& device);
+
 /// One step of the whole graph on one device: its operations in order, each when the host has issued it and
 /// the one before is done.
 /// @param with_recomputation false: without the operations that run a second time
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,
                    bool with_recomputation = true);
+/// The same on one of a machine's devices, as fast as it is, whose host issues to all that it has.
+double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const Machine& machine,
+                   const Device& device);
 
-}  // namespace convoy
+/// By operation of the graph: how much later such a step on the device has come to its end with it. They add
+/// up to step_time_s. What waits for the host is in the operations that the device waits for, and where the
+/// host is ahead, as small operations after large ones may find it, they take their time on the device: the
+/// price of an operation for those who have to add prices up.
+std::vector<double> operation_prices_s(const TrainingGraph& graph, double images, const CostModel& cost,
+                                       const Machine& machine, const Device& device);
+
+}  // namespace convoy::costs

@@ -10,7 +10,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 constexpr const char* library_folder = "topologies/catalog/input_libraries";
@@ -163,4 +163,4 @@ InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t 
   return rate;
 }
 
-}  // namespace convoy
+}  // namespace convoy::costs

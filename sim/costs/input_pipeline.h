@@ -10,7 +10,7 @@
 #include "sim/base/keys.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// Pixels of a file of ImageNet on average, 500 x 400: what the libraries' rates were measured with.
 constexpr double imagenet_image_pixels = 200'000;
@@ -68,4 +68,4 @@ struct InputRate {
 /// @throws InputError at spec.pos: the host does not say its `vcpus`
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices);
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -1,27 +1,67 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline costs {
+
+/// What operations, in their order, take of a device and of the host thread that issues them. Two values are
+/// enough for what comes before to say when they end (IssueQueue), and one after the other they are one again
+/// (`then`): the price of a set of operations wherever in a step they stand.
+struct QueuedTime {
+  double device_s = 0;  ///< time on the device where it waits for nothing
+  double issue_s = 0;   ///< time of the host
+  /// From the host's coming to the first operation to the end of the last one, on a device that has nothing
+  /// else to do: max over operations of (issue up to it + device time from it on). -infinity: nothing runs.
+  double alone_s = -std::numeric_limits<double>::infinity();
+
+  /// Of one operation. What is nothing to the device (a view, a layer without work) is nothing to wait for
+  /// either.
+  static QueuedTime operation(double issue_s, double device_s);
+  /// Of these operations and then of the next.
+  void then(const QueuedTime& next);
+};
 
 /// A host thread that issues operations one after the other, ahead of the device that runs them in order:
 /// each starts at the later of "issued" and "the one before is done". The thread begins at time 0 and waits
 /// for nothing.
 class IssueQueue {
  public:
-  /// @param issue_s host time that the operation's issue takes  @param device_s time it runs
-  void run(double issue_s, double device_s) {
-    // What is nothing to the device (a view, a layer without work) is nothing to wait for either.
-    issued_s_ += issue_s;
-    if (device_s <= 0) return;
-    end_s_ = (issued_s_ > end_s_ ? issued_s_ : end_s_) + device_s;
+  void run(const QueuedTime& operations) {
+    end_s_ = std::max(end_s_ + operations.device_s, issued_s_ + operations.alone_s);
+    issued_s_ += operations.issue_s;
   }
+  /// @param issue_s host time that the operation's issue takes  @param device_s time it runs
+  void run(double issue_s, double device_s) { run(QueuedTime::operation(issue_s, device_s)); }
+  /// The device does nothing until then; the host goes on.
+  void wait_until(double time_s) { end_s_ = std::max(end_s_, time_s); }
   double issued_s() const { return issued_s_; }
   double end_s() const { return end_s_; }
 
  private:
   double issued_s_ = 0, end_s_ = 0;
+};
+
+/// QueuedTime of any part of a sequence, in constant time.
+class QueuedSequence {
+ public:
+  enum class Order : bool { ascending, descending };
+  QueuedSequence() = default;  ///< without parts
+  /// @param parts of the sequence  @param order in which they run
+  QueuedSequence(const std::vector<QueuedTime>& parts, Order order);
+  /// Of parts [begin, end). @pre begin <= end
+  QueuedTime of(std::size_t begin, std::size_t end) const;
+
+ private:
+  Order order_ = Order::ascending;
+  std::vector<double> device_before_s_{0}, issue_before_s_{0};  ///< of all parts before a part
+  /// By power of two and part: the largest lag of so many parts from it on. A part's lag is how much its last
+  /// operation ends later than the device alone would make it, but for what the range adds to all of its
+  /// parts.
+  std::vector<std::vector<double>> largest_lag_s_;
 };
 
 /// A stretch of operations of such a queue, for any time at which the device comes to it.
@@ -47,4 +87,4 @@ class IssuedStretch {
   double issued_s_, device_s_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::costs

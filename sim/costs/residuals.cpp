@@ -9,7 +9,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 constexpr std::array<std::string_view, residual_kind_count + 1> names{"plain_fp32_short",
@@ -86,10 +86,8 @@ std::string_view comm_kind_name(CommKind kind) { return comm_names.at(static_cas
 
 std::optional<CommKind> comm_kind(const Machine& machine) {
   if (machine.transport.ideal()) return std::nullopt;
-  if (machine.hosts.size() > 1) {
-    const bool rdma = machine.transport.name.ends_with("-rdma");
-    return rdma ? CommKind::rdma : CommKind::tcp;
-  }
+  if (machine.hosts.size() > 1)
+    return machine.transport.protocol == Protocol::rdma ? CommKind::rdma : CommKind::tcp;
   if (machine.devices.size() < 2) return std::nullopt;
   return machine.host_types[machine.hosts.front().type].staged ? CommKind::staged : CommKind::links;
 }
@@ -108,4 +106,4 @@ double memory_spread(Framework framework) {
 
 double memory_factor(Framework framework) { return std::exp(quantile_80 * memory_spread(framework)); }
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -12,7 +12,7 @@
 #include "models/work.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// Kinds of steps whose predictions are off alike: by the network (plain convolutions; or grouped and
 /// depthwise ones and many small operations), the units that compute, and whether a step is short.
@@ -66,4 +66,4 @@ inline constexpr double quantile_80 = 1.2815515655446004;
 /// InputError as memory_spread()
 double memory_factor(Framework framework);
 
-}  // namespace convoy
+}  // namespace convoy::costs

@@ -11,7 +11,7 @@
 #include "sim/costs/software_evidence.h"
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 namespace {
 
 constexpr double least = 1e-3, most = 1e3;  // of a factor
@@ -111,4 +111,4 @@ double unseen_kernels_spread(const DeviceType& device, Precision precision, cons
   return unseen ? prior_of_convolution_3x3 : 0;
 }
 
-}  // namespace convoy
+}  // namespace convoy::costs

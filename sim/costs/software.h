@@ -3,7 +3,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
 /// What a framework, its way of execution and its layout of activations make of a device's kernels and of the
 /// host that issues them (topologies/catalog/software/*.yaml, fitted with the devices; docs/cost_model.md).
@@ -40,4 +40,4 @@ struct Software {
   explicit Software(const TrainingOptions& options);
 };
 
-}  // namespace convoy
+}  // namespace convoy::costs

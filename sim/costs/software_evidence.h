@@ -3,10 +3,10 @@
 
 #include "models/framework.h"
 #include "sim/base/precision.h"
+#include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline costs {
 
-struct DeviceType;
 struct SoftwareCosts;
 
 /// How many published figures the kernels of a framework's way of execution were fitted to
@@ -26,4 +26,4 @@ double software_spread(Framework framework, ExecutionMode execution);
 ///   - those of half precision on GPUs without tensor cores.
 double unseen_kernels_spread(const DeviceType& device, Precision precision, const SoftwareCosts& costs);
 
-}  // namespace convoy
+}  // namespace convoy::costs

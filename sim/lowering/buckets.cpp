@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace convoy {
+namespace convoy::inline lowering {
 std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_bytes,
                                     const std::vector<double>& elements, bool whole_layers) {
   std::vector<std::size_t> order(graph.parameters.size());
@@ -37,4 +37,4 @@ std::vector<Bucket> fill_buckets(const TrainingGraph& graph, double bucket_bytes
 
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph) { return fill_buckets(graph, 0); }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Gradients that are sent as one message.
 struct Bucket {
@@ -31,4 +31,4 @@ std::vector<Bucket> fill_buckets_of(const TrainingGraph& graph, double bucket_by
 /// One bucket a parameter tensor, in the same order.
 std::vector<Bucket> bucket_per_tensor(const TrainingGraph& graph);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -8,7 +8,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 constexpr double half_bytes = 2, index_bytes = 4;
@@ -125,4 +125,4 @@ void Compressor::add_release(ComputeTasks& tasks, std::size_t buffer, std::size_
   tasks.close(name);
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

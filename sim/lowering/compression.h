@@ -9,7 +9,7 @@
 #include "sim/lowering/compute_tasks.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// How gradients are made smaller before they are sent.
 struct Compression {
@@ -71,4 +71,4 @@ class Compressor {
   double element_bytes_, senders_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

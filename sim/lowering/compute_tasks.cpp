@@ -5,7 +5,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 std::size_t ComputeTasks::add(PlanOp op) {
   last_op_ = op.name;
@@ -58,4 +58,4 @@ TaskId ComputeTasks::send(const Plan& plan, CommId comm) {
                      std::move(computed));
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

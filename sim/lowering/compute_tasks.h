@@ -8,7 +8,7 @@
 #include "sim/lowering/liveness.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Operations that a role runs one after the other, as compute tasks: one task until something else waits for
 /// an operation, or an operation waits for something else. Buffers whose users are known only while the tasks
@@ -53,4 +53,4 @@ class ComputeTasks {
   std::vector<LiveTensor<MemoryDelta>> tensors_;  ///< positions count the operations of `closed_`
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

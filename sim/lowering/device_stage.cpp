@@ -9,7 +9,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// A share of the images, channels or positions of an operation without parameters.
@@ -131,10 +131,11 @@ class StageMaker {
     if (step.part > 0) name += fmt::format(" #{}", step.part - 1);
     const Sharding& split = step.sharding ? *step.sharding : shardings_[op.layer].output;
     if (split.over == Sharding::Over::batch)
-      return {step.op, std::move(name), op.work, {}, {}, static_cast<double>(split.shards->counts[device_])};
+      return {step.op,   std::move(name), op.work, {}, {}, static_cast<double>(split.shards->counts[device_]),
+              step.again};
     const Work work = step.sharding ? share_of_elements(op.work, split.share(device_))
                                     : share_of_kernel(graph_, op, shardings_[op.layer], device_);
-    return {step.op, std::move(name), work, {}, {}, schedule_.images(step.part)};
+    return {step.op, std::move(name), work, {}, {}, schedule_.images(step.part), step.again};
   }
 
   double parameters_share(std::uint32_t layer) const {
@@ -159,4 +160,4 @@ DeviceStage device_stage(const TrainingGraph& graph, const std::vector<LayerShar
   return StageMaker(graph, shardings, schedule, stage, device).make(stages);
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -9,7 +9,7 @@
 #include "sim/lowering/graph_schedule.h"
 #include "sim/lowering/stages.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// What one device of a stage's groups runs: its shares of the schedule's steps, with the memory that they
 /// hold, and where exchanges come in between.
@@ -33,4 +33,4 @@ DeviceStage device_stage(const TrainingGraph& graph, const std::vector<LayerShar
                          const GraphSchedule& schedule, const std::vector<std::uint32_t>& stages,
                          std::uint32_t stage, std::size_t device);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <optional>
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// Of one round: beyond it a plan takes gigabytes.
@@ -161,4 +161,4 @@ ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGrou
   return ExchangePlanner(plan, machine, groups, schedule, communication, micro_batches).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -7,7 +7,7 @@
 #include "sim/lowering/graph_schedule.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// How exchanges are sent.
 struct ExchangeOptions {
@@ -28,4 +28,4 @@ ExchangeComms add_exchanges(Plan& plan, const Machine& machine, const DeviceGrou
                             const GraphSchedule& schedule, const ExchangeOptions& communication,
                             std::int64_t micro_batches);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

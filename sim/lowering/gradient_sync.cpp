@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 std::string_view name_of(GroupSync::Kind kind) {
@@ -91,7 +92,6 @@ const Keys<GradientSync>& gradient_sync_keys() {
 GradientSync read_gradient_sync(YamlMap& map) {
   GradientSync sync;
   sync.path = map.path();
-  sync.copies = true;
   read_keys(gradient_sync_keys(), map, sync);
   check_gradient_sync(map, sync);
   return sync;
@@ -148,7 +148,10 @@ GroupSync::GroupSync(const GradientSync& sync, const TrainingGraph& graph, const
 }
 
 bool GroupSync::is_copied(const Bucket& bucket) const {
-  return sync_.copies && sync_.zero == 0 && !machine_.transport.ideal() && bucket.parameters.size() > 1;
+  const auto tensors =
+      std::count_if(bucket.parameters.begin(), bucket.parameters.end(),
+                    [&](std::size_t parameter) { return parameters_.elements[parameter] > 0; });
+  return sync_.zero == 0 && !machine_.transport.ideal() && tensors > 1;
 }
 
 StateBytes GroupSync::resident_bytes() const {
@@ -162,7 +165,8 @@ TaskId GroupSync::add(Role& role, int stream, Kind kind, std::size_t bucket, con
     const std::uint32_t of_pattern = pattern(kind, bytes);
     sent_.push_back({static_cast<CommId>(plan_.communications.size()), bucket});
     plan_.communications.push_back({fmt::format("{} bucket {}{}{}", name_of(kind), bucket, what, of_),
-                                    of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s});
+                                    of_pattern, bytes, sync_.fidelity, machine_.collective_overhead_s,
+                                    kind == Kind::all_reduce ? CommPurpose::all_reduce : CommPurpose::half});
   }
   const CommId comm = sent_[next_++].comm;
   const TaskId task =
@@ -205,4 +209,4 @@ StateBytes sharded_resident_bytes(double elements, const TrainingOptions& option
   return bytes;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

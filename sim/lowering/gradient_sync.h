@@ -18,7 +18,7 @@
 #include "sim/lowering/stages.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Of gradients that are sent as one message unless told otherwise: PyTorch DistributedDataParallel,
 /// bucket_cap_mb=25.
@@ -40,10 +40,6 @@ struct GradientSync {
   Fidelity fidelity = Fidelity::automatic;
   int zero = 0;  ///< stage of ZeRO: what is sharded over the replicas (replica_program.h)
   Compression compression;
-  /// Gradients are copied into their bucket (divided by the number of replicas) and back, as PyTorch's
-  /// DistributedDataParallel (gradient_as_bucket_view=False, its default) and Horovod do: with zero: 0, where
-  /// the fabric has software at all.
-  bool copies = false;
   std::string path = "strategy";  ///< of the mapping that says all this, for errors
   SourcePos algorithm_pos;
 };
@@ -93,7 +89,9 @@ class GroupSync {
   /// Of a group.
   double members() const { return static_cast<double>(parameters_.groups.front().size()); }
   const Compressor& compressor() const { return compressor_; }
-  /// Whether a bucket's gradients are copied into it and back; one alone is sent from where it is.
+  /// Whether a bucket's gradients are copied into it (divided by the number of replicas) and back, as
+  /// PyTorch's DistributedDataParallel (gradient_as_bucket_view=False, its default) and Horovod do: with
+  /// zero: 0, where the fabric has software at all. One gradient alone is sent from where it is.
   bool is_copied(const Bucket& bucket) const;
 
   /// Bytes of states on each member, throughout the step.
@@ -141,4 +139,4 @@ class GroupSync {
 /// with.
 StateBytes sharded_resident_bytes(double elements, const TrainingOptions& options, int stage, double devices);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -2,15 +2,14 @@
 #include "sim/lowering/graph_index.h"
 
 #include <algorithm>
-#include <string_view>
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 GraphIndex::GraphIndex(const TrainingGraph& graph)
     : graph_(graph), layers_(graph.model.layers.size()), used_by_(graph.operations.size()) {
   for (std::uint32_t b = 0; b < graph.buffers.size(); ++b) {
     for (const OpId op : graph.buffers[b].uses) used_by_[op].push_back(b);
-    if (graph.buffers[b].name == "input") image_ = b;
+    if (graph.buffers[b].role == BufferRole::image) image_ = b;
   }
   find_operations();
   find_segments();
@@ -21,14 +20,13 @@ void GraphIndex::find_operations() {
   for (OpId id = 0; id < graph_.operations.size(); ++id) {
     const Operation& op = graph_.operations[id];
     OfLayer& of = layers_[op.layer];
-    const bool loss =
-        std::string_view(op.name).substr(graph_.model.layers[op.layer].name.size()).starts_with(".loss.");
+    const bool loss = op.part == OperationPart::loss;
     switch (op.phase) {
       case Phase::forward:
         (loss ? of.loss_forward : op.again ? of.again : of.forward) = id;
         break;
       case Phase::data_gradient:
-        if (op.reader != Operation::no_reader)
+        if (op.part == OperationPart::gradient_sum)
           of.sums.push_back(id);
         else
           (loss ? of.loss_backward : of.data_gradient) = id;
@@ -74,11 +72,8 @@ void GraphIndex::find_readers() {
 }
 
 std::optional<std::uint32_t> GraphIndex::output_born_by(OpId op) const {
-  static constexpr std::string_view suffix = ".output";
-  const std::size_t size = graph_.model.layers[graph_.operations[op].layer].name.size() + suffix.size();
   for (const std::uint32_t b : used_by_[op])
-    if (const Buffer& buffer = graph_.buffers[b];
-        buffer.born == op && buffer.name.size() == size && buffer.name.ends_with(suffix))
+    if (const Buffer& buffer = graph_.buffers[b]; buffer.born == op && buffer.role == BufferRole::output)
       return b;
   return std::nullopt;
 }
@@ -106,4 +101,4 @@ std::vector<std::uint32_t> GraphIndex::gradients_born_by(OpId op) const {
   return born;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -7,7 +7,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Finds a training graph's operations and buffers by layer.
 class GraphIndex {
@@ -76,4 +76,4 @@ class GraphIndex {
   std::vector<Segment> segments_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

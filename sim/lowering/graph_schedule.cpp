@@ -8,7 +8,7 @@
 
 #include "sim/lowering/graph_scheduler.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 GraphScheduler::GraphScheduler(const TrainingGraph& graph, const std::vector<LayerSharding>& shardings,
                                const Shards& images, const std::vector<std::uint32_t>& stages)
     : graph_(graph),
@@ -201,4 +201,4 @@ GraphSchedule schedule_graph(const TrainingGraph& graph, const std::vector<Layer
   return GraphScheduler(graph, shardings, images, stages).run(tail, recomputes);
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -12,7 +12,7 @@
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/stages.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Images that go through the layers together: all of them, or a part where the layers behind the batch-split
 /// ones take them in several.
@@ -120,4 +120,4 @@ GraphSchedule schedule_graph(const TrainingGraph& graph, const std::vector<Layer
                              const Shards& images, const std::optional<TailParts>& tail,
                              const std::vector<std::uint32_t>& stages = {}, bool recomputes = false);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -10,7 +10,7 @@
 #include "sim/lowering/graph_index.h"
 #include "sim/lowering/graph_schedule.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Makes a schedule (schedule_graph), layer by layer: the forward pass in schedule_forward.cpp, the
 /// backward pass in schedule_backward.cpp.
@@ -173,4 +173,4 @@ class GraphScheduler {
   std::vector<std::uint32_t> own_copy_;                         ///< by forward buffer
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -14,7 +14,7 @@
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/shard_replicas.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 class GroupPlanner {
@@ -227,4 +227,4 @@ ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, con
   return GroupPlanner(graph, machine, cost, stages, shardings, schedule, communication).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

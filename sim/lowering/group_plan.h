@@ -9,7 +9,7 @@
 #include "sim/lowering/replica_program.h"
 #include "sim/plan/phases.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Where the layers of a network are and what goes through them in which order.
 struct GroupStages {
@@ -29,4 +29,4 @@ ReportedPlan plan_groups(const TrainingGraph& graph, const Machine& machine, con
                          const GroupStages& stages, const std::vector<LayerSharding>& shardings,
                          const GraphSchedule& schedule, const ExchangeOptions& communication);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

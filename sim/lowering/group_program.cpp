@@ -5,7 +5,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 GroupProgram::GroupProgram(const Shared& shared, std::uint32_t stage, std::size_t device,
                            std::vector<GroupSync*> replicas, const std::vector<Pass>& passes, Role& role)
     : shared_(shared),
@@ -51,4 +51,4 @@ std::vector<TaskId> GroupProgram::tasks_of(const std::vector<std::uint32_t>& exc
   return tasks;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

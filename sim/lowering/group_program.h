@@ -9,7 +9,7 @@
 #include "sim/lowering/exchanges.h"
 #include "sim/lowering/replica_program.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// The program of one device of a group on one stage: its shares of the schedule's steps, micro-batch
 /// by micro-batch forward and backward in any order, with the exchanges of tensors; gradients are summed, and
@@ -65,4 +65,4 @@ class GroupProgram : private PassMessages {
   ReplicaProgram program_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

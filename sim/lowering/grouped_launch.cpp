@@ -5,7 +5,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// Of a collective, on each device: least squares over ResNet-50 and InceptionV3 in single precision without
@@ -45,4 +45,4 @@ void add_grouped_launches(Role& role, const GroupSync& group, const TrainingGrap
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -5,7 +5,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Whether one process drives the devices of a host, and sums gradients with NCCL while backward goes on,
 /// from a graph that is not compiled.
@@ -32,4 +32,4 @@ bool one_process_overlaps(const GroupSync& group, const TrainingGraph& graph, co
 void add_grouped_launches(Role& role, const GroupSync& group, const TrainingGraph& graph,
                           const Machine& machine, const CostModel& cost, const DeviceType& type);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

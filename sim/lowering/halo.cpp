@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// Rows (or columns) of owner i that reader j holds, its own and those that its output is made of: [i][j].
@@ -48,4 +48,4 @@ Halo halo(const Layer& layer, const SpatialGrid& input, const SpatialGrid& outpu
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

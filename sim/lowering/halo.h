@@ -7,7 +7,7 @@
 #include "models/locality.h"
 #include "sim/lowering/sharding.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Positions of the input that devices need for their rows and columns of the output and that others have.
 /// With what they get devices hold whole rows of whole columns: all of their own rows and of those that their
@@ -21,4 +21,4 @@ struct Halo {
 /// @param output who makes which rows and columns of the output, on the same grid of devices
 Halo halo(const Layer& layer, const SpatialGrid& input, const SpatialGrid& output);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

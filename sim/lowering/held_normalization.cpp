@@ -10,7 +10,7 @@
 #include "sim/lowering/grouped_launch.h"
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// W over the time of backward between two normalizations: least squares over InceptionV3 and ResNet-50 in
@@ -125,4 +125,4 @@ void hold_normalizations(Plan& plan, Role& role, const GroupSync& group, const T
   role.program = held.finish();
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -5,7 +5,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Batch normalization that an all-reduce holds up. In half precision with channels last cuDNN's backward
 /// pass of a batch normalization is a persistent kernel (batchnorm_bwtr_nhwc_semiPersist): blocks that wait
@@ -29,4 +29,4 @@ namespace convoy {
 void hold_normalizations(Plan& plan, Role& role, const GroupSync& group, const TrainingGraph& graph,
                          const Machine& machine, const CostModel& cost, const DeviceType& type);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

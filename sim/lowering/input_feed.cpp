@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <map>
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
-/// Whether a plan's operation is the graph's first: its name, without " #3" of a micro-batch.
-bool reads_images(const PlanOp& op, const std::string& first) {
-  return op.name == first || op.name.starts_with(first + " #");
-}
+/// Whether a plan's operation is the graph's first.
+bool reads_images(const PlanOp& op) { return op.operation == 0; }
 
 std::string text_of(const InputSpec& spec, const InputRate& rate, const std::string& host, double images) {
   const std::string makes = fmt::format("{} makes {:.0f} images ready in {:.4g} ms", host, images,
@@ -39,7 +37,7 @@ std::string text_of(const InputSpec& spec, const InputRate& rate, const std::str
 void add_device_part(Role& role, const std::string& first, const InputSpec& spec) {
   for (Task& task : role.program)
     for (std::size_t i = 0; i < task.ops.size(); ++i) {
-      if (!reads_images(task.ops[i], first)) continue;
+      if (!reads_images(task.ops[i])) continue;
       PlanOp decode{"decode" + task.ops[i].name.substr(first.size()), {}, task.ops[i].images, {}, {}};
       decode.work.kind = KernelKind::elementwise;
       decode.work.bytes_per_image =
@@ -77,7 +75,6 @@ double copy_time_s(const Machine& machine, std::uint32_t host, const std::vector
 
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec) {
   if (spec.synthetic || graph.operations.empty()) return;
-  const std::string& first = graph.operations.front().name;
   std::vector<double> images(machine.hosts.size(), 0.0), of_device(machine.devices.size(), 0.0);
   double total = 0;
   for (const Role& role : plan.roles)
@@ -85,7 +82,7 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
       if (member >= machine.devices.size()) continue;
       for (const Task& task : role.program)
         for (const PlanOp& op : task.ops)
-          if (reads_images(op, first)) {
+          if (reads_images(op)) {
             images[machine.devices[member].host] += op.images;
             of_device[member] += op.images;
             total += op.images;
@@ -112,7 +109,7 @@ void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, c
   }
   plan.input = std::move(feed);
   if (spec.library.device_bytes_per_image > 0)
-    for (Role& role : plan.roles) add_device_part(role, first, spec);
+    for (Role& role : plan.roles) add_device_part(role, graph.operations.front().name, spec);
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Gives a plan its input pipeline: what the hosts need to make a step's images ready and to copy them to the
 /// devices, one batch made while another is copied (Plan::input), and what devices do of it themselves, as an
@@ -15,4 +15,4 @@ namespace convoy {
 /// read it once). @throws InputError as input_rate()
 void add_input(Plan& plan, const TrainingGraph& graph, const Machine& machine, const InputSpec& spec);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

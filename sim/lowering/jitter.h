@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Equal devices and how long a step of theirs takes in the mean.
 struct DeviceSteps {
@@ -16,19 +16,18 @@ struct DeviceSteps {
   std::size_t devices;
 };
 
-/// Expected time of the device that is last but `left_out`, when the time of each device's step is normal
-/// with its own mean and the standard deviation jitter x mean, each on its own: the integral of 1 - F, F the
-/// probability that all but at most `left_out` are done. Source: David & Nagaraja, Order Statistics, 3rd ed.
-/// 2003, sections 3.1 (equal ones: mean + jitter mean E[max], E = 0.564 for 2, 1.424 for 8) and 5.1 (unequal
-/// ones).
-/// @pre jitter > 0, left_out below the number of devices, all means > 0
-double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter, std::size_t left_out = 0);
+/// Expected time of the device that is last, when the time of each device's step is normal with its own mean
+/// and the standard deviation jitter x mean, each on its own: the integral of 1 - F, F the probability that
+/// all are done. Source: David & Nagaraja, Order Statistics, 3rd ed. 2003, sections 3.1 (equal ones: mean +
+/// jitter mean E[max], E = 0.564 for 2, 1.424 for 8) and 5.1 (unequal ones).
+/// @pre jitter > 0, all means > 0
+double expected_last_s(const std::vector<DeviceSteps>& steps, double jitter);
 
 /// Devices of synchronous plans wait in every step for the one that is last in it: sets Role::slowdown of all
 /// roles with devices to expected_last_s over what that device would take without jitter
 /// (Machine::step_jitter), so that one slow device, which decides every step, makes nobody wait for chance.
-/// Of a service: with a quorum (backup workers) the last one waited for; with a lead of s steps chance evens
-/// out over s + 1 steps, jitter / sqrt(s + 1); without either nobody waits.
+/// Of a service with a lead of s steps chance evens out over s + 1 steps, jitter / sqrt(s + 1); with a quorum
+/// (backup workers) the replay draws it step by step (Service::step_jitter), without either nobody waits.
 void wait_for_the_last(Plan& plan, const Machine& machine, const CostModel& cost);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

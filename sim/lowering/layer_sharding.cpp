@@ -6,7 +6,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 using Over = Sharding::Over;
@@ -96,4 +96,4 @@ Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const Laye
   return work;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

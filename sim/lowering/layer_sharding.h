@@ -9,7 +9,7 @@
 #include "sim/lowering/halo.h"
 #include "sim/lowering/sharding.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// What a layer needs of one of its inputs, and what its backward pass gives back.
 struct InputSharding {
@@ -56,4 +56,4 @@ double inputs_share(const Model& model, std::size_t layer, const LayerSharding& 
 Work share_of_kernel(const TrainingGraph& graph, const Operation& op, const LayerSharding& sharding,
                      std::size_t device);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

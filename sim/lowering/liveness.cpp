@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/lowering/liveness.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 double bytes_of(const Buffer& buffer, double images) {
   return buffer.bytes_per_image * images + static_cast<double>(buffer.bytes_fixed);
@@ -21,4 +21,4 @@ std::vector<PlanOp*> operations_of(Role& role) {
   return program;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -9,7 +9,7 @@
 #include "models/training_graph.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Which operations of a device's program use a tensor, by their positions in it: it is in memory from the
 /// beginning of the first one that writes or reads it to the end of the last.
@@ -66,4 +66,4 @@ std::vector<Op*> in_order(const std::vector<std::vector<Op>*>& lists) {
 /// The operations that a role's members compute, task by task.
 std::vector<PlanOp*> operations_of(Role& role);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline lowering {
 Work share_of_update(const Work& whole, double share) {
   Work work = whole;
   for (double* cost : {&work.flops_per_image, &work.flops_fixed, &work.bytes_per_image, &work.bytes_fixed})
@@ -74,9 +74,10 @@ TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::v
 
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share) {
   std::vector<PlanOp> ops;
-  for (const Operation& op : graph.operations)
-    if (op.phase == Phase::update) ops.push_back({op.name, share_of_update(op.work, share), 1, {}, {}});
+  for (OpId id = 0; id < graph.operations.size(); ++id)
+    if (const Operation& op = graph.operations[id]; op.phase == Phase::update)
+      ops.push_back({op.name, share_of_update(op.work, share), 1, {}, {}, id});
   return add_compute(role, "update", std::move(ops), std::move(after));
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

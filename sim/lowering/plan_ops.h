@@ -7,7 +7,7 @@
 #include "models/training_graph.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// The work of updating a share of an operation's parameters.
 Work share_of_update(const Work& whole, double share);
@@ -40,4 +40,4 @@ TaskId add_compute(Role& role, std::string name, std::vector<PlanOp> ops, std::v
 /// @param share of every layer's parameters that this member updates
 TaskId add_update(Role& role, const TrainingGraph& graph, std::vector<TaskId> after, double share = 1);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -207,6 +208,9 @@ TaskId ReplicaProgram::next_pass(const std::vector<TaskId>& after, std::string t
   if (!pass.completes && task.empty()) return 0;
   if (pass.completes && !sharded && !how().overlap)
     for (std::size_t b = 0; b < buckets_.size(); ++b) prepare_message(b);
+  if (cut && ready_.size() < buckets_.size())
+    throw std::logic_error(fmt::format("a backward pass completes {} of {} buckets of gradients",
+                                       ready_.size(), buckets_.size()));
   const TaskId last = tasks_.close(std::move(task));
   if (pass.completes) completed_ = last;
   return last;
@@ -288,4 +292,4 @@ void ReplicaProgram::update(const std::string& suffix) {
     of.group->add(role_, stream_, GroupSync::Kind::all_gather, of.index, "", of.bytes(), {update});
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -11,7 +11,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "sim/lowering/stages.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// One pass of a micro-batch through the layers of a stage.
 struct Pass {
@@ -57,7 +57,7 @@ class ReplicaProgram {
  public:
   /// @param groups that the device is a member of; each of the stage's parameters is in one of them at most
   /// @param role gets the program; its resident memory is the caller's (GroupSync::resident_bytes), but for
-  /// compression's residual
+  ///        compression's residual
   /// @param stream of the role on which gradients are summed
   /// @param passes all that will be run, in order
   /// @param messages of the passes beside the groups', if any
@@ -147,4 +147,4 @@ class ReplicaProgram {
   std::vector<std::size_t> compressed_;  ///< by bucket: the gradients as they are sent
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 
 #include "sim/lowering/graph_scheduler.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 GraphScheduler::Gradient GraphScheduler::at_output(std::size_t i, Gradient gradient) {
   const std::string name = fmt::format("gradient of {}", model().layers[i].name);
   PlacedTensor held = convert(gradient.held, shardings_[i].output_gradient, name, gradient.reader,
@@ -122,4 +122,4 @@ void GraphScheduler::contribute(LayerIndex to, Gradient more, bool sum_is_free) 
   total = Gradient{std::move(sum), true, more.reader};
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 
 #include "sim/lowering/graph_scheduler.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 GraphScheduler::PlacedTensor GraphScheduler::request(LayerIndex input, const Sharding& needed,
                                                      std::size_t reader) {
   if (input == image_input || index_.is_image(at(input))) {
@@ -224,4 +224,4 @@ void GraphScheduler::seed(std::size_t i, const PlacedTensor& output) {
   gradient_[stage_][i] = Gradient{{sharding, {copy}, {}, step}, true, i};
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 ShardReplicas::ShardReplicas(Plan& plan, const TrainingGraph& graph, const Machine& machine,
                              const DeviceGroups& groups, const std::vector<std::uint32_t>& stages,
@@ -23,9 +23,8 @@ ShardReplicas::ShardReplicas(Plan& plan, const TrainingGraph& graph, const Machi
       tensors_(graph.parameters.size(), nullptr),
       of_(groups.size(), std::vector<std::vector<GroupSync*>>(devices_)) {
   for (std::size_t p = 0; p < tensors_.size(); ++p) {
-    const Layer& layer = graph.model.layers[graph.parameters[p].layer];
-    for (const ParameterTensor& tensor : layer.parameters)
-      if (layer.name + "." + tensor.name == graph.parameters[p].name) tensors_[p] = &tensor;
+    const Parameter& parameter = graph.parameters[p];
+    tensors_[p] = &graph.model.layers[parameter.layer].parameters[parameter.tensor];
   }
   for (std::uint32_t stage = 0; stage < groups.size(); ++stage) add(stage);
 }
@@ -125,4 +124,4 @@ std::vector<LayerGroup> ShardReplicas::describe(const GraphSchedule& schedule,
   return layouts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

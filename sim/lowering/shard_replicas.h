@@ -9,7 +9,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "sim/plan/strategy_report.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Who has replicas of what on a stage. Weights that all devices of a group have are everyone's, of all
 /// groups; a device's share of weights, and what all of a group compute alike, is that of the same position
@@ -49,4 +49,4 @@ class ShardReplicas {
   std::vector<std::vector<std::vector<GroupSync*>>> of_;  ///< by stage and device
 };
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// @param sent_by(position, step): position on the ring whose share the device at `position` passes on
@@ -158,4 +158,4 @@ std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32
   return around(rings, shards, [n](std::size_t i, std::size_t step) { return i + 2 * n - 1 - step; });
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

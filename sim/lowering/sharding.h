@@ -8,7 +8,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Who of a group of devices has which index of an axis (an image, a channel, a row or a column).
 struct Shards {
@@ -76,4 +76,4 @@ std::vector<Round> ring_all_gather(const std::vector<std::vector<std::uint32_t>>
 std::vector<Round> ring_reduce_scatter(const std::vector<std::vector<std::uint32_t>>& rings,
                                        const Shards& shards);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 
 #include "sim/lowering/device_stage.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 namespace {
 
 /// What the transfers of a schedule add up to between stages.
@@ -65,8 +65,9 @@ Stage whole_network(const TrainingGraph& graph) {
 }
 
 PlanOp plan_op(const StageOp& op, double images, const std::string& suffix) {
-  return {op.name + suffix, op.work, op.images.value_or(images), deltas(op.allocates, images),
-          deltas(op.frees, images)};
+  const OpId of_graph = op.again || op.op == StageOp::none ? PlanOp::of_plan : op.op;
+  return {op.name + suffix,         op.work, op.images.value_or(images), deltas(op.allocates, images),
+          deltas(op.frees, images), of_graph};
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

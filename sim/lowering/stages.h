@@ -10,7 +10,7 @@
 #include "sim/lowering/units.h"
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// Memory that begins or ends with an operation.
 struct StageMemory {
@@ -26,6 +26,7 @@ struct StageOp {
   Work work;
   std::vector<StageMemory> allocates, frees;
   std::optional<double> images = std::nullopt;  ///< that it works on, where these are not the pass' own
+  bool again = false;                           ///< a run of it that the plan adds for the backward pass
 };
 
 /// What a stage does with one micro-batch, and with its parameters.
@@ -73,4 +74,4 @@ Stage whole_network(const TrainingGraph& graph);
 /// The operation on `images` images; `suffix` tells micro-batches apart.
 PlanOp plan_op(const StageOp& op, double images, const std::string& suffix);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -6,7 +6,7 @@
 #include "models/memory_rules.h"
 #include "sim/lowering/graph_index.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 Units find_units(const TrainingGraph& graph) {
   const Model& model = graph.model;
   const GraphIndex index(graph);
@@ -47,4 +47,4 @@ std::vector<std::uint32_t> stages_of_layers(const Units& units,
   return stages;
 }
 
-}  // namespace convoy
+}  // namespace convoy::lowering

@@ -7,7 +7,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline lowering {
 
 /// The pieces that a network can be cut into: its layers that run a kernel, in the model's (topological)
 /// order. Views (flatten, slice) go with the layer whose output they look at, so that only what is needed of
@@ -39,4 +39,4 @@ Units find_units(const TrainingGraph& graph);
 std::vector<std::uint32_t> stages_of_layers(const Units& units,
                                             const std::vector<std::uint32_t>& first_units);
 
-}  // namespace convoy
+}  // namespace convoy::lowering

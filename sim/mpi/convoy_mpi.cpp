@@ -4,14 +4,14 @@
 // The sweep is cut into pieces (`convoy run --shard`), more than there are ranks. Rank 0 hands them out as
 // ranks become free; what one rank has not answered is given to another when nothing else is left, so that a
 // lost rank costs time only. Each rank keeps a store of its own in DIR/.convoy-pieces; at the end rank 0
-// joins them
-// (`convoy merge`), which gives the bytes of a run in one process. A job that was ended goes on from these
-// stores.
+// joins them (`convoy merge`), which gives the bytes of a run in one process. A job that was ended goes on
+// from these stores, whatever number of ranks it had.
 #define OMPI_SKIP_MPICXX 1
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <mpi.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 
 constexpr int pieces_per_rank = 8;
 constexpr std::chrono::milliseconds nap{5};
-constexpr int tag_free = 1, tag_piece = 2;
+constexpr int tag_free = 1, tag_piece = 2, tag_words = 3;
 constexpr int no_piece = -1;
 constexpr int bad_input = 2;
 
@@ -42,7 +42,8 @@ struct Job {
   bool fresh = false;
   int rank = 0, ranks = 1;
   int pieces() const { return ranks * pieces_per_rank; }
-  fs::path folder(int of_rank) const { return out / ".convoy-pieces" / fmt::format("rank-{}", of_rank); }
+  fs::path stores() const { return out / ".convoy-pieces"; }
+  fs::path folder(int of_rank) const { return stores() / fmt::format("rank-{}", of_rank); }
 };
 
 std::string program() { return (fs::read_symlink("/proc/self/exe").parent_path() / "convoy").string(); }
@@ -76,8 +77,33 @@ std::optional<Job> read_arguments(int argc, char** argv, int rank, int ranks) {
   return job;
 }
 
+/// What a program says on its standard error.
+class Words {
+ public:
+  Words() : file_(::memfd_create("words", MFD_CLOEXEC)) {}
+  ~Words() { ::close(file_); }
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
+
+  int descriptor() const { return file_; }
+  void clear() {
+    if (::ftruncate(file_, 0) == 0) ::lseek(file_, 0, SEEK_SET);
+  }
+  std::string text() const {
+    constexpr std::size_t most = 4096;
+    std::string text(most, '\0');
+    const ssize_t size = ::pread(file_, text.data(), most, 0);
+    text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    return text;
+  }
+
+ private:
+  int file_;
+};
+
 /// Starts the program; it ends with this process.
-pid_t start(const std::vector<std::string>& arguments, bool quiet) {
+/// @param words where its standard error goes
+pid_t start(const std::vector<std::string>& arguments, int words) {
   const std::string name = program();
   std::vector<char*> argv{const_cast<char*>(name.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -87,15 +113,15 @@ pid_t start(const std::vector<std::string>& arguments, bool quiet) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const int nowhere = ::open("/dev/null", O_WRONLY);
   ::dup2(nowhere, STDOUT_FILENO);
-  if (quiet) ::dup2(nowhere, STDERR_FILENO);
+  ::dup2(words, STDERR_FILENO);
   ::execv(name.c_str(), argv.data());
   ::_exit(127);
 }
 
 int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-int run_to_end(const std::vector<std::string>& arguments, bool quiet) {
-  const pid_t child = start(arguments, quiet);
+int run_to_end(const std::vector<std::string>& arguments, int words = STDERR_FILENO) {
+  const pid_t child = start(arguments, words);
   int status = 0;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -110,24 +136,49 @@ std::vector<std::string> command_of(const Job& job, int piece) {
   return command;
 }
 
-/// A rank's store begins with what a former job has finished.
+/// Takes what the ranks of former jobs have finished, however many they were, into the store of the whole,
+/// and begins the ranks' folders anew. @returns what went wrong, or 0
+int gather(const Job& job) {
+  std::vector<std::string> command{"merge", "--store-only", "--out", job.out.string()};
+  const std::size_t without = command.size();
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(job.stores(), error))
+    if (!entry.is_symlink() && fs::exists(entry.path() / "results.sqlite"))
+      command.push_back(entry.path().string());
+  if (!job.fresh && !fs::is_symlink(job.stores()) && command.size() > without)
+    if (const int code = run_to_end(command)) return code;
+  fs::remove_all(job.stores(), error);
+  if (!error) fs::create_directories(job.out, error);
+  if (!error && fs::create_directory(job.stores(), error)) return 0;
+  fmt::print(stderr, "convoy-mpi: {}: cannot be made: {}\n", job.stores().string(), error.message());
+  return bad_input;
+}
+
+/// A rank's store begins with what former jobs have finished: it is there as a whole or not at all.
 void seed(const Job& job) {
   const fs::path former = job.out / "results.sqlite", own = job.folder(job.rank);
+  const fs::path making = own.string() + ".new";
   std::error_code error;
-  fs::create_directories(own, error);
-  if (fs::exists(former) && !fs::exists(own / "results.sqlite"))
-    fs::copy_file(former, own / "results.sqlite", error);
+  fs::create_directory(making, error);
+  if (fs::is_regular_file(fs::symlink_status(former)))
+    fs::copy_file(former, making / "results.sqlite", error);
+  if (error) fs::remove(making / "results.sqlite", error);  // the points are computed again
+  fs::rename(making, own, error);
 }
 
 void work(const Job& job) {
   int answer[2] = {no_piece, 0};  // the piece that was done, and how it ended
+  std::string said;
   for (;;) {
     int piece = no_piece;
     MPI_Send(answer, 2, MPI_INT, 0, tag_free, MPI_COMM_WORLD);
+    MPI_Send(said.data(), static_cast<int>(said.size()), MPI_CHAR, 0, tag_words, MPI_COMM_WORLD);
     MPI_Recv(&piece, 1, MPI_INT, 0, tag_piece, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (piece == no_piece) return;
+    Words words;
     answer[0] = piece;
-    answer[1] = run_to_end(command_of(job, piece), true);
+    answer[1] = run_to_end(command_of(job, piece), words.descriptor());
+    said = words.text();
   }
 }
 
@@ -180,13 +231,16 @@ class Dealer {
     return best;
   }
 
-  void take_in(int piece, int code) {
+  /// @param said by who did it
+  void take_in(int piece, int code, const std::string& said) {
     constexpr int most_failures = 3;
     Piece& state = state_[static_cast<std::size_t>(piece)];
-    if (code == 0)  // points that fail are in the store, with their reasons
+    if (code == 0) {  // points that fail are in the store, with their reasons
       state.done = true;
-    else if (code == bad_input || ++state.failed >= most_failures)
+    } else if (error_ == 0 && (code == bad_input || ++state.failed >= most_failures)) {
       error_ = code;
+      fmt::print(stderr, "{}", said);
+    }
   }
 
   /// Answers a rank that is free.
@@ -197,7 +251,13 @@ class Dealer {
     if (!there) return false;
     int answer[2];
     MPI_Recv(answer, 2, MPI_INT, status.MPI_SOURCE, tag_free, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (answer[0] != no_piece) take_in(answer[0], answer[1]);
+    MPI_Status words;
+    MPI_Probe(status.MPI_SOURCE, tag_words, MPI_COMM_WORLD, &words);
+    int size = 0;
+    MPI_Get_count(&words, MPI_CHAR, &size);
+    std::string said(static_cast<std::size_t>(size), '\0');
+    MPI_Recv(said.data(), size, MPI_CHAR, status.MPI_SOURCE, tag_words, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (answer[0] != no_piece) take_in(answer[0], answer[1], said);
     const int piece = error_ == 0 ? next() : no_piece;
     if (piece == no_piece) ++home_;
     MPI_Send(&piece, 1, MPI_INT, status.MPI_SOURCE, tag_piece, MPI_COMM_WORLD);
@@ -207,16 +267,18 @@ class Dealer {
   bool look_after_own() {
     int status = 0;
     if (child_ > 0 && ::waitpid(child_, &status, WNOHANG) != child_) return false;
-    if (child_ > 0) take_in(own_, exit_code(status));
+    if (child_ > 0) take_in(own_, exit_code(status), words_.text());
     child_ = -1;
     own_ = error_ == 0 ? next() : no_piece;
     if (own_ == no_piece) return false;
-    child_ = start(command_of(job_, own_), true);
+    words_.clear();
+    child_ = start(command_of(job_, own_), words_.descriptor());
     return true;
   }
 
   const Job& job_;
   std::vector<Piece> state_;
+  Words words_;
   pid_t child_ = -1;
   int own_ = no_piece, error_ = 0, home_ = 0;
 };
@@ -227,19 +289,16 @@ int join(const Job& job) {
   if (job.fresh) command.push_back("--fresh");
   for (int rank = 0; rank < job.ranks; ++rank)
     if (fs::exists(job.folder(rank) / "results.sqlite")) command.push_back(job.folder(rank).string());
-  const int code = run_to_end(command, false);
+  const int code = run_to_end(command);
   std::error_code error;
-  if (code == 0) fs::remove_all(job.out / ".convoy-pieces", error);
+  if (code == 0) fs::remove_all(job.stores(), error);
   return code;
 }
 
 int lead(const Job& job, bool& all_home) {
   Dealer dealer(job);
   int code = dealer.deal();
-  if (code == 0)
-    code = join(job);
-  else  // once more, for its words
-    run_to_end(command_of(job, 0), false);
+  if (code == 0) code = join(job);
   all_home = dealer.dismiss();
   return code;
 }
@@ -256,9 +315,12 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return rank == 0 ? bad_input : 0;
   }
-  std::error_code error;
-  if (rank == 0 && job->fresh) fs::remove_all(job->out / ".convoy-pieces", error);
-  MPI_Barrier(MPI_COMM_WORLD);
+  int refused = rank == 0 ? gather(*job) : 0;
+  MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (refused != 0) {
+    MPI_Finalize();
+    return rank == 0 ? refused : 0;
+  }
   if (!job->fresh) seed(*job);
   if (rank != 0) {
     work(*job);

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline plans {
 
 double total_bytes(const MemoryLevel& level) { return std::accumulate(level.begin(), level.end(), 0.0); }
 
@@ -46,4 +46,4 @@ void require_balanced_memory(const Role& role) {
                       balance[c], memory_class_names[c]));
 }
 
-}  // namespace convoy
+}  // namespace convoy::plans

@@ -5,7 +5,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 using MemoryLevel = std::array<double, memory_class_count>;  ///< bytes by class
 double total_bytes(const MemoryLevel& level);
@@ -21,4 +21,4 @@ MemoryPeak peak_memory(const Role& role);
 /// @throws std::logic_error when a program ends at another level than it began: a leak each step.
 void require_balanced_memory(const Role& role);
 
-}  // namespace convoy
+}  // namespace convoy::plans

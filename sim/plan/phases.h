@@ -7,7 +7,7 @@
 #include "sim/plan/plan.h"
 #include "sim/plan/strategy_report.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// A plan, and what the strategy that made it tells of it.
 struct ReportedPlan {
@@ -35,4 +35,4 @@ struct RunPhase {
   Reconfiguration change{};  ///< from the phase before into this one; of the first: nothing
 };
 
-}  // namespace convoy
+}  // namespace convoy::plans

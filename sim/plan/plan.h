@@ -13,7 +13,7 @@
 #include "models/training_graph.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// A plan is what a strategy decides, as plain values: who computes what, what is sent to whom, what waits
 /// for what. It is written by role: members of a role run the same program, so the plan of 16,384 equal
@@ -29,11 +29,16 @@ struct MemoryDelta {
 
 /// One operation as a member of the role executes it.
 struct PlanOp {
+  static constexpr OpId of_plan = 0xffffffff;
+
   std::string name;  ///< "conv1.forward" or "conv1.forward #3" for micro-batch 3
   Work work;
   double images;
   std::vector<MemoryDelta> allocates;  ///< when it starts
   std::vector<MemoryDelta> frees;      ///< when it has ended
+  /// The graph's operation that it does, or does a share of; `of_plan` where the graph has none: what only
+  /// the plan makes necessary, and what it runs again.
+  OpId operation = of_plan;
 };
 
 /// A step of a role's program. A task may start when all of `after` (tasks of the same program, smaller ids)
@@ -120,12 +125,20 @@ struct Pattern {
 /// a pair, with the latencies of all of them, all ranks of a group in step.
 enum class Fidelity : std::uint8_t { automatic, chunk, fluid };
 
+/// What a communication is there for.
+enum class CommPurpose : std::uint8_t {
+  all_reduce,  ///< of gradients
+  half,        ///< reduce-scatter of gradients or all-gather of parameters
+  other,
+};
+
 struct Communication {
   std::string name;           ///< "all-reduce bucket 3", "push conv1.weight"
   std::uint32_t pattern = 0;  ///< index into Plan::patterns
   double bytes = 0;
   Fidelity fidelity = Fidelity::automatic;
   double overhead_s = 0;  ///< before the first round (kernel launch, rendezvous)
+  CommPurpose purpose = CommPurpose::other;
 };
 
 /// Servers that answer each message by a rule instead of a program, and clients that repeat their programs,
@@ -139,6 +152,8 @@ struct Service {
     double images = 0;             ///< of one of its steps
     double start_s = 0;            ///< when it begins its first step
     std::uint32_t head_start = 0;  ///< steps that it counts as having done before it (max_lead)
+    /// Of the sequences of random numbers the one from which its compute times are drawn.
+    std::uint32_t sequence = 0;
   };
   struct Exchange {
     CommId push = 0,
@@ -164,8 +179,13 @@ struct Service {
   /// share links fairly and follow one another it depends on their means only, Baskett, Chandy, Muntz &
   /// Palacios, J. ACM 22(2), 1975.)
   double compute_spread = 0;
+  /// Where above 0, what clients compute in a step takes a normal multiple of its mean, of mean 1 and this
+  /// standard deviation (never below 0), drawn likewise: with a quorum it decides who is late, and who is
+  /// late begins later and is late again. Not with a spread.
+  double step_jitter = 0;
+  bool is_random() const { return compute_spread > 0 || step_jitter > 0; }
   /// Steps that every client does before the measurement begins, and at least those that it does in it,
-  /// whole; with a spread so many, again and again, until the mean is known to 1 %
+  /// whole; where they are random so many, again and again, until the mean is known
   /// (sim/replay/steady_state.h).
   std::uint32_t warm_up_steps = 4, measured_steps = 8;
 };
@@ -211,4 +231,4 @@ struct Plan {
   Service* service() { return std::get_if<Service>(&course); }
 };
 
-}  // namespace convoy
+}  // namespace convoy::plans

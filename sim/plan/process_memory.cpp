@@ -9,7 +9,7 @@
 #include "models/caching_allocator.h"
 #include "sim/plan/ledger.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 namespace {
 
 constexpr double mib = 1024 * 1024;
@@ -174,4 +174,4 @@ std::vector<ProcessMemory> process_memories(const Plan& plan, const Machine& mac
   return memories;
 }
 
-}  // namespace convoy
+}  // namespace convoy::plans

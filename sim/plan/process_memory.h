@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// What a training process takes of a device, as nvidia-smi shows it.
 struct ProcessMemory {
@@ -24,8 +24,7 @@ bool has_process(const DeviceType& device);
 
 /// The process of a member of `role` on `device`:
 ///   - the CUDA context, in proportion to the device's multiprocessors, and the libraries' kernels and
-///   handles
-///     (process_memory.cpp has the constants with their sources);
+///     handles (process_memory.cpp has the constants with their sources);
 ///   - NCCL's buffers and the buckets' copies of gradients, where the role takes part in collectives;
 ///   - under PyTorch what its caching allocator reserves for the role's tensors and for the workspaces of
 ///     convolutions, over two steps (caching_allocator.h); under the other frameworks the tensors' peak,
@@ -39,4 +38,4 @@ std::vector<ProcessMemory> process_memories(const Plan& plan, const Machine& mac
                                             const TrainingOptions& options,
                                             const std::function<double(std::size_t)>& peak_bytes);
 
-}  // namespace convoy
+}  // namespace convoy::plans

@@ -5,7 +5,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 std::uint64_t Round::message_count() const {
   if (!all_to_all) return pairs.size();
@@ -37,4 +37,4 @@ Round Round::reversed() const {
   return back;
 }
 
-}  // namespace convoy
+}  // namespace convoy::plans

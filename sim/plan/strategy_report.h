@@ -8,7 +8,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// Updates that a gradient's parameters had missed when it was applied, over gradients and tensors.
 struct Staleness {
@@ -55,6 +55,8 @@ struct StrategyReport {
   std::vector<LayerGroup> layouts{};
   /// Images of each device in a step, where devices come and go: the results then have the run's phases.
   std::vector<std::int64_t> images_by_device{};
+  /// A line each: what the strategy did otherwise than its name says, for the run's warnings.
+  std::vector<std::string> notes{};
 };
 
-}  // namespace convoy
+}  // namespace convoy::plans

@@ -8,7 +8,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline plans {
 namespace {
 
 template <class... Args>
@@ -135,6 +135,8 @@ void validate_service(const Plan& plan, const Machine& machine) {
           2 * service.exchanges.size());
   require(service.max_lead >= 1 && service.measured_steps >= 1, "a service with lead {}, {} measured steps",
           service.max_lead, service.measured_steps);
+  require(service.compute_spread == 0 || service.step_jitter == 0,
+          "compute times of a service's clients are drawn from two distributions");
   require(service.quorum <= (service.exchanges.empty() ? 0 : service.clients.size()),
           "{} pushes of {} clients make an update", service.quorum, service.clients.size());
 }
@@ -188,4 +190,4 @@ void validate(const Plan& plan, const Machine& machine) {
   if (plan.endless()) validate_endless(plan);
 }
 
-}  // namespace convoy
+}  // namespace convoy::plans

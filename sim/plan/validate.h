@@ -3,7 +3,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline plans {
 
 /// A plan's own rules: indices in range, tasks wait for earlier ones only, an endpoint in one role and in one
 /// group of a pattern, members of a role all devices or all hosts, compute tasks on stream 0, send/receive
@@ -12,4 +12,4 @@ namespace convoy {
 /// @throws std::logic_error: a strategy's mistake, never the user's.
 void validate(const Plan& plan, const Machine& machine);
 
-}  // namespace convoy
+}  // namespace convoy::plans

@@ -7,10 +7,11 @@
 #include <array>
 #include <cmath>
 
+#include "sim/base/names.h"
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr std::size_t most_runners_up = 5;
@@ -36,7 +37,10 @@ std::vector<std::size_t> runners_up_of(Planner& planner, const Scenario& scenari
   return found;
 }
 
-std::string more_text(double ratio) {
+/// @param least may be 0: own machines, whose hours cost nothing
+std::string more_text(double more, double least) {
+  if (least <= 0) return more <= 0 ? "as much" : "more";
+  const double ratio = more / least;
   if (std::abs(ratio - 1) < 5e-4) return "as much";
   return ratio > 1 ? fmt::format("{:.3g} % more", 100 * (ratio - 1))
                    : fmt::format("{:.3g} % less", 100 * (1 - ratio));
@@ -44,26 +48,26 @@ std::string more_text(double ratio) {
 
 std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
                     const CandidateResultOfPlan& choice) {
-  const double ratio = value_of(objective, loser.figures) / value_of(objective, choice.figures);
+  const std::string more = more_text(value_of(objective, loser.figures), value_of(objective, choice.figures));
   const std::string time = format_time(loser.figures.time_s),
                     chosen_time = format_time(choice.figures.time_s);
   std::string text;
   switch (objective) {
     case PlanObjective::cost:
-      text = fmt::format("costs {}: {:.2f} USD/h for {} instead of {:.2f} USD/h for {}", more_text(ratio),
+      text = fmt::format("costs {}: {:.2f} USD/h for {} instead of {:.2f} USD/h for {}", more,
                          loser.usd_per_h, time, choice.usd_per_h, chosen_time);
       break;
     case PlanObjective::time:
-      text = fmt::format("takes {}: {} instead of {}", more_text(ratio), time, chosen_time);
+      text = fmt::format("takes {}: {} instead of {}", more, time, chosen_time);
       break;
     case PlanObjective::energy:
-      text = fmt::format("takes {} energy", more_text(ratio));
+      text = fmt::format("takes {} energy", more);
       break;
     case PlanObjective::carbon:
-      text = fmt::format("emits {}", more_text(ratio));
+      text = fmt::format("emits {}", more);
       break;
     case PlanObjective::front:
-      text = fmt::format("time x cost is {}", more_text(ratio));
+      text = fmt::format("time x cost is {}", more);
       break;
   }
   if (!loser.bottleneck.empty()) text += "; " + loser.bottleneck;
@@ -73,14 +77,17 @@ std::string why_not(PlanObjective objective, const CandidateResultOfPlan& loser,
 
 /// "12 x as quick, costs 3 times as much": what a candidate of the front offers instead of the choice.
 std::string instead(const CandidateResultOfPlan& other, const CandidateResultOfPlan& choice) {
-  const auto compared = [](double ratio, const char* less, const char* more) {
+  const auto compared = [](double others, double own, const char* less, const char* more) {
+    if (others <= 0 || own <= 0)  // a price of 0
+      return std::string(others == own ? "" : others > own ? more : less);
+    const double ratio = others / own;
     if (std::abs(ratio - 1) < 5e-4) return std::string{};
     if (ratio >= 2 || ratio <= 0.5)
       return fmt::format("{:.3g} times {}", ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? more : less);
     return fmt::format("{:.3g} % {}", 100 * std::abs(ratio - 1), ratio > 1 ? more : less);
   };
-  const std::string time = compared(other.figures.time_s / choice.figures.time_s, "quicker", "slower"),
-                    cost = compared(other.figures.cost_usd / choice.figures.cost_usd, "cheaper", "dearer");
+  const std::string time = compared(other.figures.time_s, choice.figures.time_s, "quicker", "slower"),
+                    cost = compared(other.figures.cost_usd, choice.figures.cost_usd, "cheaper", "dearer");
   return fmt::format("{}{}{}", time, time.empty() || cost.empty() ? "" : ", ", cost);
 }
 
@@ -203,6 +210,43 @@ void check_range(const Planner& planner) {
                   range->first, range->second, least->global_batch, most->global_batch));
 }
 
+/// Servers that were asked for by their provider's name, and are of another that the plan takes.
+LeftOut of_other_providers(const Trials& trials) {
+  const PlanSpec& spec = trials.spec();
+  LeftOut out{{}, fmt::format("plan.constraints.providers has {} only", list_of(spec.constraints.providers))};
+  if (spec.all_servers) return out;
+  for (const std::string& name : spec.servers)
+    if (!trials.servers().contains(name)) out.servers.push_back(name);
+  return out;
+}
+
+/// Servers without a price, where the question is of those that have one.
+/// @throws InputError: none that was asked for has one
+LeftOut without_price(const Trials& trials, const Scenario& scenario) {
+  const PlanSpec& spec = trials.spec();
+  LeftOut out;
+  if (!needs_price(scenario)) return out;
+  std::vector<std::string> markets;
+  for (const Market market : spec.markets)
+    markets.push_back(market == Market::spot ? "on the spot market" : "on demand");
+  out.why = fmt::format(
+      "no price {}{}; a server of your own says it with `price`, a price table with --prices",
+      fmt::join(markets, " or "), spec.regions.empty() ? "" : fmt::format(" in {}", list_of(spec.regions)));
+  for (const auto& [name, server] : trials.servers())
+    if (!has_price(spec, server)) out.servers.push_back(name);
+  if (out.servers.size() == trials.servers().size())
+    throw InputError(spec.servers_pos, fmt::format("plan.servers: {}: {}; objectives time, energy and carbon "
+                                                   "without a budget need none",
+                                                   list_of(out.servers), out.why));
+  return out;
+}
+
+std::vector<LeftOut> left_out(const Trials& trials, const Scenario& scenario) {
+  std::vector<LeftOut> all{of_other_providers(trials), without_price(trials, scenario)};
+  std::erase_if(all, [](const LeftOut& each) { return each.servers.empty(); });
+  return all;
+}
+
 }  // namespace
 
 const char* meaning_of(const std::string& reason, std::int64_t count) {
@@ -227,6 +271,10 @@ const char* meaning_of(const std::string& reason, std::int64_t count) {
   return "failed";
 }
 
+std::string left_out_text(const LeftOut& out) {
+  return fmt::format("left out: {}: {}", list_of(out.servers), out.why);
+}
+
 Scenario scenario_of(const PlanSpec& spec) {
   Scenario scenario;
   scenario.objective = scenario.value_of = spec.objective;
@@ -241,6 +289,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   CandidateResultOfPlan result;
   const PlanSpec& spec = planner.trials().spec();
   result.doubts = spec.doubts;
+  for (std::string& doubt : planner.ledger().doubts(c)) result.doubts.push_back(std::move(doubt));
   result.order = setup.order;
   result.devices = setup.devices;
   result.market = candidate.market;
@@ -248,20 +297,12 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.interruptible = candidate.market == Market::spot || spec.failures;
   result.reaction = candidate.reaction;
   result.prices = candidate.prices;
-  for (const Price& price : candidate.prices)
-    if (const std::string doubt = spec.prices().doubt(price); !doubt.empty())
-      result.doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   result.precision = setup.precision;
   result.batch_per_device = setup.batch_per_device;
   result.global_batch = setup.global_batch;
-  if (const auto doubt = spec.goal.batch_doubt(static_cast<double>(setup.global_batch)))
-    result.doubts.push_back(*doubt);
   result.strategy = setup.strategy;
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;
-  if (candidate.market == Market::spot && !planner.ledger().knows_risk(c))
-    result.doubts.emplace_back(
-        "how often these spot machines are taken away is not known: no interruption is counted");
   result.figures = planner.figures(c, scenario);
   result.usd_per_h = planner.ledger().usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;
@@ -280,8 +321,9 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
   Planner planner(trials);
   const Scenario scenario = scenario_of(spec);
   check_range(planner);
-  if (options.exhaustive) planner.simulate_all(scenario);
   PlanAnswer answer;
+  answer.left_out = left_out(trials, scenario);
+  if (options.exhaustive) planner.simulate_all(scenario);
   answer.name = spec.name;
   answer.goal = spec.goal.text();
   answer.objective = spec.objective;
@@ -317,8 +359,10 @@ std::string check_plan(const PlanSpec& spec, std::size_t jobs) {
   Trials trials(spec, jobs, [](const std::string&, std::size_t, std::size_t) {});
   const Planner planner(trials);
   check_range(planner);
-  return fmt::format("{}: {} candidates of {} kinds of servers", spec.name, trials.space().candidates.size(),
-                     trials.servers().size());
+  std::string text = fmt::format("{}: {} candidates of {} kinds of servers", spec.name,
+                                 trials.space().candidates.size(), trials.servers().size());
+  for (const LeftOut& each : left_out(trials, scenario_of(spec))) text += "\n" + left_out_text(each);
+  return text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

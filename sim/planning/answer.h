@@ -11,7 +11,7 @@
 #include "sim/planning/planner.h"
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// A candidate with its figures, as results show it.
 struct CandidateResultOfPlan {
@@ -50,6 +50,12 @@ struct NearestConstraint {
   std::optional<CandidateResultOfPlan> candidate;  ///< that only this constraint keeps out
 };
 
+/// Servers that were asked for and are no candidates.
+struct LeftOut {
+  std::vector<std::string> servers;
+  std::string why;  ///< "no price on demand: ..."
+};
+
 struct PlanAnswer {
   std::string name, goal;
   PlanObjective objective = PlanObjective::cost;
@@ -58,6 +64,7 @@ struct PlanAnswer {
   std::vector<CandidateResultOfPlan> front, runners_up;
   std::int64_t candidates = 0, planned = 0, simulated = 0;
   std::map<std::string, std::int64_t> pruned;
+  std::vector<LeftOut> left_out;
   std::vector<Change> sensitivity;
   std::optional<NearestConstraint> nearest;
   Manifest manifest;
@@ -74,8 +81,12 @@ struct PlanOptions {
 /// @throws InputError
 PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options);
 
-/// What `convoy check` says of a plan, without simulating: "3456 candidates". @throws InputError
+/// What `convoy check` says of a plan, without simulating: "3456 candidates", and who is left out. @throws
+/// InputError
 std::string check_plan(const PlanSpec& spec, std::size_t jobs);
+
+/// "left out: dgx1-v100: no price on demand; ..."
+std::string left_out_text(const LeftOut& out);
 
 /// What became of so many candidates that were left out for a reason of PlanAnswer::pruned: "do not fit in
 /// memory".
@@ -91,4 +102,4 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t candidate, c
 std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, std::size_t choice,
                                    const std::vector<std::size_t>& runners_up);
 
-}  // namespace convoy
+}  // namespace convoy::planning

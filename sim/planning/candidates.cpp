@@ -7,7 +7,7 @@
 
 #include "sim/run/search/search_spec.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 YamlNode scalar(std::string text) {
@@ -65,15 +65,14 @@ std::vector<std::int64_t> common_batches(const Order& order, Precision precision
 }
 
 /// What an hour of a server costs: by the price table, else what its own description says.
-std::optional<Price> price_of(const std::string& name, const PlanSpec& spec, const ServerTable& servers,
-                              Market market, const std::string& region) {
-  if (std::optional<Price> price = spec.prices().find(name, market, region)) return price;
-  const HostType& host = servers.at(name).host;
-  const bool own = host.price_origin.empty() && host.price_usd_per_h > 0;
+std::optional<Price> price_of(const PlanSpec& spec, const HostType& host, Market market,
+                              const std::string& region) {
+  if (std::optional<Price> price = spec.prices().find(host.server, market, region)) return price;
+  const bool own = host.price_origin.empty() && host.price_usd_per_h;
   if (!own || market != Market::on_demand || !region.empty()) return std::nullopt;
   Price price;
-  price.server = name;
-  price.usd_per_hour = host.price_usd_per_h;
+  price.server = host.server;
+  price.usd_per_hour = *host.price_usd_per_h;
   price.source = "the server's description";
   return price;
 }
@@ -97,15 +96,19 @@ bool applies(const Candidate& offer, const Order& order, const YamlNode& strateg
   return offer.reaction == OnInterruption::wait ? may_wait || !goes_on : goes_on;
 }
 
+/// "": the price table's first.
+std::vector<std::string> regions_of(const PlanSpec& spec) {
+  return spec.regions.empty() ? std::vector<std::string>{""} : spec.regions;
+}
+
 /// Markets, regions and reactions, with the prices there; for a setup that is still to be named.
 std::vector<Candidate> offers_of(const Order& order, const PlanSpec& spec, const ServerTable& servers) {
   std::vector<Candidate> offers;
-  const std::vector<std::string> regions = spec.regions.empty() ? std::vector<std::string>{""} : spec.regions;
   for (const Market market : spec.markets)
-    for (const std::string& region : regions) {
+    for (const std::string& region : regions_of(spec)) {
       Candidate offer{0, market, region, {}, OnInterruption::wait};
       for (const auto& [name, count] : order) {
-        const std::optional<Price> price = price_of(name, spec, servers, market, offer.region);
+        const std::optional<Price> price = price_of(spec, servers.at(name).host, market, offer.region);
         if (!price) break;
         if (offer.region.empty()) offer.region = price->region;  // all of an order in one
         offer.prices.push_back(*price);
@@ -146,6 +149,13 @@ YamlNode cluster_node(const Order& order) {
   return mapping({{"name", scalar(text_of(order))}, {"nodes", std::move(list)}});
 }
 
+bool has_price(const PlanSpec& spec, const ServerSpec& server) {
+  for (const Market market : spec.markets)
+    for (const std::string& region : regions_of(spec))
+      if (price_of(spec, server.host, market, region)) return true;
+  return false;
+}
+
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches) {
   CandidateSpace space;
   for (const Order& order : orders_of(spec, servers)) {
@@ -182,4 +192,4 @@ Point point_of(const PlanSpec& spec, const Setup& setup) {
                              {"strategy", setup.strategy}}));
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -11,7 +11,7 @@
 #include "sim/planning/plan_spec.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// Kinds of servers and how many of each.
 using Order = std::vector<std::pair<std::string, std::int64_t>>;
@@ -38,8 +38,9 @@ struct Candidate {
   OnInterruption reaction = OnInterruption::wait;
 };
 
-/// Everything that a plan looks at, in a fixed order: servers by name, mixtures after them, nodes,
-/// precisions, batches, strategies, markets, regions, reactions to interruptions; the last changes fastest.
+/// Everything that a plan looks at, in an order that does not depend on that of the plan's lists: servers by
+/// name, mixtures after them, nodes, precisions, batches, strategies (the shorter label first), markets,
+/// regions, reactions to interruptions; the last changes fastest.
 struct CandidateSpace {
   std::vector<Setup> setups;
   std::vector<Candidate> candidates;
@@ -52,6 +53,9 @@ using ServerTable = std::map<std::string, ServerSpec>;
 using BatchesThatFit =
     std::function<std::vector<std::int64_t>(const std::string& server, Precision precision)>;
 
+/// Whether a server has a price in one of the plan's markets and regions.
+bool has_price(const PlanSpec& spec, const ServerSpec& server);
+
 /// @throws InputError: nothing to choose from, or more than PlanSpec::max_candidates
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches);
 
@@ -61,4 +65,4 @@ YamlNode cluster_node(const Order& order);
 /// The point of an experiment that simulates a setup. @throws InputError
 Point point_of(const PlanSpec& spec, const Setup& setup);
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -13,7 +13,7 @@
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 const std::vector<std::string> own_columns{"batch", "epochs", "least", "most", "runs", "source"};
@@ -143,4 +143,4 @@ std::optional<NoiseScale> fit_noise_scale(const std::vector<ConvergencePoint>& p
   return NoiseScale{a, a / b};
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -7,7 +7,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// Epochs of training to a target, with the least and the most that runs of it took.
 struct EpochsNeeded {
@@ -59,4 +59,4 @@ ConvergenceTable read_convergence(const std::string& file);
 /// = a / b. Nothing where fewer than two batches are given, or epochs do not grow with the batch.
 std::optional<NoiseScale> fit_noise_scale(const std::vector<ConvergencePoint>& points);
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "sim/planning/figures.h"
 
-namespace convoy {
+#include <fmt/format.h>
+
+namespace convoy::inline planning {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -16,13 +18,14 @@ Ledger::Ledger(const Trials& trials) : trials_(trials) {
 
 void Ledger::add_setup(const Setup& setup) {
   epochs_.push_back(trials_.spec().goal.epochs(static_cast<double>(setup.global_batch)));
-  double idle_w = 0, hosts = 0;
+  double idle_w = 0;
+  std::int64_t hosts = 0;
   for (const auto& [name, count] : setup.order) {
     const ServerSpec& server = trials_.servers().at(name);
     double of_one = server.host.host_power_w;
     for (const auto& [type, devices] : server.devices) of_one += type.idle_power_w * devices;
     idle_w += of_one * static_cast<double>(count);
-    hosts += static_cast<double>(count);
+    hosts += count;
   }
   idle_w_.push_back(idle_w);
   hosts_.push_back(hosts);
@@ -32,7 +35,39 @@ void Ledger::add_candidate(const Candidate& candidate) {
   const Order& order = trials_.setup(candidate.setup).order;
   const std::string& first = order.front().first;
   grids_.push_back(find_grid_region(first.substr(0, first.find('-')), candidate.region));
+  for (const Price& price : candidate.prices)
+    if (const auto [doubt, is_new] = price_doubts_.try_emplace({price.server, price.region, price.market});
+        is_new)
+      doubt->second = trials_.spec().prices().doubt(price);
+  if (candidate.market == Market::spot)
+    for (const auto& [name, count] : order)
+      if (const auto [risk, is_new] = spot_risks_.try_emplace({name, candidate.region}); is_new)
+        risk->second =
+            find_spot_risk(interruption_rates(), name, candidate.region, trials_.spec().interruptions);
   risks_.push_back(risk_of(candidate, order));
+  doubtful_.push_back(!doubts(doubtful_.size()).empty());
+}
+
+std::vector<std::string> Ledger::doubts(std::size_t c) const {
+  const Candidate& candidate = trials_.space().candidates[c];
+  const Setup& setup = trials_.setup(candidate.setup);
+  std::vector<std::string> doubts;
+  for (const Price& price : candidate.prices)
+    if (const std::string& doubt = price_doubts_.at({price.server, price.region, price.market});
+        !doubt.empty())
+      doubts.push_back(fmt::format("{}: {}", price.server, doubt));
+  if (const auto doubt = trials_.spec().goal.batch_doubt(static_cast<double>(setup.global_batch)))
+    doubts.push_back(*doubt);
+  if (candidate.market != Market::spot) return doubts;
+  for (const auto& [name, count] : setup.order) {
+    const std::optional<SpotRisk>& risk = spot_risks_.at({name, candidate.region});
+    if (!risk)
+      doubts.push_back(
+          fmt::format("how often {} is taken away is not known: no interruption is counted", name));
+    else
+      doubts.insert(doubts.end(), risk->doubts.begin(), risk->doubts.end());
+  }
+  return doubts;
 }
 
 /// Interruptions of spot machines and, where they count, failures of hosts: the means over the order's hosts.
@@ -42,7 +77,7 @@ std::optional<Ledger::Risk> Ledger::risk_of(const Candidate& candidate, const Or
   if (!spot && !spec.failures) return std::nullopt;
   double taken_s = 0, failing_s = 0, at_once = 0, wait_s = 0;  // hosts a second, of one host
   for (const auto& [name, count] : order) {
-    const double share = static_cast<double>(count) / hosts_[candidate.setup];
+    const double share = static_cast<double>(count) / static_cast<double>(hosts_[candidate.setup]);
     if (spec.failures) {
       const auto& [type, devices] = trials_.servers().at(name).devices.front();
       constexpr double devices_of_table = 8, seconds_a_day = 24 * seconds_an_hour;
@@ -50,12 +85,11 @@ std::optional<Ledger::Risk> Ledger::risk_of(const Candidate& candidate, const Or
           share * failure_rate_of(type.name).per_host_day * devices / devices_of_table / seconds_a_day;
     }
     if (!spot) continue;
-    const std::optional<InterruptionRate> rate =
-        find_interruption_rate(name, candidate.region, spec.interruptions);
-    if (!rate) return std::nullopt;
-    taken_s += share * rate->per_host_h / seconds_an_hour;
-    at_once += share * rate->lost_at_once;
-    wait_s += share * rate->wait_h.value_or(0) * seconds_an_hour;
+    const std::optional<SpotRisk>& known = spot_risks_.at({name, candidate.region});
+    if (!known) return std::nullopt;
+    taken_s += share * known->per_host_h / seconds_an_hour;
+    at_once += share * known->lost_at_once;
+    wait_s += share * known->wait_h * seconds_an_hour;
   }
   Risk risk;
   risk.faults.per_host_s = taken_s + failing_s;
@@ -70,7 +104,7 @@ std::optional<Ledger::Risk> Ledger::risk_of(const Candidate& candidate, const Or
 RunEstimate Ledger::estimate(const Candidate& candidate, const Risk& risk, double work_s,
                              double epochs) const {
   const Goal& goal = trials_.spec().goal;
-  const double hosts = hosts_[candidate.setup];
+  const auto hosts = static_cast<double>(hosts_[candidate.setup]);
   if (candidate.reaction == OnInterruption::go_on) {
     RunEstimate run = expected_elastic_run(risk.faults, {goal.start_up_s(), risk.wait_s}, hosts, work_s);
     const double checkpoints_s = goal.checkpoint().all_s(epochs);
@@ -83,6 +117,11 @@ RunEstimate Ledger::estimate(const Candidate& candidate, const Risk& risk, doubl
   return expected_run(risk.faults, recovery, hosts, work_s);
 }
 
+bool needs_price(const Scenario& scenario) {
+  return scenario.objective == PlanObjective::cost || scenario.objective == PlanObjective::front ||
+         scenario.constraints.budget_usd || scenario.priced;
+}
+
 std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
   const Candidate& candidate = trials_.space().candidates[c];
   const Setup& setup = trials_.setup(candidate.setup);
@@ -91,9 +130,7 @@ std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
   if (limits.max_devices && setup.devices > *limits.max_devices) return "max_devices";
   if (limits.max_global_batch && setup.global_batch > *limits.max_global_batch) return "max_global_batch";
   if (!epochs_[candidate.setup]) return "goal";
-  const bool needs_price = scenario.objective == PlanObjective::cost ||
-                           scenario.objective == PlanObjective::front || limits.budget_usd || scenario.priced;
-  if (needs_price && candidate.prices.empty()) return "price";
+  if (needs_price(scenario) && candidate.prices.empty()) return "price";
   if (scenario.objective == PlanObjective::carbon && !grids_[c]) return "carbon";
   if (trial.state == Trial::State::too_large) return "memory";
   if (trial.state == Trial::State::failed) return "failed";
@@ -136,7 +173,7 @@ Figures Ledger::figures(std::size_t c, const Scenario& scenario, double step_s, 
     const RunEstimate run = estimate(candidate, *risk, work_s, figures.epochs);
     figures.interruptions = run.events;
     figures.time_s = undisturbed_s + run.time_s;
-    paid_s = undisturbed_s + run.paid_host_s / hosts_[candidate.setup];
+    paid_s = undisturbed_s + run.paid_host_s / static_cast<double>(hosts_[candidate.setup]);
     beside_s = paid_s - work_s;
   }
   figures.cost_usd = usd_per_h(c, scenario) * paid_s / seconds_an_hour;
@@ -167,4 +204,4 @@ double value_of(PlanObjective objective, const Figures& figures) {
   return 0;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -6,12 +6,15 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "sim/planning/trials.h"
 #include "sim/run/faults.h"
 #include "topologies/regions.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// What training to the goal takes.
 struct Figures {
@@ -30,10 +33,13 @@ struct Scenario {
   std::map<std::string, double> price_factor;  ///< by server
   bool priced = false;            ///< only candidates whose price is known, whatever the objective
   std::set<std::string> without;  ///< kinds of servers (kinds_of) that are left out
-  /// Only candidates whose value of the plan's objective is below this.
+  /// Only candidates whose value of the plan's objective is below this by more than a tie.
   std::optional<double> value_below;
   PlanObjective value_of = PlanObjective::cost;
 };
+
+/// Whether a question can be asked of candidates with prices only.
+bool needs_price(const Scenario& scenario);
 
 /// Candidates' figures. A candidate whose setup was not simulated has those that no simulation goes below.
 class Ledger {
@@ -50,7 +56,10 @@ class Ledger {
   static std::string broken(const Figures& figures, const Scenario& scenario);
 
   const std::optional<EpochsNeeded>& epochs(std::size_t setup) const { return epochs_[setup]; }
-  bool knows_risk(std::size_t candidate) const { return risks_[candidate].has_value(); }
+  std::int64_t hosts(std::size_t setup) const { return hosts_[setup]; }
+  /// Why the choice should not rest on a candidate; what speaks against the plan's goal is no part of it.
+  std::vector<std::string> doubts(std::size_t candidate) const;
+  bool doubtful(std::size_t candidate) const { return doubtful_[candidate]; }
   double usd_per_h(std::size_t candidate, const Scenario& scenario) const;  ///< infinite where not known
 
  private:
@@ -60,7 +69,7 @@ class Ledger {
   const Trials& trials_;
   std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
-  std::vector<double> hosts_;
+  std::vector<std::int64_t> hosts_;
   /// What takes hosts away, and for how long.
   struct Risk {
     Faults faults;
@@ -68,11 +77,15 @@ class Ledger {
   };
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
   RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
+  using Place = std::pair<std::string, std::string>;     ///< server and region
+  std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
+  std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
   std::vector<std::optional<Risk>> risks_;  ///< by candidate: where machines may go and the rate is known
+  std::vector<bool> doubtful_;              ///< by candidate
   std::vector<const GridRegion*> grids_;    ///< by candidate: nullptr where not known
 };
 
 /// The objective's value; `front`: time x cost.
 double value_of(PlanObjective objective, const Figures& figures);
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -8,7 +8,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double most_epochs = 1e9, most_samples = 1e15;
@@ -165,4 +165,4 @@ std::optional<std::pair<double, double>> Goal::range() const {
   return std::pair{table->smallest(), table->largest()};
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -9,7 +9,7 @@
 #include "sim/base/keys.h"
 #include "sim/planning/convergence.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// `goal:` of a plan (goal_keys()): how long to train, and what is done beside training.
 class Goal {
@@ -53,4 +53,4 @@ class Goal {
 /// The keys of `goal:`, for whoever reads about them.
 KeySection goal_keys();
 
-}  // namespace convoy
+}  // namespace convoy::planning

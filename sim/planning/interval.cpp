@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/planning/interval.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 std::pair<double, double> step_interval(const RunResult& result) {
   if (result.interval && result.step_time_s > 0)
@@ -14,4 +14,4 @@ std::pair<double, double> step_interval(const RunResult& result) {
   return {1 - four_of_five, 1 + four_of_five};
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

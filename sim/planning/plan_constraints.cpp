@@ -8,7 +8,7 @@
 #include "sim/planning/plan_lists.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 void read_budget(YamlMap& map, PlanConstraints& constraints) {
@@ -56,4 +56,4 @@ const Keys<PlanConstraints>& constraint_keys() {
   return keys;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -8,7 +8,7 @@
 
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// `constraints:` of a plan.
 struct PlanConstraints {
@@ -21,4 +21,4 @@ struct PlanConstraints {
 
 const Keys<PlanConstraints>& constraint_keys();
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -7,7 +7,7 @@
 
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 std::vector<const YamlNode*> list_items(YamlMap& map, std::string_view key) {
   const YamlNode& node = map.node(key);
@@ -43,4 +43,4 @@ std::vector<std::int64_t> read_numbers(YamlMap& map, std::string_view key, std::
   return values;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -15,7 +15,7 @@
 #include "sim/results/report/xy_chart.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 std::string kwh_text(const CandidateResultOfPlan& candidate) {
@@ -133,6 +133,12 @@ std::string tables(const PlanAnswer& answer) {
          html_table({{"if"}, {"the choice is"}, {"time", true}, {"cost", true}}, rows);
 }
 
+std::string left_out_paragraphs(const PlanAnswer& answer) {
+  std::string out;
+  for (const LeftOut& each : answer.left_out) out += html_paragraph(left_out_text(each), "small");
+  return out;
+}
+
 }  // namespace
 
 void write_report(const PlanAnswer& answer,
@@ -144,10 +150,11 @@ void write_report(const PlanAnswer& answer,
       << "</style>\n</head>\n<body><main>\n<h1>" << answer.name << "</h1>\n"
       << html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer))) << order_section(answer)
       << front_section(answer) << tables(answer) << html_paragraph(effort_text(answer), "small")
+      << left_out_paragraphs(answer)
       << html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,
                                     answer.manifest.simgrid, answer.manifest.config_sha256),
                         "small")
       << "</main></body>\n</html>\n";
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
@@ -14,7 +16,7 @@
 #include "sim/run/search/search_spec.h"
 #include "topologies/catalog.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr std::int64_t most_nodes = 100'000, most_batch = 1'000'000;
@@ -76,16 +78,22 @@ void read_strategies(YamlMap& map, PlanSpec& spec) {
   if (node.kind == YamlNode::Kind::scalar && node.scalar == "auto") return;
   if (node.kind != YamlNode::Kind::sequence || node.items.empty())
     map.fail("strategies", "expected auto, or a list such as [{kind: data_parallel, sync: all_reduce}]");
+  std::vector<std::pair<std::tuple<std::size_t, std::string, std::string>, YamlNode>> found;
   for (const YamlNode& item : node.items) {
     if (is_search(item))
       throw InputError(item.pos,
                        "plan.strategies: write `strategies: auto` for those that `kind: auto` tries");
     YamlMap(item, "plan.strategies");
     for (YamlNode& each : multiplied_out(item)) {
-      read_strategy(each);
-      spec.strategies.push_back(std::move(each));
+      const std::string label = read_strategy(each)->label();
+      found.push_back({{label.size(), label, to_flow(each)}, std::move(each)});
     }
   }
+  // Where strategies come to the same the first is chosen; which it is must not hang on the order of the
+  // list.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [key, each] : found) spec.strategies.push_back(std::move(each));
 }
 
 /// Regions that the price table knows; others would leave every candidate without a price.
@@ -103,6 +111,7 @@ void read_regions(YamlMap& map, PlanSpec& spec) {
     if (std::find(spec.regions.begin(), spec.regions.end(), region) == spec.regions.end())
       spec.regions.push_back(std::move(region));
   }
+  std::sort(spec.regions.begin(), spec.regions.end());
 }
 
 Keys<PlanSpec> failure_keys_of_plan() {
@@ -146,7 +155,8 @@ Keys<PlanSpec> rental_keys() {
       mapping_key<Spec>("constraints", "none", "what the answer has to keep", constraint_keys(),
                         &Spec::constraints),
       custom_key<Spec>("servers", "all with a price | a list of names or patterns", "of the catalogue",
-                       &read_servers),
+                       &read_servers)
+          .at(&Spec::servers_pos),
       custom_key<Spec>("nodes", "1 | a list of counts | {max}", "of one kind of server", &read_nodes)
           .with_parts(texts_of(most_nodes_keys())),
       flag_key<Spec>("mixtures", "two kinds of servers of a provider side by side too, each in all counts",
@@ -289,4 +299,4 @@ std::vector<KeySection> plan_keys() {
           {"plan", "what a plan chooses among", texts_of(all_plan_keys())}};
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -14,7 +14,7 @@
 #include "topologies/prices.h"
 #include "topologies/risks.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// What a plan makes as small as possible; `front`: shows what time costs, and chooses where time x cost is
 /// least.
@@ -37,6 +37,7 @@ struct PlanSpec {
   SourcePos objective_pos;
   PlanConstraints constraints;
   std::vector<std::string> servers;    ///< names of the catalogue, sorted
+  SourcePos servers_pos;
   bool all_servers = false;            ///< none were named: those without a price are left out
   std::vector<std::int64_t> nodes{1};  ///< of one kind of server
   bool mixtures = false;               ///< two kinds of servers side by side too
@@ -62,4 +63,4 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices = "")
 /// The keys of a plan's file, of its `plan:`, and of the constraints in it, for whoever reads about them.
 std::vector<KeySection> plan_keys();
 
-}  // namespace convoy
+}  // namespace convoy::planning

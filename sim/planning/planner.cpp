@@ -4,29 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <tuple>
+#include <limits>
 
-namespace convoy {
+#include "sim/base/ties.h"
+
+namespace convoy::inline planning {
 namespace {
 
 constexpr double rounding = 1e-6;  ///< far above what bounds and simulations are apart by rounding
 
 /// A bound, less what rounding may have added.
 double at_least(double bound) { return bound * (1 - rounding); }
-
-/// Quick and cheap: what the front weighs.
-struct Spot {
-  double time_s, cost_usd;
-};
-Spot spot_of(const Figures& figures) { return {figures.time_s, figures.cost_usd}; }
-
-bool beats(const Spot& a, const Spot& b) {
-  return a.time_s <= b.time_s && a.cost_usd <= b.cost_usd && (a.time_s < b.time_s || a.cost_usd < b.cost_usd);
-}
-
-bool beaten(const Spot& spot, const std::vector<Spot>& front) {
-  return std::any_of(front.begin(), front.end(), [&](const Spot& other) { return beats(other, spot); });
-}
 
 std::vector<std::size_t> sorted_by(std::vector<std::size_t> candidates, const std::vector<double>& key) {
   std::vector<std::size_t> places(candidates.size());
@@ -46,7 +34,24 @@ bool Planner::simulated(std::size_t candidate) const {
 
 bool Planner::keeps(const Figures& figures, const Scenario& scenario) {
   if (!Ledger::broken(figures, scenario).empty()) return false;
-  return !scenario.value_below || value_of(scenario.value_of, figures) < *scenario.value_below;
+  return !scenario.value_below ||
+         !ties_with_best(*scenario.value_below, value_of(scenario.value_of, figures));
+}
+
+Standing Planner::standing(std::size_t c, const Scenario& scenario, const Figures& figures) const {
+  const std::size_t setup = trials_.space().candidates[c].setup;
+  return {value_of(scenario.objective, figures),
+          figures.time_s,
+          figures.cost_usd,
+          ledger_.doubtful(c),
+          ledger_.hosts(setup),
+          trials_.setup(setup).global_batch,
+          c};
+}
+
+Figures Planner::floor(std::size_t c, const Scenario& scenario) const {
+  const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
+  return ledger_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
 }
 
 std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
@@ -81,38 +86,33 @@ void Planner::simulate_all(const Scenario& scenario) {
 
 std::optional<std::size_t> Planner::best(const Scenario& scenario) {
   for (;;) {
-    std::optional<std::size_t> best;
-    std::tuple<double, double> least{};
+    std::vector<Standing> known;
     std::vector<std::size_t> unknown;
-    std::vector<double> value;
+    std::vector<double> floors;
+    double least = std::numeric_limits<double>::infinity();
     for (const std::size_t c : open(scenario)) {
-      const Figures figures = ledger_.figures(c, scenario);
+      const Figures figures = simulated(c) ? ledger_.figures(c, scenario) : floor(c, scenario);
+      if (!keeps(figures, scenario)) continue;
+      const double value = value_of(scenario.objective, figures);
       if (!simulated(c)) {
-        const Figures floor =
-            ledger_.figures(c, scenario, at_least(trials_.trial(trials_.space().candidates[c].setup).step_s),
-                            at_least(trials_.trial(trials_.space().candidates[c].setup).energy_j));
-        if (!keeps(floor, scenario)) continue;
         unknown.push_back(c);
-        value.push_back(value_of(scenario.objective, floor));
+        floors.push_back(value);
         continue;
       }
-      if (!keeps(figures, scenario)) continue;
-      const std::tuple<double, double> rank{value_of(scenario.objective, figures), figures.time_s};
-      if (best && rank >= least) continue;
-      best = c;
-      least = rank;
+      known.push_back(standing(c, scenario, figures));
+      least = std::min(least, value);
     }
     std::vector<std::size_t> hopeful;
     std::vector<double> keys;
     for (std::size_t i = 0; i < unknown.size(); ++i)
-      if (!best || value[i] <= std::get<0>(least)) hopeful.push_back(unknown[i]), keys.push_back(value[i]);
+      if (ties_with_best(floors[i], least)) hopeful.push_back(unknown[i]), keys.push_back(floors[i]);
     const std::vector<std::size_t> setups = first_setups(sorted_by(hopeful, keys), Trials::at_a_time);
-    if (setups.empty()) return best;
+    if (setups.empty()) return best_of(std::move(known));
     trials_.run(setups, [&](std::size_t s, double step_s, double energy_j) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
-        const Figures floor = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(floor, scenario) && (!best || value_of(scenario.objective, floor) <= std::get<0>(least));
+        const Figures least_of_c = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
+        return keeps(least_of_c, scenario) && ties_with_best(value_of(scenario.objective, least_of_c), least);
       });
     });
   }
@@ -120,42 +120,29 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
 
 std::vector<std::size_t> Planner::front(const Scenario& scenario) {
   for (;;) {
-    std::vector<std::size_t> known, unknown;
-    std::vector<Spot> spots, floors;
+    std::vector<Standing> known, unknown;
     for (const std::size_t c : open(scenario)) {
-      const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
-      const bool exact = simulated(c);
-      const Figures figures =
-          exact ? ledger_.figures(c, scenario)
-                : ledger_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
-      if (!keeps(figures, scenario)) continue;
-      (exact ? known : unknown).push_back(c);
-      (exact ? spots : floors).push_back(spot_of(figures));
+      const Figures figures = simulated(c) ? ledger_.figures(c, scenario) : floor(c, scenario);
+      if (keeps(figures, scenario))
+        (simulated(c) ? known : unknown).push_back(standing(c, scenario, figures));
     }
-    std::vector<std::size_t> front;
-    std::vector<Spot> front_spots;
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      const auto same = [&](const Spot& other) {
-        return other.time_s == spots[i].time_s && other.cost_usd == spots[i].cost_usd;
-      };
-      if (beaten(spots[i], spots) || std::any_of(front_spots.begin(), front_spots.end(), same)) continue;
-      front.push_back(known[i]);
-      front_spots.push_back(spots[i]);
+    const std::vector<Standing> front = front_of(std::move(known));
+    std::erase_if(unknown, [&](const Standing& at_best) {
+      return cannot_reach(front, at_best.time_s, at_best.cost_usd);
+    });
+    if (unknown.empty()) {
+      std::vector<std::size_t> candidates;
+      for (const Standing& each : front) candidates.push_back(each.candidate);
+      return candidates;
     }
     std::vector<std::size_t> hopeful;
-    std::vector<Spot> hopes;
-    for (std::size_t i = 0; i < unknown.size(); ++i)
-      if (!beaten(floors[i], front_spots)) hopeful.push_back(unknown[i]), hopes.push_back(floors[i]);
-    if (hopeful.empty()) {
-      std::vector<double> times;
-      for (const Spot& spot : front_spots) times.push_back(spot.time_s);
-      return sorted_by(front, times);
-    }
+    for (const Standing& each : unknown) hopeful.push_back(each.candidate);
     // From the cheap end to the quick one: a few of each kind at a time.
     std::vector<std::size_t> setups;
     for (const double quick : {0.0, 0.5, 1.0, 2.0, 8.0}) {
       std::vector<double> key;
-      for (const Spot& spot : hopes) key.push_back(std::log(spot.cost_usd) + quick * std::log(spot.time_s));
+      for (const Standing& each : unknown)
+        key.push_back(std::log(each.cost_usd) + quick * std::log(each.time_s));
       for (const std::size_t s : first_setups(sorted_by(hopeful, key), Trials::at_a_time / 4))
         if (std::find(setups.begin(), setups.end(), s) == setups.end() && setups.size() < Trials::at_a_time)
           setups.push_back(s);
@@ -163,8 +150,8 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
     trials_.run(setups, [&](std::size_t s, double step_s, double energy_j) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
-        const Figures floor = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
-        return keeps(floor, scenario) && !beaten(spot_of(floor), front_spots);
+        const Figures least_of_c = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
+        return keeps(least_of_c, scenario) && !cannot_reach(front, least_of_c.time_s, least_of_c.cost_usd);
       });
     });
   }
@@ -194,4 +181,4 @@ std::int64_t Planner::simulated_count() const {
   return count;
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

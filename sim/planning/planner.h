@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "sim/planning/figures.h"
+#include "sim/planning/standing.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// Puts questions to the candidates and simulates what it needs for exact answers: those that every
 /// candidate's simulation would give (test: `exhaustive`). What was simulated for one question is there for
@@ -20,12 +21,10 @@ class Planner {
   /// Simulates every candidate that may be rented at all, so that bounds save nothing.
   void simulate_all(const Scenario& scenario);
 
-  /// The candidate that keeps the constraints and has the least value of the scenario's objective; of equals
-  /// the quicker one, then the earlier one. Nothing where none keeps them.
+  /// best_of those that keep the constraints; nothing where none keeps them.
   std::optional<std::size_t> best(const Scenario& scenario);
 
-  /// Those that keep the constraints and that none of them betters: no other is as quick and as cheap, and
-  /// one of the two more so. Quickest first; of equals the earlier one.
+  /// front_of those that keep the constraints.
   std::vector<std::size_t> front(const Scenario& scenario);
 
   const Trials& trials() const { return trials_; }
@@ -42,6 +41,9 @@ class Planner {
 
  private:
   std::vector<std::size_t> open(const Scenario& scenario) const;
+  Standing standing(std::size_t candidate, const Scenario& scenario, const Figures& figures) const;
+  /// Figures that no simulation of the candidate goes below, rounding aside.
+  Figures floor(std::size_t candidate, const Scenario& scenario) const;
   static bool keeps(const Figures& figures, const Scenario& scenario);
   std::vector<std::size_t> first_setups(const std::vector<std::size_t>& candidates, std::size_t most) const;
 
@@ -49,4 +51,4 @@ class Planner {
   Ledger ledger_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::planning

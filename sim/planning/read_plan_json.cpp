@@ -10,7 +10,7 @@
 #include "sim/base/input_error.h"
 #include "sim/planning/write_plan.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,6 +142,9 @@ PlanAnswer answer_from(const Json& document) {
   answer.simulated = document.at("simulated").get<std::int64_t>();
   for (const auto& [reason, count] : document.at("pruned").items())
     answer.pruned[reason] = count.get<std::int64_t>();
+  for (const Json& each : document.value("left_out", Json::array()))
+    answer.left_out.push_back(
+        {each.at("servers").get<std::vector<std::string>>(), each.at("why").get<std::string>()});
   read_sensitivity(document.at("sensitivity"), answer.sensitivity);
   if (document.contains("nearest_constraint")) {
     const Json& nearest = document.at("nearest_constraint");
@@ -168,4 +171,4 @@ PlanAnswer read_plan_answer(std::istream& in, const std::string& file) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -8,7 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/planning/answer.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 constexpr double price_reach = 16;  ///< prices are followed up and down by this factor
@@ -40,9 +40,9 @@ class Sensitivity {
       : planner_(planner), scenario_(scenario), choice_(choice), now_(planner.figures(choice, scenario)) {}
 
   std::vector<Change> run(const std::vector<std::size_t>& runners_up) {
-    for (const auto& [server, count] : order(choice_)) price(server, price_reach);
+    prices(choice_, price_reach);
     for (std::size_t i = 0; i < std::min<std::size_t>(2, runners_up.size()); ++i)
-      for (const auto& [server, count] : order(runners_up[i])) price(server, 1 / price_reach);
+      prices(runners_up[i], 1 / price_reach);
     deadline();
     budget();
     global_batch();
@@ -52,10 +52,6 @@ class Sensitivity {
   }
 
  private:
-  const Order& order(std::size_t c) const {
-    return planner_.trials().setup(planner_.trials().space().candidates[c].setup).order;
-  }
-
   void add(std::string text, std::string kind, std::string server, double value, const Scenario& then) {
     Change change{std::move(text), std::move(kind), std::move(server), value, std::nullopt};
     if (const std::optional<std::size_t> next = planner_.best(then))
@@ -63,9 +59,14 @@ class Sensitivity {
     changes_.push_back(std::move(change));
   }
 
-  void price(const std::string& server, double reach) {
-    const Candidate& any = planner_.trials().space().candidates[choice_];
-    if (any.prices.empty()) return;
+  /// Of each kind of server of a candidate, where it is rented.
+  void prices(std::size_t candidate, double reach) {
+    if (planner_.trials().space().candidates[choice_].prices.empty()) return;
+    for (const Price& price : planner_.trials().space().candidates[candidate].prices)
+      follow(price.server, price.usd_per_hour, reach);
+  }
+
+  void follow(const std::string& server, double usd_per_h, double reach) {
     const auto at = [&](double factor) {
       Scenario scenario = scenario_;
       scenario.price_factor[server] = factor;
@@ -74,23 +75,10 @@ class Sensitivity {
     const std::optional<double> factor =
         turning_point(reach, fine, [&](double f) { return planner_.best(at(f)) == choice_; });
     if (!factor) return;
-    const double price = price_of(server) * *factor;
+    const double price = usd_per_h * *factor;
     add(fmt::format("the price of {} {} by {:.3g} %, to {:.3f} USD/h", server, reach > 1 ? "rises" : "falls",
                     100 * std::abs(*factor - 1), price),
         "price", server, price, at(*factor));
-  }
-
-  /// In the choice's market, where the server was looked at.
-  double price_of(const std::string& server) const {
-    const CandidateSpace& space = planner_.trials().space();
-    const Candidate& chosen = space.candidates[choice_];
-    for (const Candidate& candidate : space.candidates) {
-      if (candidate.market != chosen.market || candidate.prices.empty()) continue;
-      const Order& order = space.setups[candidate.setup].order;
-      for (std::size_t kind = 0; kind < order.size(); ++kind)
-        if (order[kind].first == server) return candidate.prices[kind].usd_per_hour;
-    }
-    return 0;
   }
 
   /// A shorter deadline than the choice takes; and the first longer one with which another is better.
@@ -182,4 +170,4 @@ std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, s
   return Sensitivity(planner, scenario, choice).run(runners_up);
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -11,7 +11,7 @@
 #include "sim/run/search/assess.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 /// Plain numbers followed by a text, as bytes between processes of this program.
@@ -122,8 +122,7 @@ void Trials::read_servers() {
                      [&](const std::string& provider) { return name.starts_with(provider + "-"); }))
       continue;
     ServerSpec server = load_server(name, spec_.goal.pos());
-    const auto priced = [&](Market market) { return spec_.prices().find(name, market).has_value(); };
-    if (spec_.all_servers && std::none_of(spec_.markets.begin(), spec_.markets.end(), priced)) continue;
+    if (spec_.all_servers && !has_price(spec_, server)) continue;
     servers_.emplace(name, std::move(server));
   }
   if (servers_.empty())
@@ -256,4 +255,4 @@ void Trials::run(std::span<const std::size_t> setups, const Hopeless& hopeless) 
   });
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -13,7 +13,7 @@
 #include "sim/run/simulate.h"
 #include "sim/run/what_if.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// What is known of a setup's training step. It grows: first bounds, then a plan, then a simulation.
 struct Trial {
@@ -87,4 +87,4 @@ class Trials {
 /// Batches are tried up to this many images a device where the plan names none.
 inline constexpr std::int64_t largest_tried_batch = 4096;
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -13,7 +13,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 namespace {
 
 using Style = JsonWriter::Style;
@@ -119,6 +119,21 @@ void write_list(JsonWriter& json, const char* name, const std::vector<CandidateR
   json.key(name);
   json.begin_array();
   for (const CandidateResultOfPlan& candidate : candidates) write(json, candidate);
+  json.end_array();
+}
+
+void write_left_out(JsonWriter& json, const std::vector<LeftOut>& left_out) {
+  json.key("left_out");
+  json.begin_array();
+  for (const LeftOut& each : left_out) {
+    json.begin_object();
+    json.key("servers");
+    json.begin_array(Style::compact);
+    for (const std::string& server : each.servers) json.value(std::string_view(server));
+    json.end_array();
+    json.field("why", each.why);
+    json.end_object();
+  }
   json.end_array();
 }
 
@@ -295,9 +310,16 @@ std::string doubts_text(const std::vector<CandidateResultOfPlan>& candidates,
   return text;
 }
 
+std::string left_out_texts(const PlanAnswer& answer) {
+  std::string text;
+  for (const LeftOut& each : answer.left_out) text += left_out_text(each) + "\n";
+  return text;
+}
+
 std::string table(const PlanAnswer& answer) {
   std::string text = fmt::format("{}: {}, {}\n\n", answer.name, answer.goal, question_text(answer));
-  if (!answer.choice) return text + no_choice_text(answer) + "\n" + effort_text(answer) + "\n";
+  const std::string effort = "\n" + effort_text(answer) + "\n" + left_out_texts(answer);
+  if (!answer.choice) return text + no_choice_text(answer) + effort;
   text += fmt::format("{}\n  {}\n  {}\n", order_text(*answer.choice), training_text(*answer.choice),
                       answer.choice->bottleneck);
   for (const std::string& price : price_texts(*answer.choice)) text += fmt::format("  {}\n", price);
@@ -309,7 +331,7 @@ std::string table(const PlanAnswer& answer) {
     for (const CandidateResultOfPlan& runner : answer.runners_up)
       text += fmt::format("  {}: {}\n", text_of(runner.order), runner.reason);
   }
-  return text + sensitivity_text(answer.sensitivity) + "\n" + effort_text(answer) + "\n";
+  return text + sensitivity_text(answer.sensitivity) + effort;
 }
 
 void write_json(const PlanAnswer& answer, std::ostream& out) {
@@ -330,6 +352,7 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   json.begin_object();
   for (const auto& [reason, count] : answer.pruned) json.field(reason, count);
   json.end_object();
+  write_left_out(json, answer.left_out);
   write_sensitivity(json, answer.sensitivity);
   if (answer.nearest) {
     json.key("nearest_constraint");
@@ -344,4 +367,4 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   out << '\n';
 }
 
-}  // namespace convoy
+}  // namespace convoy::planning

@@ -6,7 +6,7 @@
 
 #include "sim/planning/answer.h"
 
-namespace convoy {
+namespace convoy::inline planning {
 
 /// plan.json: schema convoy.plan/1 (docs/planning.md). What is not known is null.
 void write_json(const PlanAnswer& answer, std::ostream& out);
@@ -30,4 +30,4 @@ inline constexpr double joules_a_kwh = 3.6e6;
 std::string usd_text(double usd);  ///< "609 USD", "not known"
 std::string hours_text(double seconds);
 
-}  // namespace convoy
+}  // namespace convoy::planning

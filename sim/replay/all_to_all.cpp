@@ -5,7 +5,7 @@
 
 #include "sim/replay/colours.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 using End = AllToAllFlows::End;
@@ -152,4 +152,4 @@ ClassPairs::ClassPairs(const AllToAllFlows& flows, std::span<const std::uint32_t
   std::sort(apart_.begin(), apart_.end());
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

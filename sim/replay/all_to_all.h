@@ -11,7 +11,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// The messages between hosts of a Round::all_to_all, where ways are two halves each (Router::halves): not
 /// listed, since N senders and S receivers have N x S of them. Messages within a host are flows.
@@ -83,4 +83,4 @@ class ClassPairs {
   Pairs apart_;                                     ///< classes of flows.apart, in order
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

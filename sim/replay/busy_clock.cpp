@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 LinkClock::LinkClock(const Machine& machine, const Folding& folding)
     : link_clock_(folding.links.size(), Folding::none) {
@@ -68,4 +68,4 @@ std::vector<double> LinkClock::port_busy_s(double now_s) const {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -8,7 +8,7 @@
 #include "sim/replay/fold.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Time during which a thing has at least one user.
 class BusyTime {
@@ -112,4 +112,4 @@ class DeviceClock {
   DeviceTimes times_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -5,7 +5,7 @@
 #include <new>
 #include <type_traits>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// What is done when something has happened: a small closure kept in place, so that an event costs no
 /// allocation. What it captures is at most 32 bytes of plain values and pointers.
@@ -26,4 +26,4 @@ class Callback {
   void (*call_)(void*) = nullptr;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// What tells classes of a folding apart: a 64-bit hash of a thing and its neighbourhood.
 using Colour = std::uint64_t;
@@ -60,4 +60,4 @@ class ColourTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

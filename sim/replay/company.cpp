@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// Calls `crossing(group, link)` for every link of every flow.
@@ -75,4 +75,4 @@ std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine,
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

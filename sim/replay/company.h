@@ -9,7 +9,7 @@
 #include "sim/replay/flows.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// By pattern: whether something else may be on its links, or in places of which each has several links,
 /// while one of its communications is under way. Communications that the same endpoints have on one stream
@@ -35,4 +35,4 @@ class Company {
 /// way through the same ports, while the group does a communication whose ranks go in step.
 std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine, const FlowTable& table);
 
-}  // namespace convoy
+}  // namespace convoy::replays

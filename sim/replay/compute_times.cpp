@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 ComputeTimes::TaskTime ComputeTimes::time(EndpointId endpoint, std::uint32_t role, TaskId task,
                                           double start_s, double stretch) {
@@ -21,7 +21,7 @@ ComputeTimes::TaskTime ComputeTimes::time(EndpointId endpoint, std::uint32_t rol
 /// Compute tasks of a role's program on a type of device in a host of so many: the host issues them in their
 /// order.
 const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, const Device& device) {
-  const std::uint32_t beside = machine_.hosts.empty() ? 1 : machine_.hosts[device.host].device_count;
+  const std::uint32_t beside = devices_of_host(machine_, device);
   const auto key = std::tuple{role, device.type, beside};
   auto it = stretches_.find(key);
   if (it != stretches_.end()) return it->second;
@@ -48,4 +48,4 @@ std::vector<double> operation_times_s(const Role& role, const Task& task, const 
   return times;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -11,7 +11,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// How long compute tasks take on endpoints.
 class ComputeTimes {
@@ -42,4 +42,4 @@ class ComputeTimes {
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,
                                       const CostModel& cost, EndpointId endpoint);
 
-}  // namespace convoy
+}  // namespace convoy::replays

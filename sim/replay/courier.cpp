@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/courier.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 Courier::Courier(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener)
     : folding_(folding), engine_(engine), link_clock_(link_clock), listener_(listener) {
@@ -23,4 +23,4 @@ void Courier::send(std::uint32_t flow_class, double bytes, double repeat, Callba
     engine_.start_message(lane.latency_s * repeat, bytes * repeat, lane.route, end);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -10,7 +10,7 @@
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Hears what happens to the tasks of endpoint classes.
 class MessageListener {
@@ -75,4 +75,4 @@ class Courier {
   std::vector<Lane> lanes_;  ///< by flow class
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

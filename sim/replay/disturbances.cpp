@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 double end_of_computation_s(double start_s, double duration_s, const std::vector<Disturbances::Stop>& stops) {
   double now_s = start_s, left_s = duration_s;
@@ -26,4 +26,4 @@ double stopped_before_s(double now_s, const std::vector<Disturbances::Stop>& sto
   return stopped_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -7,7 +7,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// What happens to the machine during a replay, beside the plan. Times are from its beginning.
 struct Disturbances {
@@ -46,4 +46,4 @@ double end_of_computation_s(double start_s, double duration_s, const std::vector
 /// How much of the time up to `now_s` an endpoint stood still. @param stops its own, ordered by at_s
 double stopped_before_s(double now_s, const std::vector<Disturbances::Stop>& stops);
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 void disturb_links(const Disturbances& disturbances, const Machine& machine, const Folding& folding,
                    Engine& engine) {
@@ -48,4 +48,4 @@ double Stops::before_s(std::uint32_t endpoint_class, double now_s) const {
   return stops == by_class_.end() ? 0 : stopped_before_s(now_s, stops->second);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -10,7 +10,7 @@
 #include "sim/replay/fold.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Has changes of links and the transfers of others happen at their times. What is left over when the plan is
 /// done does not count.
@@ -31,4 +31,4 @@ class Stops {
   std::map<std::uint32_t, std::vector<Disturbances::Stop>> by_class_;  ///< in time order
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -24,7 +24,7 @@
 #include <xbt/log.h>
 // clang-format on
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 namespace sg4 = simgrid::s4u;
@@ -307,4 +307,4 @@ std::string Engine::simgrid_version() {
   return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

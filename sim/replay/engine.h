@@ -11,7 +11,7 @@
 #include "sim/replay/callback.h"
 #include "sim/replay/max_min.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Who shares out the links: a flow model of convoy's own in SimGrid's engine, or SimGrid's network model, as
 /// the reference.
@@ -72,4 +72,4 @@ class Engine {
   const double* clock_s_;  ///< of a flow model; none: SimGrid's clock
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -4,10 +4,10 @@
 #include "sim/replay/service_run.h"
 #include "sim/replay/step_run.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 Execution execute(const FoldedPlan& folded, const Surroundings& surroundings) {
   return folded.plan.service() ? ServiceRun(folded, surroundings).run() : StepRun(folded, surroundings).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -13,7 +13,7 @@
 #include "sim/replay/replay.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A plan whose flows have been expanded and folded.
 struct FoldedPlan {
@@ -53,4 +53,4 @@ struct Execution {
 /// finish.
 Execution execute(const FoldedPlan& folded, const Surroundings& surroundings);
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -11,7 +11,7 @@
 
 #include "sim/replay/company.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// So many messages at most are simulated one by one where nobody has asked for it: a second of work.
@@ -238,4 +238,4 @@ std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, 
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -7,7 +7,7 @@
 #include "sim/replay/flows.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// For each pattern: whether its ranks go on one by one (a send/receive pattern, or a collective replayed as
 /// chunks) or all ranks of a group in step (fluid). `automatic` becomes fluid where that is the same: every
@@ -17,4 +17,4 @@ namespace convoy {
 /// @throws std::logic_error when communications of one pattern ask for different fidelities.
 std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, const FlowTable& table);
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 enum class ThingKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver, peer };
@@ -52,7 +52,7 @@ class FirstColours {
       }
     if (plan_.service())
       for (const Service::Client& client : plan_.service()->clients)
-        colours_[client.device] = mix(colours_[client.device],
+        colours_[client.device] = mix(mix(colours_[client.device], client.sequence),
                                       mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
   }
 
@@ -86,4 +86,4 @@ std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, cons
   return FirstColours(plan, machine, table, numbers).find(disturbances);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -10,10 +10,10 @@
 #include "sim/replay/refine.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// By thing, what tells it apart before its neighbours do: its kind, and what it is by itself.
 std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
                                   const ThingNumbers& numbers, const Disturbances& disturbances);
 
-}  // namespace convoy
+}  // namespace convoy::replays

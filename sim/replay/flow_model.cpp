@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 std::uint32_t FlowModel::keep(Event event) {
   event.number = asked_++;
@@ -100,4 +100,4 @@ bool FlowModel::advance() {
   return true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -11,7 +11,7 @@
 #include "sim/replay/callback.h"
 #include "sim/replay/max_min.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A clock with delays, and flows whose rates MaxMin finds. Its time begins at 0 and is its own: whatever
 /// else a process simulates, the same calls give the same bits.
@@ -81,4 +81,4 @@ class FlowModel {
   std::vector<std::uint32_t> free_events_, moment_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

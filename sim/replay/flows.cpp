@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 class Expansion {
@@ -132,4 +132,4 @@ FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing
   return Expansion(plan, machine, listing).expand();
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -10,7 +10,7 @@
 #include "sim/replay/all_to_all.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// One pair of one round of one group of a pattern, with its way through the machine.
 struct Flow {
@@ -65,4 +65,4 @@ enum class Listing : std::uint8_t { where_needed, always };
 /// @param listing `always` for what tells messages apart: a folding that folds nothing
 FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing);
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -9,7 +9,7 @@
 #include "sim/replay/colours.h"
 #include "sim/replay/refine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// Numbers classes by first appearance among the members that `in_use` says take part.
@@ -238,4 +238,4 @@ Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
   return folding;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

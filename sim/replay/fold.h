@@ -11,7 +11,7 @@
 #include "sim/replay/flows.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each is
 /// simulated.
@@ -49,10 +49,9 @@ struct Folding {
 std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table);
 
 /// @param one_by_one by pattern: ranks wait for their own messages only, so flows and their ends must be told
-/// apart by
-///        each other; where false, only the group as a whole matters.
+///        apart by each other; where false, only the group as a whole matters.
 /// @param fold false puts everything into a class of its own.
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances = {});
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A priority queue of numbered things with a key each, smallest first, of equal keys the smaller number.
 /// Keys can be changed. `Place` says where a thing's place in the queue is kept: place(number) is a
@@ -80,4 +80,4 @@ class IndexedHeap {
   std::vector<Entry> entries_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A producer that makes batches ready one after the other, each in `interval_s`, into a queue with room for
 /// `depth` of them: it begins with a batch when the one before is ready and the one `depth` before has been
@@ -32,4 +32,4 @@ class InputQueue {
   double ready_s_ = 0;  ///< when the last batch begun is ready
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -7,7 +7,7 @@
 
 #include "sim/replay/flow_model.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
@@ -106,4 +106,4 @@ std::vector<double> LoneGroups::shared_times_s_per_byte(const std::vector<std::u
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -12,7 +12,7 @@
 #include "sim/replay/fold.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A communication of a group whose ranks go in step and that has its links for itself: all flows of a round
 /// begin at one moment, so that the round takes its latency and, for each byte of the communication, a time
@@ -52,4 +52,4 @@ class LoneGroups {
   std::vector<double> round_s_;        ///< by clock, while a round is looked at: its time for each byte
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

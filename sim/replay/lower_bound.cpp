@@ -10,7 +10,7 @@
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
@@ -149,4 +149,4 @@ LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel
   return bound;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A link with so much to carry that it alone keeps the step from being shorter.
 struct FullLink {
@@ -47,4 +47,4 @@ struct LowerBound {
 /// @throws std::runtime_error as replay() does
 LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel& cost);
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 MaxMin::MaxMin(const std::vector<double>& link_bandwidth_Bps) : links_(link_bandwidth_Bps.size()) {
   for (std::size_t l = 0; l < links_.size(); ++l) links_[l].bandwidth_Bps = link_bandwidth_Bps[l];
@@ -306,4 +306,4 @@ bool MaxMin::lower_floor(std::uint32_t l) {
   return true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

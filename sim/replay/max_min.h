@@ -9,7 +9,7 @@
 #include "sim/replay/colours.h"
 #include "sim/replay/heap.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Fair shares and rates of flows that differ by no more than this part of them are equal.
 inline constexpr double equal_rates = 1e-12;
@@ -175,4 +175,4 @@ class MaxMin {
   std::vector<LinkShare> shares_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -4,7 +4,7 @@
 
 #include "sim/replay/max_min.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// After so many rounds of adding only who disagrees, all neighbours are added in each.
@@ -203,4 +203,4 @@ void MaxMin::make_simple(std::uint32_t l) {
   if (!link.alone) promise(l, link.rate_Bps);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

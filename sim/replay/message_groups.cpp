@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                              const Folding& folding, Engine& engine, Courier& courier,
@@ -273,4 +273,4 @@ void MessageGroups::sent(Run& run, std::uint32_t from, std::uint32_t to) {
     listener_.task_done(run.group->members[to].endpoint_class, receiver.receive_task);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -14,7 +14,7 @@
 #include "sim/replay/fold.h"
 #include "sim/replay/lone_groups.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one
 /// (chunk), and sends and receives. A message of a collective whose ranks go one by one begins when both its
@@ -132,4 +132,4 @@ class MessageGroups {
   std::unordered_map<std::uint64_t, Run> runs_;                           ///< by (communication, group class)
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 PacedCompute::PacedCompute(Engine& engine, std::vector<double> taken, bool collectives_owe)
     : engine_(engine), collectives_owe_(collectives_owe) {
@@ -91,4 +91,4 @@ void PacedCompute::end(std::uint32_t endpoint_class, std::uint64_t ticket) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "sim/replay/engine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Compute tasks of endpoint classes, and what they and collectives cost each other. While collectives are
 /// under way on an endpoint they hold a share of its processors, and its tasks go on at the rest of their
@@ -66,4 +66,4 @@ class PacedCompute {
   std::uint64_t tickets_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

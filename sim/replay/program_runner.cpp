@@ -9,7 +9,7 @@
 
 #include "sim/replay/service_desk.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 std::vector<double> capacities(const FoldedPlan& folded) {
@@ -207,4 +207,4 @@ void ProgramRunner::require_finished() const {
                                          blocked, count > 5 ? "; ..." : ""));
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -15,7 +15,7 @@
 #include "sim/replay/paced_compute.h"
 #include "sim/replay/step_watch.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Runs the programs of endpoint classes on an engine, task by task; what becomes of sends, receives and
 /// collectives, and what follows the end of a task, is decided by who inherits from it.
@@ -114,4 +114,4 @@ class ProgramRunner : protected MessageListener {
   std::size_t next_finished_ = 0;  ///< those before it have been gone on from
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

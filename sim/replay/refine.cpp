@@ -9,7 +9,7 @@
 #include "sim/replay/fold.h"
 #include "sim/replay/splitting_classes.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// For each thing of one kind, the things that see it: all lists in one vector.
@@ -340,4 +340,4 @@ ThingClasses refined_classes(const Plan& plan, const Machine& machine, const Flo
   return Refiner(plan, machine, table, one_by_one, disturbances).refine();
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -10,7 +10,7 @@
 #include "sim/replay/flows.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Numbers for all that a folding tells apart: endpoints from 0, then FlowTable::flows, FlowTable::groups,
 /// links, ends of FlowTable::all_to_all (of each its senders, then its receivers), and FlowTable::peers, all
@@ -48,4 +48,4 @@ struct ThingClasses {
 ThingClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
                              const std::vector<bool>& one_by_one, const Disturbances& disturbances);
 
-}  // namespace convoy
+}  // namespace convoy::replays

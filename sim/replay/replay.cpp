@@ -13,7 +13,7 @@
 #include "sim/replay/fold.h"
 #include "sim/replay/input_queue.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// What the communications of each pattern carry in a step. Those of one pattern in an endless run are equal.
@@ -245,4 +245,4 @@ std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan,
   return points;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -13,7 +13,7 @@
 #include "sim/replay/engine.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 struct ReplayOptions {
   bool fold =
@@ -112,4 +112,4 @@ struct MemoryPoint {
 std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
                                    const CostModel& cost, EndpointId endpoint);
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// Server classes whose adding up takes time, with the rate of one server.
@@ -314,4 +314,4 @@ StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -16,7 +16,7 @@
 #include "sim/replay/step_counts.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Carries out a plan's Service between classes: takes the clients' pushes, adds them up, and answers by its
 /// rule.
@@ -125,4 +125,4 @@ class ServiceDesk {
   std::vector<std::uint32_t> members_;                      ///< by endpoint class
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
@@ -126,4 +126,4 @@ Readings ServiceRun::all_readings() {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

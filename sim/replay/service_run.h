@@ -10,7 +10,7 @@
 #include "sim/replay/service_desk.h"
 #include "sim/replay/steady_state.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Executes a plan with a service: clients repeat their programs until every one has been measured.
 class ServiceRun final : ProgramRunner {
@@ -38,4 +38,4 @@ class ServiceRun final : ProgramRunner {
   std::vector<double> input_wait_s_;            ///< by endpoint class, since the beginning
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 SplittingClasses::SplittingClasses(std::span<const Colour> colours)
     : members_(colours.size()), place_(colours.size()), alone_(colours.size()), shown_(colours.size(), 0) {
@@ -120,4 +120,4 @@ void SplittingClasses::mark_if_alone(const Class& it) {
   if (it.size == 1) alone_[members_[it.first]] = true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -10,7 +10,7 @@
 
 #include "sim/replay/colours.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// A partition of things, numbered from 0, into classes that split and never merge.
 ///
@@ -75,4 +75,4 @@ class SplittingClasses {
   std::vector<Part> parts_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 constexpr std::size_t batches = 8, most_blocks = 8192;
@@ -15,6 +16,7 @@ constexpr double affordable_messages = 1 << 16;
 constexpr double first_messages = 2 << 20;
 constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
 constexpr double wanted_precision = 0.01;
+constexpr double wanted_precision_of_updates = 0.002;
 
 /// splitmix64 (Steele, Lea & Flood, OOPSLA 2014) of a seed and a counter.
 double uniform(std::uint64_t seed, std::uint64_t counter) {
@@ -23,6 +25,19 @@ double uniform(std::uint64_t seed, std::uint64_t counter) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   z ^= z >> 31;
   return static_cast<double>(z >> 11) * 0x1.0p-53;
+}
+
+/// Box and Muller, Ann. Math. Stat. 29(2), 1958.
+double normal(std::uint64_t seed, std::uint64_t counter) {
+  const double radius = std::sqrt(-2 * std::log(1 - uniform(seed, 2 * counter)));
+  return radius * std::cos(2 * std::numbers::pi * uniform(seed, 2 * counter + 1));
+}
+
+/// Half of the 95 % interval of the mean of values that have been measured in batches.
+double half_width(const std::vector<double>& of_batch, double mean) {
+  double variance = 0;
+  for (const double value : of_batch) variance += (value - mean) * (value - mean) / (batches - 2);
+  return student_t * std::sqrt(variance / batches);
 }
 
 /// Mean steps of a client's batches, each with what its compute time accounts for taken out.
@@ -64,7 +79,7 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
       client_(folding.endpoints.size(), none),
       steps_a_block_(service.measured_steps),
       blocks_wanted_(batches) {
-  if (service.compute_spread > 0) {
+  if (service.is_random()) {
     const double messages = static_cast<double>(service.clients.size() * service.exchanges.size() * batches);
     steps_a_block_ = static_cast<std::uint32_t>(
         std::clamp(std::floor(first_messages / messages), 1.0, static_cast<double>(steps_a_block_)));
@@ -76,8 +91,9 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
       Client client;
       client.images = member.images;
       clients_.push_back(client);
-      // Clients of one class begin at one moment: it tells the classes apart, folded or not.
-      seeds_.push_back(std::bit_cast<std::uint64_t>(member.start_s));
+      // Clients of one class begin at one moment, with one sequence: these tell the classes apart, folded or
+      // not.
+      seeds_.push_back(std::bit_cast<std::uint64_t>(member.start_s) + member.sequence * 0xd1342543de82ef95u);
     }
     ++clients_[index].members;
   }
@@ -87,8 +103,10 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
 }
 
 double SteadyState::next_stretch(std::uint32_t c) const {
-  if (service_.compute_spread == 0) return 1;
-  const double draw = uniform(seeds_[client_[c]], clients_[client_[c]].steps_done);
+  if (!service_.is_random()) return 1;
+  const std::uint64_t seed = seeds_[client_[c]], step = clients_[client_[c]].steps_done;
+  if (service_.step_jitter > 0) return std::max(0.0, 1 + service_.step_jitter * normal(seed, step));
+  const double draw = uniform(seed, step);
   return 1 + service_.compute_spread * (2 * draw - 1);
 }
 
@@ -116,12 +134,13 @@ void SteadyState::step_ends(std::uint32_t c, double now_s, DeviceClock& clock, s
 }
 
 void SteadyState::end_block(Client& client) {
-  if (service_.compute_spread == 0) {
+  if (!service_.is_random()) {
     if (client.steps == service_.measured_steps) --measuring_left_;
     return;
   }
   client.block_end_s.push_back(client.end_s);
   client.block_stretch.push_back(client.stretch);
+  client.block_version.push_back(client.last_version);
   if (client.block_end_s.size() != blocks_wanted_ || --measuring_left_ > 0 || is_known()) return;
   while (measuring_left_ == 0) {
     blocks_wanted_ *= 2;
@@ -130,7 +149,14 @@ void SteadyState::end_block(Client& client) {
   }
 }
 
+/// Or cannot become known at what a simulation may cost.
 bool SteadyState::is_known() {
+  if (service_.quorum > 0 ? are_updates_known() : are_steps_known()) return true;
+  const double steps = static_cast<double>(blocks_wanted_ * steps_a_block_ * clients_.size());
+  return blocks_wanted_ >= most_blocks || 2 * steps > affordable_steps();
+}
+
+bool SteadyState::are_steps_known() {
   double images_per_s = 0;
   std::vector<double> of_batch(batches, 0.0);
   for (Client& client : clients_) {
@@ -140,13 +166,31 @@ bool SteadyState::is_known() {
     images_per_s += client.members * client.images / steps.mean_s;
     for (std::size_t b = 0; b < batches; ++b) of_batch[b] += client.members * client.images / steps.step_s[b];
   }
-  double variance = 0;
-  for (const double rate : of_batch)
-    variance += (rate - images_per_s) * (rate - images_per_s) / (batches - 2);
-  const double half_width = student_t * std::sqrt(variance / batches);
-  if (half_width <= wanted_precision * images_per_s && phases_have_mixed()) return true;
-  const double steps = static_cast<double>(blocks_wanted_ * steps_a_block_ * clients_.size());
-  return blocks_wanted_ >= most_blocks || 2 * steps > affordable_steps();
+  return half_width(of_batch, images_per_s) <= wanted_precision * images_per_s && phases_have_mixed();
+}
+
+bool SteadyState::are_updates_known() const {
+  const Client& client = fastest();
+  std::vector<double> per_s;
+  double mean_per_s = 0, last_s = client.begin_s;
+  std::uint64_t last_version = client.first_version;
+  for (std::size_t b = 0; b < batches; ++b) {
+    const std::size_t end = (b + 1) * (blocks_wanted_ / batches) - 1;
+    if (client.block_end_s[end] <= last_s) return true;  // nothing takes time
+    per_s.push_back(static_cast<double>(client.block_version[end] - last_version) /
+                    (client.block_end_s[end] - last_s));
+    mean_per_s += per_s.back() / batches;
+    last_s = client.block_end_s[end];
+    last_version = client.block_version[end];
+  }
+  return half_width(per_s, mean_per_s) <= wanted_precision_of_updates * mean_per_s;
+}
+
+/// It makes a push for nearly every version; slower ones skip some, so that their ends say less.
+const SteadyState::Client& SteadyState::fastest() const {
+  return *std::min_element(clients_.begin(), clients_.end(), [](const Client& a, const Client& b) {
+    return a.mean_step_s() < b.mean_step_s();
+  });
 }
 
 /// Of all clients together.
@@ -168,12 +212,8 @@ bool SteadyState::phases_have_mixed() const {
 
 double SteadyState::step_time_s(double images) const {
   if (service_.quorum > 0) {
-    // The fastest makes a push for every version; slower ones skip some, so that their ends say less.
-    const Client& fastest =
-        *std::min_element(clients_.begin(), clients_.end(),
-                          [](const Client& a, const Client& b) { return a.mean_step_s() < b.mean_step_s(); });
-    return (fastest.end_s - fastest.begin_s) /
-           static_cast<double>(fastest.last_version - fastest.first_version);
+    const Client& client = fastest();
+    return (client.end_s - client.begin_s) / static_cast<double>(client.last_version - client.first_version);
   }
   double images_per_s = 0;
   for (const Client& client : clients_) {
@@ -183,4 +223,4 @@ double SteadyState::step_time_s(double images) const {
   return images / images_per_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

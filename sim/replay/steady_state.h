@@ -9,19 +9,20 @@
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/fold.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Watches the clients of a plan's Service step by step, between warm-up and the end of the measurement.
 ///
-/// With Service::compute_spread the measurement goes on until the mean is known: each client's measured steps
-/// are taken in blocks of Service::measured_steps (fewer where so many clients and tensors make more than
-/// 2^21 messages of 8 blocks), and when all have 8, 16, 32, ... blocks, these make 8 batches. How far a
+/// Where compute times are random the measurement goes on until the mean is known: each client's measured
+/// steps are taken in blocks of Service::measured_steps (fewer where so many clients and tensors make more
+/// than 2^21 messages of 8 blocks), and when all have 8, 16, 32, ... blocks, these make 8 batches. How far a
 /// batch's mean compute time was from its known mean is a control variate for its mean step (coefficient:
 /// least squares over the batches), so that a client that waits for nobody is measured exactly. The
 /// measurement is over when the 95 % interval of the mean step over batches (Student's t, 6 degrees of
-/// freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages. Source:
-/// Law, Simulation Modeling and Analysis, 5th ed. 2015, sections 9.5.3 (batch means) and 11.4 (control
-/// variates).
+/// freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages. With a
+/// quorum the batches are those of the client with most steps, the mean is that between updates, as it was
+/// measured, and is wanted to 0.2 %. Source: Law, Simulation Modeling and Analysis, 5th ed. 2015,
+/// sections 9.5.3 (batch means) and 11.4 (control variates).
 class SteadyState {
  public:
   /// What a client class did in whole steps of the measurement, the first of them begun at begin_s.
@@ -35,6 +36,7 @@ class SteadyState {
     double stretch = 0;  ///< sum over them of how many times their mean they computed
     std::uint64_t first_version = 0, last_version = 0;
     std::vector<double> block_end_s, block_stretch;  ///< block_stretch: `stretch` at the block's end
+    std::vector<std::uint64_t> block_version;        ///< `last_version` at the block's end
     double corrected_step_s = 0;                     ///< where above 0, the mean with the control variate
     double mean_step_s() const {
       return corrected_step_s > 0 ? corrected_step_s : (end_s - begin_s) / static_cast<double>(steps);
@@ -61,6 +63,9 @@ class SteadyState {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   void end_block(Client& client);
   bool is_known();
+  bool are_steps_known();
+  bool are_updates_known() const;
+  const Client& fastest() const;
   bool phases_have_mixed() const;
   double affordable_steps() const;
   const Service& service_;
@@ -73,4 +78,4 @@ class SteadyState {
   std::size_t blocks_wanted_;  ///< of each client before the next look
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

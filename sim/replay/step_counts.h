@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// How many steps each of a number of things has done, which go on one step at a time: the fewest of all, in
 /// constant time.
@@ -31,4 +31,4 @@ class StepCounts {
   std::deque<std::uint32_t> things_;  ///< by steps beyond `first_`
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -6,7 +6,7 @@
 
 #include "sim/replay/company.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// Communications that have their links for themselves are one delay, unless something else may use the
@@ -74,4 +74,4 @@ void StepRun::show_one_step(Execution& execution) const {
   execution.port_busy_s = of_step(open.port_busy_s, close.port_busy_s);
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -8,7 +8,7 @@
 #include "sim/replay/message_groups.h"
 #include "sim/replay/program_runner.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Executes a plan without service: every program once, from its beginning to its end.
 class StepRun final : ProgramRunner {
@@ -28,4 +28,4 @@ class StepRun final : ProgramRunner {
   std::optional<StepWatch> watch_;  ///< of an endless run
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

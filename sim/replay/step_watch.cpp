@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 constexpr double same = 1e-6;
@@ -51,4 +51,4 @@ StepWatch::Steady StepWatch::steady() const {
   return {kept_[stretch.first], kept_[stretch.last], static_cast<double>(stretch.steps())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

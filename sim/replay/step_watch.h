@@ -10,7 +10,7 @@
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/fold.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// All clocks of a replay at one moment.
 struct Readings {
@@ -54,4 +54,4 @@ class StepWatch {
   std::vector<Readings> kept_;                                       ///< in the order in which steps end
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline replays {
 namespace {
 
 /// A change of the rates; `messages` counts those under way.
@@ -97,4 +97,4 @@ std::vector<TrafficPoint> Traffic::of_host(std::uint32_t host) const {
   return summed(std::move(changes));
 }
 
-}  // namespace convoy
+}  // namespace convoy::replays

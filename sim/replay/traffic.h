@@ -9,7 +9,7 @@
 #include "sim/replay/replay.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline replays {
 
 /// Payload that a host sends to other hosts and receives from them, in bytes a second, from a time on.
 struct TrafficPoint {
@@ -44,4 +44,4 @@ class Traffic {
   std::vector<std::vector<std::pair<CommId, TaskTimes>>> sends_;  ///< by timeline, ordered by communication
 };
 
-}  // namespace convoy
+}  // namespace convoy::replays

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 void append_bits(std::string& key, double number) {
@@ -53,4 +53,4 @@ void merge_equal(RunResult& run) {
   merge(run.per_link);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -3,10 +3,10 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Puts devices that are equal in everything but their name into one entry with their count, that of the
 /// first, and links likewise where their names differ in numbers only ("n0.nic.up", "n1.nic.up").
 void merge_equal(RunResult& run);
 
-}  // namespace convoy
+}  // namespace convoy::results

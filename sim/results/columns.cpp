@@ -10,7 +10,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/results/result_fields.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// The archive of result_fields.h that makes columns: numbers, truths and texts, and those of single objects
@@ -126,4 +126,4 @@ std::vector<RunTable::Cell> RunTable::row(std::size_t run) const {
   return cells;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -8,7 +8,7 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// The runs of results as a table with a row a run: the sweep's coordinates, the fields of result_fields.h
 /// that are single values (those of single objects as "object_name"), and the scaling efficiency. results.csv
@@ -32,4 +32,4 @@ class RunTable {
   std::vector<double> efficiency_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

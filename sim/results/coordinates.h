@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Whether a coordinate of a sweep's point only says how many devices there are: cluster.nodes,
 /// cluster.devices_per_node, cluster.*.count, and training.global_batch, which grows with them.
@@ -12,4 +12,4 @@ inline bool counts_devices(std::string_view path) {
          (path.starts_with("cluster.") && path.ends_with(".count"));
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -3,7 +3,7 @@
 
 #include "sim/results/json_writer.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 void read_signed(const Json& value, const JsonPlace& place, double& number) {
   if (!value.is_number()) throw JsonError(place, fmt::format("expected a number, not {}", kind_of(value)));
@@ -65,4 +65,4 @@ YamlNode yaml_of_json(const Json& value) {
   return node;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -15,7 +15,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/results/json_reader.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Beyond any result; keeps sums and axes finite.
 inline constexpr double largest_result = 1e100;
@@ -139,4 +139,4 @@ class FieldReader {
   JsonObject object_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

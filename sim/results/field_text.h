@@ -9,7 +9,7 @@
 #include "sim/results/result_fields.h"
 #include "sim/results/stored_reader.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// A value as one line of JSON, by its fields.
 template <class T, class Fields>
@@ -34,4 +34,4 @@ T from_text(const std::string& text, Fields fields) {
   return value;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -12,7 +12,7 @@
 #include "models/training_graph.h"
 #include "sim/results/json_writer.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// The writing archive of result_fields.h.
 class FieldWriter {
@@ -128,4 +128,4 @@ class FieldWriter {
   JsonWriter& json_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <istream>
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t deepest = 100;
@@ -162,4 +162,4 @@ Json parse_json(std::istream& in, std::string_view list,
   return std::move(builder.root);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

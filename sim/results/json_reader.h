@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Keeps the order of names.
 using Json = nlohmann::ordered_json;
@@ -59,4 +59,4 @@ Json parse_json(std::istream& in, std::string_view list,
                 const std::function<void(const std::string& name, const Json& value)>& member,
                 const JsonItem& item);
 
-}  // namespace convoy
+}  // namespace convoy::results

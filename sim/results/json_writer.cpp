@@ -13,7 +13,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1u << 16;
@@ -178,4 +178,4 @@ void JsonWriter::value(const YamlNode& node) {
   value(std::string_view(node.scalar));
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

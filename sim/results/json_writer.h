@@ -9,7 +9,7 @@
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Writes JSON as it goes, so that a document never stands in memory. Numbers take the shortest form that
 /// reads back to the same double; the caller opens and closes in order.
@@ -76,4 +76,4 @@ std::string shortest(double number);
 /// The same as readers of YAML spell it (number_spelling): "10000000000000000000000".
 std::string yaml_spelling(double number);
 
-}  // namespace convoy
+}  // namespace convoy::results

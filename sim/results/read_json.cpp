@@ -9,7 +9,7 @@
 #include "sim/results/field_reader.h"
 #include "sim/results/result_fields.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// Runs of one sweep have the same coordinates.
@@ -79,4 +79,4 @@ Results read_json(std::istream& in, const std::string& file) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -6,7 +6,7 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Reads results.json back: write_json of what it returns gives the same bytes. RunResult::network_model is
 /// the manifest's.
@@ -15,4 +15,4 @@ namespace convoy {
 /// another kind or below zero.
 Results read_json(std::istream& in, const std::string& file);
 
-}  // namespace convoy
+}  // namespace convoy::results

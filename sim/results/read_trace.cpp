@@ -9,7 +9,7 @@
 #include "sim/base/input_error.h"
 #include "sim/results/json_reader.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// Takes the events of a trace in their order: a process's name, then its threads one by one, each before its
@@ -140,4 +140,4 @@ std::vector<TraceProcess> read_trace(std::istream& in, const std::string& file,
   return std::move(reader.processes);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -8,7 +8,7 @@
 
 #include "sim/results/write_trace.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Reads the processes of a trace.json that `wanted` accepts by name, as TraceWriter wrote them but for the
 /// rounding of times to nanoseconds. The document is never in memory.
@@ -17,4 +17,4 @@ namespace convoy {
 std::vector<TraceProcess> read_trace(std::istream& in, const std::string& file,
                                      const std::function<bool(const std::string& name)>& wanted);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -12,7 +12,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/plan/strategy_report.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 // The results of an experiment as plain values, named as in results.json (docs/results.md, schema
 // convoy.results/1).
@@ -222,4 +222,4 @@ struct Results {
 /// of different device counts.
 std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -6,15 +6,17 @@
 // The fields of results in their order, once for all that writes or reads them: `archive` is results.json's
 // writer (field_writer.h), its reader (field_reader.h), or a column each of results.csv (columns.h); what
 // passes between processes and stands in stores is results.json's writing too (sim/run/wire.h), which
-// stored_reader.h reads in this order. A member of RunResult that is not
-// here is in none of them, which tests/run/test_wire.cpp notices. What archives understand:
+// stored_reader.h reads in this order. A member of RunResult that is not here is in none of them, which
+// tests/run/test_wire.cpp notices. What archives understand:
 //
 //   field(name, value)                a number, truth or text that is always there
-//   gain(name, value)                 a number, or an optional one, that may be below zero; always there, or
-//   null nullable(name, optional)          always there; null where there is no value optional(name,
-//   optional)          a number, only where there is one optional(name, optional, fields)  an object, only
-//   where there is one optional_block(name, optional, fields)  the same, a name a line object(name, value,
-//   fields)       an object in one line list(name, values, fields)        objects, one a line
+//   gain(name, value)                 a number, or an optional one (null), that may be below zero; always there
+//   nullable(name, optional)          always there; null where there is no value
+//   optional(name, optional)          a number, only where there is one
+//   optional(name, optional, fields)  an object, only where there is one
+//   optional_block(name, optional, fields)    the same, a name a line
+//   object(name, value, fields)       an object in one line
+//   list(name, values, fields)        objects, one a line
 //   list_where(there, name, values, fields)   the name itself only where `there`; the reader goes by the file
 //   blocks(name, values, fields)      objects, a name a line
 //   count(name, values)               how many there are: tables only, JSON has the list itself
@@ -26,7 +28,7 @@
 //   memory(name, array)               bytes by class of memory
 //   null(name)                        never has a value
 
-namespace convoy {
+namespace convoy::inline results {
 
 inline constexpr auto device_fields = [](auto& archive, auto& device) {
   archive.field("name", device.name);
@@ -242,4 +244,4 @@ inline constexpr auto manifest_fields = [](auto& archive, auto& manifest) {
 
 inline constexpr std::string_view results_schema = "convoy.results/1";
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -6,7 +6,7 @@
 #include "sim/results/coordinates.h"
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// What a run's point has in common with those it is compared with.
@@ -45,4 +45,4 @@ std::vector<double> scaling_efficiency(const std::vector<RunResult>& runs) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

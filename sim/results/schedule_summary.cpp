@@ -10,7 +10,7 @@
 
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// Without long double: boost fills tables of it before main, which valgrind, whose long double is a double,
@@ -86,4 +86,4 @@ std::vector<ScheduleSummary> summaries(const std::vector<ScheduleResult>& schedu
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -8,7 +8,7 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// A policy under one load, over all seeds.
 struct ScheduleSummary {
@@ -32,4 +32,4 @@ std::vector<ScheduleSummary> summaries(const std::vector<ScheduleResult>& schedu
 /// Half the width of the 95 % interval of the mean of these (Student's t). @param values two or more
 double half_width_of_mean(const std::vector<double>& values);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/field_reader.h"
 #include "sim/results/json_writer.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 namespace dom = simdjson::dom;
@@ -195,4 +195,4 @@ void StoredReader::null(std::string_view name) {
   if (!is_null()) throw JsonError(fmt::format("'{}' is not null", name));
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

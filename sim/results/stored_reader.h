@@ -14,7 +14,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/results/json_reader.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// The reading archive (result_fields.h) of what FieldWriter has written: names stand in the table's order,
 /// so that each is compared with the next one only (results.json, which others may have written, has
@@ -107,4 +107,4 @@ class StoredReader {
   std::unique_ptr<Document> document_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

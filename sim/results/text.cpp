@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline results {
 
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
@@ -78,4 +78,4 @@ std::string bottleneck_text(const Bottleneck& bottleneck) {
                      percent_text(bottleneck.utilization));
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/base/clean_text.h"
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 // Words and numbers for people, the same in the table and in the report.
 
@@ -37,4 +37,4 @@ std::vector<std::string> assumptions(const std::vector<RunResult>& runs);
 /// What a run waits for in a few words: "compute 98 %", "latency 91 %", "n0.nic 94 %".
 std::string bottleneck_text(const Bottleneck& bottleneck);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/columns.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// @param text a spreadsheet would take it for a formula where it begins like one: then with an apostrophe
@@ -45,4 +45,4 @@ void write_csv(const Results& results, std::ostream& out) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

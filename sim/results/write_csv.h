@@ -5,10 +5,10 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Writes results.csv (RFC 4180, "\n" as line end): a row a run; the sweep's coordinates first, then the
 /// numbers of results.json that belong to the run as a whole. Unknown values are empty.
 void write_csv(const Results& results, std::ostream& out);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/base/quantity.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t runs_in_full = 20;
@@ -99,4 +99,4 @@ std::string explanation(const Results& results) {
   return text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -5,7 +5,7 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// What would help each run and how much (`--explain`), for people; empty where no run has counterfactuals.
 std::string explanation(const Results& results);
@@ -20,4 +20,4 @@ std::string gain_text(const Counterfactual& counterfactual, const RunResult& run
 /// "0.12 USD less", "" where prices are not known.
 std::string gain_usd_text(const Counterfactual& counterfactual);
 
-}  // namespace convoy
+}  // namespace convoy::results

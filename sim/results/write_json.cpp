@@ -4,7 +4,7 @@
 #include "sim/results/field_writer.h"
 #include "sim/results/result_fields.h"
 
-namespace convoy {
+namespace convoy::inline results {
 void write_json(const Results& results, std::ostream& out) {
   JsonWriter json(out);
   FieldWriter archive(json);
@@ -25,4 +25,4 @@ void write_json(const Results& results, std::ostream& out) {
   json.raw("\n");
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -5,9 +5,9 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Writes results.json, run by run and device by device.
 void write_json(const Results& results, std::ostream& out);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/report/style.h"
 #include "sim/results/report/svg.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 std::vector<std::size_t> drawn_steps(const Results& results) {
   constexpr std::size_t most = 3;
@@ -41,4 +41,4 @@ void write_report(const Results& results, const std::vector<StepTrace>& traces, 
   out << "</main></body>\n</html>\n";
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -8,7 +8,7 @@
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// What the streams of a run did in a step.
 struct StepTrace {
@@ -27,4 +27,4 @@ std::string trace_prefix(const Results& results, std::size_t run);
 /// @param traces of the runs in drawn_steps(); empty: no trace
 void write_report(const Results& results, const std::vector<StepTrace>& traces, std::ostream& out);
 
-}  // namespace convoy
+}  // namespace convoy::results

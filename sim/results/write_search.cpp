@@ -7,7 +7,7 @@
 
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t listed_candidates = 10, searches_in_full = 4;
@@ -84,4 +84,4 @@ std::string search_tables(const std::vector<RunResult>& runs) {
   return text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -11,7 +11,7 @@
 #include "sim/results/text.h"
 #include "sim/results/write_search.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 struct Column {
@@ -186,4 +186,4 @@ std::string table(const Results& results) {
   return text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

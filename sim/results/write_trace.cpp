@@ -5,7 +5,7 @@
 
 #include "sim/results/json_writer.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 class TraceWriter::Impl {
  public:
@@ -90,4 +90,4 @@ TraceWriter::TraceWriter(std::ostream& out) : impl_(std::make_unique<Impl>(out))
 TraceWriter::~TraceWriter() = default;
 void TraceWriter::add(const TraceProcess& process) { impl_->add(process); }
 
-}  // namespace convoy
+}  // namespace convoy::results

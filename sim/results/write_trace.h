@@ -10,7 +10,7 @@
 
 #include "models/training_graph.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// A stretch of time on a thread of the trace.
 struct TraceSpan {
@@ -66,4 +66,4 @@ class TraceWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

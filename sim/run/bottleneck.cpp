@@ -8,7 +8,7 @@
 
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr double equal_share = 1e-6;  ///< shares this near are the same to a reader
@@ -78,18 +78,17 @@ Bottleneck compute_bottleneck(const Machine& machine, const ReplayResult& replay
                   found.count > 1 ? fmt::format("each of {} devices", found.count) : "it", percent(share))};
 }
 
-/// "n0.nic" -> "n0's NIC"; "ps0.nic2" -> "parameter server ps0's NIC 2"; "leaf2.spine1" -> "link
-/// leaf2.spine1".
-std::string port_text(const Machine& machine, const std::string& port) {
-  const std::size_t dot = port.rfind('.');
-  if (dot == std::string::npos) return fmt::format("the medium '{}'", port);
-  const std::string owner = port.substr(0, dot), part = port.substr(dot + 1);
-  if (!part.starts_with("nic")) return fmt::format("link {}", port);
-  const auto host = std::find_if(machine.hosts.begin(), machine.hosts.end(),
-                                 [&](const Host& h) { return h.name == owner; });
-  const bool server = host != machine.hosts.end() && host->device_count == 0;
-  return fmt::format("{}{}'s NIC{}{}", server ? "parameter server " : "", owner, part.size() > 3 ? " " : "",
-                     part.substr(3));
+/// "n0's NIC", "parameter server ps0's NIC 2", "link leaf2.spine1", "the medium 'air'".
+std::string port_text(const Machine& machine, const Link& link) {
+  const std::string port = port_name(link);
+  if (link.kind == LinkKind::nic && link.host != Link::no_host) {
+    const Host& host = machine.hosts[link.host];
+    const std::string number = port.substr(host.name.size() + std::string_view(".nic").size());
+    return fmt::format("{}{}'s NIC{}{}", host.device_count == 0 ? "parameter server " : "", host.name,
+                       number.empty() ? "" : " ", number);
+  }
+  const bool medium = link.kind == LinkKind::network && link.direction == Link::Direction::both;
+  return medium ? fmt::format("the medium '{}'", port) : fmt::format("link {}", port);
 }
 
 /// The port with the most loaded link (bytes of its capacity): where several are busy all the time, the
@@ -111,16 +110,17 @@ Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
 /// leave its directions, each by itself, more than half of the time in which they are busy.
 Bottleneck port_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& port) {
   double bytes_s = 0, busy_s = 0;
-  std::string name;
+  const Link& link = *std::find_if(machine.links.begin(), machine.links.end(),
+                                   [&](const Link& each) { return each.port == port.first; });
+  const std::string name = port_name(link);
   for (std::size_t l = 0; l < machine.links.size(); ++l) {
     if (machine.links[l].port != port.first) continue;
-    name = port_name(machine.links[l]);
     bytes_s += replayed.links[l].bytes / machine.links[l].bandwidth_Bps;
     busy_s += replayed.links[l].busy_s;
   }
   const double bytes_share = busy_s > 0 ? port.share * std::min(1.0, bytes_s / busy_s) : 0;
   const std::string whose =
-      fmt::format("{}{}", port_text(machine, name),
+      fmt::format("{}{}", port_text(machine, link),
                   port.count > 1 ? fmt::format(" (and {} like it)", port.count - 1) : "");
   if (2 * bytes_share >= port.share)
     return {"link", name, port.share, fmt::format("{} is busy {} of the step", whose, percent(port.share))};
@@ -155,4 +155,4 @@ Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed,
           fmt::format("{}'s CPUs add gradients {} of the step", name, percent(host.share))};
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

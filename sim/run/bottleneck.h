@@ -5,7 +5,7 @@
 #include "sim/results/result.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Of the busiest device, the most loaded port and the busiest host, that which is busy for the largest share
 /// of the step (of equals in this order). A port that has messages under way, but whose bytes need less than
@@ -16,4 +16,4 @@ namespace convoy {
 Bottleneck find_bottleneck(const Machine& machine, const ReplayResult& replayed,
                            const InputFeed* input = nullptr);
 
-}  // namespace convoy
+}  // namespace convoy::runs

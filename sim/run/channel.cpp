@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 struct AnswerHeader {
@@ -62,4 +62,4 @@ std::optional<WorkerAnswer> receive_answer(int fd) {
   return answer;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// How an item ended.
 struct WorkerAnswer {
@@ -26,4 +26,4 @@ std::optional<std::size_t> receive_item(int fd);
 bool send_answer(int fd, const WorkerAnswer& answer);
 std::optional<WorkerAnswer> receive_answer(int fd);
 
-}  // namespace convoy
+}  // namespace convoy::runs

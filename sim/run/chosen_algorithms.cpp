@@ -7,7 +7,7 @@
 #include "sim/collectives/table.h"
 #include "sim/lowering/gradient_sync.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan& plan,
                                            const Machine& machine) {
   const GradientSync* sums = strategy.sums();
@@ -15,16 +15,16 @@ std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan&
   std::map<std::pair<std::uint32_t, double>, std::string> known;  // by pattern and bytes
   std::map<std::string, double> bytes_by;
   for (const Communication& communication : plan.communications) {
-    const bool whole = communication.name.starts_with("all-reduce");
-    const bool half =
-        communication.name.starts_with("reduce-scatter") || communication.name.starts_with("all-gather");
     const Pattern& pattern = plan.patterns[communication.pattern];
-    if ((!whole && !half) || pattern.groups.empty() || pattern.groups.front().size() < 2) continue;
+    if (communication.purpose == CommPurpose::other || pattern.groups.empty() ||
+        pattern.groups.front().size() < 2)
+      continue;
     std::string& name = known[{communication.pattern, communication.bytes}];
     if (name.empty()) {
       std::vector<EndpointId> ranks = pattern.groups.front();
       std::sort(ranks.begin(), ranks.end());
-      name = chosen_algorithm(ranks, machine, communication.bytes, sums->rings, half);
+      name = chosen_algorithm(ranks, machine, communication.bytes, sums->rings,
+                              communication.purpose == CommPurpose::half);
     }
     bytes_by[name] += communication.bytes;
   }
@@ -36,4 +36,4 @@ std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan&
   return names;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,11 +8,11 @@
 #include "strategies/strategy.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What a strategy's `algorithm: auto` came to: the algorithms of its collectives, the one with the most
 /// bytes first, each once. Empty where the strategy has no `algorithm: auto`, or nothing to sum.
 std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan& plan,
                                            const Machine& machine);
 
-}  // namespace convoy
+}  // namespace convoy::runs

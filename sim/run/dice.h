@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numbers>
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Random numbers from a seed, the same on every machine: splitmix64 (Steele, Lea, Flood, OOPSLA 2014); the
 /// standard library's distributions differ between implementations, and results must not.
@@ -30,4 +30,4 @@ class SeededDice {
   std::uint64_t state_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

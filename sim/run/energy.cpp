@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Share of the range between idle and peak power that an operation draws while it waits for memory. Fitted
@@ -60,4 +60,4 @@ double step_energy_j(const Machine& machine, double step_s, const std::vector<do
   return energy_j;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 #include "sim/plan/plan.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What every device of `machine` draws on average while it computes its part of `plan`, W: the mean over its
 /// operations, by their times. An operation draws
@@ -25,4 +25,4 @@ double step_energy_j(const Machine& machine, double step_s, const std::vector<do
 /// The same of one device, without its host.
 double device_energy_j(const DeviceType& type, double power_w, double busy_s, double step_s);
 
-}  // namespace convoy
+}  // namespace convoy::runs

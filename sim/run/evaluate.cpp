@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <stdexcept>
 
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
@@ -16,13 +17,36 @@
 #include "sim/run/energy.h"
 #include "sim/run/memory_need.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
 /// measurements of one set-up differ by as much (median of the repeated rows of
 /// results/published/single_device.csv).
 constexpr double anchored_spread = 0.03;
+
+/// Nobody is busy for longer than the step lasts: what a device computes and waits for its messages fits into
+/// it, the rest being idle time, and of a time in which it computes it can only wait so long for its host;
+/// cables are busy no longer either. Whatever breaks this counts some time twice: a mistake of the replay.
+/// @throws std::logic_error
+void require_conserved_time(const Machine& machine, const ReplayResult& replayed) {
+  // Moments less than 1e-12 s apart are one to the engine; a step has up to millions of them.
+  const double step_s = replayed.step_time_s, longest_s = step_s * (1 + 1e-7) + 1e-9;
+  for (std::size_t d = 0; d < machine.devices.size(); ++d) {
+    const EndpointUsage& usage = replayed.endpoints[d];
+    if (usage.compute_s < 0 || usage.exposed_comm_s < 0 || usage.compute_s + usage.exposed_comm_s > longest_s)
+      throw std::logic_error(
+          fmt::format("{} computes for {} s and waits for messages for {} s of a step of {} s",
+                      machine.devices[d].name, usage.compute_s, usage.exposed_comm_s, step_s));
+    if (usage.issue_wait_s < 0 || usage.issue_wait_s > usage.compute_s * (1 + 1e-7) + 1e-9)
+      throw std::logic_error(fmt::format("{} waits for its host for {} s of {} s of computing",
+                                         machine.devices[d].name, usage.issue_wait_s, usage.compute_s));
+  }
+  for (std::size_t p = 0; p < replayed.port_busy_s.size(); ++p)
+    if (replayed.port_busy_s[p] < 0 || replayed.port_busy_s[p] > longest_s)
+      throw std::logic_error(fmt::format("cable {} of {} is busy for {} s of a step of {} s", p, machine.name,
+                                         replayed.port_busy_s[p], step_s));
+}
 
 /// The device that finishes last; of those the busiest, of those the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
@@ -156,9 +180,9 @@ std::string server_types(const Machine& machine) {
 std::optional<double> price_usd_per_h(const Machine& machine) {
   double price = 0;
   for (const Host& host : machine.hosts) {
-    const double of_host = machine.host_types[host.type].price_usd_per_h;
-    if (of_host == 0) return std::nullopt;
-    price += of_host;
+    const std::optional<double> of_host = machine.host_types[host.type].price_usd_per_h;
+    if (!of_host) return std::nullopt;
+    price += *of_host;
   }
   return price;
 }
@@ -285,6 +309,7 @@ StepSpreads step_spreads(const PreparedRun& run, double images) {
 
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   const Machine& machine = run.machine;
+  require_conserved_time(machine, replayed);
   RunResult result;
   result.id = run.id;
   result.point = run.coordinates;
@@ -321,9 +346,10 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.layouts = run.report.layouts;
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   result.warnings = warnings_of(run);
+  result.warnings.insert(result.warnings.end(), run.report.notes.begin(), run.report.notes.end());
   fill_process(run, replayed, result);
   result.interval = interval_of(run, result, critical);
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,9 +8,10 @@
 #include "sim/replay/replay.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The results of a run from what its replay measured (definitions: docs/results.md).
+/// @throws std::logic_error where the parts of a step are longer than the step: a mistake of the replay
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
 
 /// What of a run's devices and software rests on no published figure, a sentence each.
@@ -29,4 +30,4 @@ struct StepSpreads {
 /// @param images of a step, of all devices
 StepSpreads step_spreads(const PreparedRun& run, double images);
 
-}  // namespace convoy
+}  // namespace convoy::runs

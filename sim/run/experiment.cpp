@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 const std::vector<std::string> sweepable{"model", "training", "cluster", "strategy", "variability"};
@@ -174,8 +174,7 @@ Experiment Experiment::load(const std::string& file, const std::vector<std::stri
   for (const std::string& setting : settings) apply_setting(tree, setting);
   YamlMap map(tree, "");
   experiment.name_ = read_name(map);
-  if (const YamlNode* sweep = map.find("sweep"); sweep && sweep->kind != YamlNode::Kind::null)
-    experiment.read_sweep(*sweep);
+  if (const YamlNode* sweep = map.find("sweep")) experiment.read_sweep(*sweep);
   erase_entry(tree, "sweep");
   return experiment;
 }
@@ -246,4 +245,4 @@ KeySection experiment_keys() {
   return {"experiment", "the file that `convoy run` and `convoy check` take", texts_of(point_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -13,7 +13,7 @@
 #include "sim/run/training.h"
 #include "sim/run/variability.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// One point of an experiment's sweep: the parts still to be read by their folders, and the training.
 struct Point {
@@ -29,9 +29,8 @@ class Experiment {
   static constexpr std::size_t max_points = 100'000;
 
   /// @param settings "key.path=value" in the order given; value is YAML, key.path a dotted path ("sweep.PATH"
-  /// sets an
-  ///        axis). @throws InputError: the file cannot be read, or a part of it that does not depend on the
-  ///        point is wrong.
+  ///        sets an axis)
+  /// @throws InputError: the file cannot be read, or a part of it that does not depend on the point is wrong.
   static Experiment load(const std::string& file, const std::vector<std::string>& settings);
 
   const std::string& name() const { return name_; }
@@ -80,4 +79,4 @@ std::size_t point_index(const std::string& id);
 /// Exact text of a value: equal for two values if and only if readers cannot tell them apart.
 std::string fingerprint(const YamlNode& node);
 
-}  // namespace convoy
+}  // namespace convoy::runs

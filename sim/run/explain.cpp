@@ -11,7 +11,7 @@
 #include "sim/run/workers.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// A run that differs from the point's in one thing.
@@ -173,4 +173,4 @@ void Explanation::add_to(RunResult& result) const {
         fmt::format("; algorithm: {} would save {}", best->algorithm, format_time(gain_s));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -9,7 +9,7 @@
 #include "sim/results/result.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What a run would be on a machine or with an algorithm other than its own: links twice as fast, no latency,
 /// devices twice as fast, the best all-reduce algorithm (where the strategy has one), an input pipeline
@@ -34,4 +34,4 @@ class Explanation {
   std::vector<Row> rows_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

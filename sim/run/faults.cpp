@@ -9,7 +9,7 @@
 
 #include "sim/run/dice.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 double lost_hosts(const Faults& faults, double hosts) { return std::min(faults.lost_at_once, hosts); }
@@ -179,4 +179,4 @@ RunSpread repeated_runs(const std::function<RunEstimate(std::uint64_t seed)>& ru
   return spread;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What interrupts a training run: events of a Poisson process, each of which takes some hosts away.
 struct Faults {
@@ -91,4 +91,4 @@ struct RunSpread {
 RunSpread repeated_runs(const std::function<RunEstimate(std::uint64_t seed)>& run, std::uint64_t seed,
                         int runs, double level = 0.8);
 
-}  // namespace convoy
+}  // namespace convoy::runs

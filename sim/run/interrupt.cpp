@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 volatile sig_atomic_t noted_signal = 0;
@@ -31,4 +31,4 @@ InterruptGuard::InterruptGuard() {
 InterruptGuard::~InterruptGuard() { handle(SIG_DFL); }
 int InterruptGuard::signal() { return noted_signal; }
 
-}  // namespace convoy
+}  // namespace convoy::runs

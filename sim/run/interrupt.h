@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// While it lives, SIGINT and SIGTERM are noted instead of ending the process; a second one ends it.
 class InterruptGuard {
@@ -14,4 +14,4 @@ class InterruptGuard {
   static int signal();
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

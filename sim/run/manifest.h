@@ -8,13 +8,10 @@
 #include "sim/results/result.h"
 #include "sim/run/experiment.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// "0.1.0"
 std::string_view version();
-
-/// SHA-256 in lower-case hexadecimal.
-std::string sha256(std::string_view bytes);
 
 /// Where the results come from: versions, and digests of the experiment's file and of its content with
 /// settings. The network's model is that of the runs.
@@ -22,4 +19,4 @@ std::string sha256(std::string_view bytes);
 Manifest make_manifest(const Experiment& experiment, const std::string& file,
                        const std::vector<std::string>& settings);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Takes in what a plan needs on the first devices of the machine.
@@ -66,4 +66,4 @@ std::string tight_text(const std::string& device, const DeviceType& type, const 
       device, format_bytes(process.bytes), format_bytes(process.of_bytes), 100 * (factor - 1));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

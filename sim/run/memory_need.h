@@ -7,7 +7,7 @@
 #include "sim/plan/process_memory.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What a run needs of its fullest device, over all its phases; exactly what its simulation reports.
 struct MemoryNeed {
@@ -29,4 +29,4 @@ std::string too_large_text(const std::string& device, const ProcessMemory& proce
 std::string tight_text(const std::string& device, const DeviceType& type, const ProcessMemory& process,
                        Framework framework);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -13,11 +13,13 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
+#include <optional>
+#include <set>
+#include <sstream>
 #include <thread>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
@@ -41,52 +43,40 @@ bool is_own_name(const std::string& name) {
   return name == unfinished_set || name == finished_set || name == lock_file || name == pieces_folder;
 }
 
-bool is_result_folder(const fs::path& path) {
+bool is_result_folder(int folder) {
+  constexpr std::size_t start = 200;
   const bool marked = std::any_of(marks.begin(), marks.end(), [&](const auto& mark) {
-    std::ifstream in(path / mark.first);
-    std::string start(200, '\0');
-    in.read(start.data(), static_cast<std::streamsize>(start.size()));
-    return start.find(mark.second) != std::string::npos;
+    const std::optional<std::string> text = start_of_file_at(folder, mark.first, start);
+    return text && text->find(mark.second) != std::string::npos;
   });
   if (marked) return true;
   // What a run leaves that was ended early; folders in it are those of its variants.
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename().string();
-    const bool own = is_own_name(name) || (entry.is_directory(error) && is_result_folder(entry.path()));
-    if (!own) return false;
-  }
-  return !error;
+  const std::vector<std::string> names = names_in(folder);
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    if (is_own_name(name)) return true;
+    const Descriptor inner = open_folder_at(folder, name.c_str());
+    return inner && is_result_folder(inner.get());
+  });
 }
 
 std::string reason() { return errno ? std::strerror(errno) : "unknown error"; }
 
-[[noreturn]] void cannot_write(const fs::path& file, const std::string& why) {
-  throw OutputError(fmt::format("{}: cannot be written: {}", file.string(), why));
+Descriptor open_folder(const std::string& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) throw OutputError(fmt::format("{}: {}", path, reason()));
+  return folder;
 }
 
-/// Waits until a file or folder is on the disk.
-void synchronise(const fs::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) cannot_write(path, reason());
-  const bool done = ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP;  // some file systems have none
-  const std::string why = reason();
-  ::close(file);
-  if (!done) cannot_write(path, why);
-}
-
-void write_file(const fs::path& file, const std::function<void(std::ostream&)>& content,
-                const fs::path& shown) {
+/// Writes a file that is not there yet, and waits until it is on the disk; false, and errno, where that
+/// fails.
+bool write_file(int folder, const char* name, const std::function<void(std::ostream&)>& content) {
+  Descriptor file = make_file_at(folder, name);
+  if (!file) return false;
   errno = 0;
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  if (out) content(out);
-  out.close();
-  if (!out) cannot_write(shown, reason());
-  synchronise(file);
-}
-
-void rename_or_fail(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) cannot_write(to, reason());
+  __gnu_cxx::stdio_filebuf<char> buffer(file.release(), std::ios::out | std::ios::binary);
+  std::ostream out(&buffer);
+  content(out);
+  return out.flush() && synchronise(buffer.fd()) && buffer.close();
 }
 
 }  // namespace
@@ -108,7 +98,7 @@ void OutputFolder::check(const std::string& path) {
     throw OutputError(fmt::format("{}: is not a folder; --out names a folder", path));
   if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0)
     throw OutputError(fmt::format("{}: {}", path, reason()));
-  if (!is_result_folder(path))
+  if (!is_result_folder(open_folder(path).get()))
     throw OutputError(
         fmt::format("{}: holds other files than convoy's results; choose another folder with --out", path));
 }
@@ -118,99 +108,133 @@ OutputFolder::OutputFolder(std::string path) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) throw OutputError(fmt::format("{}: cannot be made: {}", path_, error.message()));
+  folder_ = open_folder(path_);
   lock();
-  try {
-    fs::remove_all(fs::path(path_) / unfinished_set, error);
-    put_in_place();
-  } catch (...) {
-    ::close(lock_);
-    throw;
-  }
+  remove_at(folder_.get(), unfinished_set);
+  put_in_place();
 }
 
 OutputFolder::~OutputFolder() {
-  ::unlink((path_ + '/' + lock_file).c_str());
-  ::close(lock_);
+  if (lock_) ::unlinkat(folder_.get(), lock_file, 0);
 }
 
 void OutputFolder::lock() {
-  const std::string file = path_ + '/' + lock_file;
   // Workers of one that was killed end a moment after it.
   for (const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);;) {
-    lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (lock_ < 0) throw OutputError(fmt::format("{}: cannot be written: {}", file, reason()));
-    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-      const bool held = errno == EWOULDBLOCK;
+    Descriptor held(
+        ::openat(folder_.get(), lock_file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+    if (!held) cannot_write(lock_file);
+    if (::flock(held.get(), LOCK_EX | LOCK_NB) != 0) {
+      const bool busy = errno == EWOULDBLOCK;
       const std::string why = reason();
-      ::close(lock_);
-      if (held && std::chrono::steady_clock::now() < patience) {
+      if (busy && std::chrono::steady_clock::now() < patience) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         continue;
       }
       throw OutputError(
-          held ? fmt::format("{}: another convoy is writing it; wait for that one, or choose another "
+          busy ? fmt::format("{}: another convoy is writing it; wait for that one, or choose another "
                              "folder with --out",
                              path_)
-               : fmt::format("{}: cannot be locked: {}", file, why));
+               : fmt::format("{}/{}: cannot be locked: {}", path_, lock_file, why));
     }
     // Who held it before may have removed the file that was locked here.
     struct stat locked {
     }, named{};
-    if (::fstat(lock_, &locked) == 0 && ::stat(file.c_str(), &named) == 0 && locked.st_ino == named.st_ino)
-      return;
-    ::close(lock_);
+    if (::fstat(held.get(), &locked) != 0 ||
+        ::fstatat(folder_.get(), lock_file, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+        locked.st_ino != named.st_ino)
+      continue;
+    lock_ = std::move(held);
+    return;
   }
 }
 
+void OutputFolder::cannot_write(const char* name) const {
+  throw OutputError(fmt::format("{}/{}: cannot be written: {}", path_, name, reason()));
+}
+
 void OutputFolder::make(const std::vector<File>& files, bool all) const {
-  const fs::path folder = path_, making = folder / unfinished_set;
-  std::error_code error;
-  fs::create_directory(making, error);
-  if (error) cannot_write(making, error.message());
+  const int folder = folder_.get();
+  if (::mkdirat(folder, unfinished_set, 0777) != 0) cannot_write(unfinished_set);
   try {
+    const Descriptor making = open_folder_at(folder, unfinished_set);
+    if (!making) cannot_write(unfinished_set);
     std::string names = all ? "all\n" : "";
     for (const auto& [name, content] : files) {
-      write_file(making / name, content, folder / name);
-      names += name + '\n';
+      if (!write_file(making.get(), name, content)) cannot_write(name);
+      names += name + std::string("\n");
     }
-    write_file(
-        making / list_of_names, [&](std::ostream& out) { out << names; }, folder / list_of_names);
-    synchronise(making);
-    rename_or_fail(making, folder / finished_set);
+    if (!write_file(making.get(), list_of_names, [&](std::ostream& out) { out << names; }))
+      cannot_write(list_of_names);
+    if (!synchronise(making.get()) || ::renameat(folder, unfinished_set, folder, finished_set) != 0)
+      cannot_write(unfinished_set);
   } catch (...) {
-    fs::remove_all(making, error);
+    remove_at(folder, unfinished_set);
     throw;
   }
   put_in_place();
 }
 
+/// Whatever a finished set says, or is: only files of results are taken from it, and put under their own
+/// names.
 void OutputFolder::put_in_place() const {
-  const fs::path folder = path_, made = folder / finished_set;
-  std::ifstream in(made / list_of_names);
-  if (!in) return;
-  bool all = false;
-  std::vector<std::string> names;
-  for (std::string name; std::getline(in, name);) name == "all" ? (void)(all = true) : names.push_back(name);
-  for (const std::string& name : names)
-    if (fs::exists(made / name)) rename_or_fail(made / name, folder / name);
-  std::error_code error;
-  for (const char* name : result_files)
-    if (all && std::find(names.begin(), names.end(), name) == names.end()) fs::remove(folder / name, error);
-  synchronise(folder);
-  fs::remove_all(made, error);
+  constexpr std::size_t longest_list = 4096;
+  const int folder = folder_.get();
+  {
+    const Descriptor made = open_folder_at(folder, finished_set);
+    const std::optional<std::string> list =
+        made ? start_of_file_at(made.get(), list_of_names, longest_list) : std::nullopt;
+    std::istringstream lines(list.value_or(""));
+    std::set<std::string> names;
+    for (std::string name; std::getline(lines, name);) names.insert(name);
+    for (const char* name : result_files) {
+      if (names.contains(name)) {
+        if (entry_at(made.get(), name) == EntryKind::file && ::renameat(made.get(), name, folder, name) != 0)
+          cannot_write(name);
+      } else if (names.contains("all")) {
+        ::unlinkat(folder, name, 0);
+      }
+    }
+    if (list && !synchronise(folder)) cannot_write(finished_set);
+  }
+  if (!remove_at(folder, finished_set)) cannot_write(finished_set);
 }
 
 void OutputFolder::replace_all(const std::vector<File>& files) const { make(files, true); }
 void OutputFolder::replace(const File& file) const { make({file}, false); }
 
-bool OutputFolder::has_store() const { return fs::exists(store()); }
+FileStream OutputFolder::open(const char* name) const {
+  Descriptor file = open_file_at(folder_.get(), name);
+  if (!file) throw OutputError(fmt::format("{}/{}: cannot be read: {}", path_, name, reason()));
+  return FileStream(std::move(file));
+}
+
+bool OutputFolder::has(const char* name) const { return entry_at(folder_.get(), name) != EntryKind::none; }
+
+void OutputFolder::replace_store(const std::function<void(const std::string& file)>& make_store) const {
+  const int folder = folder_.get();
+  const char* const store = store_files.front();
+  if (!remove_at(folder, unfinished_set) || ::mkdirat(folder, unfinished_set, 0777) != 0)
+    cannot_write(unfinished_set);
+  try {
+    make_store(fmt::format("{}/{}/{}", path_, unfinished_set, store));
+    const Descriptor making = open_folder_at(folder, unfinished_set);
+    const Descriptor made = making ? open_file_at(making.get(), store) : Descriptor();
+    if (!made || !synchronise(made.get())) cannot_write(unfinished_set);
+    for (const char* name : store_files)  // logs of the old one, which belong to no other
+      if (name != store && ::unlinkat(folder, name, 0) != 0 && errno != ENOENT) cannot_write(name);
+    if (::renameat(making.get(), store, folder, store) != 0 || !synchronise(folder)) cannot_write(store);
+  } catch (...) {
+    remove_at(folder, unfinished_set);
+    throw;
+  }
+  remove_at(folder, unfinished_set);
+}
 
 void OutputFolder::remove_store() const {
-  for (const char* name : store_files) {
-    std::error_code error;
-    fs::remove(fs::path(path_) / name, error);
-    if (error) throw OutputError(fmt::format("{}/{}: cannot be removed: {}", path_, name, error.message()));
-  }
+  for (const char* name : store_files)
+    if (::unlinkat(folder_.get(), name, 0) != 0 && errno != ENOENT)
+      throw OutputError(fmt::format("{}/{}: cannot be removed: {}", path_, name, reason()));
 }
 
 void write_stdout(const std::function<void(std::ostream&)>& content) {
@@ -220,4 +244,4 @@ void write_stdout(const std::function<void(std::ostream&)>& content) {
   if (!std::cout) throw OutputError(fmt::format("standard output: {}", reason()));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

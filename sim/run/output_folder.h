@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace convoy {
+#include "sim/run/folder_files.h"
+
+namespace convoy::inline runs {
 
 /// The machine refuses what the user asked for: a folder that cannot be written, a full disk, a closed pipe.
 class OutputError : public std::runtime_error {
@@ -18,10 +20,13 @@ class OutputError : public std::runtime_error {
 
 /// A folder of results that this process alone writes, until the object is gone. Its files are replaced all
 /// at once: they are made and synchronised to disk beside the old ones; what a crash leaves in between is
-/// finished, or removed, by who opens the folder next.
+/// finished, or removed, by who opens the folder next. Files are found by name in the opened folder and never
+/// through links, so that nothing outside it changes whatever somebody else has put there.
 class OutputFolder {
  public:
-  using File = std::pair<std::string, std::function<void(std::ostream&)>>;  ///< name, and what writes it
+  /// Name, which is one of results.json, results.csv, report.html, trace.json and plan.json, and what writes
+  /// it.
+  using File = std::pair<const char*, std::function<void(std::ostream&)>>;
 
   /// Makes the folder where it is not there, and locks it. @throws OutputError: it cannot be made, holds
   /// something that convoy did not write, or is being written.
@@ -39,8 +44,13 @@ class OutputFolder {
 
   const std::string& path() const { return path_; }
   std::string store() const { return path_ + "/results.sqlite"; }
-  bool has_store() const;
+  bool has(const char* name) const;  ///< whatever stands there
+  bool has_store() const { return has("results.sqlite"); }
   void remove_store() const;
+  /// Puts another store, which `make_store` writes and closes, in the place of the one that is there.
+  void replace_store(const std::function<void(const std::string& file)>& make_store) const;
+  /// A file of the folder for reading. @throws OutputError: it is not there, or no file
+  FileStream open(const char* name) const;
 
   /// What the constructor would refuse, without making anything: to be called before a long run.
   static void check(const std::string& path);
@@ -49,12 +59,13 @@ class OutputFolder {
   void lock();
   void put_in_place() const;
   void make(const std::vector<File>& files, bool all) const;
+  [[noreturn]] void cannot_write(const char* name) const;  ///< @throws OutputError: errno's words
 
   std::string path_;
-  int lock_ = -1;
+  Descriptor folder_, lock_;
 };
 
 /// Writes to standard output. @throws OutputError when writing fails.
 void write_stdout(const std::function<void(std::ostream&)>& content);
 
-}  // namespace convoy
+}  // namespace convoy::runs

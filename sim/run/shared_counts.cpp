@@ -6,7 +6,7 @@
 #include <atomic>
 #include <new>
 
-namespace convoy {
+namespace convoy::inline runs {
 
 struct SharedCounts::Counts {
   std::atomic<std::size_t> done = 0, all = 0;
@@ -32,4 +32,4 @@ void SharedCounts::add(std::size_t done, std::size_t all) {
 std::size_t SharedCounts::done() const { return counts_ ? counts_->done.load() : 0; }
 std::size_t SharedCounts::all() const { return counts_ ? counts_->all.load() : 0; }
 
-}  // namespace convoy
+}  // namespace convoy::runs

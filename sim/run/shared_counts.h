@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// How far work is that forked processes do: they add, the process that made it reads. Where the machine has
 /// no memory to share it stays at zero.
@@ -23,4 +23,4 @@ class SharedCounts {
   Counts* counts_ = nullptr;
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "models/layer_profile.h"
 #include "models/model.h"
+#include "sim/base/input_file.h"
 #include "sim/base/names.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/replay/replay.h"
@@ -19,7 +19,7 @@
 #include "strategies/strategy.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::size_t cached_values = 64;
@@ -80,12 +80,12 @@ const DeviceType& measured_device(const std::string& key, const SourcePos& pos,
   return machine.device_types[static_cast<std::size_t>(type - names.begin())];
 }
 
-void add_profile(const ProfileSpec& spec, const TrainingGraph& graph, const Machine& machine,
-                 CostModel& cost) {
+void add_profile(const ProfileSpec& spec, const LayerProfile& profile, const TrainingGraph& graph,
+                 const Machine& machine, CostModel& cost) {
   const DeviceType& device = measured_device("training.profile", spec.pos, spec.device, machine);
   std::vector<std::string> names;
   for (const Layer& layer : graph.model.layers) names.push_back(layer.name);
-  for (const ProfiledLayer& row : read_layer_profile(spec.file).layers) {
+  for (const ProfiledLayer& row : profile.layers) {
     const auto layer = std::find(names.begin(), names.end(), row.name);
     if (layer == names.end())
       throw InputError(row.pos, fmt::format("layer: {} has no layer '{}'{}", graph.model.name, row.name,
@@ -102,16 +102,7 @@ Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, con
     for (const auto& [type, count] : server.devices) cpu = cpu || type.cpu;
   const Library library =
       strategy.library.value_or(default_library(strategy, training.options.framework, cpu));
-  return load_transport(library, cluster.protocol(), cluster.pos);
-}
-
-CostModel make_cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
-  CostModel cost{Software(graph.options)};
-  if (training.profile) add_profile(*training.profile, graph, machine, cost);
-  if (const std::optional<Anchor>& anchor = training.anchor)
-    cost.anchor(graph, static_cast<double>(anchor->batch), anchor->images_per_s,
-                measured_device("training.anchor", anchor->pos, anchor->device, machine));
-  return cost;
+  return load_transport(library, cluster.protocol());
 }
 
 /// Gives the phases' plans what the hosts of the devices that they run on have to make ready.
@@ -126,9 +117,32 @@ void add_input_to_phases(std::vector<RunPhase>& phases, const TrainingGraph& gra
 
 }  // namespace
 
-const Model& Preparer::model(const YamlNode& node) {
-  return cached(models_, fingerprint(node), [&] { return read_model(node); });
+const Preparer::Read<Model>& Preparer::model_read(const YamlNode& node) {
+  return cached(models_, fingerprint(node), [&] {
+    const InputRecord record;
+    Model model = read_model(node);
+    return Read<Model>{std::move(model), record.digests()};
+  });
 }
+
+const Preparer::Read<ClusterSpec>& Preparer::cluster_read(const YamlNode& node) {
+  return cached(clusters_, fingerprint(node), [&] {
+    const InputRecord record;
+    ClusterSpec cluster = read_cluster(node);
+    return Read<ClusterSpec>{std::move(cluster), record.digests()};
+  });
+}
+
+const Preparer::Read<LayerProfile>& Preparer::profile_read(const std::string& file) {
+  return cached(profiles_, file, [&] {
+    const InputRecord record;
+    LayerProfile profile = read_layer_profile(file);
+    return Read<LayerProfile>{std::move(profile), record.digests()};
+  });
+}
+
+const Model& Preparer::model(const YamlNode& node) { return model_read(node).value; }
+const ClusterSpec& Preparer::cluster(const YamlNode& node) { return cluster_read(node).value; }
 
 std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const TrainingOptions& options) {
   const std::string key = fmt::format(
@@ -147,18 +161,34 @@ std::shared_ptr<const TrainingGraph> Preparer::graph(const YamlNode& node, const
   });
 }
 
-const ClusterSpec& Preparer::cluster(const YamlNode& node) {
-  return cached(clusters_, fingerprint(node), [&] { return read_cluster(node); });
+CostModel Preparer::cost(const Training& training, const TrainingGraph& graph, const Machine& machine) {
+  CostModel cost{Software(graph.options)};
+  if (const std::optional<ProfileSpec>& spec = training.profile)
+    add_profile(*spec, profile_read(spec->file).value, graph, machine, cost);
+  if (const std::optional<Anchor>& anchor = training.anchor)
+    cost.anchor(graph, static_cast<double>(anchor->batch), anchor->images_per_s,
+                measured_device("training.anchor", anchor->pos, anchor->device, machine));
+  return cost;
 }
 
-void Preparer::read_parts(const Point& point) {
-  constexpr std::size_t most_parts = 1000;
-  const auto first_seen = [&](const char* part, const YamlNode& node) {
-    return parts_read_.size() < most_parts && parts_read_.insert(part + fingerprint(node)).second;
+std::string Preparer::read_parts(const Point& point) {
+  const auto inputs_of = [&](const char* part, const std::string& identity, const auto& read) {
+    const auto [it, first] = inputs_of_parts_.try_emplace(part + identity);
+    if (first) it->second = read();
+    return it->second;
   };
-  if (first_seen("model", point.model)) model(point.model);
-  if (first_seen("cluster", point.cluster)) cluster(point.cluster);
-  if (!is_search(point.strategy) && first_seen("strategy", point.strategy)) read_strategy(point.strategy);
+  std::string inputs =
+      inputs_of("model", fingerprint(point.model), [&] { return model_read(point.model).inputs; }) +
+      inputs_of("cluster", fingerprint(point.cluster), [&] { return cluster_read(point.cluster).inputs; });
+  if (const std::optional<ProfileSpec>& spec = point.training.profile)
+    inputs += inputs_of("profile", spec->file, [&] { return profile_read(spec->file).inputs; });
+  if (!is_search(point.strategy))
+    inputs += inputs_of("strategy", fingerprint(point.strategy), [&] {
+      const InputRecord record;
+      read_strategy(point.strategy);
+      return record.digests();
+    });
+  return inputs;
 }
 
 PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
@@ -178,7 +208,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
   for (DeviceType& type : machine.device_types)
     if (type.framework_reserves) type.reserved_bytes = framework_memory(options.framework).reserved_bytes;
-  CostModel cost = make_cost(point.training, *graph, machine);
+  CostModel cost = this->cost(point.training, *graph, machine);
   apply(change, machine);
   const NetworkModel network_model = this->network_model();
   if (network_model == NetworkModel::simgrid) machine.network_model += ", SimGrid's CM02";
@@ -221,4 +251,4 @@ RunOutput simulate(const PreparedRun& run, bool with_trace) {
   return output;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "models/layer_profile.h"
 #include "sim/costs/cost_model.h"
 #include "sim/plan/phases.h"
 #include "sim/plan/plan.h"
@@ -19,7 +19,7 @@
 #include "topologies/cluster.h"
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A run whose devices come and go.
 struct PhasedRun {
@@ -57,9 +57,10 @@ class Preparer {
   /// @param change what to make of the cluster's machine before anything is decided
   PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
   /// Reads the parts of a point that no point before it had, so that what is wrong with one of them is said
-  /// before anything is simulated, and so that processes forked afterwards have them. Reads no more than a
-  /// few hundred of each. @throws InputError
-  void read_parts(const Point& point);
+  /// before anything is simulated, and so that processes forked afterwards have the first of them.
+  /// @returns what is in the users' files that the parts were read from (InputRecord::digests)
+  /// @throws InputError
+  std::string read_parts(const Point& point);
   /// The model or cluster of a point, read where it has not been. Valid until the next call of a member.
   const Model& model(const YamlNode& node);
   const ClusterSpec& cluster(const YamlNode& node);
@@ -72,13 +73,25 @@ class Preparer {
   bool replays_apart() const { return network_model() == NetworkModel::simgrid; }
 
  private:
+  /// What was read, and InputRecord::digests of the files that it was read from.
+  template <class Value>
+  struct Read {
+    Value value;
+    std::string inputs;
+  };
+
+  const Read<Model>& model_read(const YamlNode& node);
+  const Read<ClusterSpec>& cluster_read(const YamlNode& node);
+  const Read<LayerProfile>& profile_read(const std::string& file);
   std::shared_ptr<const TrainingGraph> graph(const YamlNode& node, const TrainingOptions& options);
+  CostModel cost(const Training& training, const TrainingGraph& graph, const Machine& machine);
 
   const Experiment* experiment_ = nullptr;
-  std::map<std::string, Model> models_;
+  std::map<std::string, Read<Model>> models_;
   std::map<std::string, std::shared_ptr<const TrainingGraph>> graphs_;
-  std::map<std::string, ClusterSpec> clusters_;
-  std::set<std::string> parts_read_;
+  std::map<std::string, Read<ClusterSpec>> clusters_;
+  std::map<std::string, Read<LayerProfile>> profiles_;
+  std::map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint
 };
 
 /// What one run gives.
@@ -91,4 +104,4 @@ struct RunOutput {
 /// but with NetworkModel::simgrid, whose clock goes on (sim/replay/engine.h).
 RunOutput simulate(const PreparedRun& run, bool with_trace);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -23,7 +23,7 @@
 #include "sim/run/workers.h"
 #include "sim/schedule/trace_file.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
@@ -107,13 +107,20 @@ PlannedPoint planned_point(const PreparedRun& run) {
   return planned;
 }
 
-/// Indices of the points that the store lacks; of several that are equal the first.
+/// Indices of the points that the store lacks, or has damaged; of several that are equal the first.
 std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
   const std::vector<std::string>& keys = store.subject().keys;
   std::set<std::string_view> seen;
-  std::vector<std::size_t> missing;
-  for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of)
-    if (!store.has(keys[i], options.trace) && seen.insert(keys[i]).second) missing.push_back(i);
+  std::vector<std::size_t> missing, damaged;
+  for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of) {
+    if (store.has(keys[i], options.trace) || !seen.insert(keys[i]).second) continue;
+    missing.push_back(i);
+    store.failure(keys[i]);  // may be damaged, too
+    if (!store.is_damaged(keys[i])) continue;
+    damaged.push_back(i);
+    store.drop(keys[i]);
+  }
+  if (!damaged.empty()) options.damaged(damaged);
   return missing;
 }
 
@@ -137,8 +144,8 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
   if (options) keys.emplace(*options);
   for (std::size_t i = 0; i < experiment.size(); ++i) {
     const YamlNode resolved = experiment.resolved(i);
-    preparer.read_parts(read_point(resolved));
-    subject.keys.push_back(keys ? keys->key(resolved) : point_id(i));
+    const std::string inputs = preparer.read_parts(read_point(resolved));
+    subject.keys.push_back(keys ? keys->key(resolved, inputs) : point_id(i));
     subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
   }
   return subject;
@@ -237,6 +244,16 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store) {
 
 Results load_results(Store& store, const Experiment* experiment) {
   const StoreSubject& subject = store.subject();
+  const auto read_stored = [&](const StoredRun& run) {
+    try {
+      return run_of_stored(run);
+    } catch (const UnreadableRun& error) {
+      throw InputError(
+          {store.name(), 0, 0},
+          fmt::format("{}; another version of convoy wrote it: `convoy run{}` makes its runs again",
+                      error.what(), experiment ? " --fresh" : ""));
+    }
+  };
   Results results;
   results.experiment = subject.experiment;
   results.manifest = subject.manifest;
@@ -246,20 +263,25 @@ Results load_results(Store& store, const Experiment* experiment) {
       return experiment ? experiment->coordinates(i) : parse_yaml(subject.points[i], store.name()).entries;
     };
     if (const std::optional<StoredRun> run = store.run(subject.keys[i], false)) {
-      RunResult& result = results.runs.emplace_back(run_of_stored(*run));
+      RunResult& result = results.runs.emplace_back(read_stored(*run));
       result.id = point_id(i);
       result.point = coordinates();
     } else if (std::optional<PointFailure> failure = store.failure(subject.keys[i])) {
       results.failed.push_back(
           {point_id(i), coordinates(), std::move(failure->kind), std::move(failure->reason)});
     }
+    if (store.is_damaged(subject.keys[i]))
+      throw DamagedStore(fmt::format("{}: what it has of point {} is damaged", store.name(), point_id(i)));
   }
   if (!results.runs.empty()) results.manifest.network_model = results.runs.front().network_model;
   return results;
 }
 
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index) {
-  const std::optional<StoredRun> run = store.run(store.subject().keys.at(index), true);
+  const std::string& key = store.subject().keys.at(index);
+  const std::optional<StoredRun> run = store.run(key, true);
+  if (store.is_damaged(key))
+    throw DamagedStore(fmt::format("{}: its trace of point {} is damaged", store.name(), point_id(index)));
   return run ? trace_of_stored(*run) : std::vector<TraceProcess>{};
 }
 
@@ -275,4 +297,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs) {
   return results;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -13,7 +13,7 @@
 #include "sim/run/simulate.h"
 #include "sim/run/store/store.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Every `of`-th point of a sweep, from number `index` on, counted from 1.
 struct Shard {
@@ -36,6 +36,9 @@ struct SweepOptions {
   double point_memory_bytes = std::numeric_limits<double>::infinity();
   double point_time_s = std::numeric_limits<double>::infinity();
   std::function<void(const SweepProgress&)> progress = [](const SweepProgress&) {};
+  /// Told, before anything is simulated, of the points whose stored runs are damaged: they are computed
+  /// again.
+  std::function<void(const std::vector<std::size_t>& points)> damaged = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
@@ -76,6 +79,7 @@ bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store);
 
 /// What a store has of its sweep: runs and failures, in its order.
 /// @param experiment where there is one: spares reading the points from the store
+/// @throws DamagedStore: a row of it is damaged
 Results load_results(Store& store, const Experiment* experiment = nullptr);
 
 /// The trace of a finished point. @pre it was simulated with one
@@ -88,4 +92,4 @@ Results simulate_sweep(const Experiment& experiment, std::size_t jobs);
 /// "point 3 (cluster.nodes: 4)"
 std::string point_text(std::size_t index, const std::vector<std::pair<std::string, YamlNode>>& coordinates);
 
-}  // namespace convoy
+}  // namespace convoy::runs

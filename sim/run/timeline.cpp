@@ -13,7 +13,7 @@
 #include "sim/run/trace.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// Of the fullest device.
@@ -199,4 +199,4 @@ void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_tr
   if (with_trace) output.trace = timeline.trace();
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

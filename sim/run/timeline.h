@@ -7,7 +7,7 @@
 #include "sim/replay/replay.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What is known of a phase before it has a place in time.
 struct PhaseTimes {
@@ -38,4 +38,4 @@ double time_of_steps(const std::vector<PhaseTimes>& phases, const std::vector<Ph
 /// @param with_trace draws the phases, what lies between them, and of each phase the first step
 void add_timeline(const PreparedRun& run, const ReplayResult& last, bool with_trace, RunOutput& output);
 
-}  // namespace convoy
+}  // namespace convoy::runs

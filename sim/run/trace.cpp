@@ -8,7 +8,7 @@
 
 #include "sim/replay/traffic.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::size_t drawn_in_full = 64;
@@ -17,8 +17,8 @@ constexpr std::size_t drawn_in_full = 64;
 std::string short_name(const Machine& machine, EndpointId endpoint) {
   if (endpoint >= machine.devices.size()) return "host";
   const Device& device = machine.devices[endpoint];
-  const std::string& host = machine.hosts[device.host].name;
-  return device.name.starts_with(host + ".") ? device.name.substr(host.size() + 1) : "device";
+  const Host& host = machine.hosts[device.host];
+  return host.device_count > 1 ? device.name.substr(host.name.size() + 1) : "device";
 }
 
 /// Spans without a stream may overlap; each goes to the first lane that is free.
@@ -120,4 +120,4 @@ void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, do
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

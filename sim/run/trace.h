@@ -6,7 +6,7 @@
 #include "sim/replay/replay.h"
 #include "sim/results/write_trace.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The step as drawn: a process a host, a thread a stream of each of its devices and of the host itself. On
 /// machines of more than 64 devices, only one of each class of equal devices or hosts.
@@ -16,4 +16,4 @@ std::vector<TraceProcess> trace_of(const Plan& plan, const Machine& machine, con
 /// Adds `more`, `after_s` later, to the processes and threads of the same names.
 void append(std::vector<TraceProcess>& trace, std::vector<TraceProcess> more, double after_s);
 
-}  // namespace convoy
+}  // namespace convoy::runs

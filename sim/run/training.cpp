@@ -9,7 +9,7 @@
 #include "sim/base/named_file.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::int64_t largest_batch = 1'000'000'000;
@@ -177,4 +177,4 @@ KeySection training_keys() {
   return {"training", "how an experiment's network is trained", texts_of(all_training_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -10,7 +10,7 @@
 #include "sim/costs/input_pipeline.h"
 #include "strategies/batch_spec.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Measured training throughput of one device, to which its compute times are scaled.
 struct Anchor {
@@ -46,4 +46,4 @@ Training read_training(YamlMap map);
 /// Its keys, for whoever reads about them.
 KeySection training_keys();
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -14,7 +14,7 @@
 #include "sim/run/evaluate.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr double level = 0.8, deviations_at_level = 1.2815515655446004;  // of a normal distribution
@@ -297,4 +297,4 @@ VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, cons
   return varying;
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

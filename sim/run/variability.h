@@ -10,7 +10,7 @@
 #include "sim/results/result.h"
 #include "sim/run/faults.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 struct PreparedRun;
 
@@ -71,4 +71,4 @@ void check_variability(const VariabilitySpec& spec, const PreparedRun& run);
 /// @param result of the undisturbed run. @pre check_variability
 VariabilityResult vary(const VariabilitySpec& spec, const PreparedRun& run, const RunResult& result);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/run/what_if.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 /// The ways of another router, without their latency.
@@ -32,4 +32,4 @@ void apply(const WhatIf& change, Machine& machine) {
   machine.router = std::make_shared<SwiftRouter>(machine.router);
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

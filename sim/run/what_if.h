@@ -3,7 +3,7 @@
 
 #include "topologies/machine.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A machine other than the one described: what a counterfactual asks about.
 struct WhatIf {
@@ -17,4 +17,4 @@ struct WhatIf {
 /// links keep their names and numbers.
 void apply(const WhatIf& change, Machine& machine);
 
-}  // namespace convoy
+}  // namespace convoy::runs

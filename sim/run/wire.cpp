@@ -7,7 +7,7 @@
 
 #include "sim/results/field_text.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr auto span_fields = [](auto& archive, auto& span) {
@@ -120,4 +120,4 @@ Assessment decode_assessment(const std::string& bytes) {
   return read_or_throw<Assessment>(bytes, assessment_fields);
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

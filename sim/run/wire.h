@@ -7,7 +7,7 @@
 #include "sim/run/search/assess.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// A run's output as stores keep it and processes pass it on: JSON with results.json's fields
 /// (result_fields.h). Exact. The run's id and point stay behind; who reads it has them.
@@ -37,4 +37,4 @@ RunOutput decode_output(const std::string& bytes);
 std::string encode(const Assessment& assessment);
 Assessment decode_assessment(const std::string& bytes);
 
-}  // namespace convoy
+}  // namespace convoy::runs

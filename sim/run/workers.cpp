@@ -27,7 +27,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -91,7 +91,7 @@ double allowed_memory_bytes(double bytes) {
   return bytes;
 }
 
-void limit_memory(double bytes) {
+void limit_memory([[maybe_unused]] double bytes) {
 #ifndef __SANITIZE_ADDRESS__  // its shadow counts
   if (!std::isfinite(bytes)) return;
   rlimit limit{};
@@ -326,4 +326,4 @@ double machine_memory_bytes() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -8,7 +8,7 @@
 
 #include "sim/run/channel.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// The work of one item in two halves: the first runs in a worker that goes on to further items (so it may
 /// keep what they share), the second there too or in a process of its own.
@@ -46,4 +46,4 @@ std::size_t all_cores();
 /// Memory of this machine.
 double machine_memory_bytes();
 
-}  // namespace convoy
+}  // namespace convoy::runs

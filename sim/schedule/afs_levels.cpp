@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 /// The first number of GPUs after `from` at which a gain is below `level`; all that are of use if there is
@@ -166,4 +166,4 @@ void AfsLevels::share(std::uint32_t gpus) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -7,7 +7,7 @@
 
 #include "sim/schedule/one_by_one.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 /// What one more GPU adds to a throughput p(w), for w below the most that are of use: as a part of what it is
 /// then, (p(w + 1) - p(w)) / p(w + 1), and of what it is now, (p(w + 1) - p(w)) / p(w).
@@ -84,4 +84,4 @@ class AfsLevels {
   std::vector<Group> groups_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::schedule

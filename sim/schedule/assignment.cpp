@@ -5,7 +5,7 @@
 #include <limits>
 #include <queue>
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 constexpr double least_saving = 1e-12;
@@ -138,4 +138,4 @@ std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices,
   return Assignment(choices, pools).solve();
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -7,7 +7,7 @@
 
 #include "sim/schedule/job.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 /// One of the allocations that a job may have, and what it costs the objective.
 struct Choice {
@@ -23,4 +23,4 @@ struct Choice {
 std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices,
                                 const std::vector<GpuPool>& pools);
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -6,7 +6,7 @@
 #include "sim/schedule/one_by_one.h"
 #include "sim/schedule/policies.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 /// The time ahead, cut at deadlines, with the GPUs of each piece that nobody has reserved.
@@ -116,4 +116,4 @@ class ElasticFlowLike : public Policy {
 
 std::unique_ptr<Policy> elasticflow_like() { return std::make_unique<ElasticFlowLike>(); }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

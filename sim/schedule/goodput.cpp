@@ -6,7 +6,7 @@
 #include "sim/schedule/assignment.h"
 #include "sim/schedule/policies.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 constexpr double round_s = 300;  ///< between decisions where nothing comes or ends
@@ -96,4 +96,4 @@ class SiaLike : public ByCost {
 std::unique_ptr<Policy> pollux_like() { return std::make_unique<PolluxLike>(); }
 std::unique_ptr<Policy> sia_like() { return std::make_unique<SiaLike>(); }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

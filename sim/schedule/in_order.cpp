@@ -6,7 +6,7 @@
 
 #include "sim/schedule/policies.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 /// The free pool on which the job trains fastest on what it asks for; pools.size() where there is none.
@@ -104,4 +104,4 @@ std::unique_ptr<Policy> tiresias_l() { return std::make_unique<TiresiasL>(); }
 std::unique_ptr<Policy> themis_like() { return std::make_unique<ThemisLike>(); }
 std::unique_ptr<Policy> edf() { return std::make_unique<Edf>(); }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

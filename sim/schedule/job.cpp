@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 double Throughput::on(std::uint32_t gpus, std::uint32_t hosts) const {
   if (hosts == 0 || spread.empty()) return packed[gpus];
@@ -26,4 +26,4 @@ std::size_t Job::fastest_kind(std::uint32_t gpus) const {
   return best;
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

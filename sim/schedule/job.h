@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 /// Images/s of a job on GPUs of one kind.
 struct Throughput {
@@ -70,4 +70,4 @@ struct ActiveJob {
   double remaining_as_asked_s() const { return remaining_s(job->fastest_kind(job->asked), job->asked); }
 };
 
-}  // namespace convoy
+}  // namespace convoy::schedule

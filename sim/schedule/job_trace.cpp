@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 /// Steele, Lea & Flood, OOPSLA 2014.
@@ -131,4 +131,4 @@ void draw_deadlines(std::vector<Job>& jobs, const DeadlineOptions& options, std:
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -8,7 +8,7 @@
 
 #include "sim/schedule/job.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 constexpr double hour_s = 3600;
 
@@ -73,4 +73,4 @@ std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const std::ve
 /// Gives every job without one a deadline.
 void draw_deadlines(std::vector<Job>& jobs, const DeadlineOptions& options, std::uint64_t seed);
 
-}  // namespace convoy
+}  // namespace convoy::schedule

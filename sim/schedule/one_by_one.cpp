@@ -10,7 +10,7 @@
 #include "sim/schedule/afs_levels.h"
 #include "sim/schedule/policies.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 OfferCurve::OfferCurve(const Throughput& throughput) : reached(throughput.packed), best(reached.size(), 0) {
   for (std::uint32_t w = 1; w < reached.size(); ++w) {
@@ -116,4 +116,4 @@ std::unique_ptr<Policy> afs_l() { return std::make_unique<Afs>("afs-l", true); }
 std::unique_ptr<Policy> afs_p_like() { return std::make_unique<Afs>("afs-p-like", false); }
 std::unique_ptr<Policy> optimus_like() { return std::make_unique<OptimusLike>(); }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -8,7 +8,7 @@
 
 #include "sim/schedule/job.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 /// What numbers of GPUs of one kind are good for; jobs of equal throughput share it.
 struct OfferCurve {
@@ -37,4 +37,4 @@ std::vector<Offer> make_offers(const std::vector<ActiveJob>& jobs,
 /// The GPUs of each that are of use to it, of kind 0.
 std::vector<Allocation> used(const std::vector<Offer>& offers);
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 Places::Places(const std::vector<GpuPool>& pools) {
   for (const GpuPool& pool : pools) {
@@ -42,4 +42,4 @@ Places::Place Places::take(const Allocation& allocation) {
   return place;
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -8,7 +8,7 @@
 
 #include "sim/schedule/job.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 /// Which hosts a job's GPUs are on.
 class Places {
@@ -35,4 +35,4 @@ class Places {
   std::vector<Hosts> pools_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/schedule/policies.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 const std::vector<std::string>& policy_names() {
   static const std::vector<std::string> names{
@@ -17,4 +17,4 @@ std::unique_ptr<Policy> make_policy(const std::string& name) {
   return nullptr;
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

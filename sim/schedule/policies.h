@@ -9,7 +9,7 @@
 
 #include "sim/schedule/job.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 /// Decides which of the jobs in the cluster get how many GPUs.
 class Policy {
@@ -102,4 +102,4 @@ std::unique_ptr<Policy> sia_like();
 std::unique_ptr<Policy> make_policy(const std::string& name);
 const std::vector<std::string>& policy_names();
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -8,7 +8,7 @@
 
 #include "sim/schedule/places.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 constexpr double never_s = std::numeric_limits<double>::infinity();
@@ -186,4 +186,4 @@ ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy,
   return Cluster(jobs, policy, options).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

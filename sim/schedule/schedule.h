@@ -8,7 +8,7 @@
 #include "sim/schedule/job.h"
 #include "sim/schedule/policies.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 struct ScheduleOutcome {
   std::vector<double> completion_s;  ///< of each job, from its arrival to its end
@@ -34,4 +34,4 @@ struct ScheduleOptions {
 ScheduleOutcome run_schedule(const std::vector<Job>& jobs, const Policy& policy,
                              const ScheduleOptions& options);
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -11,7 +11,7 @@
 #include "sim/base/key_parts.h"
 #include "sim/base/named_file.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 namespace {
 
 constexpr std::size_t most_jobs = 100'000;
@@ -145,4 +145,4 @@ std::vector<WorkloadJob> read_workload_jobs(const YamlNode& list, std::uint32_t 
   return read_listed_jobs(list, workload_list(), workload_job_keys(most_gpus));
 }
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -8,7 +8,7 @@
 #include "sim/base/yaml_node.h"
 #include "sim/schedule/job_trace.h"
 
-namespace convoy {
+namespace convoy::inline schedule {
 
 constexpr std::uint32_t most_gpus_of_all = 100'000;
 
@@ -27,4 +27,4 @@ std::vector<TracedJob> read_traced_jobs(const YamlNode& list, std::uint32_t most
 /// A list of mappings with the keys of workload_job_columns. @throws InputError
 std::vector<WorkloadJob> read_workload_jobs(const YamlNode& list, std::uint32_t most_gpus);
 
-}  // namespace convoy
+}  // namespace convoy::schedule

@@ -6,7 +6,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 YamlNode load_gates() { return load_yaml(data_path("results/published") + "/gates.yaml"); }
@@ -47,4 +47,4 @@ double worst_median_of_kernels() {
   return worst;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -9,7 +9,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/studies/job_study.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 using Points = std::map<std::int64_t, double>;   ///< devices -> images/s
@@ -207,4 +207,4 @@ JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, co
   return reader.kinds();
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

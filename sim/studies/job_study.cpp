@@ -15,7 +15,7 @@
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/trace_file.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 constexpr std::int64_t most_gpus = most_gpus_of_all;
@@ -322,4 +322,4 @@ std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds&
   return results;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

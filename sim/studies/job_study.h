@@ -13,7 +13,7 @@
 #include "sim/results/result.h"
 #include "sim/schedule/job_trace.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// How fast a model learns by global batch.
 struct Learning {
@@ -63,4 +63,4 @@ JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, co
 /// @throws InputError (at `pos`): a traced job's model is not among the kinds
 std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds, const SourcePos& pos);
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -13,7 +13,7 @@
 #include "sim/studies/reproduce.h"
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 /// A row of results/published/largest_batches.csv with one of its two batches.
@@ -111,4 +111,4 @@ std::vector<std::string> batch_software(const std::vector<BatchRow>& batches) {
   return {names.begin(), names.end()};
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

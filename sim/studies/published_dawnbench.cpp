@@ -11,7 +11,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 constexpr std::int64_t imagenet_images = 1'281'167;
@@ -137,4 +137,4 @@ Reproduction reproduce_dawnbench(std::size_t jobs) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

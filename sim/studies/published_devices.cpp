@@ -7,7 +7,7 @@
 #include "sim/calibration/calibration.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 std::string batch_range(double batch) {
@@ -56,4 +56,4 @@ Reproduction reproduce_single_device() {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

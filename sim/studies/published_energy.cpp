@@ -10,7 +10,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 /// A measured training of results/published/energy.csv.
@@ -71,4 +71,4 @@ Reproduction reproduce_energy(std::size_t jobs) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

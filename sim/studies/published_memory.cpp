@@ -9,7 +9,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 /// A measured peak of results/published/memory.yaml.
@@ -122,4 +122,4 @@ Reproduction reproduce_memory(std::size_t jobs) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -7,7 +7,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 constexpr double seconds_a_minute = 60;
@@ -72,4 +72,4 @@ Reproduction reproduce_mlperf(std::size_t jobs) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -7,7 +7,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 /// A measured pipeline of results/published/pipelines.yaml.
@@ -80,4 +80,4 @@ Reproduction reproduce_pipelines() {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -11,7 +11,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 /// A measured point of results/published/scaling.yaml, scaling_transports.yaml or real_images.yaml.
@@ -175,4 +175,4 @@ Reproduction reproduce_real_images(std::size_t jobs) {
       "real_images.yaml", jobs);
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -13,7 +13,7 @@
 #include "sim/results/json_writer.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 /// Without names.
@@ -160,4 +160,4 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
   if (!failure.empty()) throw std::runtime_error(failure);
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -12,7 +12,7 @@
 #include "sim/calibration/kernel_accuracy.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// A published figure beside the prediction.
 struct ReproducedRow {
@@ -205,4 +205,4 @@ Reproduction reproduce_dawnbench(std::size_t jobs);
 /// the throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
 Reproduction reproduce_energy(std::size_t jobs);
 
-}  // namespace convoy
+}  // namespace convoy::studies

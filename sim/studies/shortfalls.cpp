@@ -9,7 +9,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/studies/reproduce.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -111,4 +111,4 @@ void judge(Reproduction& reproduction) {
   for (const auto& [gate, reason] : known.gates) reproduction.outdated_shortfalls.push_back(gate);
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

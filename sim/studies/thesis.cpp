@@ -6,7 +6,7 @@
 #include "sim/base/data_path.h"
 #include "sim/studies/claims/record_tables.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 namespace {
 const std::string thesis_folder = "results/published/theses";
@@ -57,4 +57,4 @@ ThesisReproduction judge(const ThesisStudy& study) {
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -7,7 +7,7 @@
 
 #include "sim/studies/claims/claim.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// A sentence of an abstract with how many of the lines that judge it passed, failed and have no verdict.
 struct JudgedSentence {
@@ -41,4 +41,4 @@ ThesisStudy run_thesis(const std::string& name, std::size_t jobs);
 
 ThesisReproduction judge(const ThesisStudy& study);
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -5,7 +5,7 @@
 #include "sim/lowering/gradient_sync.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct AllReduceOptions {
@@ -71,4 +71,4 @@ std::vector<KeyText> all_reduce_key_texts() {
   return texts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: data_parallel, sync: all_reduce`: replicas whose gradients are summed by collectives, bucket by
 /// bucket.
@@ -22,4 +22,4 @@ std::unique_ptr<Strategy> read_all_reduce(YamlMap& map);
 /// What it reads, for `convoy show strategies`.
 std::vector<KeyText> all_reduce_key_texts();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -4,7 +4,7 @@
 #include "strategies/data_parallel/all_reduce.h"
 #include "strategies/data_parallel/parameter_server.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 enum class Sync : std::uint8_t { all_reduce, parameter_server };
@@ -33,4 +33,4 @@ StrategyEntry data_parallel_entry() {
       "local_aggregation: [false, true]}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,9 +5,9 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: data_parallel`: every device a replica; `sync: all_reduce` or `parameter_server`.
 StrategyEntry data_parallel_entry();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -12,7 +12,7 @@
 #include "strategies/data_parallel/worker_compute.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr int scatter_stream = 1, gather_stream = 2;
@@ -333,4 +333,4 @@ Plan plan_device_sums(const ServerOptions& options, const StrategyInput& input) 
   return DeviceSums(options, input).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

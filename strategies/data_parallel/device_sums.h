@@ -3,7 +3,7 @@
 
 #include "strategies/data_parallel/server_plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// The plan of parameter servers with `local_aggregation: owner` or `ring`: the devices of a node add up
 /// their gradients among themselves, and the node's sum goes to the servers once.
@@ -17,4 +17,4 @@ namespace convoy {
 /// @throws InputError as plan_parameter_server
 Plan plan_device_sums(const ServerOptions& options, const StrategyInput& input);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

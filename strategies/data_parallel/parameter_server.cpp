@@ -9,7 +9,7 @@
 #include "strategies/cost_table.h"
 #include "strategies/data_parallel/server_plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::int64_t most_workers = 1'000'000;
@@ -191,4 +191,4 @@ std::vector<KeyText> parameter_server_key_texts() {
   return texts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: data_parallel, sync: parameter_server`: replicas push gradients to servers, which add them up,
 /// update the parameters and send them back once all replicas have pushed.
@@ -26,4 +26,4 @@ std::unique_ptr<Strategy> read_parameter_server(YamlMap& map);
 /// What it reads, for `convoy show strategies`.
 std::vector<KeyText> parameter_server_key_texts();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

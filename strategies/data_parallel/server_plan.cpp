@@ -13,7 +13,7 @@
 #include "strategies/data_parallel/service_plan.h"
 #include "strategies/data_parallel/worker_compute.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Both directions of a message: clients push to servers, servers send back to clients.
@@ -45,10 +45,10 @@ class ServerPlanner {
 
   Plan build() {
     for (std::size_t m = 0; m < messages_.size(); ++m) {
-      exchanges_.push_back(add_exchange(m, server_patterns(messages_[m].server), "servers"));
+      exchanges_.push_back(add_exchange(m, server_patterns(messages_[m].server), Whom::servers));
       if (options_.local_aggregation == LocalAggregation::host)
         for (const auto& [device_count, patterns] : local_patterns())
-          local_exchanges_[device_count].push_back(add_exchange(m, patterns, "node"));
+          local_exchanges_[device_count].push_back(add_exchange(m, patterns, Whom::node));
     }
     for (const ReplicaClass& replica : share_batch(input_, options_.shares)) {
       plan_.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
@@ -66,6 +66,7 @@ class ServerPlanner {
 
  private:
   using PatternPair = std::pair<std::uint32_t, std::uint32_t>;  ///< push, pull
+  enum class Whom : std::uint8_t { servers, node };             ///< that workers push to: or their own host
 
   bool sums_on_hosts() const { return options_.local_aggregation == LocalAggregation::host; }
 
@@ -141,9 +142,10 @@ class ServerPlanner {
     return local_patterns_;
   }
 
-  Service::Exchange add_exchange(std::size_t m, PatternPair patterns, std::string_view whom) {
+  Service::Exchange add_exchange(std::size_t m, PatternPair patterns, Whom to) {
     const double bytes = messages_[m].bytes;
-    const double call_s = whom == "servers" ? machine_.transport.call_s_of(bytes / target_count(m)) : 0;
+    const double call_s = to == Whom::servers ? machine_.transport.call_s_of(bytes / target_count(m)) : 0;
+    const std::string_view whom = to == Whom::servers ? "servers" : "node";
     plan_.communications.push_back({fmt::format("push {} to {}", m, whom), patterns.first,
                                     compressor_.sent_bytes(bytes), Fidelity::automatic, call_s});
     plan_.communications.push_back(
@@ -310,4 +312,4 @@ Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& in
   return ServerPlanner(options, input).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

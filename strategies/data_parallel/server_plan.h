@@ -10,7 +10,7 @@
 #include "strategies/replicas.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// When a server answers a worker's push: when all (or all but the backup workers) have pushed; at once; or
 /// when the worker is at most `staleness` steps ahead of the slowest.
@@ -55,4 +55,4 @@ struct ServerOptions {
 /// backup workers.
 Plan plan_parameter_server(const ServerOptions& options, const StrategyInput& input);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

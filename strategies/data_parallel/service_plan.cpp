@@ -4,22 +4,23 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t groups_at_start = 8;  ///< of ssp
 constexpr std::uint32_t most_phases = 64;     ///< of async
+constexpr std::uint32_t most_sequences = 256;  ///< of backup workers
 /// Of async: compute times are drawn evenly from 50 to 150 %, so that who meets whom on the network changes
 /// from step to step.
 constexpr double compute_spread = 0.5;
 
-/// Of a step's operations on a device, without jitter.
+/// In which a device, whose host issues them, comes through a step's operations, without jitter.
 double compute_time_s(const Role& role, const Device& device, const StrategyInput& input) {
-  double sum_s = 0;
+  IssueQueue queue;
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops)
-      sum_s += input.cost.time_s(op.work, op.images, input.machine.device_types[device.type]);
-  return sum_s / device.speed;
+      queue.run(input.cost.queued_time(op.work, op.images, input.machine, device));
+  return queue.end_s();
 }
 
 /// In [0, 1), different for each worker: the Weyl sequence of the golden ratio from 0.5 on.
@@ -53,6 +54,9 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   if (sync) {
     service.quorum = workers - options.backup_workers;
     plan.images *= static_cast<double>(service.quorum) / workers;
+    service.step_jitter = input.machine.step_jitter;
+    for (std::uint32_t w = 0; w < workers && service.step_jitter > 0; ++w)
+      service.clients[w].sequence = w % most_sequences;
   } else if (options.mode == ServerMode::async) {
     if (workers > 1) service.compute_spread = compute_spread;
     service.measured_steps = 4;
@@ -71,4 +75,4 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   plan.course = std::move(service);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,16 +7,18 @@
 #include "strategies/data_parallel/server_plan.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// The rule by which servers answer and the order in which workers set out, for a plan with its roles and
 /// exchanges: workers that do not all wait for each other.
 ///
 /// Workers of `async` begin at random moments of the time that a step takes, and what they compute varies at
 /// random (Service::compute_spread); up to 64 each for itself, more of them in 64 groups that go in step.
-/// Workers of `ssp` begin their first steps spread over that time in up to 8 groups; those that compute
+/// Compute times of synchronous workers with backup workers vary by the machine's step_jitter
+/// (Service::step_jitter), of up to 256 each for itself, of more in 256 groups that go in step. Workers of
+/// `ssp` begin their first steps spread over that time in up to 8 groups; those that compute
 /// faster than the slowest begin as far ahead of it as they may, where they are in the long run.
 void add_service(const ServerOptions& options, const StrategyInput& input,
                  const std::vector<Service::Exchange>& exchanges, Plan& plan);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include "sim/lowering/buckets.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 std::vector<std::uint32_t> place_tensors(const TrainingGraph& graph, std::uint32_t servers) {
@@ -56,4 +56,4 @@ std::vector<PushMessage> shard(const TrainingGraph& graph, ServerSharding shardi
   return messages;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

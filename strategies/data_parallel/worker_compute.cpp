@@ -8,7 +8,7 @@
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/stages.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 std::uint32_t node_count(const Machine& machine) {
   return static_cast<std::uint32_t>(std::count_if(machine.hosts.begin(), machine.hosts.end(),
@@ -59,4 +59,4 @@ std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph&
   return ready;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -10,7 +10,7 @@
 #include "strategies/data_parallel/server_plan.h"
 #include "strategies/data_parallel/shards.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// Hosts with devices.
 std::uint32_t node_count(const Machine& machine);
@@ -29,4 +29,4 @@ std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph&
                                        const std::vector<TaskId>& pulled,
                                        const std::function<void(std::size_t message)>& prepare = {});
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -17,7 +17,7 @@
 #include "strategies/replicas.h"
 #include "topologies/first_devices.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct ScheduleEntry {
@@ -47,11 +47,12 @@ std::vector<std::int64_t> images_dealt(const DealtBatch& dealt) {
 std::vector<std::int64_t> images_met(const Plan& plan, std::uint32_t devices) {
   std::vector<std::int64_t> images(devices, 0);
   for (const Role& role : plan.roles) {
-    std::map<std::string, double> of_op;  // by name, over micro-batches
+    std::map<OpId, double> of_op;  // over micro-batches
     for (const Task& task : role.program)
-      for (const PlanOp& op : task.ops) of_op[op.name.substr(0, op.name.find(" #"))] += op.images;
+      for (const PlanOp& op : task.ops)
+        if (op.operation != PlanOp::of_plan) of_op[op.operation] += op.images;
     double most = 0;
-    for (const auto& [name, count] : of_op) most = std::max(most, count);
+    for (const auto& [operation, count] : of_op) most = std::max(most, count);
     for (const EndpointId device : role.members) images.at(device) = std::llround(most);
   }
   return images;
@@ -274,4 +275,4 @@ StrategyEntry elastic_entry() {
           texts_of(elastic_keys()), &read_elastic};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: elastic`: a data-parallel run whose devices come and go by a schedule, with the same global batch
 /// throughout: each device adds up its micro-batches' gradients before they are summed over the devices.
@@ -13,4 +13,4 @@ namespace convoy {
 /// distributed deep learning" (KAIST, 2019) and CoDDL (Hwang et al., NSDI 2021).
 StrategyEntry elastic_entry();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// `whole` in `parts` numbers that differ by one at most, the greater ones first.
@@ -69,4 +69,4 @@ DealtBatch deal_uniform(std::int64_t global_batch, std::uint32_t devices, std::i
   return dealt;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

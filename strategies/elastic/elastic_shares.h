@@ -7,7 +7,7 @@
 #include "models/training_graph.h"
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// Images of each micro-batch, by device.
 using DealtBatch = std::vector<std::vector<std::int64_t>>;
@@ -24,4 +24,4 @@ DealtBatch deal_coarse(std::int64_t global_batch, std::uint32_t devices, std::in
 /// `micro_batch` images as can be, which differ by one image at most.
 DealtBatch deal_uniform(std::int64_t global_batch, std::uint32_t devices, std::int64_t micro_batch);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 
 #include "sim/collectives/collectives.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// A time, which may be zero.
@@ -155,4 +155,4 @@ Pattern broadcast_to_newcomers(const Machine& machine, std::uint32_t holders) {
   return pattern;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

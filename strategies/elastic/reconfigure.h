@@ -8,24 +8,23 @@
 #include "sim/plan/phases.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// How long it takes to get a worker to train, piece by piece. What a device set's change costs is put
 /// together of these and of messages that are replayed. Defaults were measured by others, on other machines;
 /// a user with a system of his own gives his own:
-///   framework_init_s  `import tensorflow` (2.1) on a workstation. github.com/tensorflow/tensorflow, issue
-///   37729 graph_build_s     tf.Session() on a P100, once kernels are compiled: 1 to 5 s; the middle. The
-///   same, issue
-///                     22043
+///   framework_init_s  `import tensorflow` (2.1) on a workstation (github.com/tensorflow/tensorflow, issue
+///                     37729)
+///   graph_build_s     tf.Session() on a P100, once kernels are compiled: 1 to 5 s; the middle. The same,
+///                     issue 22043
 ///   communicator_s    ncclCommInitRank on V100 with InfiniBand: 16.3 s for 8 communicators of 8 ranks, 130 s
 ///                     for 32 of 32 (github.com/NVIDIA/nccl, issue 534): 2.04 s and 4.06 s each, and the
 ///                     straight line through them
 ///   process_start_s   what is left of 12.2 s from a change of workers to the end of rendezvous, with 2
-///   workers
-///                     (TorchElastic on AKS, GPU virtual machines of one device): 12.2 - 4.3 - 3 - (1.36 + 2
-///                     0.0844)
+///                     workers (TorchElastic on AKS, GPU virtual machines of one device):
+///                     12.2 - 4.3 - 3 - (1.36 + 2 0.0844)
 ///   storage_Bps       what the cable of a SATA 3.0 disk carries: 6 Gbit/s, 10 bits a byte. Favours the
-///   restart
+///                     restart
 struct RestartTimes {
   double stop_s = 0;                           ///< the old workers' end
   std::optional<double> checkpoint_write_s{};  ///< nothing: state bytes / storage_Bps
@@ -75,4 +74,4 @@ Reconfiguration redistributed(const RestartTimes& times, double state_bytes, con
 /// sends it to one who has not, of his own host where there is one. ceil(log2(devices / holders)) rounds.
 Pattern broadcast_to_newcomers(const Machine& machine, std::uint32_t holders);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,7 +5,7 @@
 
 #include "strategies/filter_parallel/filter_plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 const Keys<FilterOptions>& filter_keys() {
@@ -62,4 +62,4 @@ StrategyEntry filter_parallel_entry() {
           "[{shares: [probed, equal], overlap: [true, false]}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

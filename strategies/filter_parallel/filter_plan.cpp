@@ -13,7 +13,7 @@
 #include "sim/lowering/plan_ops.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// What one convolution sends, and its operations.
@@ -54,7 +54,8 @@ class FilterPlanner {
     exchange.input_bytes = images_ * input_bytes(graph_, shared.layer);
     exchange.output_bytes = images_ * element * static_cast<double>(elements(layer.output));
     for (const ParameterTensor& tensor : layer.parameters)
-      if (tensor.name == "weight") exchange.filter_bytes += element * static_cast<double>(tensor.elements);
+      if (tensor.role == ParameterRole::weight)
+        exchange.filter_bytes += element * static_cast<double>(tensor.elements);
     for (EndpointId d = 0; d < shared.filters.size(); ++d)
       if (d != options_.master && shared.filters[d] > 0) exchange.workers.push_back(d);
     exchange.convolution = std::move(shared);
@@ -107,7 +108,8 @@ class FilterPlanner {
             part_of(operation.work, e.input_bytes / images_, e.convolution.fraction(d), 1),
             images_,
             {},
-            {}};
+            {},
+            id};
   }
 
   // The master runs the graph in order and waits for its workers at every convolution.
@@ -291,4 +293,4 @@ ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& inp
   return FilterPlanner(options, input, images).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

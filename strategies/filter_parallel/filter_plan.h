@@ -3,7 +3,7 @@
 
 #include "strategies/filter_parallel/filter_shares.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: filter_parallel` as it was read.
 struct FilterOptions {
@@ -16,4 +16,4 @@ struct FilterOptions {
 /// The plan of a step of so many images, as filter_parallel.h has it. @pre options.master is a device
 ReportedPlan plan_filters(const FilterOptions& options, const StrategyInput& input, double images);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -5,12 +5,18 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
+
+bool is_kernel(const Operation& operation) {
+  return operation.phase != Phase::update && operation.work.kind != KernelKind::elementwise &&
+         operation.work.kind != KernelKind::softmax_loss;
+}
 
 /// Times of a layer's kernels (no update) with some of its filters on a device. Each kind of device and
 /// number of filters is timed once: a cluster has few of them, and perhaps many devices.
@@ -33,8 +39,7 @@ class Probe {
     const double fraction = static_cast<double>(filters) / static_cast<double>(shared_.total);
     double time_s = 0;
     for (const Operation& operation : input_.graph.operations)
-      if (operation.layer == shared_.layer && operation.phase != Phase::update &&
-          operation.work.kind != KernelKind::elementwise && operation.work.kind != KernelKind::softmax_loss)
+      if (operation.layer == shared_.layer && is_kernel(operation))
         time_s += input_.cost.time_s(part_of(operation.work, read_bytes_, fraction, 1), images_, type);
     return time_s;
   }
@@ -44,6 +49,20 @@ class Probe {
   double images_, read_bytes_;
   std::map<std::pair<std::uint32_t, std::int64_t>, double> known_s_;  ///< by type of device and filters
 };
+
+/// What a device takes for the kernels of each whole convolution where it runs all convolutions of the network
+/// one after the other, issued by its host: by layer.
+std::vector<double> probed_layers_s(const StrategyInput& input, const Device& device, double images) {
+  std::vector<double> times_s(input.graph.model.layers.size(), 0.0);
+  IssueQueue queue;
+  for (const Operation& operation : input.graph.operations) {
+    if (!is_kernel(operation) || !is_convolution(input.graph.model.layers[operation.layer])) continue;
+    const double before_s = queue.end_s();
+    queue.run(input.cost.queued_time(operation.work, images, input.machine, device));
+    times_s[operation.layer] += queue.end_s() - before_s;
+  }
+  return times_s;
+}
 
 /// The master first, then the others in order.
 std::vector<EndpointId> in_order(std::size_t devices, EndpointId master) {
@@ -84,13 +103,21 @@ std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterS
                                              EndpointId master, double images) {
   const std::vector<Device>& devices = input.machine.devices;
   const std::vector<EndpointId> order = in_order(devices.size(), master);
+  std::map<std::tuple<std::uint32_t, double, std::uint32_t>, std::vector<double>> kinds;  // of devices
+  std::vector<const std::vector<double>*> layers_s;
+  for (const Device& device : devices) {
+    const auto [kind, fresh] =
+        kinds.try_emplace({device.type, device.speed, devices_of_host(input.machine, device)});
+    if (fresh) kind->second = probed_layers_s(input, device, images);
+    layers_s.push_back(&kind->second);
+  }
   std::vector<SharedConvolution> result;
   for (std::uint32_t layer = 0; layer < input.graph.model.layers.size(); ++layer) {
     if (!is_convolution(input.graph.model.layers[layer])) continue;
     SharedConvolution shared{layer, {}, {}, input.graph.model.layers[layer].output.front()};
     Probe probe(input, shared, images);
     std::vector<double> whole_s;
-    for (const Device& device : devices) whole_s.push_back(probe.time_s(device, shared.total));
+    for (const std::vector<double>* of_device : layers_s) whole_s.push_back((*of_device)[layer]);
     shared.filters = shares == FilterShares::equal ? equal_shares(shared.total, order)
                                                    : probed_shares(shared.total, whole_s, order);
     for (EndpointId d = 0; d < devices.size(); ++d)
@@ -100,4 +127,4 @@ std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterS
   return result;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

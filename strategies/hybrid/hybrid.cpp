@@ -14,7 +14,7 @@
 #include "strategies/hybrid/shard_layers.h"
 #include "strategies/replicas.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 const std::vector<std::string> scheme_names{"a", "b", "c"};
@@ -94,13 +94,9 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
   }
   const std::size_t devices = images.counts.size();
   const bool one = options.scheme == HybridScheme::one_device_a_part;
-  // No part is without an image: scheme b has one for each device with images, scheme c as many as devices,
-  // each with an image of every device, and one where some device has none.
-  const auto with_images = static_cast<std::size_t>(
-      std::count_if(images.counts.begin(), images.counts.end(), [](std::int64_t count) { return count > 0; }));
+  // Scheme c: as many parts as devices, with an image of each at least; fewer images than devices go together.
   const std::size_t parts =
-      one ? with_images
-          : std::clamp<std::size_t>(static_cast<std::size_t>(images.counts.back()), 1, devices);
+      one ? devices : std::clamp<std::size_t>(static_cast<std::size_t>(images.counts.back()), 1, devices);
   for (std::size_t j = 0; j < parts; ++j) {
     ImagePart part;
     part.images.counts.assign(devices, 0);
@@ -111,6 +107,7 @@ TailParts tail_parts(const HybridOptions& options, const Model& model,
         part.images.counts[d] = images.counts[d];
       part.images.size += part.images.counts[d];
     }
+    if (part.images.size == 0) continue;  // scheme b: that device has no images to send
     part.loss = even_images(part.images.size, devices);
     tail.parts.push_back(std::move(part));
   }
@@ -227,4 +224,4 @@ ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOption
                      {options.sync, options.pos});
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

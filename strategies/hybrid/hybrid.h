@@ -10,7 +10,7 @@
 #include "strategies/hybrid/layouts.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: hybrid`: one program for all devices, in which each layer has a layout (LayerLayout): its images,
 /// output channels, input channels, rows or columns shared out, or everything done by everyone. Where a layer
@@ -65,4 +65,4 @@ struct HybridPipeline {
 ReportedPlan plan_hybrid_pipeline(const StrategyInput& input, const HybridOptions& options,
                                   const HybridPipeline& pipeline);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 bool is_grid(const LayoutRule& rule) {
@@ -42,4 +42,4 @@ std::optional<StepFloor> floor_of_hybrid(const HybridOptions& options, const Bat
       fmt::format("at least {} a step for computing, however layers are split", format_time(step_s))};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 #include "strategies/cost_table.h"
 #include "strategies/hybrid/hybrid.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// How each layer is split on so many devices; nothing where the options cannot be used on them, or change
 /// what devices compute.
@@ -18,4 +18,4 @@ std::optional<CostTable::Split> split_of(const HybridOptions& options, std::int6
 std::optional<StepFloor> floor_of_hybrid(const HybridOptions& options, const BatchSpec& batch,
                                          CostTable& table);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

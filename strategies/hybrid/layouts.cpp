@@ -12,7 +12,7 @@
 #include "sim/base/names.h"
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::string_view grid_words = "{height: ROWS, width: COLUMNS}";
@@ -231,4 +231,4 @@ std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<
   return layouts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

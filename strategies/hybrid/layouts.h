@@ -10,7 +10,7 @@
 #include "models/model.h"
 #include "sim/base/keys.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// How a layer's work is shared out in a group of devices.
 enum class LayerLayout : std::uint8_t {
@@ -62,4 +62,4 @@ struct DecidedLayout {
 std::vector<DecidedLayout> decide_layouts(const Model& model, const std::vector<LayoutRule>& rules,
                                           const SourcePos& pos);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

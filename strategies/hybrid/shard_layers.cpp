@@ -8,7 +8,7 @@
 
 #include "models/locality.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 using Over = Sharding::Over;
@@ -306,4 +306,4 @@ std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<De
   return LayerSharder(model, layouts, images).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -7,7 +7,7 @@
 #include "sim/lowering/layer_sharding.h"
 #include "strategies/hybrid/layouts.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// The sharding of all layers on groups of `devices` devices that have `images` among them; in the order of
 /// the model, each from what its inputs' producers make.
@@ -16,4 +16,4 @@ namespace convoy {
 std::vector<LayerSharding> shard_layers(const Model& model, const std::vector<DecidedLayout>& layouts,
                                         const Shards& images);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -17,7 +17,7 @@
 #include "strategies/partition/zoltan/zoltan_partition.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// Time and memory of the refinement grow with vertices times parts: 512 parts of ResNet-50 take seconds.
@@ -43,11 +43,11 @@ Speeds probed_speeds(const StrategyInput& input, std::uint32_t parts, double ima
   Speeds speeds;
   for (std::uint32_t p = 0; p < parts; ++p) {
     const Device& device = input.machine.devices[p];
-    double time_s = 0;
+    IssueQueue queue;
     for (const Operation& operation : input.graph.operations)
       if (operation.phase != Phase::update)
-        time_s += input.cost.time_s(operation.work, images, input.machine.device_types[device.type]);
-    speeds.push_back(time_s > 0 ? device.speed / time_s : device.speed);
+        queue.run(input.cost.queued_time(operation.work, images, input.machine, device));
+    speeds.push_back(queue.end_s() > 0 ? 1 / queue.end_s() : device.speed);
   }
   const double fastest = *std::max_element(speeds.begin(), speeds.end());
   for (double& speed : speeds) speed /= fastest;
@@ -157,10 +157,9 @@ class NodePlanner {
     for (std::uint32_t p = 0; p < result.size(); ++p) {
       const Device& device = input_.machine.devices[p];
       for (const NodeStep& step : programs_.steps[p]) {
-        OrderedStep& ordered = result[p].emplace_back(OrderedStep{0, step.forward, {}});
+        OrderedStep& ordered = result[p].emplace_back(OrderedStep{{}, step.forward, {}});
         for (const PlanOp& op : step.ops)
-          ordered.time_s +=
-              input_.cost.time_s(op.work, op.images, input_.machine.device_types[device.type]) / device.speed;
+          ordered.time.then(input_.cost.queued_time(op.work, op.images, input_.machine, device));
         for (const NodeExchange& exchange : step.receives)
           for (const NodeMessage& message : programs_.messages[exchange.layer]) {
             const std::uint32_t to = exchange.forward ? message.reader : message.owner;
@@ -340,4 +339,4 @@ StrategyEntry hypergraph_entry() {
           texts_of(hypergraph_keys()), &read_hypergraph, "[{micro_batches: [1, 4]}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

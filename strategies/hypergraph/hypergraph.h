@@ -5,7 +5,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: hypergraph`: model parallelism by layer nodes. The training graph's nodes are partitioned
 /// (node_hypergraph.h, hypergraph_partition.h); part p runs on device p, keeps the weights of its nodes, gets
@@ -16,4 +16,4 @@ namespace convoy {
 /// Parts have equal shares of the work whatever the devices' speed. One part: exactly `single`.
 StrategyEntry hypergraph_entry();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

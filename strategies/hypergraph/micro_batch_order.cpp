@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <tuple>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr double not_yet = -1;
@@ -14,7 +14,7 @@ constexpr double not_yet = -1;
 class Scheduler {
  public:
   Scheduler(const std::vector<std::vector<OrderedStep>>& steps, std::uint32_t micro_batches)
-      : steps_(steps), micro_batches_(micro_batches), free_s_(steps.size(), 0.0) {
+      : steps_(steps), micro_batches_(micro_batches), queues_(steps.size()) {
     for (const std::vector<OrderedStep>& of_device : steps) {
       next_.emplace_back(micro_batches, 0u);
       end_s_.emplace_back(micro_batches, std::vector<double>(of_device.size(), not_yet));
@@ -34,7 +34,9 @@ class Scheduler {
       if (!best) throw std::logic_error("micro-batches wait for each other");
       const auto [begin_s, forward, m, d] = *best;
       const std::uint32_t step = next_[d][m]++;
-      free_s_[d] = end_s_[d][m][step] = begin_s + steps_[d][step].time_s;
+      queues_[d].wait_until(begin_s);
+      queues_[d].run(steps_[d][step].time);
+      end_s_[d][m][step] = queues_[d].end_s();
       order_[d].push_back({m, step});
     }
     return std::move(order_);
@@ -47,7 +49,7 @@ class Scheduler {
   std::optional<Key> key(std::uint32_t d, std::uint32_t m) const {
     if (next_[d][m] == steps_[d].size()) return std::nullopt;
     const OrderedStep& step = steps_[d][next_[d][m]];
-    double begin_s = free_s_[d];
+    double begin_s = queues_[d].end_s();
     for (const OrderedStep::Source& source : step.waits_for) {
       const double end_s = end_s_[source.device][m][source.step];
       if (end_s == not_yet) return std::nullopt;
@@ -58,7 +60,7 @@ class Scheduler {
 
   const std::vector<std::vector<OrderedStep>>& steps_;
   std::uint32_t micro_batches_;
-  std::vector<double> free_s_;
+  std::vector<IssueQueue> queues_;                       ///< by device
   std::vector<std::vector<std::uint32_t>> next_;         ///< by device and micro-batch
   std::vector<std::vector<std::vector<double>>> end_s_;  ///< by device, micro-batch and step
   std::vector<std::vector<ScheduledStep>> order_;
@@ -72,4 +74,4 @@ std::vector<std::vector<ScheduledStep>> order_micro_batches(
   return Scheduler(steps, micro_batches).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

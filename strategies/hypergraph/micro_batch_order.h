@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace convoy {
+#include "sim/costs/issue_queue.h"
+
+namespace convoy::inline strategies {
 
 /// A step that one device does for every micro-batch.
 struct OrderedStep {
@@ -12,7 +14,7 @@ struct OrderedStep {
     std::uint32_t device, step;
     double delay_s;  ///< from the end of that step to the message's arrival
   };
-  double time_s;
+  QueuedTime time;
   bool forward;
   std::vector<Source> waits_for;  ///< steps of other devices, for the same micro-batch
 };
@@ -29,4 +31,4 @@ struct ScheduledStep {
 std::vector<std::vector<ScheduledStep>> order_micro_batches(
     const std::vector<std::vector<OrderedStep>>& steps, std::uint32_t micro_batches);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

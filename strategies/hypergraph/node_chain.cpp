@@ -9,7 +9,7 @@
 
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 /// Whether every output channel of the operation's layer is made of all channels of its inputs.
@@ -52,4 +52,4 @@ double node_chain_s(const CostTable& table, double images, std::int64_t parts) {
   return longest_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

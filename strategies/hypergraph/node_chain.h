@@ -5,7 +5,7 @@
 
 #include "strategies/cost_table.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// What no step stays below whose layers' output channels are dealt out to `parts` devices (`kind:
 /// hypergraph`, whatever the method): a device that has at least the mean number of channels of a dense layer
@@ -17,4 +17,4 @@ namespace convoy {
 /// @param images of a micro-batch
 double node_chain_s(const CostTable& table, double images, std::int64_t parts);
 
-}  // namespace convoy
+}  // namespace convoy::search

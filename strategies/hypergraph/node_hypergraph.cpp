@@ -8,7 +8,7 @@
 
 #include "sim/lowering/graph_index.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::size_t max_pins = 20'000'000;
@@ -319,4 +319,4 @@ NodeHypergraph make_hypergraph(const TrainingGraph& graph, const Granularity& gr
   return HypergraphBuilder(graph, granularity, parts, epsilon).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

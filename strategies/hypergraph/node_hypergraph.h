@@ -8,7 +8,7 @@
 #include "models/training_graph.h"
 #include "strategies/partition/hypergraph_partition.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// Channels begin ... end - 1 of a layer's output: nodes that read the same and are read by the same, so that
 /// they are one vertex.
@@ -70,4 +70,4 @@ struct Granularity {
 NodeHypergraph make_hypergraph(const TrainingGraph& graph, const Granularity& granularity,
                                std::uint32_t parts, double epsilon);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -9,7 +9,7 @@
 #include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 class Slicer {
@@ -164,10 +164,10 @@ class Slicer {
   /// Part p's slice of an operation of layer i. Sums of gradients read and write the layer's own nodes only.
   PlanOp kernel(std::uint32_t i, OpId id, std::uint32_t p) const {
     const Operation& operation = graph_.operations[id];
-    const bool sum =
-        operation.phase == Phase::data_gradient && operation.name != name_of(i) + ".data_gradient";
+    const bool sum = operation.phase == Phase::data_gradient && operation.part != OperationPart::layer;
     const double in_bytes = sum ? 0 : input_bytes(graph_, layers_[i].model_layer);
-    return {operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}};
+    return {
+        operation.name, part_of(operation.work, in_bytes, share_[i][p], reads_[i][p]), images_, {}, {}, id};
   }
 
   /// Adds up the gradients that other parts have made of p's nodes; the first is for free where p makes none.
@@ -231,9 +231,10 @@ class Slicer {
   double buffer_share(const Buffer& buffer, std::uint32_t i, std::uint32_t p) {
     const Operation& operation = graph_.operations[buffer.born];
     if (operation.phase == Phase::forward)
-      return buffer.name == "input" && layers_[i].reads_image ? 1 : share_[i][p];
+      return buffer.role == BufferRole::image && layers_[i].reads_image ? 1 : share_[i][p];
     for (const NodeLayer::Input& input : layers_[i].inputs)
-      if (buffer.name == name_of(input.layer) + ".output_gradient" && i < graph_.model.layers.size())
+      if (buffer.role == BufferRole::output_gradient && buffer.layer == layers_[input.layer].model_layer &&
+          i < graph_.model.layers.size())
         return read_share(i, input, p);
     return share_[i][p];
   }
@@ -269,8 +270,9 @@ class Slicer {
       all += parameters;
       own += parameters * share_[i][p];
       if (share_[i][p] == 0 || !layers_[i].update) continue;
-      const Operation& operation = graph_.operations[*layers_[i].update];
-      updates.push_back({operation.name, part_of(operation.work, 0, share_[i][p], share_[i][p]), 1, {}, {}});
+      const OpId id = *layers_[i].update;
+      const Work work = part_of(graph_.operations[id].work, 0, share_[i][p], share_[i][p]);
+      updates.push_back({graph_.operations[id].name, work, 1, {}, {}, id});
     }
     result_.parameter_share.push_back(all > 0 ? own / all : 0);
   }
@@ -292,4 +294,4 @@ NodePrograms slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes
   return Slicer(graph, nodes, parts, count, images).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

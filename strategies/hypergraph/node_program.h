@@ -7,7 +7,7 @@
 #include "strategies/hypergraph/node_hypergraph.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What the parts of a partition send each other for a layer's output, bytes of one image.
 struct NodeMessage {
@@ -48,4 +48,4 @@ struct NodePrograms {
 NodePrograms slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
                          std::uint32_t count, double images);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

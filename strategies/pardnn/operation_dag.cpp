@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
-
-constexpr std::string_view image_buffer_name = "input";  // in every training graph that reads the images
 
 /// Bytes of what each operation hands on, for the whole batch.
 std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
@@ -30,7 +27,7 @@ std::vector<double> result_bytes(const TrainingGraph& graph, double images) {
   // written over one of them and made by no buffer of its own.
   std::vector<double> made(graph.operations.size(), 0.0);
   for (const Buffer& buffer : graph.buffers)
-    if (buffer.name != image_buffer_name && buffer.memory_class == MemoryClass::activations)
+    if (buffer.role != BufferRole::image && buffer.memory_class == MemoryClass::activations)
       made[buffer.born] += buffer.bytes_per_image * images + static_cast<double>(buffer.bytes_fixed);
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
@@ -67,22 +64,21 @@ std::array<double, memory_class_count> layer_resident_bytes(const TrainingGraph&
 OperationDag operation_dag(const StrategyInput& input, double images, std::uint32_t devices) {
   const TrainingGraph& graph = input.graph;
   const std::vector<double> bytes = result_bytes(graph, images);
+  std::vector<double> mean_s(graph.operations.size(), 0.0);
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    const std::vector<double> prices_s =
+        operation_prices_s(graph, images, input.cost, input.machine, input.machine.devices[d]);
+    for (OpId id = 0; id < prices_s.size(); ++id) mean_s[id] += prices_s[id] / devices;
+  }
   std::vector<OperationDag::Node> nodes;
   std::vector<Dag::Node> figures;
   std::vector<std::pair<NodeId, NodeId>> edges, together;
   for (OpId id = 0; id < graph.operations.size(); ++id) {
     const Operation& operation = graph.operations[id];
-    double time_s = 0;
-    for (std::uint32_t d = 0; d < devices; ++d) {
-      const Device& device = input.machine.devices[d];
-      time_s += input.cost.time_s(operation.work, operation.phase == Phase::update ? 1 : images,
-                                  input.machine.device_types[device.type]) /
-                device.speed;
-    }
     nodes.push_back(
         {OperationDag::Content::operation, id, operation.name,
          operation.phase == Phase::weight_gradient ? MemoryClass::gradients : MemoryClass::activations});
-    figures.push_back({time_s / devices * 1e6, bytes[id], 0});
+    figures.push_back({mean_s[id] * 1e6, bytes[id], 0});
     for (const OpId before : operation.inputs) edges.emplace_back(before, id);
   }
 
@@ -104,14 +100,13 @@ OperationDag operation_dag(const StrategyInput& input, double images, std::uint3
     const Operation& operation = graph.operations[id];
     const NodeId variable = variable_of[operation.layer];
     // The layer's own kernels, not the losses and sums of gradients that stand beside them.
-    const bool kernel = operation.name == fmt::format("{}.{}", graph.model.layers[operation.layer].name,
-                                                      to_string(operation.phase));
+    const bool kernel = operation.part == OperationPart::layer && !operation.again;
     const bool reads = operation.phase != Phase::weight_gradient;
     if (variable != 0 && kernel && reads) edges.emplace_back(variable, id);
   }
 
   const auto image_buffer = std::find_if(graph.buffers.begin(), graph.buffers.end(),
-                                         [](const Buffer& b) { return b.name == image_buffer_name; });
+                                         [](const Buffer& b) { return b.role == BufferRole::image; });
   if (image_buffer != graph.buffers.end()) {
     const auto node = static_cast<NodeId>(nodes.size());
     nodes.push_back({OperationDag::Content::images, 0, "images", MemoryClass::activations});
@@ -138,4 +133,4 @@ PartLink part_link(const Machine& machine, std::uint32_t devices) {
   return link;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

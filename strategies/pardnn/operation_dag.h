@@ -9,7 +9,7 @@
 #include "strategies/partition/dag.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// A training step as a partitioner sees it. Nodes are the operations of the training graph, then a variable
 /// for each layer with parameters (no time; its output is the weights, its memory weights, gradients and
@@ -27,7 +27,7 @@ struct OperationDag {
 };
 
 /// @param images of the batch
-/// @param devices the times are the means of theirs
+/// @param devices the times are the means of theirs, with what they wait for their hosts (operation_prices_s)
 /// Outputs are whole tensors: a forward operation's result (with its masks and indices), the gradients of all
 /// inputs of a data gradient's layer, the parameters of a weight gradient.
 OperationDag operation_dag(const StrategyInput& input, double images, std::uint32_t devices);
@@ -39,4 +39,4 @@ std::array<double, memory_class_count> layer_resident_bytes(const TrainingGraph&
 /// each other one.
 PartLink part_link(const Machine& machine, std::uint32_t devices);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

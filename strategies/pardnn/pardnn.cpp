@@ -16,7 +16,7 @@
 #include "strategies/partition/report.h"
 #include "strategies/single.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 struct PardnnOptions {
@@ -114,7 +114,7 @@ class Planner {
     const OperationDag::Node& node = graph_.nodes[v];
     if (node.content != OperationDag::Content::operation) return memory_op(node.name, {}, {});
     const Operation& operation = input_.graph.operations[node.index];
-    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}};
+    return {node.name, operation.work, operation.phase == Phase::update ? 1 : images_, {}, {}, node.index};
   }
 
   PartitionSummary summary() const {
@@ -202,4 +202,4 @@ StrategyEntry pardnn_entry() {
           &read_pardnn, "[{}]"};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

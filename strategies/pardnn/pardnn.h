@@ -5,7 +5,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: pardnn`: operations placed one by one on `parts` devices by the ParDNN partitioner
 /// (strategies/partition), with times from the cost model and bytes from the training graph. Every device
@@ -14,4 +14,4 @@ namespace convoy {
 /// Source: Qararyah et al., Parallel Computing 104-105, 2021 (arXiv 2008.08636).
 StrategyEntry pardnn_entry();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -3,7 +3,7 @@
 
 #include "strategies/partition/report.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 PartitionAnswer partition_best(const PartitionTask& task) {
   PartitionAnswer best{Placement(task.dag.size()), std::nullopt};  // one part alone
@@ -18,4 +18,4 @@ PartitionAnswer partition_best(const PartitionTask& task) {
   return best;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

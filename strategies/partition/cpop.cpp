@@ -6,7 +6,7 @@
 
 #include "strategies/partition/insertion_schedule.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// Longest way to each node, messages and not its own time counted.
@@ -62,4 +62,4 @@ PartitionAnswer partition_cpop(const PartitionTask& task) {
   return schedule.take();
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <queue>
 
-namespace convoy {
+namespace convoy::inline partition {
 
 CycleError::CycleError(NodeId on_cycle) : std::runtime_error("the graph has a cycle"), node(on_cycle) {}
 
@@ -130,4 +130,4 @@ std::vector<double> message_costs(const Dag& dag, const PartLink& link) {
   return costs;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline partition {
 
 using NodeId = std::uint32_t;                                      ///< index into a Dag's vectors
 using Part = std::uint32_t;                                        ///< a device of a placement, from 0
@@ -89,4 +89,4 @@ double lower_bound_us(const Dag& dag, Part parts);
 /// What a message of each node's output costs between two parts.
 std::vector<double> message_costs(const Dag& dag, const PartLink& link);
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -8,7 +8,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 void DagEvents::fail(std::size_t offset, const std::string& message) const {
   const std::string_view before(text_.data(), std::min(offset, text_.size()));
@@ -223,4 +223,4 @@ bool DagEvents::number(double value, std::optional<std::int64_t> exact) {
   return true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

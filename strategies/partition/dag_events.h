@@ -12,7 +12,7 @@
 
 #include "strategies/partition/dag.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// Reads a text character by character and lets others see how far the parser has come.
 class CountedText {
@@ -134,4 +134,4 @@ class DagEvents {
   int depth_ = 0;                                   ///< of lists and objects within `notes`
 };
 
-}  // namespace convoy
+}  // namespace convoy::partition

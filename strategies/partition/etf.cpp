@@ -16,7 +16,7 @@
 
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 constexpr NodeId nobody = 0xffffffff;
@@ -208,4 +208,4 @@ PartitionAnswer partition_sct(const PartitionTask& task) {
   return EarliestTaskFirst(task, favourite_children(task.dag, message_costs(task.dag, task.link))).run();
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// Sums over ranges of positions whose values change one at a time, of several values a position: all of them
 /// in O(values log n) (P. M. Fenwick, 1994). The values of a position lie side by side, so that reading all
@@ -40,4 +40,4 @@ class FenwickTree {
   std::vector<double> before_from_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 constexpr int max_passes = 12;
@@ -320,4 +320,4 @@ void FmRefinement::run() {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

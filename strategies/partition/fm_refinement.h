@@ -3,7 +3,7 @@
 
 #include "strategies/partition/layered_nets.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// k-way Fiduccia-Mattheyses on one level, in place. Gains are real numbers, so that instead of buckets of
 /// equal gain there are buckets of neighbouring vertices that know their best gain into every part: a move
@@ -93,4 +93,4 @@ class FmRefinement {
   double cost_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::partition

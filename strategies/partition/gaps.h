@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// The free time of one part: where an operation could still be put in. Gaps lie in blocks, in order, that
 /// know the longest of theirs, so that those that are all too short are passed by at once.
@@ -97,4 +97,4 @@ class Gaps {
       {{{0, std::numeric_limits<double>::infinity()}}, std::numeric_limits<double>::infinity()}};
 };
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -5,7 +5,7 @@
 
 #include "strategies/partition/insertion_schedule.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 PartitionAnswer partition_heft(const PartitionTask& task) {
   const Dag& dag = task.dag;
@@ -19,4 +19,4 @@ PartitionAnswer partition_heft(const PartitionTask& task) {
   return schedule.take();
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// Number of different parts among a net's pins.
@@ -68,4 +68,4 @@ Hypergraph hypergraph_of(const Dag& dag) {
   return graph;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -6,7 +6,7 @@
 
 #include "strategies/partition/dag.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// Vertices with weights, nets with costs. Plain values.
 struct Hypergraph {
@@ -36,4 +36,4 @@ double imbalance(const std::vector<double>& weight, const Placement& parts, cons
 /// Where nothing takes time, nodes weigh 1 each.
 Hypergraph hypergraph_of(const Dag& dag);
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -12,7 +12,7 @@
 #include "strategies/partition/fm_refinement.h"
 #include "strategies/partition/layered_nets.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -218,4 +218,4 @@ Parts partition_hypergraph(const LayeredHypergraph& graph, const Speeds& speeds,
   return best;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -6,7 +6,7 @@
 
 #include "strategies/partition/hypergraph.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A hypergraph whose vertices are blocks of layers.
 struct LayeredHypergraph : Hypergraph {
@@ -36,4 +36,4 @@ Parts refine(const LayeredHypergraph& graph, Parts parts, const Speeds& speeds, 
 /// connectivity, then the best balance.
 Parts partition_hypergraph(const LayeredHypergraph& graph, const Speeds& speeds, double epsilon);
 
-}  // namespace convoy
+}  // namespace convoy::partition

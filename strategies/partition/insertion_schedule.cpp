@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline partition {
 
 InsertionSchedule::InsertionSchedule(const PartitionTask& task, const std::vector<double>& message)
     : dag_(task.dag),
@@ -35,4 +35,4 @@ void InsertionSchedule::place(NodeId operation, Part parts) {
   schedule.makespan_us = std::max(schedule.makespan_us, finish);
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -7,7 +7,7 @@
 #include "strategies/partition/gaps.h"
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A schedule that grows operation by operation: each goes into the earliest gap of a part that is long
 /// enough for it after its inputs have come (the insertion-based policy of HEFT and CPOP; Topcuoglu, Hariri,
@@ -31,4 +31,4 @@ class InsertionSchedule {
   std::vector<double> ready_;  ///< by part: when an operation's inputs are there
 };
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// Naming a layer saves nothing below this number of vertices.
@@ -107,4 +107,4 @@ double connectivity(const LayeredNets& nets, const Placement& parts, Part count)
   return sum;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -6,7 +6,7 @@
 
 #include "strategies/partition/hypergraph_partition.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A layered hypergraph in short: a net with all vertices of a layer names the layer instead of them. Every
 /// channel of a dense convolution reads all channels before it, so that ResNet-50 by channels has some ten
@@ -32,4 +32,4 @@ LayeredNets coarsen(const LayeredNets& nets, const std::vector<std::uint32_t>& g
 /// As of the hypergraph that it is short for.
 double connectivity(const LayeredNets& nets, const Placement& parts, Part count);
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -6,7 +6,7 @@
 
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 PartitionAnswer partition_linear_clustering(const PartitionTask& task) {
   const Dag& dag = task.dag;
@@ -45,4 +45,4 @@ PartitionAnswer partition_linear_clustering(const PartitionTask& task) {
   return {std::move(placement), std::nullopt};
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -6,7 +6,7 @@
 
 #include "strategies/partition/fenwick.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// The first round leaves out clusters whose heads are among the first levels: those are the many small ones
@@ -232,4 +232,4 @@ class Mapper {
 
 Placement map_clusters(const PartitionTask& task, const Slices& slices) { return Mapper(task, slices).run(); }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// Position of the operation of a part that is running at `time_us`, or would run next.
@@ -86,4 +86,4 @@ MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const
   return use;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -5,7 +5,7 @@
 
 #include "strategies/partition/schedule.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A node's output on one part: held while the operations at positions [first, last] of the part's sequence
 /// run.
@@ -33,4 +33,4 @@ struct MemoryUse {
 MemoryUse emulate_memory(const Dag& dag, const PartLink& link, Part parts, const Placement& placement,
                          const Schedule& schedule);
 
-}  // namespace convoy
+}  // namespace convoy::partition

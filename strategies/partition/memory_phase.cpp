@@ -8,7 +8,7 @@
 #include "strategies/partition/memory.h"
 #include "strategies/partition/refinement.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// A placement that is looked at for its memory.
@@ -266,4 +266,4 @@ Schedule schedule_within_memory(const PartitionTask& task, ReadyOrder& judge, co
                            : best_schedule(judge, task.link, placement);
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

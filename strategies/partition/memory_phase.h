@@ -3,7 +3,7 @@
 
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// Makes a placement fit into `task.memory_bytes` a part (ParDNN, memory phase): while a part overflows, it
 /// hands the cheapest of what it holds at its peak to the emptiest part. Where that does not end well, the
@@ -17,4 +17,4 @@ Placement fit_memory(const PartitionTask& task, ReadyOrder& judge, Placement pla
 /// overwritten
 Schedule schedule_within_memory(const PartitionTask& task, ReadyOrder& judge, const Placement& placement);
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -9,7 +9,7 @@
 #include "strategies/partition/dag.h"
 #include "strategies/partition/schedule.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// What a partitioner is to solve.
 struct PartitionTask {
@@ -54,4 +54,4 @@ PartitionAnswer partition_random(const PartitionTask& task);
 PartitionAnswer partition_round_robin(const PartitionTask& task);
 PartitionAnswer partition_best(const PartitionTask& task);
 
-}  // namespace convoy
+}  // namespace convoy::partition

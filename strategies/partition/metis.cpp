@@ -8,7 +8,7 @@
 #include "strategies/partition/method.h"
 #include "strategies/partition/undirected.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 static_assert(sizeof(idx_t) == sizeof(std::int32_t), "UndirectedGraph has 32-bit rows");
 
@@ -31,4 +31,4 @@ PartitionAnswer partition_metis(const PartitionTask& task) {
   return {std::move(placement), std::nullopt};
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

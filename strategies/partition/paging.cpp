@@ -5,7 +5,7 @@
 #include <list>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// The device's memory: blocks, the one longest without use first.
@@ -104,4 +104,4 @@ PagedRun run_paged(const Dag& dag, double memory_bytes, double host_bandwidth_Bp
   return run_once(dag, memory, host_bandwidth_Bpus);
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -3,7 +3,7 @@
 
 #include "strategies/partition/dag.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A step of a graph that is executed again and again on one device, whose memory is a cache of the host's
 /// (CUDA's unified memory).
@@ -20,4 +20,4 @@ struct PagedRun {
 /// their time would come on top.
 PagedRun run_paged(const Dag& dag, double memory_bytes, double host_bandwidth_Bpus);
 
-}  // namespace convoy
+}  // namespace convoy::partition

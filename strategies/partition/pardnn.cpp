@@ -11,7 +11,7 @@
 #include "strategies/partition/refinement.h"
 #include "strategies/partition/slicing.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// Each unit goes to the part where most of its own work and of the messages it exchanges are.
@@ -48,4 +48,4 @@ PartitionAnswer partition_pardnn(const PartitionTask& task) {
   return {std::move(placement), std::move(schedule)};
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

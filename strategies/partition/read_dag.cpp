@@ -5,14 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <optional>
 
 #include "sim/base/input_error.h"
+#include "sim/base/input_file.h"
 #include "strategies/partition/dag_events.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// NodeId of each id, by search.
@@ -89,7 +89,7 @@ DagFile parse_dag(const std::string& text, const std::string& file) {
 
 DagFile read_dag(const std::string& file) {
   if (std::filesystem::is_directory(file)) throw InputError({file, 0, 0}, "is a folder, not a graph");
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream in = open_input(file);
   if (!in) throw InputError({file, 0, 0}, "cannot be read");
   constexpr std::size_t largest_file = std::size_t{1} << 30;
   std::string text;
@@ -107,4 +107,4 @@ DagFile read_dag(const std::string& file) {
   return parse_dag(text, file);
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -7,7 +7,7 @@
 
 #include "strategies/partition/dag.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A graph as its file gives it. Nodes of `dag` are in the order of their ids, so that "the smaller id" of
 /// every rule is the smaller NodeId.
@@ -26,4 +26,4 @@ struct DagFile {
 DagFile read_dag(const std::string& file);
 DagFile parse_dag(const std::string& text, const std::string& file);
 
-}  // namespace convoy
+}  // namespace convoy::partition

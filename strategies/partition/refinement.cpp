@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity();
@@ -231,4 +231,4 @@ Placement refine(ReadyOrder& judge, Placement placement, const Acceptable& accep
       .run(static_cast<std::size_t>(std::min(effort / size, most)));
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

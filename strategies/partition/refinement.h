@@ -5,7 +5,7 @@
 
 #include "strategies/partition/schedule.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// Whether a placement may be taken (memory); null: any may.
 using Acceptable = std::function<bool(const Placement&)>;
@@ -20,4 +20,4 @@ Placement place_in_ready_order(const ReadyOrder& judge, const Placement& prior, 
 /// graph only. Never worse than `placement`; the same for the same input.
 Placement refine(ReadyOrder& judge, Placement placement, const Acceptable& acceptable = nullptr);
 
-}  // namespace convoy
+}  // namespace convoy::partition

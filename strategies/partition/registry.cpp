@@ -2,7 +2,7 @@
 #include "strategies/partition/method.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 const std::vector<PartitionMethod>& partition_methods() {
   static const std::vector<PartitionMethod> table{
@@ -34,4 +34,4 @@ const PartitionMethod* find_partition_method(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 bool fit(const PartitionTask& task, const MemoryUse& use) {
@@ -62,4 +62,4 @@ PartitionReport report_partition(const PartitionTask& task, std::string method,
   return report;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -8,7 +8,7 @@
 #include "strategies/partition/memory.h"
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// What a placement is worth.
 struct PartitionReport {
@@ -36,4 +36,4 @@ Schedule own_schedule(const PartitionTask& task, const PartitionAnswer& answer);
 double cut_bytes(const Dag& dag, const Placement& placement);
 double load_imbalance(const Dag& dag, Part parts, const Placement& placement);
 
-}  // namespace convoy
+}  // namespace convoy::partition

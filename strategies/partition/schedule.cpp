@@ -7,7 +7,7 @@
 
 #include "strategies/partition/gaps.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 /// Gaps that insertion looks at before it appends: keeps graphs with as many gaps as nodes from taking
@@ -213,4 +213,4 @@ Schedule best_schedule(ReadyOrder& ready, const PartLink& link, const Placement&
   }));
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

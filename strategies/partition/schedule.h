@@ -6,7 +6,7 @@
 
 #include "strategies/partition/dag.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// When each node of a placed graph runs.
 struct Schedule {
@@ -108,4 +108,4 @@ std::vector<Schedule> schedules_of(ReadyOrder& ready, const PartLink& link, cons
 /// The shortest of them: a partitioner's own order on each part.
 Schedule best_schedule(ReadyOrder& ready, const PartLink& link, const Placement& placement);
 
-}  // namespace convoy
+}  // namespace convoy::partition

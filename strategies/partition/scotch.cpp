@@ -10,7 +10,7 @@
 #include "strategies/partition/method.h"
 #include "strategies/partition/undirected.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 static_assert(sizeof(SCOTCH_Num) == sizeof(std::int32_t), "UndirectedGraph has 32-bit rows");
 
@@ -46,4 +46,4 @@ PartitionAnswer partition_scotch(const PartitionTask& task) {
   return {std::move(placement), std::nullopt};
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

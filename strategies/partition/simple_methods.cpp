@@ -5,7 +5,7 @@
 
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 PartitionAnswer partition_round_robin(const PartitionTask& task) {
   Placement placement(task.dag.size());
@@ -56,4 +56,4 @@ PartitionAnswer partition_dfs(const PartitionTask& task) {
   return {std::move(placement), std::nullopt};
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

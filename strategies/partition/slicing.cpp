@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 constexpr std::uint32_t unvisited = 0xffffffff;
@@ -115,4 +115,4 @@ class Slicer {
 
 Slices slice(const PartitionTask& task) { return Slicer(task).run(); }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -5,7 +5,7 @@
 
 #include "strategies/partition/method.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A graph cut into linear clusters (paths; Qararyah et al., ParDNN, Parallel Computing 2021, slicing).
 struct Slices {
@@ -21,4 +21,4 @@ struct Slices {
 };
 Slices slice(const PartitionTask& task);
 
-}  // namespace convoy
+}  // namespace convoy::partition

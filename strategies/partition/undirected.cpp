@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace convoy {
+namespace convoy::inline partition {
 
 UndirectedGraph undirected(const Dag& dag) {
   // The partitioners add weights up in 32 bits.
@@ -34,4 +34,4 @@ UndirectedGraph undirected(const Dag& dag) {
   return graph;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

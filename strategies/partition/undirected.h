@@ -6,7 +6,7 @@
 
 #include "strategies/partition/dag.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// A graph as general partitioners take it: without directions, with whole 32-bit weights, in compressed
 /// rows.
@@ -17,4 +17,4 @@ struct UndirectedGraph {
 };
 UndirectedGraph undirected(const Dag& dag);
 
-}  // namespace convoy
+}  // namespace convoy::partition

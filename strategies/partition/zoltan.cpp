@@ -4,7 +4,7 @@
 #include "strategies/partition/method.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 PartitionAnswer partition_zoltan(const PartitionTask& task) {
   constexpr double tolerance = 0.03;  // as METIS has it
@@ -12,4 +12,4 @@ PartitionAnswer partition_zoltan(const PartitionTask& task) {
   return {partition_by_zoltan(hypergraph_of(task.dag), task.parts, tolerance), std::nullopt};
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -11,16 +11,17 @@
 #include "strategies/pipeline/pipeline_floor.h"
 #include "strategies/pipeline/pipeline_options.h"
 #include "strategies/pipeline/pipeline_plan.h"
+#include "strategies/pipeline/pipeline_schedule.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// A pipeline cut and placed.
 struct Candidate {
   PipelineShape shape;
   std::vector<StageChoice> choices;
-  double step_s;
-  double step_with_sums_s;  ///< for comparison with other numbers of stages
+  StageCut begun_from;  ///< CutPipeline::begun_from
+  double step_s;        ///< schedule_s
   bool fits;
 };
 
@@ -60,11 +61,19 @@ class Pipeline : public Strategy {
     const Units units = find_units(input.graph);
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
-    if (options_.hybrid) return plan_of_hybrids(input, hybrid_stages(input, units, best));
-    return plan_pipeline(
-        input, best.shape, best.choices,
-        cut_into_stages(input.graph, units, first_units(best), options_.recompute != Recompute::never),
-        options_.sync);
+    ReportedPlan planned =
+        options_.hybrid
+            ? plan_of_hybrids(input, hybrid_stages(input, units, best))
+            : plan_pipeline(input, best.shape, best.choices,
+                            cut_into_stages(input.graph, units, first_units(best),
+                                            options_.recompute != Recompute::never),
+                            options_.sync);
+    if (best.begun_from != options_.partition)
+      planned.report.notes.push_back(
+          fmt::format("the stages are those of partition: {}, or moved from there: that cut's estimated step "
+                      "was shorter than that of the least sum and interval (docs/pipelines.md)",
+                      partition_method_names[static_cast<std::size_t>(best.begun_from)]));
+    return planned;
   }
 
  private:
@@ -263,8 +272,7 @@ class Pipeline : public Strategy {
       if (slots % stages != 0) continue;
       try {
         Candidate candidate = choose(input, units, count(input, units, stages));
-        if (!best || std::pair{!candidate.fits, candidate.step_with_sums_s} <
-                         std::pair{!best->fits, best->step_with_sums_s})
+        if (!best || std::pair{!candidate.fits, candidate.step_s} < std::pair{!best->fits, best->step_s})
           best = std::move(candidate);
       } catch (const InputError& error) {
         if (!reason) reason = error;
@@ -285,7 +293,8 @@ class Pipeline : public Strategy {
                         options_.recompute,
                         options_.weights,
                         options_.stage_replicas,
-                        options_.sync.zero};
+                        options_.sync.zero,
+                        options_.sync.overlap};
     const std::int64_t slot_count = counts.spread ? device_count(input) : counts.stages;
     std::optional<Candidate> best;
     for (const bool stages_together : {true, false}) {
@@ -293,19 +302,18 @@ class Pipeline : public Strategy {
       if (!stages_together && best && counts.replicas == 1) continue;
       shape.slots = slots(slot_count, counts.replicas, stages_together);
       const PipelineCosts costs(input, units, shape);
-      std::vector<StageChoice> choices = options_.begins.empty()
-                                             ? partition_pipeline(options_.partition, costs)
-                                             : given_cuts(input.graph, units);
-      if (choices.empty())
+      CutPipeline cut = options_.begins.empty()
+                            ? partition_pipeline(options_.partition, costs)
+                            : CutPipeline{given_cuts(input.graph, units), options_.partition};
+      if (cut.stages.empty())
         throw InputError(options_.stages_pos,
                          fmt::format("{}.stages: {} devices cannot be shared out to {} stages so that each "
                                      "stage's replicas have equally many of {} micro-batches",
                                      options_.path, slot_count, counts.stages, options_.micro_batches));
-      const double step_s = costs.step_s(choices);
+      const double step_s = schedule_s(costs, cut.stages);
       if (!best || step_s < best->step_s) {
-        const bool fits = costs.fits(choices);
-        const double with_sums_s = costs.step_with_sums_s(choices, options_.sync.overlap);
-        best = Candidate{shape, std::move(choices), step_s, with_sums_s, fits};
+        const bool fits = costs.fits(cut.stages);
+        best = Candidate{shape, std::move(cut.stages), cut.begun_from, step_s, fits};
       }
     }
     return *best;
@@ -356,4 +364,4 @@ std::unique_ptr<Strategy> read_pipeline(YamlMap& map) {
   return std::make_unique<Pipeline>(read_pipeline_options(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

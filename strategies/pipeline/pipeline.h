@@ -5,7 +5,7 @@
 
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// `kind: pipeline`: the network cut into consecutive stages on devices of their own, through which
 /// micro-batches pass; `replicas` such pipelines side by side, or stages of several devices
@@ -13,4 +13,4 @@ namespace convoy {
 StrategyEntry pipeline_entry();
 std::unique_ptr<Strategy> read_pipeline(YamlMap& map);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

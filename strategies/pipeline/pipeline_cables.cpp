@@ -6,38 +6,48 @@
 
 #include "strategies/pipeline/pipeline_costs.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
-void PipelineCosts::add_cables(const Machine& machine) {
+namespace {
+
+/// The way from a device to another, by itself.
+PipelineCosts::Cable way(const Machine& machine, EndpointId from, EndpointId to) {
+  Route route;
+  machine.router->route(from, to, route);
+  PipelineCosts::Cable result{route.connection_Bps, route.latency_s};
+  for (const LinkId link : route.links)
+    result.bandwidth_Bps = std::min(result.bandwidth_Bps, machine.links[link].bandwidth_Bps);
+  return result;
+}
+
+}  // namespace
+
+const PipelineCosts::Cable& PipelineCosts::cable(std::uint32_t from, std::uint32_t to) const {
+  const auto [known, fresh] = cables_.try_emplace({from, to});
+  if (!fresh) return known->second;
+  const std::vector<EndpointId>&senders = shape_.slots[from], &receivers = shape_.slots[to];
+  known->second = way(machine_, senders.front(), receivers.front());
+  double& bandwidth_Bps = known->second.bandwidth_Bps;
+  for (const auto& [link, pipelines] : crossings(machine_, senders, receivers))
+    bandwidth_Bps = std::min(bandwidth_Bps, machine_.links[link].bandwidth_Bps / pipelines);
+  return known->second;
+}
+
+void PipelineCosts::add_rings() {
   const std::vector<std::vector<EndpointId>>& slots = shape_.slots;
-  const auto cable = [&](EndpointId from, EndpointId to) {
-    Route route;
-    machine.router->route(from, to, route);
-    Cable result{std::numeric_limits<double>::infinity(), route.latency_s};
-    for (const LinkId link : route.links)
-      result.bandwidth_Bps = std::min(result.bandwidth_Bps, machine.links[link].bandwidth_Bps);
-    return result;
-  };
   const auto slower = [](const Cable& a, const Cable& b) {
     return Cable{std::min(a.bandwidth_Bps, b.bandwidth_Bps), std::max(a.latency_s, b.latency_s)};
   };
-  for (std::size_t q = 0; q < slots.size(); ++q) {
-    Cable& to_slot = cables_.emplace_back(q == 0 ? Cable{} : cable(slots[q - 1].front(), slots[q].front()));
-    if (q > 0)
-      for (const auto& [link, pipelines] : crossings(machine, slots[q - 1], slots[q]))
-        to_slot.bandwidth_Bps =
-            std::min(to_slot.bandwidth_Bps, machine.links[link].bandwidth_Bps / pipelines);
-  }
   for (std::size_t first = 0; first < slots.size(); ++first) {
     const Cable none{std::numeric_limits<double>::infinity(), 0};
-    Cable along = slots[first].size() < 2 ? none : cable(slots[first][0], slots[first][1]);
+    Cable along = slots[first].size() < 2 ? none : way(machine_, slots[first][0], slots[first][1]);
     rings_.push_back({none, along});
     for (std::size_t last = first + 1; last < slots.size(); ++last) {
-      along = slower(along, cables_[last]);
-      rings_.back().push_back(slower(along, cable(slots[last].back(), slots[first].front())));
+      along = slower(along, cable(static_cast<std::uint32_t>(last) - 1, static_cast<std::uint32_t>(last)));
+      rings_.back().push_back(slower(along, way(machine_, slots[last].back(), slots[first].front())));
     }
   }
-  add_shared_links(machine);
+  add_shared_links(machine_);
 }
 
 /// How often pairs of equal positions in two slots cross each link on their way.
@@ -85,4 +95,4 @@ void PipelineCosts::add_shared_links(const Machine& machine) {
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

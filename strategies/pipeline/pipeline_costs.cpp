@@ -3,91 +3,90 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "sim/lowering/gradient_sync.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t no_unit = Units::none;
 
-bool recomputes(const PipelineShape& shape) {
-  return shape.recompute == Recompute::always ||
-         (shape.recompute == Recompute::except_last && shape.micro_batches > 1);
-}
-
 }  // namespace
 
 PipelineCosts::PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape)
-    : shape_(shape), count_(units.size()), options_(input.graph.options) {
+    : shape_(shape),
+      machine_(input.machine),
+      tensors_(units.tensors),
+      count_(units.size()),
+      options_(input.graph.options) {
   for (Table* table :
        {&in_bytes_, &in_gradient_bytes_, &out_bytes_, &out_gradient_bytes_, &held_bytes_, &operand_bytes_})
     *table = {count_ + 1, std::vector<double>((count_ + 1) * (count_ + 1), 0.0)};
   add_times(input, units);
   add_bytes(units);
   add_memory(input, units);
-  add_cables(input.machine);
+  add_rings();
 }
 
 void PipelineCosts::add_times(const StrategyInput& input, const Units& units) {
   parameters_before_.assign(count_ + 1, 0.0);
   std::partial_sum(units.parameters.begin(), units.parameters.end(), parameters_before_.begin() + 1);
-  const double again = recomputes(shape_) ? 2 : 1;
-  using Times = std::vector<std::vector<double>>;
-  Times passes, updates;  // time of each unit, by device type
-  for (const DeviceType& type : input.machine.device_types) {
-    passes.emplace_back(count_, 0.0);
-    updates.emplace_back(count_, 0.0);
-    for (const Operation& op : input.graph.operations) {
+  add_kinds(input.machine);
+  const TrainingGraph& graph = input.graph;
+  std::vector<double> least_s(count_, std::numeric_limits<double>::infinity());
+  for (Kind& kind : device_kinds_) {
+    std::vector<QueuedTime> forward(count_), backward(count_), update(count_);
+    for (const Operation& op : graph.operations) {
       if (units.unit_of[op.layer] == no_unit) continue;
-      if (op.phase == Phase::update)
-        updates.back()[units.unit_of[op.layer]] += input.cost.time_s(op.work, 1, type);
-      else
-        passes.back()[units.unit_of[op.layer]] +=
-            (op.phase == Phase::forward ? again : 1) * input.cost.time_s(op.work, shape_.images, type);
+      std::vector<QueuedTime>& pass = op.phase == Phase::forward  ? forward
+                                      : op.phase == Phase::update ? update
+                                                                  : backward;
+      pass[units.unit_of[op.layer]].then(input.cost.queued_time(
+          op.work, op.phase == Phase::update ? 1 : shape_.images, input.machine, kind.like));
     }
+    const double again = recomputes(shape_) ? 2 : 1;
+    for (std::size_t u = 0; u < count_; ++u)
+      least_s[u] = std::min(least_s[u], again * forward[u].device_s + backward[u].device_s);
+    kind.forward = {forward, QueuedSequence::Order::ascending};
+    kind.backward = {backward, QueuedSequence::Order::descending};
+    kind.update = {update, QueuedSequence::Order::ascending};
   }
-  const auto before = [&](const std::vector<EndpointId>& slot, const Times& of_type) {
-    std::vector<double> sums(count_ + 1, 0.0);
-    for (std::size_t u = 0; u < count_; ++u) {
-      double slowest_s = 0;
-      for (const EndpointId e : slot)
-        slowest_s =
-            std::max(slowest_s, of_type[input.machine.devices[e].type][u] / input.machine.devices[e].speed);
-      sums[u + 1] = sums[u] + slowest_s;
-    }
-    return sums;
-  };
-  for (const std::vector<EndpointId>& slot : shape_.slots) {
-    time_before_s_.push_back(before(slot, passes));
-    update_before_s_.push_back(before(slot, updates));
-  }
-  add_kinds();
+  least_before_s_.assign(count_ + 1, 0.0);
+  std::partial_sum(least_s.begin(), least_s.end(), least_before_s_.begin() + 1);
 }
 
-void PipelineCosts::add_kinds() {
-  const std::size_t slots = shape_.slots.size();
-  least_before_s_.assign(count_ + 1, 0.0);
-  for (std::size_t u = 0; u < count_; ++u) {
-    double least_s = std::numeric_limits<double>::infinity();
-    for (const std::vector<double>& sums : time_before_s_) least_s = std::min(least_s, sums[u + 1] - sums[u]);
-    least_before_s_[u + 1] = least_before_s_[u] + least_s;
-  }
-  std::vector<std::uint32_t> first_like(slots);
-  for (std::uint32_t q = 0; q < slots; ++q)
-    for (first_like[q] = 0; first_like[q] < q; ++first_like[q])
-      if (time_before_s_[first_like[q]] == time_before_s_[q] &&
-          update_before_s_[first_like[q]] == update_before_s_[q])
-        break;
-  kinds_.resize(slots * (slots + 1));
-  for (std::size_t first = 0; first < slots; ++first)
-    for (std::size_t count = 1; first + count <= slots; ++count) {
-      std::vector<std::uint32_t>& kinds = kinds_[first * (slots + 1) + count];
-      kinds = kinds_[first * (slots + 1) + count - 1];
-      const std::uint32_t kind = first_like[first + count - 1];
-      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+void PipelineCosts::add_kinds(const Machine& machine) {
+  const auto in_host = [&](const Device& device) { return devices_of_host(machine, device); };
+  for (const std::vector<EndpointId>& slot : shape_.slots) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, EndpointId> slowest;
+    for (const EndpointId e : slot) {
+      const Device& device = machine.devices[e];
+      EndpointId& known = slowest.try_emplace({device.type, in_host(device)}, e).first->second;
+      if (device.speed < machine.devices[known].speed) known = e;
     }
+    std::vector<std::uint32_t>& kinds = kinds_of_slot_.emplace_back();
+    for (const auto& [key, e] : slowest) {
+      const Device& device = machine.devices[e];
+      const auto like = std::find_if(device_kinds_.begin(), device_kinds_.end(), [&](const Kind& kind) {
+        return kind.like.type == device.type && kind.like.speed == device.speed &&
+               kind.in_host == in_host(device);
+      });
+      kinds.push_back(static_cast<std::uint32_t>(like - device_kinds_.begin()));
+      if (like == device_kinds_.end()) device_kinds_.push_back({device, in_host(device), {}, {}, {}});
+    }
+  }
+  const std::size_t slots = shape_.slots.size();
+  kinds_.resize(slots * (slots + 1));
+  for (std::size_t first = 0; first < slots; ++first) {
+    std::set<std::uint32_t> kinds;
+    for (std::size_t count = 1; first + count <= slots; ++count) {
+      kinds.insert(kinds_of_slot_[first + count - 1].begin(), kinds_of_slot_[first + count - 1].end());
+      kinds_[first * (slots + 1) + count].assign(kinds.begin(), kinds.end());
+    }
+  }
 }
 
 void PipelineCosts::add_bytes(const Units& units) {
@@ -161,11 +160,10 @@ PipelineCosts::Place PipelineCosts::place(std::uint32_t slots_before, std::uint3
               slots,
               static_cast<double>(slots * shape_.slots[slots_before].size()),
               rings_[slots_before][slots],
-              cables_[slots_before],
-              has_stage_behind ? cables_[slots_before + slots] : Cable{},
+              slots_before > 0 ? cable(slots_before - 1, slots_before) : Cable{},
+              has_stage_behind ? cable(slots_before + slots - 1, slots_before + slots) : Cable{},
               has_stage_behind,
               {none, none}};
-  std::sort(place.kinds.begin(), place.kinds.end());
   if (slots_before > 0 && has_stage_behind) place.shared = shared_[slots_before][slots];
   return place;
 }
@@ -177,25 +175,32 @@ PipelineCosts::Room PipelineCosts::room(std::uint32_t slots_before, std::uint32_
           weight_versions(shape_, slots_before, slots)};
 }
 
-double PipelineCosts::compute_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
-  double slowest_s = 0;
-  for (const std::uint32_t q : place.kinds)
-    slowest_s = std::max(slowest_s, time_before_s_[q][end] - time_before_s_[q][begin]);
-  return slowest_s;
+PipelineCosts::PassTimes PipelineCosts::passes(std::uint32_t begin, std::uint32_t end,
+                                               std::uint32_t kind) const {
+  return {device_kinds_[kind].forward.of(begin, end), device_kinds_[kind].backward.of(begin, end)};
 }
 
-/// Ring all-reduce of the stage's gradients, 2(N-1) alpha + 2(N-1)/N S/B, shared by the micro-batches of an
-/// update; without flush the update itself as well, of which there is one for every few micro-batches.
-double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
+QueuedTime PipelineCosts::update(std::uint32_t begin, std::uint32_t end, std::uint32_t kind) const {
+  return device_kinds_[kind].update.of(begin, end);
+}
+
+/// Ring all-reduce of the stage's gradients, 2(N-1) alpha + 2(N-1)/N S/B.
+double PipelineCosts::summing_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
   const double n = place.devices;
   const double bytes =
       (parameters_before_[end] - parameters_before_[begin]) * element_bytes(options_.precision);
-  const double ring_s =
-      n < 2 ? 0 : 2 * (n - 1) * place.ring.latency_s + 2 * (n - 1) / n * bytes / place.ring.bandwidth_Bps;
+  if (n < 2 || bytes == 0) return 0;
+  return 2 * (n - 1) * place.ring.latency_s + 2 * (n - 1) / n * bytes / place.ring.bandwidth_Bps;
+}
+
+/// The sum of the stage's gradients, shared by the micro-batches of an update; without flush the update itself
+/// as well, of which there is one for every few micro-batches.
+double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
+  const double ring_s = summing_s(begin, end, place);
   if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);
   double update_s = 0;
-  for (const std::uint32_t q : place.kinds)
-    update_s = std::max(update_s, update_before_s_[q][end] - update_before_s_[q][begin]);
+  for (const std::uint32_t kind : place.kinds)
+    update_s = std::max(update_s, update(begin, end, kind).device_s);
   return (ring_s + update_s) / static_cast<double>(place.slots * share_of_update(shape_, place.slots));
 }
 
@@ -226,10 +231,18 @@ bool PipelineCosts::stage_fits(std::uint32_t begin, std::uint32_t end, const Roo
 PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t end,
                                               const Place& place) const {
   StageCost cost{};
-  cost.compute_s = compute_s(begin, end, place);
+  const double again = recomputes(shape_) ? 2 : 1;
+  for (const std::uint32_t kind : place.kinds) {
+    const PassTimes times = passes(begin, end, kind);
+    cost.compute_s = std::max(cost.compute_s, again * times.forward.device_s + times.backward.device_s);
+    double issue_s = again * times.forward.issue_s + times.backward.issue_s;
+    if (shape_.endless())
+      issue_s += update(begin, end, kind).issue_s / static_cast<double>(share_of_update(shape_, place.slots));
+    cost.issue_s = std::max(cost.issue_s, issue_s);
+  }
   const double share = 1.0 / place.slots;
   cost.sync_s = sync_s(begin, end, place);
-  cost.interval_s = share * cost.compute_s + cost.sync_s;
+  cost.interval_s = std::max(share * cost.compute_s + cost.sync_s, share * cost.issue_s);
   if (begin > 0) {
     const Cable& cable = place.before;
     const double forward_s = in_bytes_.at(begin, end) * shape_.images / cable.bandwidth_Bps;
@@ -253,14 +266,11 @@ PipelineCosts::StageCost PipelineCosts::times(std::uint32_t begin, std::uint32_t
   return cost;
 }
 
-double PipelineCosts::interval_weight() const {
-  if (shape_.endless()) return static_cast<double>(shape_.micro_batches);
-  return shape_.schedule == PipelineSchedule::naive ? 0 : static_cast<double>(shape_.micro_batches - 1);
-}
-
-double PipelineCosts::sum_weight() const {
-  if (shape_.endless()) return 0;
-  return shape_.schedule == PipelineSchedule::naive ? static_cast<double>(shape_.micro_batches) : 1;
+double PipelineCosts::step_s(double sum_s, double interval_s) const {
+  const auto micro_batches = static_cast<double>(shape_.micro_batches);
+  if (shape_.endless()) return micro_batches * interval_s;
+  if (shape_.schedule == PipelineSchedule::naive) return micro_batches * std::max(sum_s, interval_s);
+  return sum_s + (micro_batches - 1) * interval_s;
 }
 
 double PipelineCosts::under_way(std::uint32_t slots_before, std::uint32_t slots) const {
@@ -285,37 +295,7 @@ double PipelineCosts::step_s(const std::vector<StageChoice>& stages) const {
     interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
     sum_s += cost.sum_s();
   }
-  return sum_weight() * sum_s + interval_weight() * interval_s;
-}
-
-double PipelineCosts::step_with_sums_s(const std::vector<StageChoice>& stages, bool overlap) const {
-  if (shape_.endless()) return step_s(stages);
-  // Data gradient and weight gradient take as long as the forward pass each.
-  constexpr double backward_share = 2.0 / 3;
-  struct Sum {
-    double backward_s, sum_s;
-  };
-  std::vector<Sum> sums;  // from the last stage on
-  double sum_s = 0, interval_s = 0;
-  std::uint32_t end = unit_count(), before = slot_count();
-  for (auto stage = stages.rbegin(); stage != stages.rend(); end = stage++->first_unit) {
-    before -= stage->slots;
-    StageCost cost = this->stage(stage->first_unit, end, before, stage->slots);
-    const double summing_s = cost.sync_s * static_cast<double>(shape_.micro_batches);
-    const double backward_s = backward_share * cost.compute_s;
-    sums.push_back({backward_s + cost.messages_s / 2, std::max(0.0, summing_s - (overlap ? backward_s : 0))});
-    cost.interval_s -= std::min(cost.interval_s, cost.sync_s);
-    cost.sync_s = 0;
-    interval_s = std::max({interval_s, cost.interval_s, round_trip_s(cost, sum_s, before, stage->slots)});
-    sum_s += cost.sum_s();
-  }
-  const double passes_s = sum_weight() * sum_s + interval_weight() * interval_s;
-  double step_s = passes_s, after_s = 0;  // of the stages before, whose last backward passes come later
-  for (auto stage = sums.rbegin(); stage != sums.rend(); ++stage) {
-    step_s = std::max(step_s, passes_s - after_s + stage->sum_s);
-    after_s += stage->backward_s;
-  }
-  return step_s;
+  return step_s(sum_s, interval_s);
 }
 
 bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {
@@ -326,4 +306,4 @@ bool PipelineCosts::fits(const std::vector<StageChoice>& stages) const {
   return true;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

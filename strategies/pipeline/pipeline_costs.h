@@ -1,33 +1,40 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "sim/costs/issue_queue.h"
 #include "sim/lowering/units.h"
 #include "strategies/pipeline/pipeline_shape.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What a stage made of units [begin, end) would cost, as the partitioners see it: an estimate, since all of
 /// them are compared. All times of one micro-batch.
 class PipelineCosts {
  public:
+  /// @param input whose machine must outlive the costs, as the units must
   PipelineCosts(const StrategyInput& input, const Units& units, const PipelineShape& shape);
 
   struct StageCost {
     double compute_s;   ///< forward and backward (and forward again), on the slowest of its devices
+    double issue_s;     ///< in which the slowest of their hosts issues that; without flush the update as well
     double messages_s;  ///< what it waits for: activations and gradients that it gets, with their latencies
     /// Summing gradients over its replicas, a micro-batch's share of it; without flush the update as well.
     double sync_s;
-    /// Time between two micro-batches that it could keep up with: the largest of computing and summing,
-    /// getting and sending activations, the same for gradients, and all that it gets, or sends, over a link
-    /// that both need.
+    /// Time between two micro-batches that it could keep up with: the largest of computing (or being issued
+    /// to) and summing, getting and sending activations, the same for gradients, and all that it gets, or
+    /// sends, over a link that both need.
     double interval_s;
     bool fits;  ///< resident memory, held activations and the largest operands in the device's memory
     double sum_s() const { return compute_s + messages_s + sync_s; }
+    /// Of a micro-batch among many, without its messages.
+    double busy_s() const { return std::max(compute_s, issue_s); }
   };
   /// The way between neighbouring slots, of which each pipeline has its share.
   struct Cable {
@@ -42,7 +49,7 @@ class PipelineCosts {
   };
   /// All that the times of a stage depend on beside its units: on equal places the same units take as long.
   struct Place {
-    std::vector<std::uint32_t> kinds;  ///< a slot of each kind that the stage has, ascending
+    std::vector<std::uint32_t> kinds;  ///< of devices that the stage has, ascending
     std::uint32_t slots;
     double devices;  ///< that sum up the stage's gradients
     Cable ring, before, behind;
@@ -65,22 +72,38 @@ class PipelineCosts {
   /// @param slots_before of the stages before it
   StageCost stage(std::uint32_t begin, std::uint32_t end, std::uint32_t slots_before,
                   std::uint32_t slots) const;
-  /// What computing units [begin, end) takes on the fastest slot, unit by unit: no stages of them take less
+  /// What a kind of device takes for units [begin, end) of a micro-batch, and its host to issue them.
+  struct PassTimes {
+    QueuedTime forward, backward;  ///< without the forward pass again
+  };
+  PassTimes passes(std::uint32_t begin, std::uint32_t end, std::uint32_t kind) const;
+  QueuedTime update(std::uint32_t begin, std::uint32_t end, std::uint32_t kind) const;
+  /// Kinds of devices in a slot: other types, or other numbers of devices in a host; of devices that differ
+  /// in speed alone the slowest is there.
+  const std::vector<std::uint32_t>& kinds_of_slot(std::uint32_t slot) const { return kinds_of_slot_[slot]; }
+  /// The way from a slot to another, of which each of their pipelines has its share.
+  const Cable& cable(std::uint32_t from, std::uint32_t to) const;
+  const std::vector<Units::Tensor>& tensors() const { return tensors_; }
+  /// What summing the gradients of a stage over its replicas takes, once.
+  double summing_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
+
+  /// What computing units [begin, end) takes on the fastest device, unit by unit: no stages of them take less
   /// in sum, whichever slots they have.
   double least_compute_s(std::uint32_t begin, std::uint32_t end) const {
     return least_before_s_[end] - least_before_s_[begin];
   }
 
-  /// Step of a cut pipeline: every stage once, and for each further micro-batch the slowest interval,
-  ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M sum.
-  /// The makespan of a flow line with equal jobs, with forward and backward taken as one. Without flush the
-  /// line never runs empty: M max interval. Under 1F1B an interval is also no less than round_trip_s, since a
-  /// stage has no more micro-batches under way than it may hold.
+  /// Step of a cut pipeline, as far as it is one of sums and largest ones: every stage once, and for each
+  /// further micro-batch the slowest interval,
+  ///   sum (compute + messages + sync) + (M - 1) max interval;   naive: M max(sum, max interval).
+  /// The makespan of a flow line with equal jobs, with forward and backward taken as one. Of hosts it knows
+  /// that none issues a micro-batch in less than its time for it, not where in the step a device waits for
+  /// one: that is in schedule_s (pipeline_schedule.h). Without flush the line never runs empty: M max
+  /// interval. Under 1F1B an interval is also no less than round_trip_s, since a stage has no more
+  /// micro-batches under way than it may hold.
   double step_s(const std::vector<StageChoice>& stages) const;
-  /// The same for comparing pipelines of different numbers of stages: a stage's gradients are summed after
-  /// its own last backward pass, the first stage's last, rather than in equal parts with the micro-batches.
-  /// @param overlap sums are hidden behind the last backward pass, as far as it goes
-  double step_with_sums_s(const std::vector<StageChoice>& stages, bool overlap) const;
+  /// The same of stages' sum and slowest interval. It falls with neither.
+  double step_s(double sum_s, double interval_s) const;
   bool fits(const std::vector<StageChoice>& stages) const;
   /// Time from a micro-batch's forward on a stage to the end of its backward, over those under way meanwhile.
   /// @param rest_s sum of the later stages; 0 where the schedule sets no such limit
@@ -92,23 +115,18 @@ class PipelineCosts {
   const PipelineShape& shape() const { return shape_; }
   std::uint32_t unit_count() const { return static_cast<std::uint32_t>(count_); }
   std::uint32_t slot_count() const { return static_cast<std::uint32_t>(shape_.slots.size()); }
-  /// How much the slowest interval counts, and the sum.
-  double interval_weight() const;
-  double sum_weight() const;
-
  private:
   void add_times(const StrategyInput& input, const Units& units);
-  void add_kinds();
+  void add_kinds(const Machine& machine);
   void add_bytes(const Units& units);
   void add_memory(const StrategyInput& input, const Units& units);
-  void add_cables(const Machine& machine);
+  void add_rings();
   void add_shared_links(const Machine& machine);
   /// Links, in order, and how many pipelines cross each.
   using Crossings = std::vector<std::pair<LinkId, double>>;
   static Crossings crossings(const Machine& machine, const std::vector<EndpointId>& from,
                              const std::vector<EndpointId>& to);
   static double narrowest_common_Bps(const Machine& machine, const Crossings& a, const Crossings& b);
-  double compute_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
   double memory_bytes(std::uint32_t begin, std::uint32_t end, const Room& room) const;
   double sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const;
 
@@ -120,17 +138,26 @@ class PipelineCosts {
     double at(std::size_t begin, std::size_t end) const { return values[begin * width + end]; }
   };
 
-  /// Slots [first, first + count) of different times, one of each kind.
+  /// Kinds of devices in slots [first, first + count).
   const std::vector<std::uint32_t>& kinds(std::uint32_t first, std::uint32_t count) const {
     return kinds_[first * (shape_.slots.size() + 1) + count];
   }
 
+  /// Devices that take equally long, and for which their hosts do.
+  struct Kind {
+    Device like;             ///< one of them
+    std::uint32_t in_host;   ///< devices of its host
+    QueuedSequence forward, backward, update;  ///< by unit
+  };
+
   PipelineShape shape_;
+  const Machine& machine_;
+  const std::vector<Units::Tensor>& tensors_;
   std::size_t count_;
   TrainingOptions options_;
-  std::vector<std::vector<double>> time_before_s_;    ///< by slot: of all units before a unit
-  std::vector<std::vector<double>> update_before_s_;  ///< the same of their updates
-  std::vector<double> least_before_s_;  ///< of all units before a unit, each on its fastest slot
+  std::vector<Kind> device_kinds_;
+  std::vector<std::vector<std::uint32_t>> kinds_of_slot_;
+  std::vector<double> least_before_s_;  ///< of all units before a unit, each on its fastest device
   std::vector<std::vector<std::uint32_t>> kinds_;
   std::vector<double> parameters_before_;
   Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
@@ -138,9 +165,9 @@ class PipelineCosts {
   Table held_bytes_;                       ///< of an image: made in forward, read in backward
   Table operand_bytes_;                    ///< of an image: the most that one operation has beside these
   std::vector<double> capacity_bytes_;     ///< by slot, without what is reserved
-  std::vector<Cable> cables_;              ///< from slot q - 1 to q, by q
+  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Cable> cables_;  ///< by slots, as asked for
   std::vector<std::vector<Cable>> rings_;  ///< by first and number of slots: the slowest of their ring
   std::vector<std::vector<SharedLinks>> shared_;  ///< by first and number of slots of a stage in the middle
 };
 
-}  // namespace convoy
+}  // namespace convoy::strategies

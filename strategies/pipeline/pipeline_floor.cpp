@@ -8,7 +8,7 @@
 #include "sim/base/quantity.h"
 #include "strategies/hybrid/hybrid_floor.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// What a device of a stage does with a micro-batch, were its stage the whole network (at least; nothing is
@@ -80,4 +80,4 @@ std::optional<StepFloor> floor_of_pipeline(const PipelineOptions& options, const
       fmt::format("at least {} a step to fill and drain the pipeline and compute", format_time(*step_s))};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

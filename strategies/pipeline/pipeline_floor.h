@@ -6,7 +6,7 @@
 #include "strategies/cost_table.h"
 #include "strategies/pipeline/pipeline_options.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// Below, F and B are the forward and backward time of a micro-batch.
 ///
@@ -24,4 +24,4 @@ namespace convoy {
 std::optional<StepFloor> floor_of_pipeline(const PipelineOptions& options, const BatchSpec& batch,
                                            CostTable& table);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

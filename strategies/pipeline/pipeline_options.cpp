@@ -6,7 +6,7 @@
 #include <cctype>
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::int64_t many = 1'000'000;
@@ -205,4 +205,4 @@ PipelineOptions read_pipeline_options(YamlMap& map) {
   return options;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -13,7 +13,7 @@
 #include "strategies/pipeline/pipeline_partition.h"
 #include "strategies/pipeline/pipeline_shape.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 inline const std::vector<std::string> schedule_names{"naive", "gpipe", "1f1b"};
 inline const std::vector<std::string> weights_names{"flush", "stash", "double_buffered"};
@@ -47,4 +47,4 @@ const Keys<PipelineOptions>& pipeline_keys();
 /// @throws InputError
 PipelineOptions read_pipeline_options(YamlMap& map);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
-namespace convoy {
+#include "strategies/pipeline/pipeline_schedule.h"
+
+namespace convoy::inline strategies {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -18,7 +21,7 @@ struct Price {
       0;  ///< no less with more units; what is above the bound needs no longer be looked at
 };
 
-/// What `balanced` asks for: computing alone, then bytes.
+/// What `balanced` asks for: computing and being issued to alone, then bytes.
 struct ComputePricing {
   const PipelineCosts& costs;
   struct Site {
@@ -28,7 +31,7 @@ struct ComputePricing {
   /// A stage of units [begin, end), followed by stages that sum up to rest_s.
   Price operator()(const Site& site, std::uint32_t begin, std::uint32_t end, double /*rest_s*/) const {
     const PipelineCosts::StageCost cost = costs.times(begin, end, site.place);
-    const double share_s = cost.compute_s / site.place.slots;
+    const double share_s = cost.busy_s() / site.place.slots;
     return {cost.messages_s, share_s, share_s};
   }
   bool takes(std::uint32_t /*slots*/) const { return true; }
@@ -175,24 +178,23 @@ class Search {
   std::vector<State> states_;
 };
 
-/// The smallest of interval_weight * interval + sum_weight * sum: over bounds on the interval, of which the
-/// smallest sum is a falling step function.
+/// The smallest PipelineCosts::step_s: over bounds on the interval, of which the smallest sum is a falling
+/// step function.
 class BoundSearch {
  public:
-  BoundSearch(Search<StepPricing>& search, double interval_weight, double sum_weight)
-      : search_(search), interval_weight_(interval_weight), sum_weight_(sum_weight) {}
+  BoundSearch(Search<StepPricing>& search, const PipelineCosts& costs) : search_(search), costs_(costs) {}
 
   std::optional<std::vector<StageChoice>> run() {
     const std::optional<Found> free = search_.cheapest(infinity);
     if (!free) return std::nullopt;
     consider(*free);
-    if (interval_weight_ > 0) between(0, infinity, free->interval_s, free->sum_s);
+    between(0, infinity, free->interval_s, free->sum_s);
     return best_;
   }
 
  private:
   void consider(const Found& found) {
-    const double value = interval_weight_ * found.interval_s + sum_weight_ * found.sum_s;
+    const double value = costs_.step_s(found.sum_s, found.interval_s);
     if (value >= best_value_) return;
     best_value_ = value;
     best_ = found.stages;
@@ -202,7 +204,7 @@ class BoundSearch {
   /// above low's and a sum not below high's.
   void between(double low_s, double low_sum_s, double high_s, double high_sum_s) {
     if (high_s - low_s <= rounding * high_s || low_sum_s <= high_sum_s * (1 + rounding)) return;
-    if (interval_weight_ * low_s + sum_weight_ * high_sum_s >= best_value_ * (1 - rounding)) return;
+    if (costs_.step_s(high_sum_s, low_s) >= best_value_ * (1 - rounding)) return;
     const double middle_s = low_s + (high_s - low_s) / 2;
     const std::optional<Found> middle = search_.cheapest(middle_s);
     if (!middle) return between(middle_s, infinity, high_s, high_sum_s);
@@ -212,7 +214,7 @@ class BoundSearch {
   }
 
   Search<StepPricing>& search_;
-  double interval_weight_, sum_weight_;
+  const PipelineCosts& costs_;
   double best_value_ = infinity;
   std::vector<StageChoice> best_;
 };
@@ -231,28 +233,99 @@ std::vector<StageChoice> balanced(const PipelineCosts& costs) {
   return search.cheapest(search.fastest()->interval_s)->stages;
 }
 
+/// By the estimate of the whole schedule, the best of the cuts that it is shown and of what is reached from it.
+class ScheduleSearch {
+ public:
+  explicit ScheduleSearch(const PipelineCosts& costs) : costs_(costs) {}
+
+  /// A cut that a method makes.
+  void begin_from(const std::vector<StageChoice>& stages, StageCut method) {
+    if (consider(stages)) begun_from_ = method;
+  }
+
+  /// Moves where a stage begins, by many units first, for as long as that helps.
+  void improve() {
+    std::uint32_t reach = 1;
+    while (reach < costs_.unit_count() / costs_.shape().stages) reach *= 2;
+    for (; reach > 0; reach /= 2)
+      while (improve_by(reach))
+        if (passes_ > most_passes) return;
+  }
+
+  CutPipeline best() const { return {best_, begun_from_}; }
+
+ private:
+  static constexpr double least_gain = 1e-9;           ///< relative; cuts that are closer are equally good
+  static constexpr std::int64_t most_passes = 2'000'000;  ///< that are gone through for a cut: some tens of ms
+
+  /// @return whether it is better than all before
+  bool consider(const std::vector<StageChoice>& stages) {
+    const std::pair value{!costs_.fits(stages), schedule_s(costs_, stages)};
+    passes_ += 2 * costs_.shape().micro_batches * costs_.shape().stages;
+    if (!best_.empty() && !(value.first < value_.first ||
+                            (value.first == value_.first && value.second < value_.second * (1 - least_gain))))
+      return false;
+    value_ = value;
+    best_ = stages;
+    return true;
+  }
+
+  bool improve_by(std::uint32_t reach) {
+    bool improved = false;
+    for (std::size_t s = 1; s < best_.size() && passes_ <= most_passes; ++s)
+      for (const bool later : {false, true}) {
+        std::vector<StageChoice> moved = best_;
+        const std::uint32_t low = best_[s - 1].first_unit + 1;
+        const std::uint32_t high = (s + 1 < best_.size() ? best_[s + 1].first_unit : costs_.unit_count()) - 1;
+        std::uint32_t& first = moved[s].first_unit;
+        first = later ? std::min(high, first + reach) : std::max(low, first - std::min(first, reach));
+        if (moved != best_ && consider(moved)) improved = true;
+      }
+    return improved;
+  }
+
+  const PipelineCosts& costs_;
+  std::vector<StageChoice> best_;
+  StageCut begun_from_ = StageCut::optimal;
+  std::pair<bool, double> value_;
+  std::int64_t passes_ = 0;
+};
+
+CutPipeline optimal(const PipelineCosts& costs) {
+  StagePrices prices(costs);
+  const std::vector<StageChoice> least = least_step_partition(prices);
+  if (least.empty() || costs.shape().endless()) return {least, StageCut::optimal};
+  ScheduleSearch search(costs);
+  search.begin_from(least, StageCut::optimal);
+  if (!costs.shape().stage_slots.empty() || costs.shape().stages == costs.slot_count()) {
+    search.begin_from(balanced(costs), StageCut::balanced);
+    search.begin_from(even(costs), StageCut::even);
+  }
+  search.improve();
+  return search.best();
+}
+
 }  // namespace
 
-std::vector<StageChoice> optimal_partition(StagePrices& prices) {
+std::vector<StageChoice> least_step_partition(StagePrices& prices) {
   const PipelineCosts& costs = prices.costs();
   for (const bool must_fit : {true, false}) {
     Search<StepPricing> search(costs, {prices, must_fit});
-    if (auto stages = BoundSearch(search, costs.interval_weight(), costs.sum_weight()).run()) return *stages;
+    if (auto stages = BoundSearch(search, costs).run()) return *stages;
   }
   return {};
 }
 
-std::vector<StageChoice> partition_pipeline(StageCut method, const PipelineCosts& costs) {
+CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs) {
   switch (method) {
     case StageCut::even:
-      return even(costs);
+      return {even(costs), method};
     case StageCut::balanced:
-      return balanced(costs);
+      return {balanced(costs), method};
     case StageCut::optimal:
       break;
   }
-  StagePrices prices(costs);
-  return optimal_partition(prices);
+  return optimal(costs);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -14,29 +14,12 @@
 #include "sim/lowering/plan_ops.h"
 #include "sim/lowering/replica_program.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 enum Stream : int { receiving = 1, sending_activations, sending_gradients, summing };
 const std::vector<std::string> stream_names{"compute", "receive", "send activations", "send gradients",
                                             "all-reduce"};
-
-/// Passes of micro-batches of `images` images, in the order of a device.
-/// @param flying forward passes ahead of the first backward pass
-std::vector<Pass> order_passes(const std::vector<std::int64_t>& micro_batches, std::size_t flying,
-                               bool last_first, double images) {
-  std::vector<Pass> passes;
-  const auto add = [&](bool backward, std::int64_t micro_batch) {
-    passes.push_back({backward, micro_batch, images, {}});
-  };
-  std::size_t forward = 0;
-  for (std::size_t backward = 0; backward < micro_batches.size(); ++backward) {
-    for (; forward < std::min(backward + flying, micro_batches.size()); ++forward)
-      add(false, micro_batches[forward]);
-    add(true, micro_batches[last_first ? micro_batches.size() - 1 - backward : backward]);
-  }
-  return passes;
-}
 
 /// How much of an endless run is simulated, in micro-batches. A pipeline of S slots is full after S of them;
 /// stages that take turns, and stages that wait for what they may have under way, repeat themselves after as
@@ -319,18 +302,14 @@ class PipelinePlanner {
 std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& choice,
                                  std::uint32_t slots_before, std::uint32_t slot, std::int64_t micro_batches,
                                  bool can_recompute) {
-  std::vector<std::int64_t> own;
-  for (std::int64_t m = slot; m < micro_batches; m += choice.slots) own.push_back(m);
-  const auto flying = static_cast<std::size_t>(in_flight(shape, slots_before, choice.slots));
-  std::vector<Pass> passes =
-      order_passes(own, flying, shape.schedule == PipelineSchedule::gpipe && shape.stages > 1, shape.images);
+  std::vector<Pass> passes;
+  for (const MicroBatchPass& pass : order_of_passes(shape, slots_before, choice.slots, slot, micro_batches))
+    passes.push_back({pass.backward, pass.micro_batch, shape.images, {}});
   const std::int64_t share = share_of_update(shape, choice.slots);
   std::int64_t backward = 0;
   for (Pass& pass : passes) {
     if (micro_batches > 1) pass.suffix = fmt::format(" #{}", pass.micro_batch);
-    pass.recomputes = can_recompute &&
-                      (shape.recompute == Recompute::always ||
-                       (shape.recompute == Recompute::except_last && pass.micro_batch + 1 < micro_batches));
+    pass.recomputes = can_recompute && recomputes(shape, pass.micro_batch, micro_batches);
     if (!pass.backward) continue;
     ++backward;
     // The last updates, for which some slots have no micro-batch any more, are left out by all.
@@ -346,4 +325,4 @@ ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shap
   return PipelinePlanner(input, shape, choices, stages, sync).build();
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -8,7 +8,7 @@
 #include "sim/lowering/stages.h"
 #include "strategies/pipeline/pipeline_costs.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What a slot of a stage does in a step with flush (or a stretch of an endless run of so many
 /// micro-batches).
@@ -35,4 +35,4 @@ ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shap
                            const std::vector<StageChoice>& choices, const Stages& stages,
                            const GradientSync& sync);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 bool slots_allowed(const PipelineShape& shape, std::uint32_t slots) {
   if (!shape.endless()) return slots <= shape.micro_batches;
@@ -26,6 +26,32 @@ std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, s
   return std::min(own, by_turns);
 }
 
+bool recomputes(const PipelineShape& shape, std::int64_t micro_batch, std::int64_t micro_batches) {
+  return shape.recompute == Recompute::always ||
+         (shape.recompute == Recompute::except_last && micro_batch + 1 < micro_batches);
+}
+
+bool recomputes(const PipelineShape& shape) { return recomputes(shape, 0, shape.micro_batches); }
+
+std::vector<MicroBatchPass> order_of_passes(const PipelineShape& shape, std::uint32_t slots_before,
+                                            std::uint32_t slots, std::uint32_t slot,
+                                            std::int64_t micro_batches) {
+  std::vector<std::int64_t> own;
+  for (std::int64_t m = slot; m < micro_batches; m += slots) own.push_back(m);
+  const bool last_first = shape.schedule == PipelineSchedule::gpipe && shape.stages > 1;
+  // Forward passes ahead of the first backward pass.
+  const auto flying = static_cast<std::size_t>(in_flight(shape, slots_before, slots));
+  std::vector<MicroBatchPass> passes;
+  passes.reserve(2 * own.size());
+  std::size_t forward = 0;
+  for (std::size_t backward = 0; backward < own.size(); ++backward) {
+    for (; forward < std::min(backward + flying, own.size()); ++forward)
+      passes.push_back({false, own[forward]});
+    passes.push_back({true, own[last_first ? own.size() - 1 - backward : backward]});
+  }
+  return passes;
+}
+
 std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots) {
   return std::max<std::int64_t>(1, shape.micro_batches / slots);
 }
@@ -43,4 +69,4 @@ std::int64_t weight_versions(const PipelineShape& shape, std::uint32_t slots_bef
   return 1 + (in_flight(shape, slots_before, slots) - 1 + share - 1) / share;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

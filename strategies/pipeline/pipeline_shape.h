@@ -6,7 +6,7 @@
 
 #include "sim/plan/plan.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 enum class PipelineSchedule : std::uint8_t { naive, gpipe, one_f_one_b };
 enum class Recompute : std::uint8_t { never, always, except_last };
@@ -14,8 +14,7 @@ enum class Recompute : std::uint8_t { never, always, except_last };
 /// Which weights a micro-batch meets.
 ///   flush            all of a step the same: the pipeline runs empty before the update
 ///   stash            forward the newest there are, backward those of its forward: a version is kept for
-///   every
-///                    update that happens between (PipeDream: Narayanan et al., SOSP 2019, section 3.3)
+///                    every update that happens between (PipeDream: Narayanan et al., SOSP 2019, section 3.3)
 ///   double_buffered  all of an update's micro-batches, in every stage, those of the last update but one: two
 ///                    versions (PipeDream-2BW: Narayanan et al., ICML 2021, section 3.1)
 /// The last two never flush: updates go on while the pipeline is full.
@@ -34,6 +33,7 @@ struct PipelineShape {
   Weights weights = Weights::flush;
   std::vector<std::uint32_t> stage_slots{};  ///< of each stage, where given; empty: to be chosen
   int zero = 0;  ///< stage of ZeRO: what is sharded over a stage's replicas (replica_program.h)
+  bool overlap = false;  ///< gradients are summed while the last backward pass goes on, not after it
 
   bool endless() const { return weights != Weights::flush; }
 };
@@ -53,6 +53,22 @@ bool slots_allowed(const PipelineShape& shape, std::uint32_t slots);
 /// section 3.2, NUM_OPT_ACTIVE_MINIBATCHES).
 std::int64_t in_flight(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
 
+/// Whether the stages' backward passes run their forward pass again, but for that of the last micro-batch
+/// where that is spared.
+bool recomputes(const PipelineShape& shape);
+bool recomputes(const PipelineShape& shape, std::int64_t micro_batch, std::int64_t micro_batches);
+
+/// A pass of a micro-batch through a stage.
+struct MicroBatchPass {
+  bool backward;
+  std::int64_t micro_batch;
+};
+/// The passes of a stage's slot, in its order (pipeline_plan.h has the orders).
+/// @param slots of the stage  @param slot of these  @param micro_batches in all
+std::vector<MicroBatchPass> order_of_passes(const PipelineShape& shape, std::uint32_t slots_before,
+                                            std::uint32_t slots, std::uint32_t slot,
+                                            std::int64_t micro_batches);
+
 /// Without flush: micro-batches that each of a stage's slots adds up for one update.
 /// @pre slots_allowed
 std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots);
@@ -61,4 +77,4 @@ std::int64_t share_of_update(const PipelineShape& shape, std::uint32_t slots);
 /// micro-batch is under way.
 std::int64_t weight_versions(const PipelineShape& shape, std::uint32_t slots_before, std::uint32_t slots);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::uint32_t no_site = std::numeric_limits<std::uint32_t>::max();
@@ -55,4 +55,4 @@ bool StagePrices::fits(const Site& site, std::uint32_t begin, std::uint32_t end)
   return known == Fit::yes;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

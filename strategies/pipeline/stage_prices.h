@@ -8,7 +8,7 @@
 
 #include "strategies/pipeline/pipeline_costs.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// What PipelineCosts says of stages, each asked for once: a partitioner looks at the same stage under every
 /// bound on the interval, and stages on equal places (PipelineCosts::Place) take as long.
@@ -68,4 +68,4 @@ class StagePrices {
   std::size_t bytes_ = 0, count_priced_ = 0;
 };
 
-}  // namespace convoy
+}  // namespace convoy::strategies

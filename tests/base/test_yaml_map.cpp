@@ -62,6 +62,21 @@ TEST_CASE("YamlMap: a key that is missing, and what is there instead") {
         }) == "f.yaml:1:1: box: key 'color' is missing; allowed: red, blue");
 }
 
+TEST_CASE("YamlMap: a key whose value is null is as if it were left out, but known") {
+  for (const char* text : {"k: null", "k: ~", "k:"}) {
+    CAPTURE(text);
+    CHECK(refusal(text, [](YamlMap& m) {
+            CHECK_FALSE(m.has("k"));
+            CHECK(m.find("k") == nullptr);
+            CHECK(m.integer_or("k", 7, 1) == 7);
+            CHECK(m.text_or("k", "usual") == "usual");
+            CHECK(m.quantity_or("k", Dimension::time, 3) == 3);
+            m.finish();
+          }) == "accepted");
+  }
+  CHECK(refusal("k: null", [](YamlMap& m) { m.finish(); }).find("box.k: unknown key") != std::string::npos);
+}
+
 TEST_CASE("YamlMap: types") {
   CHECK(refusal("[1]", [](YamlMap&) {}) == "f.yaml:1:1: box: expected a mapping (key: value), found a list");
   CHECK(refusal("k: word", [](YamlMap& m) { m.map("k"); }) ==

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "sim/run/store/store.h"
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -116,4 +118,13 @@ std::string replaced(std::string text, const std::string& old, const std::string
   const std::size_t at = text.find(old);
   REQUIRE_MESSAGE(at != std::string::npos, old);
   return text.replace(at, old.size(), fresh);
+}
+
+void mark_runs(const Workplace& place, const std::string& folder) {
+  convoy::Store store((place.path() / folder / "results.sqlite").string(), convoy::Database::Mode::write);
+  for (const std::string& key : store.subject().keys) {
+    convoy::StoredRun run = store.run(key, false).value();
+    run.network_model = "marked";
+    store.put(key, run);
+  }
 }

@@ -39,3 +39,6 @@ std::string small_experiment();
 
 /// Replaces the first `old`; it has to be there.
 std::string replaced(std::string text, const std::string& old, const std::string& fresh);
+
+/// Makes every stored run of a results folder known again by the name of its network's model.
+void mark_runs(const Workplace& place, const std::string& folder);

@@ -85,6 +85,54 @@ TEST_CASE("plan: where no server is left the error names the constraint, or the 
         "one\n");
 }
 
+TEST_CASE("plan: machines of one's own for nothing are a choice, and servers without a price are named") {
+  const Workplace place;
+  place.file("cfg/convoy/catalog/servers/our-box.yaml", "{base: dgx1-v100, title: ours, price: 0USD/h}\n");
+  const auto plan = [&](const std::string& command, const std::string& servers, const std::string& more) {
+    place.file("plan.yaml",
+               "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\n"
+               "plan: {servers: [" +
+                   servers + "], batch_per_device: [64], constraints: {budget: 100USD" + more + "}}\n");
+    return place.shell("XDG_CONFIG_HOME=$PWD/cfg $CONVOY " + command);
+  };
+  const Finished own = plan("plan plan.yaml --json", "our-box, aws-p3.2xlarge, dgx2", "");
+  CAPTURE(own.err);
+  REQUIRE(own.exit_code == 0);
+  const nlohmann::json answer = nlohmann::json::parse(own.out);
+  CHECK(answer["choice"]["servers"] == nlohmann::json{{"our-box", 1}});
+  CHECK(answer["choice"]["cost_usd"] == 0);
+  CHECK(answer["choice"]["usd_per_h"] == 0);
+  CHECK(answer["left_out"][0]["servers"] == nlohmann::json{"dgx2"});
+  CHECK(own.err.find("convoy: left out: dgx2: no price on demand") != std::string::npos);
+  const Finished words = plan("plan plan.yaml", "our-box, aws-p3.2xlarge, 'dgx*'", "");
+  REQUIRE(words.exit_code == 0);
+  CHECK(words.out.find("rent 1 our-box on demand for ") != std::string::npos);
+  CHECK(words.out.find("left out: dgx-a100, dgx-h100, dgx1-p100, dgx1-v100, dgx2: no price on demand") !=
+        std::string::npos);
+  CHECK(words.out.find("inf") == std::string::npos);
+  CHECK(words.out.find("nan") == std::string::npos);
+  CHECK(plan("check plan.yaml", "our-box, dgx2", "").out.find("left out: dgx2: no price on demand") !=
+        std::string::npos);
+  CHECK(plan("plan plan.yaml --json", "our-box, aws-p3.2xlarge", ", providers: [aws]")
+            .err.find("left out: our-box: plan.constraints.providers has aws only") != std::string::npos);
+  const Finished none = plan("plan plan.yaml", "dgx2, dgx1-v100", "");
+  CHECK(none.exit_code == 2);
+  CHECK(none.err.starts_with("plan.yaml:5:17: plan.servers: dgx1-v100, dgx2: no price on demand; "));
+}
+
+TEST_CASE("plan: null is the default of constraints and other keys that may be left out") {
+  const Workplace place;
+  place.file("plan.yaml", plan_text("deadline: 48h, budget: null, max_devices: ~"));
+  const Finished nulls = place.convoy({"plan", "plan.yaml", "--json"});
+  CAPTURE(nulls.err);
+  REQUIRE(nulls.exit_code == 0);
+  nlohmann::json with = nlohmann::json::parse(nulls.out);
+  place.file("plan.yaml", plan_text("deadline: 48h"));
+  nlohmann::json without = nlohmann::json::parse(place.convoy({"plan", "plan.yaml", "--json"}).out);
+  with.erase("manifest"), without.erase("manifest");
+  CHECK(with == without);
+}
+
 TEST_CASE("plan: prices of the user's own, from a table with SkyPilot's header") {
   const Workplace place;
   place.file("plan.yaml", plan_text("deadline: 48h"));

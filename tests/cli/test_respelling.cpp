@@ -28,13 +28,13 @@ nlohmann::json printed(const Workplace& place, const std::string& command, const
   const Finished done = place.convoy({command, file, "--json"});
   CAPTURE(done.err);
   REQUIRE(done.exit_code == 0);
-  nlohmann::json json =
+  nlohmann::json answer =
       nlohmann::json::parse(std::regex_replace(done.out, std::regex("[^ \"]*\\.yaml:[0-9]+:[0-9]+: "), ""));
-  json.erase("manifest");
-  if (json.contains("runs"))
-    for (auto& run : json["runs"])
+  answer.erase("manifest");
+  if (answer.contains("runs"))
+    for (auto& run : answer["runs"])
       if (run.contains("partition")) run["partition"].erase("partition_s");
-  return json;
+  return answer;
 }
 
 void hold(const Workplace& place, const std::string& command, const std::string& file, unsigned seed) {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sim/run/store/database.h"
+#include "sim/run/store/store.h"
 #include "tests/cli/program.h"
 #include "tests/support/approx.h"
 
@@ -28,13 +28,6 @@ void check_same_files(const Workplace& place, const std::string& a, const std::s
   }
 }
 
-/// Makes every run of a store known again by the name of its network's model.
-void mark(const Workplace& place, const std::string& folder) {
-  convoy::Database database((place.path() / folder / "results.sqlite").string(),
-                            convoy::Database::Mode::write);
-  database.run("UPDATE points SET network_model = 'marked'");
-}
-
 std::int64_t count(const Workplace& place, const std::string& folder, const std::string& query) {
   convoy::Database database((place.path() / folder / "results.sqlite").string(),
                             convoy::Database::Mode::write);
@@ -50,7 +43,7 @@ TEST_CASE("store: the same command again computes nothing, and writes the same")
   place.file("e.yaml", sweep_of("[8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   const std::string csv = place.read("o/results.csv");
-  mark(place, "o");
+  mark_runs(place, "o");
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   CHECK(json::parse(place.read("o/results.json"))["manifest"]["network_model"] == "marked");
   CHECK(place.read("o/results.csv") == csv);
@@ -62,7 +55,7 @@ TEST_CASE("store: a changed experiment computes what is new only, another one is
   const Workplace place;
   place.file("e.yaml", sweep_of("[8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
-  mark(place, "o");
+  mark_runs(place, "o");
   place.file("e.yaml", sweep_of("[4, 8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   CHECK(count(place, "o", "SELECT count(*) FROM points WHERE network_model = 'marked'") == 8);
@@ -121,10 +114,15 @@ TEST_CASE("store: runs of another version of the program are told, and made agai
   place.file("e.yaml", sweep_of("[8, 16]"));
   REQUIRE(place.convoy({"run", "e.yaml", "--out", "o"}).exit_code == 0);
   {
-    convoy::Database database((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
-    database.run(
-        "UPDATE points SET result = replace(result, '\"framework\"', '\"frame\"'), key = 'old' || key");
-    database.run("UPDATE sweep SET key = 'old' || key");  // which the version is a part of
+    convoy::Store store((place.path() / "o/results.sqlite").string(), convoy::Database::Mode::write);
+    convoy::StoreSubject subject = store.subject();
+    for (std::string& key : subject.keys) {
+      convoy::StoredRun run = store.run(key, false).value();
+      run.result = replaced(run.result, "\"framework\"", "\"frame\"");
+      key = "old" + key;  // which the version is a part of
+      store.put(key, run);
+    }
+    store.set_subject(subject);
   }
   const Finished run = place.convoy({"report", "o"});
   CHECK(run.exit_code == 2);

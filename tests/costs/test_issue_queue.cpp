@@ -64,6 +64,49 @@ TEST_CASE("a stretch ends when the operations one by one do, wherever the device
   }
 }
 
+TEST_CASE("operations in one price, in parts or one by one, end a queue at the same time") {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    std::mt19937 random(seed);
+    CAPTURE(seed);
+    std::uniform_real_distribution<double> time(0, 1);
+    const auto or_nothing = [&] { return time(random) < 0.3 ? 0.0 : time(random); };
+    std::vector<std::pair<double, double>> operations;  // of issuing, of running
+    const auto count = 1 + random() % 20;
+    for (unsigned i = 0; i < count; ++i) {
+      const double issue_s = or_nothing();
+      operations.emplace_back(issue_s, or_nothing());
+    }
+    std::vector<QueuedTime> parts;
+    for (const auto& [issue_s, device_s] : operations)
+      parts.push_back(QueuedTime::operation(issue_s, device_s));
+    const std::size_t begin = random() % count, end = begin + random() % (count - begin + 1);
+    for (const bool last_first : {false, true}) {
+      CAPTURE(last_first);
+      // What came before: the device may be ahead of its host or behind it.
+      const double issued_s = 2 * time(random), waits_until_s = 4 * time(random);
+      double host_s = issued_s, device_ends_s = waits_until_s;
+      QueuedTime composed;
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t at = last_first ? begin + end - 1 - i : i;
+        host_s += operations[at].first;
+        if (operations[at].second > 0)
+          device_ends_s = std::max(device_ends_s, host_s) + operations[at].second;
+        composed.then(parts[at]);
+      }
+      const QueuedSequence sequence(
+          parts, last_first ? QueuedSequence::Order::descending : QueuedSequence::Order::ascending);
+      for (const QueuedTime& price : {composed, sequence.of(begin, end)}) {
+        IssueQueue queue;
+        queue.run(issued_s, 0);
+        queue.wait_until(waits_until_s);
+        queue.run(price);
+        REQUIRE(queue.end_s() == approx(device_ends_s).epsilon(1e-12));
+        REQUIRE(queue.issued_s() == approx(host_s).epsilon(1e-12));
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "a framework that waits for the end of every update lets the device idle after it, and after nothing "
     "else") {

@@ -108,7 +108,7 @@ std::optional<double> filters_and_slices(const Trial& trial) {
                     input == image_input ? trial.graph.model.input
                                          : trial.graph.model.layers[static_cast<std::size_t>(input)].output));
     for (const ParameterTensor& tensor : layer.parameters)
-      if (tensor.name == "weight") filters += element * static_cast<double>(tensor.elements);
+      if (tensor.role == ParameterRole::weight) filters += element * static_cast<double>(tensor.elements);
     const double outputs = element * static_cast<double>(elements(layer.output)), images = trial.plan.images;
     for (const Role& role : trial.plan.roles)
       for (const Task& task : role.program)

@@ -49,7 +49,7 @@ void check_folded_equals_unfolded(const lab::Experiment& experiment) {
   CHECK(folded.simulated_flows <= whole.simulated_flows);
 }
 
-const std::vector<std::string> strategies{
+const std::vector<std::string> strategy_texts{
     "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB}",
     "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB, fidelity: chunk}",
     "{kind: data_parallel, sync: all_reduce, algorithm: ring, bucket: 2MB, fidelity: fluid}",
@@ -92,7 +92,7 @@ std::string cluster(const std::string& fabric, int devices, const std::string& i
 
 TEST_CASE("folded equals unfolded on every fabric, for every strategy, on equal one-device hosts") {
   for (const std::string& fabric : folding_fabrics) {
-    for (const std::string& strategy : strategies) {
+    for (const std::string& strategy : strategy_texts) {
       CAPTURE(fabric);
       CAPTURE(strategy);
       check_folded_equals_unfolded(lab::Experiment(
@@ -104,7 +104,7 @@ TEST_CASE("folded equals unfolded on every fabric, for every strategy, on equal 
 
 TEST_CASE("folded equals unfolded on hosts of two devices over PCIe") {
   for (const std::string& fabric : {folding_fabrics[0], folding_fabrics[4]}) {
-    for (const std::string& strategy : strategies) {
+    for (const std::string& strategy : strategy_texts) {
       CAPTURE(fabric);
       CAPTURE(strategy);
       check_folded_equals_unfolded(
@@ -121,7 +121,7 @@ TEST_CASE("folded equals unfolded with stragglers: one slow host, and a differen
        {"[{name: n, count: 3, server: box}, {name: slow, count: 1, server: box, speed: 0.8}]",
         "[{name: n, count: 4, server: box, speed_spread: 0.1}]",
         "[{name: n, count: 4, server: box, nic_spread: 0.1}]"}) {
-    for (const std::string& strategy : strategies) {
+    for (const std::string& strategy : strategy_texts) {
       CAPTURE(nodes);
       CAPTURE(strategy);
       check_folded_equals_unfolded(lab::Experiment(
@@ -177,7 +177,7 @@ TEST_CASE("a straggler unfolds the devices, not the flows of a fluid ring on equ
 
 TEST_CASE("replays of one process give the same bits in any order") {
   std::vector<lab::Experiment> experiments;
-  for (const std::string& strategy : strategies)
+  for (const std::string& strategy : strategy_texts)
     experiments.emplace_back(
         lab::custom_model(3, 700'000),
         cluster(folding_fabrics[0], 1, "{kind: none}",
@@ -186,7 +186,7 @@ TEST_CASE("replays of one process give the same bits in any order") {
   std::vector<double> step_time_s;
   for (const lab::Experiment& experiment : experiments) step_time_s.push_back(experiment.run().step_time_s);
   for (std::size_t i = experiments.size(); i-- > 0;) {
-    CAPTURE(strategies[i]);
+    CAPTURE(strategy_texts[i]);
     experiments[i].run(true, NetworkModel::simgrid);
     CHECK(experiments[i].run().step_time_s == step_time_s[i]);
   }

@@ -95,7 +95,8 @@ TEST_CASE("a model file is found beside the file that names it, and takes its pa
   CHECK(read_model(parse_yaml("{file: net.yaml}", experiment)).layers[0].output == Shape{3});
   const Model model = read_model(parse_yaml("{file: net.yaml, width: 7, input: [2]}", experiment));
   CHECK(model.name == "net");
-  CHECK(model.layers[0].parameters == std::vector<ParameterTensor>{{"weight", 14}, {"bias", 7}});
+  CHECK(model.layers[0].parameters ==
+        std::vector<ParameterTensor>{{ParameterRole::weight, 14}, {ParameterRole::bias, 7}});
   CHECK_THROWS_AS(read_model(parse_yaml("{file: none.yaml}", experiment)), InputError);
   std::filesystem::remove_all(folder);
 }

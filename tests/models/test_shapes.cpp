@@ -24,7 +24,8 @@ TEST_CASE("convolutions have the shapes, parameters and multiply-adds counted by
                           "kind: conv2d, out_channels: 4, kernel: [5, 3], stride: [2, 1], padding: [2, 0], "
                           "dilation: [1, 2], groups: 2");
   CHECK(conv.output == Shape{4, 16, 16});
-  CHECK(conv.parameters == std::vector<ParameterTensor>{{"weight", 4 * 3 * 5 * 3}, {"bias", 4}});
+  CHECK(conv.parameters ==
+        std::vector<ParameterTensor>{{ParameterRole::weight, 4 * 3 * 5 * 3}, {ParameterRole::bias, 4}});
   CHECK(conv.macs == 4 * 16 * 16 * 3 * 5 * 3);
 }
 

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "tests/planning/plan_text.h"
 #include "tests/support/approx.h"
+#include "tests/support/working_file.h"
 
 using namespace convoy;
 
@@ -34,7 +36,7 @@ TEST_CASE(
   const CandidateResultOfPlan chosen = result_of(planner, *choice, now);
   REQUIRE(chosen.order.size() == 1);
   const std::string server = chosen.order.front().first;
-  const double price = load_server(server, {}).host.price_usd_per_h;
+  const double price = *load_server(server, {}).host.price_usd_per_h;
   const std::optional<std::size_t> rivals = [&] {
     Scenario without_it = now;
     without_it.without.insert(server);
@@ -45,7 +47,7 @@ TEST_CASE(
   const std::string rival_server = result_of(planner, *rivals, now).order.front().first;
   const Change* cheaper = find(changes, "price", rival_server);
   REQUIRE(cheaper);
-  CHECK(cheaper->value == approx(load_server(rival_server, {}).host.price_usd_per_h *
+  CHECK(cheaper->value == approx(*load_server(rival_server, {}).host.price_usd_per_h *
                                  chosen.figures.cost_usd / planner.figures(*rivals, now).cost_usd)
                               .epsilon(1e-6));
   const Change* flip = find(changes, "price", server);
@@ -66,6 +68,33 @@ TEST_CASE(
   REQUIRE(next);
   CHECK(next != choice);
   CHECK(result_of(planner, *next, above).order == flip->choice->order);
+}
+
+TEST_CASE("sensitivity: a price is followed from where the server is rented") {
+  const WorkingFile prices("prices.csv",
+                           "server,provider,region,market,usd_per_hour,from\n"
+                           "aws-p3.2xlarge,aws,us-east-1,on_demand,9,2025\n"
+                           "aws-p3.2xlarge,aws,us-west-2,on_demand,3,2025\n"
+                           "aws-p3.8xlarge,aws,us-west-2,on_demand,90,2025\n");
+  PlanSpec spec =
+      plans::spec_of("{epochs: 30}",
+                     "{servers: [aws-p3.2xlarge, aws-p3.8xlarge], batch_per_device: [64], region: "
+                     "[us-east-1, us-west-2]}");
+  spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices.name));
+  Trials trials = plans::trials_of(spec);
+  Planner planner(trials);
+  const Scenario now = scenario_of(spec);
+  const std::optional<std::size_t> choice = planner.best(now);
+  REQUIRE(choice);
+  REQUIRE(trials.space().candidates[*choice].region == "us-west-2");
+  const std::vector<Change> changes = sensitivity_of(planner, now, *choice, {});
+  const Change* rise = find(changes, "price", "aws-p3.2xlarge");
+  REQUIRE(rise);
+  Scenario then = now;
+  then.price_factor["aws-p3.2xlarge"] = rise->value / 3 * (1 - 1e-5);
+  CHECK(planner.best(then) == choice);
+  then.price_factor["aws-p3.2xlarge"] = rise->value / 3 * (1 + 1e-5);
+  CHECK(planner.best(then) != choice);
 }
 
 TEST_CASE("sensitivity: a deadline tightened or loosened flips the choice where it was said") {

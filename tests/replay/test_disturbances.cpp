@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "sim/replay/replay.h"
+#include "tests/laws/random_experiment.h"
 #include "tests/support/approx.h"
 #include "tests/support/hand.h"
 
@@ -104,4 +107,103 @@ TEST_CASE("the end of a computation is that of its time in pieces") {
   CHECK(end_of_computation_s(1, 2, {Stop{3, 0, 9}}) == 3);    // done by then
   CHECK(end_of_computation_s(1, 2, {Stop{1.5, 0, 4}, Stop{2, 0, 3}, Stop{4.5, 0, 5}}) == 6);
   CHECK(std::isinf(end_of_computation_s(1, 2, {Stop{2, 0}})));
+}
+
+namespace {
+
+/// Two to four hosts of one or four devices on a switch, and what happens to their links and devices: at two
+/// moments, to rates and for times that differ.
+struct Drawn {
+  lab::Experiment experiment;
+  Disturbances disturbances;
+
+  explicit Drawn(lab::Dice& dice) : experiment(drawn_experiment(dice)) {
+    const Machine& machine = experiment.machine();
+    const double step_s = experiment.run().step_time_s;
+    const auto moment_s = [&] { return (dice.coin() ? 0.3 : 0.6) * step_s; };
+    for (int changes = dice.between(2, 5); changes > 0; --changes) {
+      const auto link = static_cast<LinkId>(dice.between(0, static_cast<int>(machine.links.size()) - 1));
+      disturbances.link_changes.push_back(
+          {moment_s(), link, machine.links[link].bandwidth_Bps / dice.one_of<int>({2, 3, 5})});
+    }
+    for (int stops = dice.between(0, 2); stops > 0; --stops) {
+      const double at_s = moment_s();
+      const auto device =
+          static_cast<EndpointId>(dice.between(0, static_cast<int>(machine.devices.size()) - 1));
+      disturbances.stops.push_back({at_s, device, at_s + dice.between(1, 3) * 0.1 * step_s});
+    }
+  }
+
+  ReplayResult run(const Disturbances& by, bool fold) const {
+    return replay(experiment.plan(), experiment.machine(), experiment.cost(),
+                  {fold, NetworkModel::convoy, by});
+  }
+
+ private:
+  static lab::Experiment drawn_experiment(lab::Dice& dice) {
+    const std::string model = lab::random_model(dice);
+    const int devices = dice.one_of<int>({1, 4});
+    const std::string cluster = fmt::format(
+        "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, bandwidth: "
+        "1GB/s, "
+        "latency: 5us}}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], interconnect: {}}}}}, "
+        "devices: "
+        "{{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: "
+        "1.0}}}}}}",
+        dice.between(2, 4), devices, devices == 1 ? "{kind: none}" : dice.one_of(lab::interconnects()));
+    return {model, cluster,
+            fmt::format(
+                "{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: 300kB, fidelity: {}}}",
+                dice.one_of<std::string>({"ring", "tree", "hierarchical"}), dice.coin() ? "chunk" : "fluid"),
+            4};
+  }
+};
+
+void check_equal(const ReplayResult& a, const ReplayResult& b) {
+  CHECK(a.step_time_s == approx(b.step_time_s).epsilon(1e-9));
+  REQUIRE(a.endpoints.size() == b.endpoints.size());
+  for (std::size_t e = 0; e < a.endpoints.size(); ++e) {
+    CAPTURE(e);
+    CHECK(a.endpoints[e].end_s == approx(b.endpoints[e].end_s).epsilon(1e-9));
+  }
+  for (std::size_t l = 0; l < a.links.size(); ++l) {
+    CAPTURE(l);
+    CHECK(a.links[l].bytes == approx(b.links[l].bytes).epsilon(1e-9));
+    CHECK(std::abs(a.links[l].busy_s - b.links[l].busy_s) <= 1e-9 * a.step_time_s);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("several disturbances at one moment: folded as unfolded, and all that is said happens [law]") {
+  int slower = 0;
+  for (unsigned seed = 1; seed <= 80; ++seed) {
+    CAPTURE(seed);
+    lab::Dice dice(seed);
+    const Drawn drawn(dice);
+    const ReplayResult folded = drawn.run(drawn.disturbances, true);
+    check_equal(folded, drawn.run(drawn.disturbances, false));
+    slower += folded.step_time_s > 1.001 * drawn.run({}, true).step_time_s;
+
+    // Links of one moment in another order, since none is changed twice there.
+    Disturbances other_order = drawn.disturbances;
+    std::stable_sort(other_order.link_changes.begin(), other_order.link_changes.end(),
+                     [](const auto& a, const auto& b) { return a.link > b.link; });
+    check_equal(folded, drawn.run(other_order, true));
+
+    // A change in two at the same moment: the second holds.
+    Disturbances split;
+    for (const Disturbances::LinkChange& change : drawn.disturbances.link_changes) {
+      split.link_changes.push_back({change.at_s, change.link, 0.37 * change.bandwidth_Bps});
+      split.link_changes.push_back(change);
+    }
+    // A stop in two that follow each other.
+    for (const Disturbances::Stop& stop : drawn.disturbances.stops) {
+      const double middle_s = stop.at_s + 0.4 * (stop.until_s - stop.at_s);
+      split.stops.push_back({stop.at_s, stop.endpoint, middle_s});
+      split.stops.push_back({middle_s, stop.endpoint, stop.until_s});
+    }
+    for (const bool fold : {true, false}) check_equal(folded, drawn.run(split, fold));
+  }
+  CHECK(slower > 40);
 }

@@ -248,7 +248,7 @@ std::string drawn_strategy(lab::Dice& dice, int hosts) {
 }  // namespace
 
 TEST_CASE("refining what has changed gives the classes of refining everything [random]") {
-  int folded = 0, apart = 0, all_to_alls = 0, services = 0, peers = 0;
+  int folded = 0, apart = 0, all_to_alls = 0, services = 0, peers = 0, of_two_rates = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     CAPTURE(seed);
     lab::Dice dice(seed);
@@ -258,11 +258,19 @@ TEST_CASE("refining what has changed gives the classes of refining everything [r
     CAPTURE(strategy);
     const lab::Experiment experiment(lab::random_model(dice), cluster, strategy, 24);
     Disturbances disturbances;
-    const auto& links = experiment.machine().links;
-    if (dice.coin())
-      disturbances.link_changes.push_back(
-          {1e-3, static_cast<LinkId>(dice.between(0, static_cast<int>(links.size()) - 1)), 5e8});
-    if (dice.coin()) disturbances.stops.push_back({1e-3, 0, 2e-3});
+    const auto last_link = static_cast<int>(experiment.machine().links.size()) - 1;
+    const auto last_device = static_cast<int>(experiment.machine().devices.size()) - 1;
+    for (int changes = dice.between(0, 3); changes > 0; --changes)
+      disturbances.link_changes.push_back({dice.coin() ? 1e-3 : 2e-3,
+                                           static_cast<LinkId>(dice.between(0, last_link)),
+                                           dice.coin() ? 5e8 : 2.5e8});
+    for (int stops = dice.between(0, 2); stops > 0; --stops)
+      disturbances.stops.push_back(
+          {1e-3, static_cast<EndpointId>(dice.between(0, last_device)), dice.coin() ? 2e-3 : 3e-3});
+    for (const Disturbances::LinkChange& one : disturbances.link_changes)
+      for (const Disturbances::LinkChange& other : disturbances.link_changes)
+        of_two_rates +=
+            one.link < other.link && one.at_s == other.at_s && one.bandwidth_Bps != other.bandwidth_Bps;
     std::optional<bool> ranks;
     if (dice.coin()) ranks = dice.coin();
     const auto [found, of] = check_as_plainly(experiment.plan(), experiment.machine(), disturbances, ranks);
@@ -274,6 +282,7 @@ TEST_CASE("refining what has changed gives the classes of refining everything [r
   }
   CHECK(std::min({folded, apart, all_to_alls, services}) > 20);
   CHECK(peers > 10);
+  CHECK(of_two_rates > 20);  // links that change at one moment, each to a rate of its own
 }
 
 TEST_CASE("a change that goes round a ring, rank by rank, comes to both ends of it") {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// When the mean step of an asynchronous service is known.
+// How long a service is measured: until the mean step is known, and no longer than may be afforded.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <random>
+#include <vector>
 
 #include "sim/replay/steady_state.h"
 #include "tests/support/approx.h"
@@ -44,7 +48,170 @@ Measured measured(double least_s, double most_s) {
   return result;
 }
 
+/// A client whose steps take as long as `step_s` says of their numbers, and bring so many updates each.
+struct Paced {
+  std::function<double(int step, double stretch)> step_s;
+  std::uint64_t updates = 1;
+  int steps = 0;
+  double begins_s = 0;
+  DeviceClock clock = {};
+};
+
+/// Runs clients, step by step as they end, until their measurement is over. Returns when.
+double measure(SteadyState& state, std::vector<Paced>& clients) {
+  const auto begin = [&](std::uint32_t c, double now_s) {
+    state.step_begins(c, now_s, clients[c].clock,
+                      static_cast<std::uint64_t>(clients[c].steps) * clients[c].updates);
+    clients[c].begins_s = now_s;
+  };
+  const auto end_s = [&](const Paced& client) {
+    const auto c = static_cast<std::uint32_t>(&client - clients.data());
+    return client.begins_s + client.step_s(client.steps, state.next_stretch(c));
+  };
+  for (std::uint32_t c = 0; c < clients.size(); ++c) begin(c, 0);
+  while (true) {
+    const auto next = std::min_element(clients.begin(), clients.end(),
+                                       [&](const Paced& a, const Paced& b) { return end_s(a) < end_s(b); });
+    const double now_s = end_s(*next);
+    const auto c = static_cast<std::uint32_t>(next - clients.begin());
+    next->clock.compute_begins(next->begins_s);
+    next->clock.compute_ends(now_s);
+    ++next->steps;
+    state.step_ends(c, now_s, next->clock, static_cast<std::uint64_t>(next->steps) * next->updates);
+    if (state.is_over() || next->steps == 200'000) return now_s;
+    begin(c, now_s);
+  }
+}
+
+Folding folding_of(std::size_t clients) {
+  Folding folding;
+  for (std::uint32_t c = 0; c < clients; ++c) {
+    folding.endpoint_class.push_back(c);
+    folding.endpoints.push_back(c);
+  }
+  return folding;
+}
+
+Service service_of(std::size_t clients, std::size_t exchanges) {
+  Service service;
+  for (EndpointId c = 0; c < clients; ++c) service.clients.push_back({c, 1.0, 1e-3 * c, 0});
+  service.exchanges.resize(exchanges);
+  return service;
+}
+
 }  // namespace
+
+TEST_CASE("a measurement of fixed steps ends when the slowest client has done eight whole ones") {
+  const Service service = service_of(2, 1);
+  const Folding folding = folding_of(2);
+  SteadyState state(service, folding);
+  std::vector<Paced> clients{{[](int, double) { return 1e-3; }}, {[](int, double) { return 3.1e-3; }}};
+  // The slow one has done its four steps to warm up at 12.4 ms and eight more at 37.2 ms. The fast one's
+  // first whole step begins at 13 ms, and it has done 24 of them when it is over.
+  CHECK(measure(state, clients) == approx(37.2e-3));
+  CHECK(clients[1].steps == 4 + 8);
+  CHECK(state.client(0).begin_s == approx(13e-3));
+  CHECK(state.client(0).steps == 24);
+  CHECK(state.step_time_s(2) == approx(2 / (1 / 1e-3 + 1 / 3.1e-3)));
+}
+
+TEST_CASE("a random measurement ends when all clients are known, and not with the first of them") {
+  Service service = service_of(2, 1);
+  service.compute_spread = 0.25;
+  const Folding folding = folding_of(2);
+  SteadyState state(service, folding);
+  std::vector<Paced> clients{{[](int, double stretch) { return 1e-3 * stretch; }},
+                             {[](int, double stretch) { return 5e-3 * stretch; }}};
+  // What they compute is all they do: known at the first look, when the slow one has done 8 x 8 steps.
+  measure(state, clients);
+  CHECK(clients[1].steps == 4 + 64);
+  CHECK(clients[0].steps > 4.5 * clients[1].steps);
+  CHECK(state.step_time_s(2) == approx(2 / (1 / 1e-3 + 1 / 5e-3)).epsilon(1e-9));
+}
+
+TEST_CASE("a random measurement goes on until a client has walked through a whole step's phases") {
+  // A step of 1 to 5.8 % of it, the spread of 10 % over sqrt(3): 300 steps, looked for at 64, 128, 256, 512.
+  Service service = service_of(1, 1);
+  service.compute_spread = 0.1;
+  const Folding folding = folding_of(1);
+  SteadyState state(service, folding);
+  std::vector<Paced> clients{{[](int, double stretch) { return 1e-3 * stretch; }}};
+  measure(state, clients);
+  CHECK(clients[0].steps == 4 + 512);
+}
+
+TEST_CASE("a random measurement that never comes to a mean ends after 2^16 messages") {
+  const struct {
+    std::size_t clients, exchanges;
+    int steps;
+  } cases[] = {{1, 1, 65536}, {1, 256, 256}, {2, 256, 128}, {1, 1024, 64}};
+  for (const auto& it : cases) {
+    CAPTURE(it.clients);
+    CAPTURE(it.exchanges);
+    for (const bool quorum : {false, true}) {
+      CAPTURE(quorum);
+      Service service = service_of(it.clients, it.exchanges);
+      service.compute_spread = quorum ? 0 : 0.5;
+      service.step_jitter = quorum ? 0.1 : 0;
+      service.quorum = quorum ? 1 : 0;
+      const Folding folding = folding_of(it.clients);
+      SteadyState state(service, folding);
+      // Every step is 1 ms longer than the one before.
+      std::vector<Paced> clients(it.clients, {[](int step, double) { return 1e-3 * (1 + step); }});
+      measure(state, clients);
+      CHECK(clients.back().steps == 4 + it.steps);
+    }
+  }
+}
+
+TEST_CASE("a measurement of updates ends when the mean between them is known to 0.2 %") {
+  Service service = service_of(1, 1);
+  service.quorum = 1;
+  service.step_jitter = 0.05;
+  const Folding folding = folding_of(1);
+  for (const std::uint64_t updates : {1, 3}) {
+    SteadyState state(service, folding);
+    std::vector<Paced> clients{{[](int, double stretch) { return 20e-3 * stretch; }, updates}};
+    measure(state, clients);
+    // 2.45 standard errors of 5 % are 0.2 % after some 3,700 steps; looks are at 1024, 2048, ... of them.
+    CHECK(clients[0].steps >= 4 + 512);
+    CHECK(clients[0].steps <= 4 + 16'384);
+    CHECK(state.step_time_s(1) == approx(20e-3 / static_cast<double>(updates)).epsilon(0.004));
+  }
+  // Without jitter nothing is uncertain: eight steps.
+  service.step_jitter = 0;
+  SteadyState state(service, folding);
+  std::vector<Paced> clients{{[](int, double stretch) { return 20e-3 * stretch; }, 3}};
+  measure(state, clients);
+  CHECK(clients[0].steps == 4 + 8);
+  CHECK(state.step_time_s(1) == approx(20e-3 / 3));
+}
+
+TEST_CASE("normal draws of step_jitter: mean, deviation and shares within one and two deviations") {
+  Service service = service_of(2, 1);
+  service.quorum = 2;
+  service.step_jitter = 0.1;
+  service.clients[1] = {1, 1.0, 0, 0, 1};
+  service.clients[0].start_s = 0;
+  const Folding folding = folding_of(2);
+  SteadyState state(service, folding);
+  DeviceClock clock;
+  constexpr int draws = 20'000;
+  double sum = 0, squares = 0, product = 0;
+  int within_one = 0, within_two = 0;
+  for (int i = 0; i < draws; ++i) {
+    const double z = (state.next_stretch(0) - 1) / 0.1, other = (state.next_stretch(1) - 1) / 0.1;
+    sum += z, squares += z * z, product += z * other;
+    within_one += std::abs(z) < 1, within_two += std::abs(z) < 2;
+    state.step_ends(0, i, clock, 0);
+    state.step_ends(1, i, clock, 0);
+  }
+  CHECK(std::abs(sum / draws) < 0.03);
+  CHECK(std::abs(squares / draws - 1) < 0.04);
+  CHECK(std::abs(product / draws) < 0.03);  // sequences of their own
+  CHECK(std::abs(within_one / static_cast<double>(draws) - 0.6827) < 0.015);
+  CHECK(std::abs(within_two / static_cast<double>(draws) - 0.9545) < 0.008);
+}
 
 TEST_CASE("a measurement is over once the mean is known to 1 %, and not before") {
   // Waits alone are uncertain: what the client computes is known. 8 blocks of 8 steps follow 4 of warm-up,

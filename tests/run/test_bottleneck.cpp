@@ -23,8 +23,10 @@ struct Case {
     machine.hosts = {{"n0", 0, 0, 1}, {"n1", 0, 1, 1}, {"ps0", 0, 2, 0}};
     machine.devices = {{"n0", 0, 0, 1.0}, {"n1", 0, 1, 1.0}};
     for (std::uint32_t h = 0; h < 3; ++h)
-      for (const char* direction : {"up", "down"})
-        machine.links.push_back({machine.hosts[h].name + ".nic." + direction, 1e9, 0, h});
+      for (const Link::Direction way : {Link::Direction::up, Link::Direction::down})
+        machine.links.push_back(
+            {machine.hosts[h].name + (way == Link::Direction::up ? ".nic.up" : ".nic.down"), 1e9, 0, h,
+             LinkKind::nic, way, h});
     machine.port_count = 3;
     replayed.step_time_s = 10;
     replayed.endpoints.resize(5);

@@ -73,6 +73,31 @@ TEST_CASE("evaluate: step, throughput, the critical device and what it did") {
   CHECK(result.per_link[0].utilization == 0.25);
 }
 
+TEST_CASE("evaluate: parts that do not fit into the step are a mistake of ours, and are told as one") {
+  const auto refused = [](auto change) {
+    Evaluated c;
+    change(c.replayed);
+    try {
+      evaluate(c.run, c.replayed);
+    } catch (const std::logic_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  CHECK(refused([](ReplayResult&) {}) == "nothing");
+  CHECK(refused([](ReplayResult& r) { r.endpoints[1].compute_s = 1.5 * (1 + 1e-9); }) == "nothing");
+  CHECK(refused([](ReplayResult& r) { r.endpoints[1].compute_s = 2.5; }) ==
+        "b computes for 2.5 s and waits for messages for 0.5 s of a step of 2 s");
+  CHECK(refused([](ReplayResult& r) { r.endpoints[0].exposed_comm_s = 1.51; }) ==
+        "a computes for 0.5 s and waits for messages for 1.51 s of a step of 2 s");
+  CHECK(refused([](ReplayResult& r) { r.endpoints[0].exposed_comm_s = -0.1; }) ==
+        "a computes for 0.5 s and waits for messages for -0.1 s of a step of 2 s");
+  CHECK(refused([](ReplayResult& r) { r.endpoints[0].issue_wait_s = 0.6; }) ==
+        "a waits for its host for 0.6 s of 0.5 s of computing");
+  CHECK(refused([](ReplayResult& r) { r.port_busy_s = {2.1}; }) ==
+        "cable 0 of lab is busy for 2.1 s of a step of 2 s");
+}
+
 TEST_CASE("evaluate: of devices that end together the busiest is critical, and of those the first") {
   Evaluated c;
   c.replayed.endpoints[1].end_s = 2;
@@ -107,7 +132,9 @@ TEST_CASE("evaluate: time and cost of an epoch where data set and prices are kno
   c.run.samples = 64'000;
   CHECK(*evaluate(c.run, c.replayed).epoch_time_s == 2000);
   CHECK(*evaluate(c.run, c.replayed).cost_usd_per_epoch == approx(2 * 3 * 2000 / 3600.0).epsilon(1e-15));
-  c.run.machine.host_types[0].price_usd_per_h = 0;
+  c.run.machine.host_types[0].price_usd_per_h = 0;  // a price too
+  CHECK(evaluate(c.run, c.replayed).cost_usd_per_epoch == 0.0);
+  c.run.machine.host_types[0].price_usd_per_h.reset();
   CHECK(evaluate(c.run, c.replayed).epoch_time_s);
   CHECK_FALSE(evaluate(c.run, c.replayed).cost_usd_per_epoch);
 }

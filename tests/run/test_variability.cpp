@@ -35,7 +35,7 @@ Varied varied(const std::string& variability, const std::string& cluster, std::i
   return {std::move(run), std::move(result), std::move(varying)};
 }
 
-std::string error_of(const std::string& variability,
+std::string variability_error(const std::string& variability,
                      const std::string& training = "{batch_per_device: 10, dataset: {samples: 2000}}") {
   try {
     varied(variability, lab::star(2, "1GB/s", "0us"), 1000, training);
@@ -176,31 +176,31 @@ TEST_CASE("variability: the same seed draws the same, another seed something els
 }
 
 TEST_CASE("variability: what is wrong is said with its place") {
-  CHECK(error_of("{jiter: 5%}").find("variability.jiter: unknown key (did you mean 'jitter'?)") !=
+  CHECK(variability_error("{jiter: 5%}").find("variability.jiter: unknown key (did you mean 'jitter'?)") !=
         std::string::npos);
-  CHECK(error_of("{jitter: 150%}").find("e.yaml:6:") == 0);
-  CHECK(error_of("{runs: 0}").find("variability.runs: 0 is out of range") != std::string::npos);
-  CHECK(error_of("{links: []}").find("expected a list such as") != std::string::npos);
-  CHECK(error_of("{links: [{link: n9.nic, bandwidth: 50%}]}")
+  CHECK(variability_error("{jitter: 150%}").find("e.yaml:6:") == 0);
+  CHECK(variability_error("{runs: 0}").find("variability.runs: 0 is out of range") != std::string::npos);
+  CHECK(variability_error("{links: []}").find("expected a list such as") != std::string::npos);
+  CHECK(variability_error("{links: [{link: n9.nic, bandwidth: 50%}]}")
             .find("variability.links: the cluster has no link 'n9.nic'") != std::string::npos);
-  CHECK(error_of("{stops: []}").find("expected a list such as [{host: n0, at: 100ms, for: 2s}]") !=
+  CHECK(variability_error("{stops: []}").find("expected a list such as [{host: n0, at: 100ms, for: 2s}]") !=
         std::string::npos);
-  CHECK(error_of("{stops: [{host: n1, at: 1ms}]}").find("variability.stops[0]: key 'for' is missing") !=
+  CHECK(variability_error("{stops: [{host: n1, at: 1ms}]}").find("variability.stops[0]: key 'for' is missing") !=
         std::string::npos);
-  CHECK(error_of("{stops: [{host: n1, at: 1ms, duration: 1s}]}")
+  CHECK(variability_error("{stops: [{host: n1, at: 1ms, duration: 1s}]}")
             .find("variability.stops[0].duration: unknown key; known here: at, chance, for, host") !=
         std::string::npos);
   CHECK(
-      error_of("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops[0].at: '1' lacks its unit") !=
+      variability_error("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops[0].at: '1' lacks its unit") !=
       std::string::npos);
   CHECK(
-      error_of("{stops: [{host: n11, at: 1ms, for: 1s}]}")
+      variability_error("{stops: [{host: n11, at: 1ms, for: 1s}]}")
           .find("variability.stops: the cluster has no host 'n11' (did you mean 'n1'?); its first is 'n0'") !=
       std::string::npos);
-  CHECK(error_of("{failures: {wait: 5s}}").find("give per_host_day, at, or both") != std::string::npos);
-  CHECK(error_of("{failures: {at: [{host: n7, at: 1h}], checkpoint: {time: 1s, every: 1h}}}")
+  CHECK(variability_error("{failures: {wait: 5s}}").find("give per_host_day, at, or both") != std::string::npos);
+  CHECK(variability_error("{failures: {at: [{host: n7, at: 1h}], checkpoint: {time: 1s, every: 1h}}}")
             .find("the cluster has no host 'n7'") != std::string::npos);
-  CHECK(error_of("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}", "{batch_per_device: 10}")
+  CHECK(variability_error("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}", "{batch_per_device: 10}")
             .find("give training.dataset") != std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 #include "sim/base/input_error.h"
 #include "strategies/filter_parallel/filter_shares.h"
@@ -166,9 +167,95 @@ TEST_CASE("probed shares follow the speed of devices and equal ones begin with t
   CHECK(probed[0].filters == std::vector<std::int64_t>{2, 2, 4});
   // 9 filters: 2.25, 2.25 and 4.5 round to 2, 2 and 5.
   CHECK(probed[1].filters == std::vector<std::int64_t>{2, 2, 5});
-  const auto equal = share_filters(input, FilterShares::equal, 1, 3);
-  CHECK(equal[0].filters == std::vector<std::int64_t>{3, 3, 2});
-  CHECK(equal[1].filters == std::vector<std::int64_t>{3, 3, 3});
+  // What does not divide goes to the master first, and then to the others from device 0 on.
+  const auto equal = [&](EndpointId master) {
+    return share_filters(input, FilterShares::equal, master, 3)[0].filters;
+  };
+  CHECK(equal(0) == std::vector<std::int64_t>{3, 3, 2});
+  CHECK(equal(1) == std::vector<std::int64_t>{3, 3, 2});
+  CHECK(equal(2) == std::vector<std::int64_t>{3, 2, 3});
+  CHECK(share_filters(input, FilterShares::equal, 2, 3)[1].filters == std::vector<std::int64_t>{3, 3, 3});
+}
+
+TEST_CASE("equal shares of filters that do not divide: one more each, the master first, then by number") {
+  for (const std::int64_t filters : {1, 2, 5, 7, 11, 13, 30})
+    for (const std::size_t devices : {2, 3, 4, 7})
+      for (EndpointId master = 0; master < devices; ++master) {
+        CAPTURE(filters);
+        CAPTURE(devices);
+        CAPTURE(master);
+        const lab::Experiment experiment(filters_of(static_cast<int>(filters), 5),
+                                         slow_star(std::vector<double>(devices, 1)), "{kind: single}", 1);
+        const StrategyInput input{
+            experiment.graph(), experiment.machine(), experiment.cost(), {1, std::nullopt, {}}};
+        const auto shares = share_filters(input, FilterShares::equal, master, 3)[0].filters;
+        const auto n = static_cast<std::int64_t>(devices);
+        for (EndpointId d = 0; d < devices; ++d) {
+          const std::int64_t place = d == master ? 0 : d < master ? d + 1 : d;  // in the queue for one more
+          CHECK(shares[d] == filters / n + (place < filters % n ? 1 : 0));
+        }
+      }
+}
+
+TEST_CASE("the step of a master that has one filter more, by hand") {
+  // 2 images, devices of 1 and 4 MFLOPS; the slow one is the master. conv of 3 filters 1x1 over 2 channels of
+  // 4x4: the master has 2 of them. Forward: inputs 2 * 2*16*4 = 256 B and 1 filter of 8 B: 1.264 ms; then 2
+  // filters at 2*2*16 FLOPs an image: 0.256 ms at 1 MFLOPS (the other is done sooner); 1 output of 2*16*4 =
+  // 128 B back. Backward: its output gradient, 128 B; weight gradients as long as forward; 8 B back. The
+  // update: 2 FLOPs for each of 6 weights.
+  const std::string one_convolution =
+      "{name: toy, input: [2, 4, 4], layers: [{name: conv, kind: conv2d, out_channels: 3, kernel: 1, bias: "
+      "false}]}";
+  const lab::Experiment experiment(one_convolution, slow_star({4, 1}), "{kind: filter_parallel, shares: equal, master: 1}",
+                                   1);
+  CHECK(experiment.run().step_time_s ==
+        approx(1e-3 * (1.264 + 0.256 + 1.128 + 1.128 + 0.256 + 1.008 + 0.012)).epsilon(1e-9));
+}
+
+TEST_CASE("devices in another order, the master with them: the same filters, times and step") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t n) { return random() % n; };
+    const std::size_t n = 2 + below(4);
+    std::vector<double> speeds;
+    std::vector<std::size_t> place;  // of each device in the other order
+    for (std::size_t d = 0; d < n; ++d) speeds.push_back(1 + 1.37 * static_cast<double>(d)), place.push_back(d);
+    for (std::size_t d = n; d > 1; --d) {
+      std::swap(speeds[d - 1], speeds[below(d)]);
+      std::swap(place[d - 1], place[below(d)]);
+    }
+    std::vector<double> moved(n);
+    for (std::size_t d = 0; d < n; ++d) moved[place[d]] = speeds[d];
+    const std::size_t master = below(n);
+    const std::string model = filters_of(20 + static_cast<int>(below(60)), 20 + static_cast<int>(below(60)));
+    const auto trial = [&](const std::vector<double>& of, std::size_t master_at) {
+      return lab::Experiment(model, slow_star(of),
+                             fmt::format("{{kind: filter_parallel, shares: probed, master: {}}}", master_at), 1);
+    };
+    const ReplayResult a = trial(speeds, master).run(), b = trial(moved, place[master]).run();
+    CHECK(a.step_time_s == approx(b.step_time_s).epsilon(1e-9));
+    for (std::size_t d = 0; d < n; ++d) {
+      CHECK(a.endpoints[d].compute_s == approx(b.endpoints[place[d]].compute_s).epsilon(1e-9));
+      CHECK(a.endpoints[d].sent_bytes == approx(b.endpoints[place[d]].sent_bytes).epsilon(1e-9));
+      CHECK(a.endpoints[d].peak_memory_bytes ==
+            approx(b.endpoints[place[d]].peak_memory_bytes).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("probed shares count what devices wait for their hosts") {
+  // Devices of one speed; the second one's host takes so long to issue an operation that its device waits.
+  lab::Experiment experiment(filters_of(64, 64), slow_star({1e6, 1e6}), "{kind: single}", 1);
+  Machine machine = experiment.machine();
+  const CostModel cost{Software(TrainingOptions{})};
+  const auto filters = [&](double issue_factor) {
+    machine.device_types[1].issue_factor = issue_factor;
+    return share_filters({experiment.graph(), machine, cost, {1, std::nullopt, {}}}, FilterShares::probed, 0, 3)[0]
+        .filters[1];
+  };
+  CHECK(filters(0) == 32);
+  CHECK(filters(1000) < 16);
 }
 
 TEST_CASE("probed shares are faster than equal ones where the devices differ, and the same where not") {

@@ -192,6 +192,33 @@ TEST_CASE("hybrid: schemes b and c send as much as a, and run the fully connecte
   CHECK(memory["c"] < memory["a"]);
 }
 
+TEST_CASE("hybrid: schemes b and c do every image once, also where there are fewer images than devices") {
+  const auto plan = [](const std::string& scheme, std::int64_t images) {
+    return Experiment::with_global_batch(perceptron, star(4, "1GB/s", "1us"),
+                                         "{kind: hybrid, fc: filter, scheme: " + scheme + "}", images);
+  };
+  for (std::int64_t images = 1; images <= 9; ++images) {
+    CAPTURE(images);
+    for (const std::string scheme : {"b", "c"}) {
+      CAPTURE(scheme);
+      const Experiment experiment = plan(scheme, images);
+      for (const Role& role : experiment.plan().roles) {
+        double done = 0, parts = 0;
+        for (const Task& task : role.program)
+          for (const PlanOp& op : task.ops)
+            if (op.name.starts_with("fc3.weight_gradient")) done += op.images, ++parts;
+        CHECK(done == images);
+        CHECK(parts == (scheme == "b" ? std::min<std::int64_t>(images, 4)
+                                      : std::max<std::int64_t>(1, std::min<std::int64_t>(images / 4, 4))));
+      }
+      CHECK(experiment.run().step_time_s > 0);
+    }
+    // Fewer than one a device cannot be cut into parts of an image of each.
+    if (images < 8)
+      CHECK(plan("c", images).run().step_time_s == approx(plan("a", images).run().step_time_s));
+  }
+}
+
 TEST_CASE("hybrid: scheme c hides the gathers that scheme a waits for") {
   // The second layer is twice as long as what it receives: all but the first part's gather hide behind it.
   const std::string model =

@@ -320,7 +320,7 @@ TEST_CASE("inner strategies that cannot be are errors") {
         "devices, found 3; use ring, hierarchical, nccl or auto");
 }
 
-TEST_CASE("a stage with zero: 3 sends 3 M of its parameters; recomputing one 4 M, less M times its last bucket") {
+TEST_CASE("a stage with zero: 3 sends 3 M of its parameters, and one that recomputes 4 M less M times its last bucket") {
   // What runs again is gathered again, but for the bucket that backward needs at once: a bucket a layer here.
   for (const std::vector<int>& layers : {std::vector<int>{100'000}, {100'000, 300'000}, {50'000, 200'000, 100'000},
                                          {400'000, 100'000, 100'000, 200'000, 100'000}})

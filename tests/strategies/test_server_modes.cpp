@@ -2,10 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "sim/base/input_error.h"
-#include "sim/lowering/jitter.h"
 #include "strategies/strategy.h"
 #include "tests/support/approx.h"
 #include "tests/support/lab.h"
@@ -96,21 +93,20 @@ TEST_CASE("server modes: workers set out in 8 groups over the time of a step, th
   CHECK(plan_of("backup_workers: 4", two_speeds).service()->quorum == 6);
 }
 
-TEST_CASE("expected order statistics: published values, symmetry, a sum of nothing") {
-  /// Of n standard normals the k-th smallest, from devices of mean 1 s and 5 % jitter.
-  const auto statistic = [](std::size_t n, std::size_t k) {
-    return (expected_last_s({{1, n}}, 0.05, n - k) - 1) / 0.05;
+TEST_CASE("server modes: with backup workers every device draws its own compute times") {
+  const auto machine = [](int devices, const std::string& jitter) {
+    std::string cluster = lab::star(devices, "1GB/s", "1us");
+    return cluster.insert(1, "step_jitter: " + jitter + ", ");
   };
-  // David & Nagaraja's table of normal order statistics: n = 4 and 5.
-  CHECK(statistic(4, 4) == approx(1.02938).epsilon(1e-5));
-  CHECK(statistic(4, 3) == approx(0.29701).epsilon(1e-5));
-  CHECK(statistic(5, 5) == approx(1.16296).epsilon(1e-5));
-  CHECK(statistic(5, 4) == approx(0.49502).epsilon(1e-5));
-  CHECK(std::abs(statistic(1, 1)) < 1e-9);
-  for (const std::size_t n : {5, 24}) {
-    double sum = 0;
-    for (std::size_t k = 1; k <= n; ++k) sum += statistic(n, k);
-    CHECK(std::abs(sum) < 1e-6);
-    CHECK(statistic(n, 1) == approx(-statistic(n, n)).epsilon(1e-8));
-  }
+  const Plan plan = plan_of("backup_workers: 2", machine(300, "5%"));
+  REQUIRE(plan.service() != nullptr);
+  CHECK(plan.service()->step_jitter == 0.05);
+  CHECK(plan.service()->compute_spread == 0);
+  for (std::uint32_t w = 0; w < 300; ++w) CHECK(plan.service()->clients[w].sequence == w % 256);
+  for (const Role& role : plan.roles) CHECK(role.slowdown == 1);
+  // Without jitter all are equal, and one stands for all of them.
+  const Plan sure = plan_of("backup_workers: 2", machine(10, "0%"));
+  CHECK_FALSE(sure.service()->is_random());
+  for (const Service::Client& client : sure.service()->clients) CHECK(client.sequence == 0);
+  CHECK(plan_of("mode: async", machine(10, "5%")).service()->step_jitter == 0);
 }

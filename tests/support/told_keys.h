@@ -55,7 +55,8 @@ inline std::string told_default(const KeyText& key) {
 }
 
 /// A reader takes exactly the keys that the table tells of, every name that a key tells, and its default
-/// written out changes nothing. @param least what the mapping cannot be read without
+/// written out changes nothing; null is as if an optional key were left out. @param least what the mapping
+/// cannot be read without
 /// @return how many defaults were written out
 inline int check(const std::vector<KeyText>& keys, const std::string& least, const Reading& read) {
   const std::string comma = least.empty() ? "" : ", ";
@@ -80,6 +81,11 @@ inline int check(const std::vector<KeyText>& keys, const std::string& least, con
       CHECK(said.find("unknown value") == std::string::npos);
       CHECK(said.find("expected") == std::string::npos);
     }
+    const std::string none = read(fmt::format("{}{}{}: null", least, comma, key.name));
+    if (key.meaning.find("required") == std::string::npos)
+      CHECK((none == usual || none.find("unknown key") != std::string::npos));  // one of another variant
+    else
+      CHECK(none.find(key.name) != std::string::npos);
     if (const std::string written = told_default(key); !written.empty()) {
       CAPTURE(written);
       CHECK(read(fmt::format("{}{}{}: {}", least, comma, key.name, written)) == usual);

@@ -189,11 +189,12 @@ TEST_CASE("a cluster's communication overhead is the machine's") {
 
 TEST_CASE("ports are dense, and a port has one medium or both directions of one cable") {
   const Machine machine = machine_of("{server: dgx1-v100, nodes: 3}", 1);
-  std::vector<std::vector<std::string>> links_of(machine.port_count);
-  for (const Link& link : machine.links) links_of.at(link.port).push_back(link.name);
+  std::vector<std::vector<Link>> links_of(machine.port_count);
+  for (const Link& link : machine.links) links_of.at(link.port).push_back(link);
   for (const auto& links : links_of) {
     REQUIRE(links.size() == 2);
-    CHECK(port_name({links[0], 0, 0, 0}) == port_name({links[1], 0, 0, 0}));
+    CHECK(port_name(links[0]) == port_name(links[1]));
+    CHECK(links[0].name != links[1].name);
   }
 }
 

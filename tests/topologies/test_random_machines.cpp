@@ -49,8 +49,7 @@ std::string random_interior(Random& random, int devices) {
 }
 
 /// @param symmetric receives whether ways there and back use the same cables: not with d-mod-k's choice by
-/// destination,
-///        nor where two ways round a ring are equally long
+///        destination, nor where two ways round a ring are equally long
 std::string random_fabric(Random& random, int hosts, bool& symmetric) {
   const std::string common = fmt::format("bandwidth: {}Gbps, latency: {}us, message_overhead: {}us",
                                          random.in(1, 100), random.in(0, 40), random.in(0, 1) * 7);

@@ -9,7 +9,7 @@
 #include "topologies/cable_list.h"
 #include "topologies/host_names.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Hosts and switches together: the ways from every host are worked out when the machine is built.
@@ -129,11 +129,13 @@ const Keys<CustomFabricDraft>& custom_fabric_table() {
         table,
         Keys<D>{list_key<D>("switches", "none | a list of names", "places beside the hosts",
                             [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
-                list_key<D>(
-                    "links", "a list of " + keys_detail::mapping_text(cable_entry_keys()),
-                    "cables between hosts and switches; required",
-                    [](YamlMap& map, D& draft) { draft.cables = read_cable_list(map, draft.nic.efficiency); })
-                    .with_parts(cable_entry_keys()),
+                list_key<D>("links",
+                            "a list of " + keys_detail::mapping_text(cable_entry_keys(CablePlace::fabric)),
+                            "cables between hosts and switches; required",
+                            [](YamlMap& map, D& draft) {
+                              draft.cables = read_cable_list(map, draft.nic.efficiency, CablePlace::fabric);
+                            })
+                    .with_parts(cable_entry_keys(CablePlace::fabric)),
                 flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)});
     return table;
   }();
@@ -151,4 +153,4 @@ std::shared_ptr<const Fabric> read_custom_fabric(YamlMap& map) {
                                         draft.hosts_forward);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::int64_t max_count = 4096;
@@ -158,4 +158,4 @@ std::shared_ptr<const Fabric> read_dragonfly_fabric(YamlMap& map) {
   return std::make_shared<DragonflyFabric>(map, draft.nic, shape);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -3,7 +3,7 @@
 
 #include "topologies/fabric.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// `kind: dragonfly`: groups of routers, each group a full mesh, and a cable between every two groups; the
 /// way is minimal: at most one local, one global and one local cable (Kim, Dally, Scott, Abts:
@@ -11,4 +11,4 @@ namespace convoy {
 std::shared_ptr<const Fabric> read_dragonfly_fabric(YamlMap& map);
 std::vector<KeyText> dragonfly_keys();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

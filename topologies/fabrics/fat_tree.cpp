@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::int64_t max_ports = 65'536;
@@ -200,4 +200,4 @@ std::shared_ptr<const Fabric> read_fat_tree_fabric(YamlMap& map) {
   return std::make_shared<FatTreeFabric>(map, draft.nic, shape_of(draft));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -3,7 +3,7 @@
 
 #include "topologies/fabric.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// `kind: fat_tree`: leaves below spines, or pods of them below cores. The way up is d-mod-k: chosen by the
 /// destination alone, which spreads destinations evenly (Zahavi, "D-Mod-K routing providing non-blocking
@@ -11,4 +11,4 @@ namespace convoy {
 std::shared_ptr<const Fabric> read_fat_tree_fabric(YamlMap& map);
 std::vector<KeyText> fat_tree_keys();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// The number of cables grows with the square of the hosts: 523,776 at this limit.
@@ -65,4 +65,4 @@ std::shared_ptr<const Fabric> read_full_mesh_fabric(YamlMap& map) {
   return std::make_shared<FullMeshFabric>(map, read_cable(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

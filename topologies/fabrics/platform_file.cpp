@@ -8,7 +8,7 @@
 
 #include "topologies/fabrics/platform_reader.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr int max_zone_depth = 64;
@@ -81,9 +81,10 @@ PlatformWay PlatformFile::way_in(const Zone& zone, const std::string& from, cons
     while (!open.empty() && !before.contains(to)) {
       const std::string at = open.front();
       open.pop_front();
-      for (auto it = zone.routes.lower_bound({at, ""}); it != zone.routes.end() && it->first.first == at;
-           ++it)
-        if (before.emplace(it->first.second, at).second) open.push_back(it->first.second);
+      const auto ends = zone.reached.find(at);
+      if (ends == zone.reached.end()) continue;
+      for (const std::string& end : ends->second)
+        if (before.emplace(end, at).second) open.push_back(end);
     }
     if (before.contains(to)) {
       std::vector<const PlatformWay*> parts;
@@ -97,4 +98,4 @@ PlatformWay PlatformFile::way_in(const Zone& zone, const std::string& from, cons
   throw InputError(zone.pos, fmt::format("zone '{}' has no route from '{}' to '{}'", zone.name, from, to));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

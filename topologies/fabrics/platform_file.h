@@ -9,7 +9,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// A link of a platform: SHARED is one medium for both directions, SPLITDUPLEX has each on its own.
 struct PlatformLink {
@@ -51,6 +51,7 @@ class PlatformFile {
       std::string from_gateway, to_gateway;  ///< of routes between zones
     };
     std::map<std::pair<std::string, std::string>, ZoneRoute> routes;  ///< by the names of places or zones
+    std::map<std::string, std::vector<std::string>> reached;  ///< from each, as the file gives the routes
     std::map<std::string, std::uint32_t> lanes;                       ///< of a cluster: the link of each host
     PlatformWay backbone;                                             ///< of a cluster
   };
@@ -70,4 +71,4 @@ class PlatformFile {
   std::map<std::string, Place> places_;  ///< hosts and routers
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

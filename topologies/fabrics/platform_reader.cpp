@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_platform_hosts = 4096;
@@ -213,10 +213,15 @@ void PlatformReader::read_route(const XmlElement& element, std::uint32_t zone, b
   PlatformFile::Zone::ZoneRoute back{route.way, route.to_gateway, route.from_gateway};
   std::reverse(back.way.begin(), back.way.end());
   for (PlatformHop& hop : back.way) hop.down = platform_.links_[hop.link].split && !hop.down;
-  auto& routes = platform_.zones_[zone].routes;
-  if (!routes.emplace(std::pair{from, to}, std::move(route)).second)
+  PlatformFile::Zone& of = platform_.zones_[zone];
+  const auto add = [&](const std::string& a, const std::string& b, PlatformFile::Zone::ZoneRoute&& way) {
+    const bool is_new = of.routes.emplace(std::pair{a, b}, std::move(way)).second;
+    if (is_new) of.reached[a].push_back(b);
+    return is_new;
+  };
+  if (!add(from, to, std::move(route)))
     element.fail(fmt::format("there is a route from '{}' to '{}' already", from, to));
-  if (symmetrical == "YES" || symmetrical == "yes") routes.emplace(std::pair{to, from}, std::move(back));
+  if (symmetrical == "YES" || symmetrical == "yes") add(to, from, std::move(back));
 }
 
 void PlatformReader::read_cluster(const XmlElement& element, std::uint32_t parent, bool outermost) {
@@ -247,4 +252,4 @@ void PlatformReader::read_cluster(const XmlElement& element, std::uint32_t paren
   platform_.zones_[zone].backbone = std::move(backbone);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

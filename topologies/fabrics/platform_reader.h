@@ -7,7 +7,7 @@
 #include "topologies/fabrics/platform_file.h"
 #include "topologies/xml_file.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// Fills a PlatformFile from XML.
 class PlatformReader {
@@ -31,4 +31,4 @@ class PlatformReader {
   std::map<std::string, std::uint32_t> zone_of_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::topologies

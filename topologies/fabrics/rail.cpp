@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::int64_t max_rail_ports = 65'536;
@@ -119,4 +119,4 @@ std::shared_ptr<const Fabric> read_rail_fabric(YamlMap& map) {
   return std::make_shared<RailFabric>(map, draft.nic, shape);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

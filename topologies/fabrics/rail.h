@@ -3,7 +3,7 @@
 
 #include "topologies/fabric.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// `kind: rail`: rail-optimised. NIC r of each of `hosts_per_group` hosts is on leaf r of their group (a
 /// rail), so that equal NICs reach each other through one switch; leaves of a group and groups are joined by
@@ -12,4 +12,4 @@ namespace convoy {
 std::shared_ptr<const Fabric> read_rail_fabric(YamlMap& map);
 std::vector<KeyText> rail_keys();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/fabrics/ring.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class RingRoutes final : public FabricRoutes {
@@ -58,4 +58,4 @@ std::shared_ptr<const Fabric> read_ring_fabric(YamlMap& map) {
   return std::make_shared<RingFabric>(map, read_cable(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

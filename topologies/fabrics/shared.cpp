@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/fabrics/shared.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class SharedRoutes final : public FabricRoutes {
@@ -34,4 +34,4 @@ std::shared_ptr<const Fabric> read_shared_fabric(YamlMap& map) {
   return std::make_shared<SharedFabric>(map, read_cable(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -10,7 +10,7 @@
 #include "topologies/cable_list.h"
 #include "topologies/fabrics/platform_file.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class PlatformRoutes final : public FabricRoutes {
@@ -103,4 +103,4 @@ std::shared_ptr<const Fabric> read_simgrid_fabric(YamlMap& map) {
   return std::make_shared<PlatformFabric>(map, draft.nic, PlatformFile(draft.file));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 
 #include "sim/base/key_parts.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_sites = 64;
@@ -76,7 +76,7 @@ class SitesFabric final : public Fabric {
       std::vector<FabricHost> of_site(hosts.begin() + first, hosts.begin() + first + count);
       for (FabricHost& host : of_site)
         if (host.nic.bandwidth_Bps == nic().bandwidth_Bps) host.nic = sites_[s].fabric->nic();
-      FabricHost gateway{fmt::format("site{}.gateway", s), sites_[s].fabric->nic()};
+      FabricHost gateway{fmt::format("site{}.gateway", s), sites_[s].fabric->nic(), false, Link::no_host};
       gateway.nic.bandwidth_Bps =
           std::max(gateway.nic.bandwidth_Bps, wan_Bps_ * static_cast<double>(sites_.size() - 1));
       of_site.push_back(gateway);
@@ -163,4 +163,4 @@ std::shared_ptr<const Fabric> read_sites_fabric(YamlMap& map) {
                                        draft.wan.latency_s);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/fabrics/switch.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class SwitchRoutes final : public FabricRoutes {
@@ -38,4 +38,4 @@ std::shared_ptr<const Fabric> read_switch_fabric(YamlMap& map) {
   return std::make_shared<SwitchFabric>(map, read_nic(map));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

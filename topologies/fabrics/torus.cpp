@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_dims = 8;
@@ -21,9 +21,12 @@ class TorusRoutes final : public FabricRoutes {
  public:
   TorusRoutes(const Grid& grid, std::span<const FabricHost> hosts, const NicSpec& cable, LinkTable& links)
       : grid_(grid), onward_(grid.dims.size() * grid.positions), stacks_(add_cables(hosts, cable, links)) {
-    for (const FabricHost& host : hosts)
-      nics_.push_back(host.own_rate ? links.add_cable(host.name + ".nic", host.nic.bandwidth_Bps, 0)
-                                    : no_nic);
+    for (const FabricHost& host : hosts) {
+      nics_.push_back(no_nic);
+      if (!host.own_rate) continue;
+      nics_.back() = links.add_cable(host.name + ".nic", host.nic.bandwidth_Bps, 0, LinkKind::nic);
+      links.give_to(host.index, nics_.back());
+    }
   }
 
   void append(FabricPort from, FabricPort to, std::vector<LinkId>& links) const override {
@@ -148,4 +151,4 @@ std::shared_ptr<const Fabric> read_torus_fabric(YamlMap& map) {
   return std::make_shared<TorusFabric>(map, draft.cable, std::move(draft.grid));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

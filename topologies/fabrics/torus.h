@@ -3,7 +3,7 @@
 
 #include "topologies/fabric.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// `kind: torus`: hosts at the points of a grid whose rows are rings, first dimension running fastest;
 /// messages correct one coordinate after the other, each the shorter way round. A host with a NIC of its own
@@ -11,4 +11,4 @@ namespace convoy {
 std::shared_ptr<const Fabric> read_torus_fabric(YamlMap& map);
 std::vector<KeyText> torus_keys();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 #include "sim/base/names.h"
 #include "topologies/cable_list.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Vertices: devices, the host, switches.
@@ -57,10 +57,12 @@ const Keys<CustomInteriorDraft>& custom_interior_table() {
                     [](YamlMap& map, D& draft) { draft.efficiency = read_payload_share(map); }),
       list_key<D>("switches", "none | a list of names", "places beside gpu0, gpu1, ... and host",
                   [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
-      list_key<D>("links", "a list of " + keys_detail::mapping_text(cable_entry_keys()),
+      list_key<D>("links", "a list of " + keys_detail::mapping_text(cable_entry_keys(CablePlace::server)),
                   "cables between them; required",
-                  [](YamlMap& map, D& draft) { draft.cables = read_cable_list(map, draft.efficiency); })
-          .with_parts(cable_entry_keys()),
+                  [](YamlMap& map, D& draft) {
+                    draft.cables = read_cable_list(map, draft.efficiency, CablePlace::server);
+                  })
+          .with_parts(cable_entry_keys(CablePlace::server)),
       list_key<D>("nics_at", "the host | a list of names", "where NICs are, in turn",
                   [](YamlMap& map, D& draft) { draft.nics_at = read_name_list(map, "nics_at"); })};
   return keys;
@@ -107,4 +109,4 @@ std::shared_ptr<const Interior> read_custom_interior(YamlMap& map, std::uint32_t
   return interior;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -12,7 +12,7 @@
 #include "topologies/cable_list.h"
 #include "topologies/xml_file.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// Usable bandwidth of one NVLink by compute capability: NCCL 5067397c, src/graph/topo.h.
@@ -121,15 +121,16 @@ class NcclInterior final : public Interior {
     for (std::uint32_t p = 0; p < system_.places.size(); ++p)
       if (const FoundSwitch& place = system_.places[p]; place.uplink_Bps > 0)
         graph.cables.push_back({first + p, first + place.parent, rates_.efficiency * place.uplink_Bps,
-                                rates_.hop_latency_s, pcie_way_cost, fmt::format("pcie{}.uplink", number++)});
+                                rates_.hop_latency_s, pcie_way_cost, LinkKind::pcie,
+                                fmt::format("pcie{}.uplink", number++)});
     for (std::size_t s = 0; s + 1 < system_.sockets.size(); ++s)
       graph.cables.push_back({first + system_.sockets[s], first + system_.sockets[s + 1],
-                              rates_.socket_link_Bps, rates_.hop_latency_s, pcie_way_cost,
+                              rates_.socket_link_Bps, rates_.hop_latency_s, pcie_way_cost, LinkKind::pcie,
                               fmt::format("socket{}-{}", s, s + 1)});
     for (std::uint32_t d = 0; d < devices; ++d)
       graph.cables.push_back({d, first + system_.gpus[d].parent,
                               rates_.efficiency * system_.gpus[d].lanes_Bps, rates_.latency_s / 2,
-                              pcie_way_cost, fmt::format("gpu{}.pcie", d)});
+                              pcie_way_cost, LinkKind::pcie, fmt::format("gpu{}.pcie", d)});
     add_nvlinks(graph, devices);
     graph.memory_at = first + system_.sockets[0];
     for (std::uint32_t n = 0; n < nics; ++n)
@@ -164,12 +165,13 @@ class NcclInterior final : public Interior {
         const auto peer = by_bus.find(link.target);
         if (!link.to_switch && peer != by_bus.end() && peer->second > d)
           graph.cables.push_back({d, peer->second, link.count * link_Bps(gpu), rates_.nvlink_latency_s,
-                                  nvlink_way_cost, fmt::format("gpu{}-gpu{}.nvlink", d, peer->second)});
+                                  nvlink_way_cost, LinkKind::nvlink,
+                                  fmt::format("gpu{}-gpu{}.nvlink", d, peer->second)});
       }
       if (to_switch == 0) continue;
       if (!crossbar) crossbar = graph.add_vertex(true);
       graph.cables.push_back({d, *crossbar, to_switch * link_Bps(gpu), rates_.nvlink_latency_s / 2,
-                              nvlink_way_cost, fmt::format("gpu{}.nvswitch", d)});
+                              nvlink_way_cost, LinkKind::nvlink, fmt::format("gpu{}.nvswitch", d)});
     }
   }
 
@@ -236,4 +238,4 @@ std::shared_ptr<const Interior> read_nccl_interior(YamlMap& map, std::uint32_t d
   return std::make_shared<NcclInterior>(std::move(system), rates);
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "topologies/interiors/none.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class NoInterior final : public Interior {
@@ -23,4 +23,4 @@ std::shared_ptr<const Interior> read_no_interior(YamlMap&, std::uint32_t) {
   return std::make_shared<NoInterior>();
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

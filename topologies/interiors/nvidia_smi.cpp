@@ -10,7 +10,7 @@
 #include "topologies/interiors/rate_keys.h"
 #include "topologies/interiors/topo_matrix.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 /// More NVLinks than any GPU has ports for (B200 has 18): what the table then shows is an NVSwitch.
@@ -97,7 +97,7 @@ class NvidiaSmiInterior final : public Interior {
       for (std::uint32_t d = 0; d < devices; ++d) {
         const std::uint32_t links = *std::max_element(topo_.nvlinks[d].begin(), topo_.nvlinks[d].end());
         graph.cables.push_back({d, crossbar, links * rates_.nvlink_Bps, rates_.nvlink_latency_s / 2,
-                                nvlink_way_cost, fmt::format("gpu{}.nvswitch", d)});
+                                nvlink_way_cost, LinkKind::nvlink, fmt::format("gpu{}.nvswitch", d)});
       }
       return;
     }
@@ -105,7 +105,8 @@ class NvidiaSmiInterior final : public Interior {
       for (std::uint32_t a = 0; a < b; ++a)
         if (topo_.nvlinks[a][b] > 0)
           graph.cables.push_back({a, b, topo_.nvlinks[a][b] * rates_.nvlink_Bps, rates_.nvlink_latency_s,
-                                  nvlink_way_cost, fmt::format("gpu{}-gpu{}.nvlink", a, b)});
+                                  nvlink_way_cost, LinkKind::nvlink,
+                                  fmt::format("gpu{}-gpu{}.nvlink", a, b)});
   }
 
   /// Sockets, below them PCIe switches of two levels, where the table shows them, below them GPUs and NICs.
@@ -121,10 +122,10 @@ class NvidiaSmiInterior final : public Interior {
     add_switches(graph, pix, "pix", low_of, top_of, [](std::uint32_t p) { return p; });
     for (std::uint32_t d = 0; d < devices; ++d)
       graph.cables.push_back({d, low_of[d], rates_.pcie_Bps, rates_.pcie_latency_s / 2, pcie_way_cost,
-                              fmt::format("gpu{}.pcie", d)});
+                              LinkKind::pcie, fmt::format("gpu{}.pcie", d)});
     for (std::size_t s = 0; s + 1 < socket_at.size(); ++s)
       graph.cables.push_back({socket_at[s], socket_at[s + 1], rates_.socket_link_Bps, rates_.hop_latency_s,
-                              pcie_way_cost, fmt::format("socket{}-{}", s, s + 1)});
+                              pcie_way_cost, LinkKind::pcie, fmt::format("socket{}-{}", s, s + 1)});
     graph.memory_at = socket_at[0];
     for (std::uint32_t n = 0; n < nics; ++n)
       graph.nics_at.push_back(topo_.nics > 0 ? low_of[topo_.gpus + n % topo_.nics] : socket_at[0]);
@@ -148,7 +149,7 @@ class NvidiaSmiInterior final : public Interior {
       if (!several) continue;
       at[p] = graph.add_vertex(true);
       graph.cables.push_back({at[p], above[p], rates_.uplink_Bps, rates_.hop_latency_s, pcie_way_cost,
-                              fmt::format("{}{}.uplink", name, number++)});
+                              LinkKind::pcie, fmt::format("{}{}.uplink", name, number++)});
     }
   }
 
@@ -218,4 +219,4 @@ std::shared_ptr<const Interior> read_nvidia_smi_interior(YamlMap& map, std::uint
   return interior;
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 #include "topologies/interiors/pcie.h"
 #include "topologies/interiors/rate_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::int64_t max_pair_links = 64;  ///< of a pair
@@ -29,7 +29,7 @@ class NvlinkInterior final : public Interior {
     for (const NvlinkPair& pair : pairs_)
       if (pair.a < devices && pair.b < devices)
         graph.cables.push_back({pair.a, pair.b, pair.links * link_Bps_, latency_s_, nvlink_way_cost,
-                                fmt::format("gpu{}-gpu{}.nvlink", pair.a, pair.b)});
+                                LinkKind::nvlink, fmt::format("gpu{}-gpu{}.nvlink", pair.a, pair.b)});
     add_host_side(graph, pcie_, nics);
     return graph;
   }
@@ -156,4 +156,4 @@ std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t
                                           std::move(draft.pcie));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

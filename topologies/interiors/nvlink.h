@@ -3,7 +3,7 @@
 
 #include "topologies/interior.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// `kind: nvlink`: links between pairs of devices, several of which may be bonded. A device does not pass on
 /// what is another one's: pairs without a link go over PCIe, and so do the ways to the host's memory and
@@ -11,4 +11,4 @@ namespace convoy {
 std::shared_ptr<const Interior> read_nvlink_interior(YamlMap& map, std::uint32_t devices);
 std::vector<KeyText> nvlink_keys();
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include "topologies/interiors/pcie.h"
 #include "topologies/interiors/rate_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class NvswitchInterior final : public Interior {
@@ -19,8 +19,8 @@ class NvswitchInterior final : public Interior {
     for (std::uint32_t d = 0; d < devices; ++d) graph.devices_at.push_back(graph.add_vertex(false));
     const std::uint32_t crossbar = graph.add_vertex(true);
     for (std::uint32_t d = 0; d < devices; ++d)
-      graph.cables.push_back(
-          {d, crossbar, port_Bps_, latency_s_ / 2, nvlink_way_cost, fmt::format("gpu{}.nvswitch", d)});
+      graph.cables.push_back({d, crossbar, port_Bps_, latency_s_ / 2, nvlink_way_cost, LinkKind::nvlink,
+                              fmt::format("gpu{}.nvswitch", d)});
     add_host_side(graph, pcie_, nics);
     return graph;
   }
@@ -60,4 +60,4 @@ std::shared_ptr<const Interior> read_nvswitch_interior(YamlMap& map, std::uint32
   return std::make_shared<NvswitchInterior>(draft.bandwidth_Bps, draft.latency_s, std::move(draft.pcie));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -8,7 +8,7 @@
 #include "sim/base/key_parts.h"
 #include "topologies/interiors/rate_keys.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 class PcieInterior final : public Interior {
@@ -112,17 +112,17 @@ void PcieTree::add_to(InteriorGraph& graph, std::uint32_t nics) const {
       if (device < lanes_to.size()) lanes_to[device] = switch_at[s];
   for (std::size_t d = 0; d < lanes_to.size(); ++d)
     graph.cables.push_back({graph.devices_at[d], lanes_to[d], bandwidth_Bps, latency_s / 2, pcie_way_cost,
-                            fmt::format("gpu{}.pcie", d)});
+                            LinkKind::pcie, fmt::format("gpu{}.pcie", d)});
 
   std::vector<std::uint32_t> uplink_to(switches.size(), socket_at[0]);
   for (std::size_t s = 0; s < sockets.size(); ++s)
     for (const std::uint32_t pcie_switch : sockets[s]) uplink_to[pcie_switch] = socket_at[s];
   for (std::size_t s = 0; s < switches.size(); ++s)
     graph.cables.push_back({switch_at[s], uplink_to[s], uplink_Bps, hop_latency_s, pcie_way_cost,
-                            fmt::format("pcie{}.uplink", s)});
+                            LinkKind::pcie, fmt::format("pcie{}.uplink", s)});
   for (std::size_t s = 0; s + 1 < socket_count; ++s)
     graph.cables.push_back({socket_at[s], socket_at[s + 1], socket_link_Bps, hop_latency_s, pcie_way_cost,
-                            fmt::format("socket{}-{}", s, s + 1)});
+                            LinkKind::pcie, fmt::format("socket{}-{}", s, s + 1)});
 
   graph.memory_at = socket_at[0];
   const std::vector<std::uint32_t>& places = switch_at.empty() || nics == 1 ? socket_at : switch_at;
@@ -183,8 +183,8 @@ void add_host_side(InteriorGraph& graph, const std::optional<PcieTree>& pcie, st
   graph.memory_at = graph.add_vertex(true);
   graph.nics_at.assign(nics, graph.memory_at);
   for (const std::uint32_t device : graph.devices_at)
-    graph.cables.push_back(
-        {device, graph.memory_at, std::numeric_limits<double>::infinity(), 0, pcie_way_cost, ""});
+    graph.cables.push_back({device, graph.memory_at, std::numeric_limits<double>::infinity(), 0,
+                            pcie_way_cost, LinkKind::pcie, ""});
 }
 
 std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t devices) {
@@ -193,4 +193,4 @@ std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t d
   return std::make_shared<PcieInterior>(tree_of(std::move(draft)));
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -5,7 +5,7 @@
 
 #include "topologies/interior.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// PCIe of a server: every device's own lanes to one root, or to PCIe switches whose uplinks go to sockets,
 /// which one socket link (QPI, UPI, Infinity Fabric) joins in a row.
@@ -49,4 +49,4 @@ std::shared_ptr<const Interior> read_pcie_interior(YamlMap& map, std::uint32_t d
 std::vector<std::vector<std::uint32_t>> read_grouping(YamlMap& map, std::string_view key, std::uint32_t count,
                                                       std::string_view what);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -6,7 +6,7 @@
 #include "sim/base/keys.h"
 #include "topologies/cable_list.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// The keys `efficiency`, `bandwidth` and `latency` of links between devices, read into the draft's fields
 /// efficiency, bandwidth_Bps (as payload can use it) and latency_s.
@@ -25,4 +25,4 @@ Keys<Draft> rate_keys(const std::string& whose) {
                                        [](Draft& draft) -> double& { return draft.latency_s; })};
 }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <optional>
 
+#include "sim/base/input_file.h"
 #include "sim/base/names.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 namespace {
 
 constexpr std::size_t max_topo_places = 256;
@@ -55,7 +55,7 @@ class TopoReader {
   explicit TopoReader(const std::string& file) : file_(file) {}
 
   TopoMatrix read() {
-    std::ifstream stream(file_);
+    std::ifstream stream = open_input(file_);
     if (!stream) throw InputError({file_, 0, 0}, "cannot be read");
     std::string line;
     for (int number = 1; std::getline(stream, line); ++number) {
@@ -149,4 +149,4 @@ class TopoReader {
 
 TopoMatrix read_topo_matrix(const std::string& file) { return TopoReader(file).read(); }
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -7,7 +7,7 @@
 
 #include "sim/base/input_error.h"
 
-namespace convoy {
+namespace convoy::inline topologies {
 
 /// How two devices of a server see each other, from near to far: through one PCIe switch (PIX), several
 /// (PXB), the host bridge of a CPU (PHB), between host bridges of one NUMA node (NODE), between NUMA nodes
@@ -30,4 +30,4 @@ struct TopoMatrix {
 /// entries that contradict each other
 TopoMatrix read_topo_matrix(const std::string& file);
 
-}  // namespace convoy
+}  // namespace convoy::topologies

@@ -9,7 +9,7 @@
 
 #include "sim/results/report/svg.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// The smallest of 1, 2, 5 times a power of ten that is not below `value`.
@@ -132,4 +132,4 @@ std::string Axis::title() const {
   return std::string_view(unit_.name).empty() ? title_ : fmt::format("{} ({})", title_, unit_.name);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

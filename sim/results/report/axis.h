@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// What an axis counts in.
 struct Unit {
@@ -55,4 +55,4 @@ class Axis {
 /// "0.25", "1500", "25k", "1.5M".
 std::string tick_text(double value);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr double row_height = 22, bar_height = 14, legend_height = 26, axis_height = 44;
@@ -102,4 +102,4 @@ class Drawing {
 
 std::string draw(const BarChart& chart) { return Drawing(chart).draw(); }
 
-}  // namespace convoy
+}  // namespace convoy::results

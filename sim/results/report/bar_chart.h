@@ -6,7 +6,7 @@
 
 #include "sim/results/report/axis.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// One part of the stacked bars: a colour of the style sheet.
 struct BarPart {
@@ -33,4 +33,4 @@ struct BarChart {
 
 std::string draw(const BarChart& chart);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -12,7 +12,7 @@
 #include "sim/results/schedule_summary.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t most_bars = 40;
@@ -259,4 +259,4 @@ std::string schedule_section(const ReportContext& context) {
                     rows);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

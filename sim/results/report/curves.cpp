@@ -13,7 +13,7 @@
 #include "sim/results/report/xy_chart.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t most_series = 20, most_models = 12;
@@ -176,4 +176,4 @@ std::string scaling_section(const ReportContext& context) {
   return out;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/write_explain.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 std::string variability_section(const ReportContext& context) {
   constexpr std::size_t most_runs = 20;
@@ -45,4 +45,4 @@ std::string explain_section(const ReportContext& context) {
   return out + html_paragraph(left_out(runs.size(), all.size()), "small");
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

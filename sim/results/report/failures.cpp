@@ -7,7 +7,7 @@
 #include "sim/results/report/sections.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t most_failures = 200;
@@ -41,4 +41,4 @@ std::string failures_section(const ReportContext& context) {
   return html;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -5,7 +5,7 @@
 
 #include "sim/results/report/svg.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 std::string_view style_of(const std::vector<HtmlColumn>& columns, std::size_t i) {
@@ -54,4 +54,4 @@ std::string some_of(const std::vector<std::string>& words, std::size_t most) {
   return said < words.size() ? fmt::format("{} and {} more", text, words.size() - said) : text;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace convoy {
+namespace convoy::inline results {
 
 // HTML that is well-formed XML too. All text is escaped here.
 
@@ -34,4 +34,4 @@ std::string html_card(std::string_view name, std::string_view big, std::string_v
 /// "a, b and 3 more".
 std::string some_of(const std::vector<std::string>& words, std::size_t most);
 
-}  // namespace convoy
+}  // namespace convoy::results

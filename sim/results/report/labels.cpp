@@ -12,7 +12,7 @@
 #include "sim/results/coordinates.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 bool has(const std::vector<std::size_t>& list, std::size_t value) {
@@ -176,4 +176,4 @@ std::vector<RunSeries> RunLabels::over(std::size_t coordinate, const std::vector
   return all;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

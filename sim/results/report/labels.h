@@ -7,7 +7,7 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Runs (by index) that differ in what an axis shows only.
 struct RunSeries {
@@ -50,4 +50,4 @@ class RunLabels {
   std::vector<std::size_t> varying_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

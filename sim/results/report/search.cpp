@@ -10,7 +10,7 @@
 #include "sim/results/text.h"
 #include "sim/results/write_search.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 std::string search_section(const ReportContext& context) {
   constexpr std::size_t most_runs = 4, most_rows = 25;
@@ -60,4 +60,4 @@ std::string layout_section(const ReportContext& context) {
   return "<h2>Layouts of layers</h2>\n" + out + html_paragraph(left_out(runs.size(), all.size()), "small");
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

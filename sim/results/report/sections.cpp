@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace convoy {
+namespace convoy::inline results {
 
 ReportContext::ReportContext(const Results& all)
     : results(all), labels(all.runs), scaling(scaling_efficiency(all.runs)) {}
@@ -61,4 +61,4 @@ std::string left_out(std::size_t shown, std::size_t all) {
       shown, all - shown);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/result.h"
 #include "sim/results/write_report.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// What every section of the report looks at.
 struct ReportContext {
@@ -62,4 +62,4 @@ std::string run_ids(const ReportContext& context, const std::vector<std::size_t>
 /// "The 40 runs with the highest throughput; 960 others are in the table and in results.csv." or empty.
 std::string left_out(std::size_t shown, std::size_t all);
 
-}  // namespace convoy
+}  // namespace convoy::results

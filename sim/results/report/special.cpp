@@ -11,7 +11,7 @@
 #include "sim/results/report/xy_chart.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 std::vector<std::size_t> runs_where(const ReportContext& context, auto has) {
@@ -293,4 +293,4 @@ std::string machine_section(const ReportContext& context) {
          out;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

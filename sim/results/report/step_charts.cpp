@@ -8,7 +8,7 @@
 
 #include "sim/results/report/sections.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr double chart_left = 70, chart_top = 30, chart_bottom = 236;  ///< pixels
@@ -135,4 +135,4 @@ std::string traffic_chart(const TraceProcess& host, double end_s) {
   return std::move(svg).finish();
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/write_trace.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 // Drawings over the time of one step.
 
@@ -30,4 +30,4 @@ double exchanged_bytes(const std::vector<TraceTrafficPoint>& traffic);
 /// the drawing, so that the areas below the curves are the bytes.
 std::string traffic_chart(const TraceProcess& host, double end_s);
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/results/report/style.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 std::string_view report_style() {
   return R"css(
@@ -53,4 +53,4 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12.5
 )css";
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -9,7 +9,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t most_rows = 2000, most_cards = 6;
@@ -235,4 +235,4 @@ std::string manifest_section(const ReportContext& context) {
   return out + html_paragraph("All numbers: results.json and results.csv beside this page.", "small");
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

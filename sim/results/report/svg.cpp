@@ -7,7 +7,7 @@
 
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 /// Whether XML 1.0 (section 2.2) allows the UTF-8 character.
@@ -128,4 +128,4 @@ std::string Svg::finish() && {
   return std::move(out_);
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

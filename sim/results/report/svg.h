@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace convoy {
+namespace convoy::inline results {
 
 /// Text as it stands in XML, between tags and in attributes: what has a meaning there is written as an
 /// entity; what XML does not allow, or is not UTF-8, becomes U+FFFD.
@@ -45,4 +45,4 @@ class Svg {
   std::string out_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -13,7 +13,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr double row_height = 20, bar_height = 13, legend_height = 26;
@@ -160,4 +160,4 @@ std::string timeline_section(const ReportContext& context, const std::vector<Ste
          out;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

@@ -10,7 +10,7 @@
 #include "sim/results/report/svg.h"
 #include "sim/results/text.h"
 
-namespace convoy {
+namespace convoy::inline results {
 namespace {
 
 constexpr double left = 64, top = 14, bottom = 46, right = 16;
@@ -190,4 +190,4 @@ bool wants_log(double lowest, double highest, double ratio) {
   return lowest > 0 && highest / lowest >= ratio;
 }
 
-}  // namespace convoy
+}  // namespace convoy::results

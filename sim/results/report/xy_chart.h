@@ -6,7 +6,7 @@
 
 #include "sim/results/report/axis.h"
 
-namespace convoy {
+namespace convoy::inline results {
 
 struct XyPoint {
   double x, y;
@@ -48,4 +48,4 @@ std::string dash_class(std::size_t style);
 /// Whether values that far apart are better seen on a logarithmic axis.
 bool wants_log(double lowest, double highest, double ratio);
 
-}  // namespace convoy
+}  // namespace convoy::results

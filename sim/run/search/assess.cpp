@@ -11,7 +11,7 @@
 #include "sim/run/evaluate.h"
 #include "sim/run/memory_need.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 constexpr double rounding = 1e-6;  ///< far above what bounds and replays are apart by rounding
@@ -92,4 +92,4 @@ bool cannot_beat(const Rank& bound, const Rank& rank) {
   return bound.value == rank.value && bound.time_s * (1 - rounding) > rank.time_s;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

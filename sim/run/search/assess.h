@@ -7,7 +7,7 @@
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// What is known of a planned candidate before it is simulated.
 struct Assessment {
@@ -44,4 +44,4 @@ Rank best_rank(Objective objective, const Assessment& assessment);
 /// Whether what ranks at best at `bound` cannot rank before `rank`, rounding aside.
 bool cannot_beat(const Rank& bound, const Rank& rank);
 
-}  // namespace convoy
+}  // namespace convoy::search

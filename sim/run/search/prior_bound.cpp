@@ -6,7 +6,7 @@
 #include "sim/run/energy.h"
 #include "sim/run/evaluate.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 std::optional<Assessment> prior_bound(const Strategy& strategy, const BatchSpec& batch, const PreparedRun& run,
                                       CostTable& table) {
@@ -27,4 +27,4 @@ std::optional<Assessment> prior_bound(const Strategy& strategy, const BatchSpec&
   return assessment;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

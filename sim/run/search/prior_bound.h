@@ -7,7 +7,7 @@
 #include "sim/run/simulate.h"
 #include "strategies/cost_table.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// The bound of a candidate's step before anything of it is planned: its strategy's floor, from a cost table
 /// that all candidates of a search share; nothing where there is none.
@@ -15,4 +15,4 @@ namespace convoy {
 std::optional<Assessment> prior_bound(const Strategy& strategy, const BatchSpec& batch, const PreparedRun& run,
                                       CostTable& table);
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -6,7 +6,7 @@
 
 #include "sim/run/search/reasons.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 /// Where a candidate stands: simulated, might have been, too large, impossible.
@@ -121,4 +121,4 @@ SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& ca
   return summary;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

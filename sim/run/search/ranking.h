@@ -11,7 +11,7 @@
 #include "sim/run/search/assess.h"
 #include "sim/run/search/search_spec.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 enum class CandidateState : std::uint8_t {
   cannot_run,
@@ -42,4 +42,4 @@ struct Candidate {
 SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,
                         std::int64_t simulated, const StepSpreads& spreads);
 
-}  // namespace convoy
+}  // namespace convoy::search

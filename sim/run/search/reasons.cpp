@@ -12,7 +12,7 @@
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 std::string more(double value, double than) {
@@ -143,4 +143,4 @@ double shown_value(Objective objective, double rank_value, double images) {
   return rank_value;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -8,7 +8,7 @@
 #include "sim/run/search/assess.h"
 #include "sim/run/search/search_spec.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// "12 % slower: exposed communication 120 ms more; n0's NIC is busy 97 % of the step": why a simulated
 /// candidate is not the best one. Times are of as many images as the best one's step has.
@@ -27,8 +27,7 @@ std::string why_too_large(const Assessment& assessment);
 /// devices and network with the same software, so that an error of the cost model makes both longer or both
 /// shorter. With the spreads of the step (evaluate.h) and times of as many images, the difference may be off
 /// by
-///   sqrt((e_compute |C - C'|)^2 + (e_comm |K - K'|)^2 + e_devices^2 (T^2 + T'^2)),   e = exp(q_80 spread) -
-///   1
+///   sqrt((e_compute |C - C'|)^2 + (e_comm |K - K'|)^2 + e_devices^2 (T^2 + T'^2)),  e = exp(q_80 spread) - 1
 /// with computing C, exposed communication K and the step T of each; only the last part, in which steps of
 /// several devices differ from their parts, is each candidate's own (0 of one that sends nothing). Energy and
 /// cost are as far apart as the steps that cause them may be; memory as the best one's own interval reaches.
@@ -43,4 +42,4 @@ bool may_be_tie(Objective objective, const Rank& bound, const RunResult& best, c
 /// @param images of the best candidate's step
 double shown_value(Objective objective, double rank_value, double images);
 
-}  // namespace convoy
+}  // namespace convoy::search

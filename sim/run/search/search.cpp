@@ -14,7 +14,7 @@
 #include "sim/run/workers.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 constexpr const char* no_price = "strategy.objective: cost needs the price of every server of the cluster";
@@ -271,4 +271,4 @@ RunOutput Search::run(std::size_t jobs, bool with_trace, const Told& told) const
   return hunt.outcome(with_trace);
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

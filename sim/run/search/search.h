@@ -8,7 +8,7 @@
 #include "sim/run/search/search_spec.h"
 #include "sim/run/simulate.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// `strategy: {kind: auto}` at one point of an experiment.
 ///
@@ -21,8 +21,9 @@ namespace convoy {
 class Search {
  public:
   /// Reads the search and makes sure that it has a candidate that can run; the rest of them are planned when
-  /// it runs. @throws InputError
+  /// it runs.
   /// @param preparer must outlive this object
+  /// @throws InputError
   Search(Preparer& preparer, std::size_t index);
 
   /// How many candidates are decided (simulated, ruled out or refused), and how many there are.
@@ -41,4 +42,4 @@ class Search {
   SearchSpec spec_;
 };
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -10,7 +10,7 @@
 #include "sim/base/yaml_map.h"
 #include "strategies/strategy.h"
 
-namespace convoy {
+namespace convoy::inline search {
 namespace {
 
 const std::string& kind_of(const YamlNode& mapping) {
@@ -236,4 +236,4 @@ std::vector<std::string> telling_names(const std::vector<std::string>& labels,
   return names;
 }
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -12,7 +12,7 @@
 #include "strategies/auto_options.h"
 #include "topologies/cluster.h"
 
-namespace convoy {
+namespace convoy::inline search {
 
 /// A strategy that is tried.
 struct SearchCandidate {
@@ -58,4 +58,4 @@ std::vector<YamlNode> multiplied_out(const YamlNode& mapping);
 std::vector<std::string> telling_names(const std::vector<std::string>& labels,
                                        const std::vector<const YamlNode*>& candidates);
 
-}  // namespace convoy
+}  // namespace convoy::search

@@ -3,19 +3,72 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <utility>
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
-[[noreturn]] void fail(const std::string& file, sqlite3* database, int code) {
+/// Whether the content of the file, and not the machine, is why something failed.
+bool is_damage(int code) {
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_FORMAT:
+    case SQLITE_ERROR:  // the tables are others
+    case SQLITE_SCHEMA:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+    case SQLITE_RANGE:
+      return true;
+    case SQLITE_READONLY:  // it says so itself: permissions are looked at before
+      return code != SQLITE_READONLY_DBMOVED;
+    default:
+      return code == SQLITE_IOERR_SHORT_READ;
+  }
+}
+
+[[noreturn]] void fail(const std::string& name, sqlite3* database, int code) {
   const int system = database ? sqlite3_system_errno(database) : 0;
   const std::string why = code == SQLITE_FULL || system == ENOSPC ? "No space left on device"
                           : database                              ? sqlite3_errmsg(database)
                                                                   : sqlite3_errstr(code);
-  throw OutputError(fmt::format("{}: {}", file.empty() ? "results in memory" : file, why));
+  const std::string text = fmt::format("{}: {}", name.empty() ? "results in memory" : name, why);
+  const int extended = database ? sqlite3_extended_errcode(database) : code;
+  if (is_damage(extended)) throw DamagedStore(text);
+  throw OutputError(text);
+}
+
+/// The file's path without links in its folder's. @throws OutputError: it, or a file that SQLite keeps beside
+/// it, is a link or no file
+std::string own_path(const std::string& file, Database::Mode mode, const std::string& name) {
+  namespace fs = std::filesystem;
+  const fs::path given(file);
+  std::error_code error;
+  const fs::path folder = fs::canonical(given.has_parent_path() ? given.parent_path() : ".", error);
+  if (error) throw OutputError(fmt::format("{}: {}", name, error.message()));
+  const fs::path path = folder / given.filename();
+  // SQLite's journals may name files to be removed. Stores have a log in their place; only one that was not
+  // yet made as a whole leaves a journal.
+  if (mode == Database::Mode::write) fs::remove(path.string() + "-journal", error);
+  for (const char* ending : {"", "-journal", "-wal", "-shm"}) {
+    struct stat status {};
+    if (::lstat((path.string() + ending).c_str(), &status) != 0) continue;
+    const char* what = S_ISLNK(status.st_mode)    ? "is a link, through which another file would be written"
+                       : !S_ISREG(status.st_mode) ? "is no file"
+                       : status.st_nlink > 1 ? "has another name, by which another folder would be written"
+                                             : nullptr;
+    if (what) throw OutputError(fmt::format("{}{}: {}; remove it, or copy the folder", name, ending, what));
+  }
+  if (mode == Database::Mode::write && ::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)
+    throw OutputError(fmt::format("{}: {}", name, std::strerror(errno)));
+  return path.string();
 }
 
 }  // namespace
@@ -23,18 +76,30 @@ namespace {
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
-Database::Database(const std::string& file, Mode mode) : file_(file) {
+Database::Database(const std::string& file, Mode mode, const std::string& name)
+    : name_(name.empty() ? file : name) {
   sqlite3* handle = nullptr;
   const int flags = mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(file.empty() ? ":memory:" : file.c_str(), &handle, flags, nullptr);
+  const std::string path = file.empty() ? ":memory:" : own_path(file, mode, name_);
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOFOLLOW, nullptr);
   handle_.reset(handle);
-  if (code != SQLITE_OK) fail(file_, handle, code);
+  if (code != SQLITE_OK) fail(name_, handle, code);
   sqlite3_busy_timeout(handle, 10'000);  // somebody looks into it
+  for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                                      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                                      {SQLITE_DBCONFIG_ENABLE_VIEW, 0}})
+    sqlite3_db_config(handle, option, value, nullptr);
 }
 
 void Database::run(const std::string& sql) {
   const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) fail(file_, handle_.get(), code);
+  if (code != SQLITE_OK) fail(name_, handle_.get(), code);
+}
+
+std::int64_t Database::number(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.integer(0) : 0;
 }
 
 Statement::Statement(Database& database, const std::string& sql) : database_(database) {
@@ -42,7 +107,7 @@ Statement::Statement(Database& database, const std::string& sql) : database_(dat
   const int code =
       sqlite3_prepare_v2(database.handle_.get(), sql.c_str(), static_cast<int>(sql.size()), &handle, nullptr);
   handle_.reset(handle);
-  if (code != SQLITE_OK) fail(database.file_, database.handle_.get(), code);
+  if (code != SQLITE_OK) fail(database.name_, database.handle_.get(), code);
 }
 
 Statement& Statement::bind(int parameter, std::string_view text) {
@@ -70,7 +135,8 @@ bool Statement::step() {
   const int code = sqlite3_step(handle_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  fail(database_.file_, database_.handle_.get(), code);
+  sqlite3_reset(handle_.get());  // for who goes on
+  fail(database_.name_, database_.handle_.get(), code);
 }
 
 void Statement::finish() {
@@ -95,4 +161,4 @@ std::string quoted_name(std::string_view name) {
   return quoted + '"';
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -11,23 +11,33 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace convoy {
+namespace convoy::inline runs {
+
+/// A file is no database that convoy has written, or is one no longer.
+struct DamagedStore : OutputError {
+  using OutputError::OutputError;
+};
 
 /// An SQLite database. All functions of it and of its statements throw OutputError with the file's name.
+/// What somebody else has written can do nothing but hold rows: it is not opened through links, its triggers
+/// and views do not run, and it names no other files.
 class Database {
  public:
   enum class Mode { read, write };
   /// @param file "": in memory, gone with this object
-  Database(const std::string& file, Mode mode);
+  /// @param name by which errors call it, where that is not `file`
+  Database(const std::string& file, Mode mode, const std::string& name = "");
   void run(const std::string& sql);
-  const std::string& file() const { return file_; }
+  /// The first column of a query's first row; 0 where there is none.
+  std::int64_t number(const std::string& sql);
+  const std::string& name() const { return name_; }
 
  private:
   friend class Statement;
   struct Close {
     void operator()(sqlite3* database) const;
   };
-  std::string file_;
+  std::string name_;
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
@@ -58,4 +68,4 @@ class Statement {
 /// "name" as SQL writes a column's name.
 std::string quoted_name(std::string_view name);
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -7,24 +7,21 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "sim/base/data_path.h"
-#include "sim/base/named_file.h"
+#include "sim/base/digest.h"
+#include "sim/base/input_file.h"
 #include "sim/replay/engine.h"
 #include "sim/run/experiment.h"
 #include "sim/run/manifest.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int deepest_reference = 4;
-
 std::string content_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
+  std::ifstream in = open_input(file);
   std::string content;
   for (char block[65536]; in.read(block, sizeof block) || in.gcount() > 0;)
     content.append(block, static_cast<std::size_t>(in.gcount()));
@@ -69,54 +66,21 @@ void add_folder(const std::string& folder, std::string& text) {
   }
 }
 
-/// Worth a look whether it names a file.
-bool may_name_file(const std::string& text) {
-  return text.size() < 4096 && text.find_first_of("./") != std::string::npos &&
-         text.find_first_not_of("0123456789.eE+-") != std::string::npos;
-}
-
 }  // namespace
 
 std::string program_digest() {
   std::string text = fmt::format("{}\n{}\n{}\n", version(), Engine::simgrid_version(), build_id());
-  add_folder(data_path("models/zoo"), text);
-  add_folder(data_path("topologies/catalog"), text);
+  for (const char* folder : digested_data_folders) add_folder(data_path(folder), text);
   return sha256(text);
 }
 
 PointKeys::PointKeys(const std::string& options) : common_(program_digest() + '\n' + options + '\n') {}
 
-std::string PointKeys::key(const YamlNode& resolved) {
+std::string PointKeys::key(const YamlNode& resolved, const std::string& inputs) const {
   std::string text = common_;
-  for (const auto& [name, part] : resolved.entries) {
-    if (name == "experiment" || name == "jobs") continue;
-    text += fmt::format("{}:{}\n", name, fingerprint(part));
-    add_files(part, text, 0);
-  }
-  return sha256(text);
+  for (const auto& [name, part] : resolved.entries)
+    if (name != "experiment" && name != "jobs") text += fmt::format("{}:{}\n", name, fingerprint(part));
+  return sha256(text + inputs);
 }
 
-void PointKeys::add_files(const YamlNode& node, std::string& text, int depth) {
-  for (const YamlNode& item : node.items) add_files(item, text, depth);
-  for (const auto& [name, value] : node.entries) add_files(value, text, depth);
-  if (node.kind != YamlNode::Kind::scalar || !may_name_file(node.scalar)) return;
-  text += file_digest(beside(node.pos, node.scalar), depth);
-}
-
-const std::string& PointKeys::file_digest(const std::string& path, int depth) {
-  const auto known = digests_.find(path);
-  if (known != digests_.end()) return known->second;
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return digests_.emplace(path, "").first->second;
-  std::string text = sha256(content_of(path)) + '\n';
-  const bool yaml = path.ends_with(".yaml") || path.ends_with(".yml");
-  if (yaml && depth < deepest_reference) {
-    try {
-      add_files(load_yaml(path), text, depth + 1);
-    } catch (const InputError&) {  // who reads the point says so
-    }
-  }
-  return digests_.emplace(path, std::move(text)).first->second;
-}
-
-}  // namespace convoy
+}  // namespace convoy::runs

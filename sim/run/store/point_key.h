@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "sim/base/yaml_node.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// Digest of what every run depends on beside its experiment: this program as it was built, SimGrid, and the
 /// files of the catalogue and of the zoo.
 std::string program_digest();
 
 /// Digests by which a store knows points: of the point's content (its parts with sweep and settings in place,
-/// without the experiment's name), of the files that it names, of the program, and of the options that change
-/// what a run gives.
+/// without the experiment's name), of the files that its parts were read from, of the program, and of the
+/// options that change what a run gives.
 class PointKeys {
  public:
   explicit PointKeys(const std::string& options);
   /// @param resolved Experiment::resolved() of the point
-  std::string key(const YamlNode& resolved);
+  /// @param inputs what Preparer::read_parts returned for it
+  std::string key(const YamlNode& resolved, const std::string& inputs) const;
 
  private:
-  void add_files(const YamlNode& node, std::string& text, int depth);
-  const std::string& file_digest(const std::string& path, int depth);
-
   std::string common_;
-  std::map<std::string, std::string> digests_;  ///< of paths; "": no file
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

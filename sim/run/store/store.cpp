@@ -3,47 +3,64 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "sim/base/clean_text.h"
+#include "sim/base/digest.h"
 #include "sim/results/columns.h"
 #include "sim/results/field_text.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 namespace {
 
 constexpr std::int64_t application_id = 0x63766f79;  // "cvoy"
-constexpr std::int64_t store_version = 1;
+constexpr std::int64_t store_version = 2;
 constexpr std::chrono::milliseconds longest_transaction{200};
 
-constexpr const char* tables = R"(
-CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE sweep(position INTEGER PRIMARY KEY, point TEXT NOT NULL, key TEXT NOT NULL);
-CREATE TABLE points(key TEXT PRIMARY KEY, network_model TEXT NOT NULL, result TEXT NOT NULL);
-CREATE TABLE failures(key TEXT PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE traces(key TEXT PRIMARY KEY, trace TEXT NOT NULL);
-)";
+struct Table {
+  const char *name, *sql;
+};
+constexpr std::array<Table, 5> tables{
+    {{"about", "CREATE TABLE about(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"},
+     {"sweep", "CREATE TABLE sweep(position INTEGER PRIMARY KEY, point TEXT NOT NULL, key TEXT NOT NULL)"},
+     {"points",
+      "CREATE TABLE points(key TEXT PRIMARY KEY, network_model TEXT NOT NULL, result TEXT NOT NULL, "
+      "digest TEXT NOT NULL)"},
+     {"failures",
+      "CREATE TABLE failures(key TEXT PRIMARY KEY, kind TEXT NOT NULL, reason TEXT NOT NULL, "
+      "digest TEXT NOT NULL)"},
+     {"traces", "CREATE TABLE traces(key TEXT PRIMARY KEY, trace TEXT NOT NULL, digest TEXT NOT NULL)"}}};
 
-std::int64_t pragma(Database& database, const std::string& name) {
-  Statement statement(database, "PRAGMA " + name);
-  return statement.step() ? statement.integer(0) : 0;
+std::string digest_of_subject(const StoreSubject& subject, const std::string& manifest) {
+  Sha256 digest;
+  digest.add_field(subject.experiment).add_field(manifest).add_field(subject.jobs);
+  for (std::size_t i = 0; i < subject.points.size(); ++i)
+    digest.add_field(subject.points[i]).add_field(subject.keys[i]);
+  return digest.text();
 }
 
 }  // namespace
 
 Store::Store() : database_("", Database::Mode::write) { make_tables(); }
 
-Store::Store(const std::string& file, Database::Mode mode) : database_(file, mode) {
-  const std::int64_t id = pragma(database_, "application_id");
-  if (id == 0 && mode == Database::Mode::write && pragma(database_, "schema_version") == 0) {
+Store::Store(const std::string& file, Database::Mode mode, const std::string& name)
+    : database_(file, mode, name) {
+  const std::int64_t id = database_.number("PRAGMA application_id");
+  if (id == 0 && mode == Database::Mode::write && database_.number("PRAGMA schema_version") == 0) {
     database_.run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
     make_tables();
   } else if (id != application_id) {
-    throw OutputError(fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", file));
-  } else if (pragma(database_, "user_version") != store_version) {
-    throw OutputError(
-        fmt::format("{}: was written by another version of convoy; `convoy run --fresh` begins anew", file));
+    throw OutputError(fmt::format("{}: is not convoy's; `convoy run --fresh` replaces it", database_.name()));
+  } else if (database_.number("PRAGMA user_version") != store_version) {
+    throw OutputError(fmt::format(
+        "{}: was written by another version of convoy; `convoy run --fresh` begins anew", database_.name()));
   }
   // Committed transactions survive the process; only after a power cut the last of them may be computed
   // again.
   if (mode == Database::Mode::write) database_.run("PRAGMA synchronous=NORMAL");
+  check_tables();
   load_subject();
 }
 
@@ -56,26 +73,54 @@ Store::~Store() {
 
 /// All or nothing: a store that was not finished is begun again.
 void Store::make_tables() {
+  std::string sql;
+  for (const Table& table : tables) sql += std::string(table.sql) + ';';
   database_.run(fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};{}COMMIT;",
-                            application_id, store_version, tables));
+                            application_id, store_version, sql));
+}
+
+/// Rows that a damaged page has lost are missed by nobody; so pages are looked through before rows are read.
+void Store::check_tables() {
+  const auto damaged = [&](std::string_view why) {
+    throw DamagedStore(fmt::format("{}: {}", database_.name(), why));
+  };
+  std::size_t found = 0;
+  Statement schema(database_,
+                   "SELECT name, sql FROM sqlite_schema WHERE type <> 'index' OR name NOT LIKE "
+                   "'sqlite_autoindex_%'");
+  while (schema.step()) {
+    const std::string_view name = schema.text(0), sql = schema.text(1);
+    const auto table =
+        std::find_if(tables.begin(), tables.end(), [&](const Table& row) { return row.name == name; });
+    if (table != tables.end() && table->sql == sql)
+      ++found;
+    else if (name != "runs" || !sql.starts_with("CREATE TABLE runs("))
+      damaged(fmt::format("'{}' is no table of convoy's", clean(std::string(name))));
+  }
+  if (found != tables.size()) damaged("tables are missing");
+  Statement check(database_, "PRAGMA integrity_check(1)");
+  if (!check.step() || check.text(0) != "ok") damaged("pages are damaged");
 }
 
 void Store::load_subject() {
   StoreSubject subject;
+  std::map<std::string, std::string> values;
   Statement about(database_, "SELECT name, value FROM about");
-  bool any = false;
-  while (about.step()) {
-    any = true;
-    const std::string name(about.text(0)), value(about.text(1));
-    if (name == "experiment") subject.experiment = value;
-    if (name == "jobs") subject.jobs = value;
-    if (name == "manifest") subject.manifest = from_text<Manifest>(value, manifest_fields);
-  }
-  if (!any) return;
+  while (about.step()) values.emplace(about.text(0), about.text(1));
   Statement sweep(database_, "SELECT point, key FROM sweep ORDER BY position");
   while (sweep.step()) {
     subject.points.emplace_back(sweep.text(0));
     subject.keys.emplace_back(sweep.text(1));
+  }
+  if (values.empty() && subject.points.empty()) return;
+  subject.experiment = values["experiment"], subject.jobs = values["jobs"];
+  const std::string& manifest = values["manifest"];
+  if (values["digest"] != digest_of_subject(subject, manifest))
+    throw DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
+  try {
+    subject.manifest = from_text<Manifest>(manifest, manifest_fields);
+  } catch (const JsonError& error) {
+    throw DamagedStore(fmt::format("{}: manifest: {}", database_.name(), error.what()));
   }
   subject_ = std::move(subject);
 }
@@ -88,6 +133,7 @@ void Store::set_subject(StoreSubject subject) {
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
   about.bind(0, "manifest").bind(1, manifest).finish();
   about.bind(0, "jobs").bind(1, subject.jobs).finish();
+  about.bind(0, "digest").bind(1, digest_of_subject(subject, manifest)).finish();
   Statement sweep(database_, "INSERT INTO sweep VALUES(?, ?, ?)");
   for (std::size_t i = 0; i < subject.points.size(); ++i)
     sweep.bind(0, static_cast<std::int64_t>(i + 1))
@@ -116,64 +162,64 @@ void Store::commit() {
   in_transaction_ = false;
 }
 
-bool Store::has(const std::string& key, bool with_trace) {
-  if (with_trace) return run(key, true).has_value();
-  if (!has_) has_.emplace(database_, "SELECT 1 FROM points WHERE key = ?");
-  const bool there = has_->bind(0, key).step();
-  has_->reset();
-  return there;
-}
-
 bool Store::has_any() { return Statement(database_, "SELECT 1 FROM points LIMIT 1").step(); }
 
 void Store::put(const std::string& key, const StoredRun& run) {
   changed();
-  if (!put_run_) put_run_.emplace(database_, "INSERT OR REPLACE INTO points VALUES(?, ?, ?)");
-  put_run_->bind(0, key).bind(1, run.network_model).bind(2, run.result).finish();
-  if (run.trace.empty()) return;
-  if (!put_trace_) put_trace_.emplace(database_, "INSERT OR REPLACE INTO traces VALUES(?, ?)");
-  put_trace_->bind(0, key).bind(1, run.trace).finish();
+  points_.put({key, run.network_model, run.result});
+  if (!run.trace.empty()) traces_.put({key, run.trace});
 }
 
 void Store::put(const std::string& key, const PointFailure& failure) {
   changed();
-  if (!put_failure_) put_failure_.emplace(database_, "INSERT OR REPLACE INTO failures VALUES(?, ?, ?)");
-  put_failure_->bind(0, key).bind(1, failure.kind).bind(2, failure.reason).finish();
+  failures_.put({key, failure.kind, failure.reason});
 }
 
 std::optional<StoredRun> Store::run(const std::string& key, bool with_trace) {
-  if (!get_run_) get_run_.emplace(database_, "SELECT network_model, result FROM points WHERE key = ?");
-  std::optional<StoredRun> found;
-  if (get_run_->bind(0, key).step())
-    found = StoredRun{std::string(get_run_->text(1)), std::string(get_run_->text(0)), {}};
-  get_run_->reset();
-  if (!found || !with_trace) return found;
-  if (!get_trace_) get_trace_.emplace(database_, "SELECT trace FROM traces WHERE key = ?");
-  if (get_trace_->bind(0, key).step())
-    found->trace = get_trace_->text(0);
-  else
-    found.reset();
-  get_trace_->reset();
-  return found;
+  std::optional<std::vector<std::string>> point = points_.find(key);
+  if (!point) return std::nullopt;
+  StoredRun run{std::move((*point)[2]), std::move((*point)[1]), {}};
+  if (!with_trace) return run;
+  std::optional<std::vector<std::string>> trace = traces_.find(key);
+  if (!trace) return std::nullopt;
+  run.trace = std::move((*trace)[1]);
+  return run;
 }
 
 std::optional<PointFailure> Store::failure(const std::string& key) {
-  if (!get_failure_) get_failure_.emplace(database_, "SELECT kind, reason FROM failures WHERE key = ?");
-  std::optional<PointFailure> found;
-  if (get_failure_->bind(0, key).step())
-    found = PointFailure{std::string(get_failure_->text(0)), std::string(get_failure_->text(1))};
-  get_failure_->reset();
-  return found;
+  std::optional<std::vector<std::string>> row = failures_.find(key);
+  if (!row) return std::nullopt;
+  return PointFailure{std::move((*row)[1]), std::move((*row)[2])};
 }
 
-void Store::add_points_of(const std::string& file) {
+bool Store::is_damaged(const std::string& key) const {
+  return points_.is_damaged(key) || traces_.is_damaged(key) || failures_.is_damaged(key);
+}
+
+void Store::drop(const std::string& key) {
+  changed();
+  for (CheckedRows* rows : {&points_, &failures_, &traces_}) rows->drop(key);
+}
+
+std::size_t Store::add_points_of(Store& other) {
+  changed();
+  const std::size_t damaged =
+      points_.add(other.points_) + failures_.add(other.failures_) + traces_.add(other.traces_);
   commit();
-  Statement attach(database_, "ATTACH ? AS other");
-  attach.bind(0, file).finish();
-  database_.run(
-      "BEGIN; INSERT OR IGNORE INTO points SELECT * FROM other.points;"
-      "INSERT OR IGNORE INTO failures SELECT * FROM other.failures;"
-      "INSERT OR IGNORE INTO traces SELECT * FROM other.traces; COMMIT; DETACH other;");
+  return damaged;
+}
+
+std::int64_t Store::salvage(const std::string& file, const std::string& name) {
+  try {
+    Database damaged(file, Database::Mode::read, name);
+    CheckedRows points(damaged, "points", 3), traces(damaged, "traces", 2);
+    changed();
+    points_.salvage(points);
+    traces_.salvage(traces);
+    commit();
+  } catch (const DamagedStore&) {  // no row can be reached
+  }
+  return database_.number("SELECT count(*) FROM points");
 }
 
 void Store::drop_traces() {
@@ -202,4 +248,4 @@ void Store::write_table(const Results& results) {
   commit();
 }
 
-}  // namespace convoy
+}  // namespace convoy::runs

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "sim/results/result.h"
+#include "sim/run/store/checked_rows.h"
 #include "sim/run/store/database.h"
 #include "sim/run/wire.h"
 
-namespace convoy {
+namespace convoy::inline runs {
 
 /// What a store holds points of.
 struct StoreSubject {
@@ -31,13 +32,16 @@ struct PointFailure {
 
 /// Finished points of a sweep: `results.sqlite`, or in memory. A point is known by its content's digest, so
 /// that what two sweeps have in common is computed once. Written through a transaction that is committed a
-/// few times a second: what has been committed survives the end of this process, however that comes.
+/// few times a second: what has been committed survives the end of this process, however that comes. Every
+/// row has a digest of its own, which is checked whenever it is read: a row that was damaged is not there.
 class Store {
  public:
   /// In memory.
   Store();
-  /// Opens a file, or makes it. @throws OutputError: it is no store, or of another version
-  Store(const std::string& file, Database::Mode mode);
+  /// Opens a file, or makes it, and looks through all of its pages. @throws OutputError: it is of another
+  /// version @throws DamagedStore: it is no store, or one whose pages or sweep cannot be read
+  /// @param name by which errors call it, where that is not `file`
+  Store(const std::string& file, Database::Mode mode, const std::string& name = "");
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -47,32 +51,42 @@ class Store {
   /// Makes the store that of `subject`; the points of the former one stay for who asks for them again.
   void set_subject(StoreSubject subject);
 
-  bool has(const std::string& key, bool with_trace);
+  bool has(const std::string& key, bool with_trace) { return run(key, with_trace).has_value(); }
   bool has_any();  ///< of any sweep
+  /// Whether the point has a row, of a run, its trace or a failure, that cannot be read.
+  bool is_damaged(const std::string& key) const;
+  void drop(const std::string& key);  ///< all that it has of the point
   void put(const std::string& key, const StoredRun& run);
   void put(const std::string& key, const PointFailure& failure);
   std::optional<StoredRun> run(const std::string& key, bool with_trace);
   std::optional<PointFailure> failure(const std::string& key);
-  /// Takes over the points of another store that this one does not have.
-  void add_points_of(const std::string& file);
+  /// Takes over the sound points of another store that this one does not have.
+  /// @returns how many rows of the other are damaged
+  std::size_t add_points_of(Store& other);
+  /// Takes over what can be read of a damaged store, but its sweep.
+  /// @param name by which errors call it
+  /// @returns how many runs this one then has
+  std::int64_t salvage(const std::string& file, const std::string& name);
   /// Removes the traces, which only a run with --trace shows.
   void drop_traces();
   /// Table `runs`: a column for each column of results.csv.
   void write_table(const Results& results);
   void commit();
   void commit_old();  ///< what has waited for a while
-  const std::string& name() const { return database_.file(); }
+  const std::string& name() const { return database_.name(); }
 
  private:
   void make_tables();
+  void check_tables();
   void load_subject();
   void changed();
 
   Database database_;
   std::optional<StoreSubject> subject_;
-  std::optional<Statement> has_, put_run_, put_failure_, get_run_, get_failure_, put_trace_, get_trace_;
+  CheckedRows points_{database_, "points", 3}, failures_{database_, "failures", 3},
+      traces_{database_, "traces", 2};
   bool in_transaction_ = false;
   std::chrono::steady_clock::time_point begun_{};
 };
 
-}  // namespace convoy
+}  // namespace convoy::runs

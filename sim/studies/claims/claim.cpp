@@ -12,7 +12,7 @@
 #include "sim/base/names.h"
 #include "sim/results/schedule_summary.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 const std::vector<std::string> roles{"test", "calibrated", "fit"};
@@ -343,4 +343,4 @@ ClaimFile read_claims(const std::string& file) {
   return claims;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

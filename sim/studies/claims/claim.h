@@ -13,7 +13,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/studies/claims/record.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// What a figure was used for before it is compared.
 enum class ClaimRole : std::uint8_t {
@@ -53,9 +53,9 @@ using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
 /// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it.
 /// With `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer.
 /// `fails_if` states a wrong input, or several in a list: other records in some records' place (`select`), or
-/// figures that are scaled
-/// (`scale: {name: 2}`). Factors are raised to the power of 1, 2, 3, … 16 until a line fails, so that each
-/// line tells how wrong its input has to be; of several wrong inputs the first that fails counts.
+/// figures that are scaled (`scale: {name: 2}`). Factors are raised to the power of 1, 2, 3, … 16 until a line
+/// fails, so that each line tells how wrong its input has to be; of several wrong inputs the first that fails
+/// counts.
 class ClaimSpec {
  public:
   /// @param file_sources keys that `source` may name. @throws InputError
@@ -117,4 +117,4 @@ ClaimFile read_claims(const std::string& file);
 double evaluate_expression(const std::string& expression, const SourcePos& pos,
                            const std::function<double(const std::string&)>& value_of);
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -8,7 +8,7 @@
 #include "sim/base/data_path.h"
 #include "sim/run/workers.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 Experiment load_config(const std::string& name, const std::vector<std::string>& settings) {
   return Experiment::load(fmt::format("{}/{}.yaml", data_path("configs"), name), settings);
@@ -27,4 +27,4 @@ std::vector<std::string> answers_of_workers(std::size_t count, std::size_t jobs,
   return answers;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -8,7 +8,7 @@
 
 #include "sim/run/experiment.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// configs/NAME.yaml with `settings`. @throws InputError
 Experiment load_config(const std::string& name, const std::vector<std::string>& settings);
@@ -17,4 +17,4 @@ Experiment load_config(const std::string& name, const std::vector<std::string>& 
 std::vector<std::string> answers_of_workers(std::size_t count, std::size_t jobs,
                                             const std::function<std::string(std::size_t)>& work);
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -6,7 +6,7 @@
 
 #include "sim/studies/claims/claim.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 struct Names {
@@ -35,4 +35,4 @@ double evaluate_expression(const std::string& expression, const SourcePos& pos,
   }
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -6,7 +6,7 @@
 #include "sim/run/simulate.h"
 #include "sim/studies/claims/configs.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 Record kernel_shares(const PreparedRun& run) {
@@ -38,4 +38,4 @@ std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs) {
   return records;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -7,7 +7,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/studies/claims/record.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// What kinds of kernels a training step's time goes to on one device, for each point of an experiment: a
 /// record with "device_type", the point's coordinates and, for each kind ("convolution", "matmul", …),
@@ -15,4 +15,4 @@ namespace convoy {
 /// whole batch, by the cost model.
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs);
 
-}  // namespace convoy
+}  // namespace convoy::studies

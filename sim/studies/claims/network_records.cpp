@@ -13,7 +13,7 @@
 #include "strategies/partition/paging.h"
 #include "strategies/partition/report.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 struct NetworkPoint {
@@ -173,4 +173,4 @@ std::vector<Record> network_records(YamlMap& map, std::size_t jobs) {
   return records;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -12,7 +12,7 @@
 #include "strategies/partition/paging.h"
 #include "strategies/partition/report.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 PreparedRun prepare(const std::string& config, long parts, long batch) {
@@ -129,4 +129,4 @@ std::vector<Record> makespan_records(YamlMap& map, std::size_t jobs) {
   return records;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -7,7 +7,7 @@
 #include "sim/base/yaml_map.h"
 #include "sim/studies/claims/record.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// The largest number of images of which the fullest device still holds all: a record for one part and for
 /// each of `parts`, with "parts", "batch", "fullest_share" (its peak over its memory) and
@@ -19,4 +19,4 @@ std::vector<Record> largest_batch_records(YamlMap& map, std::size_t jobs);
 /// record for each model, number of parts and method, with "makespan_us".
 std::vector<Record> makespan_records(YamlMap& map, std::size_t jobs);
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -8,7 +8,7 @@
 
 #include "sim/results/write_json.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 using nlohmann::json;
@@ -96,4 +96,4 @@ std::vector<Record> records_from_json(std::string_view text) {
   return records;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -8,7 +8,7 @@
 
 #include "sim/results/result.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 
 /// One line of what claims are judged on: a run's figures as in results.json, or what a study computed, by
 /// dotted name ("step_time_s", "phases.0.devices", "phases.last.step_time_s", "partition.method"). A value of
@@ -28,4 +28,4 @@ std::vector<Record> records_of(const std::vector<ScheduleResult>& schedules);
 std::string to_json(const std::vector<Record>& records);
 std::vector<Record> records_from_json(std::string_view json);
 
-}  // namespace convoy
+}  // namespace convoy::studies

@@ -15,7 +15,7 @@
 #include "sim/studies/claims/placement_records.h"
 #include "sim/studies/job_study.h"
 
-namespace convoy {
+namespace convoy::inline studies {
 namespace {
 
 std::vector<std::string> texts(YamlMap& map, std::string_view key) {
@@ -118,4 +118,4 @@ RecordTables make_record_tables(const ClaimFile& file, std::size_t jobs) {
   return tables;
 }
 
-}  // namespace convoy
+}  // namespace convoy::studies

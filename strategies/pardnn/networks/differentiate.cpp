@@ -8,7 +8,7 @@
 #include "strategies/pardnn/networks/moving_work.h"
 #include "strategies/pardnn/networks/operation_tape.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 // None, a velocity, two moments.
@@ -181,4 +181,4 @@ Dag operation_network_dag(const OperationNetwork& network, double batch, const S
   return Dag(std::move(nodes), edges);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

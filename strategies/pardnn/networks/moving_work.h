@@ -3,7 +3,7 @@
 
 #include "models/work.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 inline constexpr double network_value_bytes = 4;  // operation networks compute in fp32
 
@@ -20,4 +20,4 @@ inline Work moving_work(KernelKind kind, Phase phase, double values_per_sample, 
   return work;
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -9,7 +9,7 @@
 #include "sim/base/yaml_map.h"
 #include "strategies/pardnn/networks/operation_tape.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// Words spelled in characters, seen by convolutions (Kim et al., Character-Aware Neural Language Models,
 /// AAAI 2016, section 2): of each width, then tanh, the maximum over the word, and highway layers.
@@ -60,4 +60,4 @@ OperationNetworkFile read_operation_network(const YamlNode& root);
 /// What `convoy show keys` tells of such a file.
 KeySection operation_network_keys();
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -6,7 +6,7 @@
 
 #include "strategies/pardnn/networks/moving_work.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 /// A product's three kernels do the same work: two operands are read, the third is written.
@@ -164,4 +164,4 @@ void OperationTape::loss(std::string name, Value logits) {
   record_elementwise(Rule::loss, std::move(name), {logits}, taken(logits), KernelKind::softmax_loss);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

@@ -10,7 +10,7 @@
 #include "strategies/partition/dag.h"
 #include "topologies/device.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 
 /// A step of training as a framework's graph has it: operations, and the variables that they read, in an
 /// order in which they can be executed.
@@ -124,4 +124,4 @@ class OperationTape {
 Dag operation_network_dag(const OperationNetwork& network, double batch, const Software& software,
                           const DeviceType& device);
 
-}  // namespace convoy
+}  // namespace convoy::strategies

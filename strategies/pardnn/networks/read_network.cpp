@@ -10,7 +10,7 @@
 #include "sim/base/names.h"
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 constexpr std::int64_t most_layers = 1'000, most_steps = 10'000, widest = 1'000'000, most_words = 100'000'000;
@@ -202,4 +202,4 @@ KeySection operation_network_keys() {
           texts_of(network_file_keys())};
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

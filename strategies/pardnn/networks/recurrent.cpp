@@ -3,7 +3,7 @@
 
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 using Value = OperationTape::Value;
@@ -108,4 +108,4 @@ OperationNetwork recurrent_network(const RecurrentNetwork& shape, Optimizer opti
   return std::move(tape).differentiate(optimizer, clip);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

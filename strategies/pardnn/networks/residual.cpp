@@ -3,7 +3,7 @@
 
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 using Value = OperationTape::Value;
@@ -82,4 +82,4 @@ OperationNetwork residual_network(const ResidualNetwork& shape, Optimizer optimi
   return WideResidual(shape).build(optimizer, clip);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

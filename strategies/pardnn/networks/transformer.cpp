@@ -3,7 +3,7 @@
 
 #include "strategies/pardnn/networks/networks.h"
 
-namespace convoy {
+namespace convoy::inline strategies {
 namespace {
 
 using Value = OperationTape::Value;
@@ -79,4 +79,4 @@ OperationNetwork transformer_network(const TransformerNetwork& shape, Optimizer 
   return Transformer(shape).build(optimizer, clip);
 }
 
-}  // namespace convoy
+}  // namespace convoy::strategies

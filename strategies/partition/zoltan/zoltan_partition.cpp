@@ -11,7 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace convoy {
+namespace convoy::inline partition {
 namespace {
 
 std::string program() {
@@ -78,4 +78,4 @@ Placement partition_by_zoltan(const Hypergraph& graph, Part count, double epsilo
   return parts;
 }
 
-}  // namespace convoy
+}  // namespace convoy::partition

@@ -3,7 +3,7 @@
 
 #include "strategies/partition/hypergraph.h"
 
-namespace convoy {
+namespace convoy::inline partition {
 
 /// Whether convoy-zoltan lies beside the running program: it is built where CMake finds Zoltan and an MPI.
 bool have_zoltan();
@@ -12,4 +12,4 @@ bool have_zoltan();
 /// may exceed (1 + epsilon) of the mean. @throws std::runtime_error where convoy-zoltan is missing or fails.
 Placement partition_by_zoltan(const Hypergraph& graph, Part count, double epsilon);
 
-}  // namespace convoy
+}  // namespace convoy::partition

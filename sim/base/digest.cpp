@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "sim/base/digest.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace convoy::inline base {
+namespace {
+
+void expect_digest(int done) {
+  if (done != 1) throw std::runtime_error("OpenSSL has no SHA-256");
+}
+
+}  // namespace
+
+void Sha256::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  expect_digest(context_ ? EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) : 0);
+}
+
+Sha256& Sha256::add(std::string_view bytes) {
+  expect_digest(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()));
+  return *this;
+}
+
+Sha256& Sha256::add_field(std::string_view text) { return add(fmt::format("{}:", text.size())).add(text); }
+
+std::string Sha256::text() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  expect_digest(EVP_DigestFinal_ex(context_.get(), digest.data(), &size));
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
+std::string sha256(std::string_view bytes) { return Sha256().add(bytes).text(); }
+
+}  // namespace convoy::base

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;  // of OpenSSL
+
+namespace convoy::inline base {
+
+/// SHA-256 of what is added, piece by piece.
+class Sha256 {
+ public:
+  Sha256();
+  Sha256& add(std::string_view bytes);
+  /// Adds a text so that no other row of texts gives the same digest: its length goes before it.
+  Sha256& add_field(std::string_view text);
+  /// In lower-case hexadecimal. To be called once, at the end.
+  std::string text();
+
+ private:
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
+
+/// SHA-256 in lower-case hexadecimal.
+std::string sha256(std::string_view bytes);
+
+}  // namespace convoy::base

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fstream>
+#include <string>
+
+namespace convoy::inline base {
+
+/// Opens a file that a user names. All readers of users' files open them here, so that InputRecord sees them.
+/// Where it cannot be opened the stream says so, as std::ifstream does.
+std::ifstream open_input(const std::string& file, std::ios::openmode mode = std::ios::binary);
+
+/// The same for those who read by descriptor, which they close. Below 0, and errno, where it cannot be
+/// opened.
+int open_input_descriptor(const std::string& file);
+
+/// Remembers what is in the files that are opened while it lives: what was read depends on nothing else that
+/// may change between two runs of this program. The program's own data (data_path) are left out: they are
+/// read once a process and cannot change what it reads later.
+class InputRecord {
+ public:
+  InputRecord();
+  ~InputRecord();
+  InputRecord(const InputRecord&) = delete;
+  InputRecord& operator=(const InputRecord&) = delete;
+
+  /// Digests of the files' content in the order in which they were opened, a line each; "": none were.
+  const std::string& digests() const { return digests_; }
+
+ private:
+  friend void note_input(const std::string& file);
+  std::string digests_;
+  InputRecord* outer_;  ///< the record that was under way, which goes on
+};
+
+}  // namespace convoy::base

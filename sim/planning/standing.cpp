@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "sim/planning/standing.h"
+
+#include <algorithm>
+
+#include "sim/base/ties.h"
+
+namespace convoy::inline planning {
+namespace {
+
+/// Of candidates that tie in what is asked for. @pre not empty
+const Standing& first_of_equals(std::vector<Standing>& equals) {
+  keep_least(equals, [](const Standing& each) { return static_cast<int>(each.doubtful); });
+  keep_least(equals, &Standing::time_s);
+  keep_least(equals, &Standing::hosts);
+  keep_least(equals, &Standing::global_batch);
+  keep_least(equals, &Standing::candidate);
+  return equals.front();
+}
+
+}  // namespace
+
+std::optional<std::size_t> best_of(std::vector<Standing> all) {
+  if (all.empty()) return std::nullopt;
+  keep_least(all, &Standing::value);
+  return first_of_equals(all).candidate;
+}
+
+std::vector<Standing> front_of(std::vector<Standing> all) {
+  std::vector<Standing> front;
+  while (!all.empty()) {
+    std::vector<Standing> next = all;
+    keep_least(next, &Standing::time_s);
+    keep_least(next, &Standing::cost_usd);
+    front.push_back(first_of_equals(next));
+    const double cost_usd = front.back().cost_usd;
+    std::erase_if(all, [&](const Standing& each) { return ties_with_best(cost_usd, each.cost_usd); });
+  }
+  return front;
+}
+
+bool cannot_reach(const std::vector<Standing>& front, double time_s, double cost_usd) {
+  return std::any_of(front.begin(), front.end(), [&](const Standing& on) {
+    const bool too_slow = !ties_with_best(time_s, on.time_s) && ties_with_best(on.cost_usd, cost_usd);
+    const bool too_dear = on.time_s <= time_s && !ties_with_best(cost_usd, on.cost_usd);
+    return too_slow || too_dear;
+  });
+}
+
+}  // namespace convoy::planning

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The estimate of a whole schedule against the replay of its plan. Seeds are printed where a case fails.
+#include "strategies/pipeline/pipeline_schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "sim/lowering/stages.h"
+#include "sim/replay/replay.h"
+#include "strategies/pipeline/pipeline_partition.h"
+#include "strategies/pipeline/pipeline_plan.h"
+#include "tests/strategies/pipeline_problem.h"
+#include "tests/support/approx.h"
+
+using namespace convoy;
+
+namespace {
+
+/// On hosts each of which has a cable to each other, so that no two messages share one, and which issue
+/// operations to devices of different speeds more or less slowly than these run them.
+struct IssuedPipeline : PipelineProblem {
+  explicit IssuedPipeline(unsigned seed) : PipelineProblem(seed, seed % 2 == 0, false) {
+    cost = CostModel(Software(TrainingOptions{}));
+    machine = build_machine(
+        read_cluster(parse_yaml(
+            fmt::format("{{name: lab, nodes: [{{name: n, count: {}, server: box, speed_spread: 0.3}}], fabric: "
+                        "{{kind: full_mesh, bandwidth: {}MB/s, latency: {}us}}, {}}}",
+                        shape.slots.size(), pick(20, 2000), pick(0, 100), lab::ideal_servers()),
+            "cluster")),
+        0);
+    static constexpr double factors[] = {0, 0.1, 1, 10, 100};
+    for (DeviceType& type : machine.device_types) type.issue_factor = factors[pick(0, 4)];
+    if (shape.schedule != PipelineSchedule::gpipe && shape.recompute == Recompute::except_last)
+      shape.recompute = Recompute::always;
+  }
+
+  std::vector<StageChoice> random_cut() {
+    std::vector<std::uint32_t> firsts(units.size() - 1);
+    for (std::uint32_t u = 0; u < firsts.size(); ++u) firsts[u] = u + 1;
+    std::shuffle(firsts.begin(), firsts.end(), random);
+    firsts.resize(shape.stages - 1);
+    std::sort(firsts.begin(), firsts.end());
+    std::vector<StageChoice> stages{{0, 1}};
+    for (const std::uint32_t u : firsts) stages.push_back({u, 1});
+    return stages;
+  }
+
+  double simulated_s(const std::vector<StageChoice>& choices) const {
+    std::vector<std::uint32_t> first;
+    for (const StageChoice& choice : choices) first.push_back(choice.first_unit);
+    const Plan plan = plan_pipeline({graph, machine, cost, {}}, shape, choices,
+                                    cut_into_stages(graph, units, first, shape.recompute != Recompute::never),
+                                    summed_after_backward())
+                          .plan;
+    return replay(plan, machine, cost, ReplayOptions()).step_time_s;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a schedule's estimate is what its replay takes, where no messages meet, whatever hosts take to issue") {
+  int issued = 0;
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    IssuedPipeline problem(seed);
+    const std::vector<StageChoice> cut = problem.random_cut();
+    const PipelineCosts costs = problem.costs();
+    const double step_s = schedule_s(costs, cut);
+    CHECK(step_s == approx(problem.simulated_s(cut)).epsilon(1e-9));
+    for (DeviceType& type : problem.machine.device_types) type.issue_factor = 0;
+    if (schedule_s(problem.costs(), cut) < 0.98 * step_s) ++issued;
+  }
+  CHECK(issued > 30);
+}
+
+TEST_CASE("the optimal cut is by its estimate no slower than the even, the balanced and the least step's") {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    CAPTURE(seed);
+    const IssuedPipeline problem(seed);
+    const PipelineCosts costs = problem.costs();
+    StagePrices prices(costs);
+    const std::vector<StageChoice> optimal = partition_pipeline(StageCut::optimal, costs).stages;
+    for (const std::vector<StageChoice>& other :
+         {partition_pipeline(StageCut::even, costs).stages, partition_pipeline(StageCut::balanced, costs).stages,
+          least_step_partition(prices)})
+      if (costs.fits(other) || !costs.fits(optimal))
+        CHECK(schedule_s(costs, optimal) <= schedule_s(costs, other) * (1 + 1e-8));
+  }
+}
