@@ -45,7 +45,7 @@ TEST_CASE("yaml: values, kinds and places") {
   CHECK(root.find("z") == nullptr);
 }
 
-TEST_CASE("yaml: a number has one spelling, as a value and as a key; a quoted one is the text that it is") {
+TEST_CASE("yaml: a number has one spelling, as a value and as a key, a quoted one is the text that it is") {
   const YamlNode root = read("{a: [16.0, 1.6e1, +16, '16.0', 010, v1.0], 2.50: b}");
   std::string texts;
   for (const YamlNode& item : root.find("a")->items) texts += item.scalar + " ";

@@ -115,7 +115,7 @@ std::string marked_cluster(Dice& dice, Names& names) {
   const std::string quick = names.make(), slow = names.make(), box = names.make(), other = names.make();
   const std::string a = names.make(true), b = names.make(true);
   const int of_a = dice.between(1, 3), of_b = dice.between(0, 2), devices = dice.coin() ? 4 : 1;
-  const std::string share = dice.coin() ? "1.0" : "{compute: 0.6, bandwidth: 0.8}";
+  const std::string share = dice.coin() ? "1.0" : "{default: 0.6, bandwidth: 0.8}";
   const std::string transport = dice.one_of<std::string>({"", ", protocol: tcp", ", protocol: rdma"});
   const auto device = [&](const std::string& name, int tflops) {
     return fmt::format(

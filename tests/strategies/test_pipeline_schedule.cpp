@@ -36,13 +36,13 @@ struct IssuedPipeline : PipelineProblem {
   }
 
   std::vector<StageChoice> random_cut() {
-    std::vector<std::uint32_t> units(this->units.size() - 1);
-    for (std::uint32_t u = 0; u < units.size(); ++u) units[u] = u + 1;
-    std::shuffle(units.begin(), units.end(), random);
-    units.resize(shape.stages - 1);
-    std::sort(units.begin(), units.end());
+    std::vector<std::uint32_t> firsts(units.size() - 1);
+    for (std::uint32_t u = 0; u < firsts.size(); ++u) firsts[u] = u + 1;
+    std::shuffle(firsts.begin(), firsts.end(), random);
+    firsts.resize(shape.stages - 1);
+    std::sort(firsts.begin(), firsts.end());
     std::vector<StageChoice> stages{{0, 1}};
-    for (const std::uint32_t u : units) stages.push_back({u, 1});
+    for (const std::uint32_t u : firsts) stages.push_back({u, 1});
     return stages;
   }
 
