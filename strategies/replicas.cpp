@@ -94,8 +94,8 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
   return classes;
 }
 
-std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table, std::int64_t micro_batches,
-                                           bool updates) {
+std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table,
+                                           std::int64_t micro_batches, bool updates) {
   const std::int64_t images = batch.over(table.device_count());
   if (images % (table.device_count() * micro_batches) != 0) return std::nullopt;
   const auto of_micro_batch = static_cast<double>(images / (table.device_count() * micro_batches));
@@ -157,7 +157,8 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
         input.batch.pos,
         fmt::format("training: {} micro-batches of {} operations each; at most {} operations are "
                     "planned: use at most {} micro_batches",
-                    micro_batches, operations, most_planned_operations, most_planned_operations / operations));
+                    micro_batches, operations, most_planned_operations,
+                    most_planned_operations / operations));
 }
 
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,

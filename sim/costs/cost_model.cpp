@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-
 namespace convoy::inline costs {
 namespace {
 

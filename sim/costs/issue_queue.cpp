@@ -16,8 +16,7 @@ void QueuedTime::then(const QueuedTime& next) {
   issue_s += next.issue_s;
 }
 
-QueuedSequence::QueuedSequence(const std::vector<QueuedTime>& parts, Order order)
-    : order_(order) {
+QueuedSequence::QueuedSequence(const std::vector<QueuedTime>& parts, Order order) : order_(order) {
   for (const QueuedTime& part : parts) {
     device_before_s_.push_back(device_before_s_.back() + part.device_s);
     issue_before_s_.push_back(issue_before_s_.back() + part.issue_s);

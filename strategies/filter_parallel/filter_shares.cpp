@@ -50,8 +50,8 @@ class Probe {
   std::map<std::pair<std::uint32_t, std::int64_t>, double> known_s_;  ///< by type of device and filters
 };
 
-/// What a device takes for the kernels of each whole convolution where it runs all convolutions of the network
-/// one after the other, issued by its host: by layer.
+/// What a device takes for the kernels of each whole convolution where it runs all convolutions of the
+/// network one after the other, issued by its host: by layer.
 std::vector<double> probed_layers_s(const StrategyInput& input, const Device& device, double images) {
   std::vector<double> times_s(input.graph.model.layers.size(), 0.0);
   IssueQueue queue;

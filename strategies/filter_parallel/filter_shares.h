@@ -26,10 +26,10 @@ struct SharedConvolution {
 /// Shares out the filters of every convolution of the model among all devices.
 /// equal: the same number each, one more for the first of them where it does not divide (the master is
 /// first).
-/// probed: every device runs the whole convolutions, forward and backward, on the batch (by the cost model, with
-/// what it waits for its host to issue them): filters in proportion to 1/time, rounded; what rounding leaves over goes to the fastest device,
-/// what it gives too many is taken from it. Source: the thesis' abstract (hdl 10316/81665) names balancing by
-/// the devices' capability; the formula is our reconstruction.
+/// probed: every device runs the whole convolutions, forward and backward, on the batch (by the cost model,
+/// with what it waits for its host to issue them): filters in proportion to 1/time, rounded; what rounding
+/// leaves over goes to the fastest device, what it gives too many is taken from it. Source: the thesis'
+/// abstract (hdl 10316/81665) names balancing by the devices' capability; the formula is our reconstruction.
 std::vector<SharedConvolution> share_filters(const StrategyInput& input, FilterShares shares,
                                              EndpointId master, double images);
 

@@ -233,8 +233,7 @@ class HypergraphStrategy : public Strategy {
     const std::int64_t parts = options_.parts.value_or(table.device_count());
     const std::int64_t images = batch.over(parts);
     if (images % options_.micro_batches != 0) return std::nullopt;
-    const double step_s =
-        node_chain_s(table, static_cast<double>(images / options_.micro_batches), parts);
+    const double step_s = node_chain_s(table, static_cast<double>(images / options_.micro_batches), parts);
     return StepFloor{
         step_s, images,
         fmt::format("at least {} a step for layers that wait for each other", format_time(step_s))};

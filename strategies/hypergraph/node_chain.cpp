@@ -46,7 +46,8 @@ double node_chain_s(const CostTable& table, double images, std::int64_t parts) {
   for (std::size_t o = 0; o < operations.size(); ++o) {
     const Operation& operation = operations[o];
     for (const OpId input : operation.inputs) ends_s[o] = std::max(ends_s[o], ends_s[input]);
-    if (is_dense(table.graph().model, operation)) ends_s[o] += largest_part_s(table, operation, images, parts);
+    if (is_dense(table.graph().model, operation))
+      ends_s[o] += largest_part_s(table, operation, images, parts);
     longest_s = std::max(longest_s, ends_s[o]);
   }
   return longest_s;

@@ -61,13 +61,12 @@ class Pipeline : public Strategy {
     const Units units = find_units(input.graph);
     const Candidate best = options_.auto_stages ? choose_stages(input, units)
                                                 : choose(input, units, count(input, units, options_.stages));
-    ReportedPlan planned =
-        options_.hybrid
-            ? plan_of_hybrids(input, hybrid_stages(input, units, best))
-            : plan_pipeline(input, best.shape, best.choices,
-                            cut_into_stages(input.graph, units, first_units(best),
-                                            options_.recompute != Recompute::never),
-                            options_.sync);
+    ReportedPlan planned = options_.hybrid
+                               ? plan_of_hybrids(input, hybrid_stages(input, units, best))
+                               : plan_pipeline(input, best.shape, best.choices,
+                                               cut_into_stages(input.graph, units, first_units(best),
+                                                               options_.recompute != Recompute::never),
+                                               options_.sync);
     if (best.begun_from != options_.partition)
       planned.report.notes.push_back(
           fmt::format("the stages are those of partition: {}, or moved from there: that cut's estimated step "

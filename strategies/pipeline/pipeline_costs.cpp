@@ -193,8 +193,8 @@ double PipelineCosts::summing_s(std::uint32_t begin, std::uint32_t end, const Pl
   return 2 * (n - 1) * place.ring.latency_s + 2 * (n - 1) / n * bytes / place.ring.bandwidth_Bps;
 }
 
-/// The sum of the stage's gradients, shared by the micro-batches of an update; without flush the update itself
-/// as well, of which there is one for every few micro-batches.
+/// The sum of the stage's gradients, shared by the micro-batches of an update; without flush the update
+/// itself as well, of which there is one for every few micro-batches.
 double PipelineCosts::sync_s(std::uint32_t begin, std::uint32_t end, const Place& place) const {
   const double ring_s = summing_s(begin, end, place);
   if (!shape_.endless()) return ring_s / static_cast<double>(shape_.micro_batches);

@@ -115,6 +115,7 @@ class PipelineCosts {
   const PipelineShape& shape() const { return shape_; }
   std::uint32_t unit_count() const { return static_cast<std::uint32_t>(count_); }
   std::uint32_t slot_count() const { return static_cast<std::uint32_t>(shape_.slots.size()); }
+
  private:
   void add_times(const StrategyInput& input, const Units& units);
   void add_kinds(const Machine& machine);
@@ -145,8 +146,8 @@ class PipelineCosts {
 
   /// Devices that take equally long, and for which their hosts do.
   struct Kind {
-    Device like;             ///< one of them
-    std::uint32_t in_host;   ///< devices of its host
+    Device like;                               ///< one of them
+    std::uint32_t in_host;                     ///< devices of its host
     QueuedSequence forward, backward, update;  ///< by unit
   };
 

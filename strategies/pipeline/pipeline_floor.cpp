@@ -29,7 +29,7 @@ std::optional<Stretched> on_stages(const PipelineOptions& options, std::int64_t 
     return std::nullopt;  // cannot run
   if (options.hybrid) {
     const std::optional<CostTable::Split> split = split_of(*options.hybrid, pipelines);
-    if (images % parts != 0) return std::nullopt;  // cannot run
+    if (images % parts != 0) return std::nullopt;                                      // cannot run
     const std::int64_t share = split ? images / parts / options.hybrid->replicas : 0;  // of a group, at least
     if (share == 0) return Stretched{{}, slots};
     return Stretched{table.quickest(static_cast<double>(share), *split), slots};

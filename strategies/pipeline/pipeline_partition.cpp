@@ -233,7 +233,8 @@ std::vector<StageChoice> balanced(const PipelineCosts& costs) {
   return search.cheapest(search.fastest()->interval_s)->stages;
 }
 
-/// By the estimate of the whole schedule, the best of the cuts that it is shown and of what is reached from it.
+/// By the estimate of the whole schedule, the best of the cuts that it is shown and of what is reached from
+/// it.
 class ScheduleSearch {
  public:
   explicit ScheduleSearch(const PipelineCosts& costs) : costs_(costs) {}
@@ -255,8 +256,9 @@ class ScheduleSearch {
   CutPipeline best() const { return {best_, begun_from_}; }
 
  private:
-  static constexpr double least_gain = 1e-9;           ///< relative; cuts that are closer are equally good
-  static constexpr std::int64_t most_passes = 2'000'000;  ///< that are gone through for a cut: some tens of ms
+  static constexpr double least_gain = 1e-9;  ///< relative; cuts that are closer are equally good
+  static constexpr std::int64_t most_passes =
+      2'000'000;  ///< that are gone through for a cut: some tens of ms
 
   /// @return whether it is better than all before
   bool consider(const std::vector<StageChoice>& stages) {

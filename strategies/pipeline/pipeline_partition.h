@@ -23,9 +23,9 @@ struct CutPipeline {
 /// slowest stage, by computing and being issued to alone; among those the fewest bytes. Both take
 /// PipelineShape::stage_slots, or one slot a stage.
 /// optimal: by the estimate of the whole schedule (schedule_s), the best of least_step_partition, of even and
-/// balanced where these can be, and of what comes from it by moving where one stage begins for as long as that
-/// helps; of those that fit in memory, where any does. Empty where no number of slots that a stage may take
-/// adds up to all of them (slots_allowed).
+/// balanced where these can be, and of what comes from it by moving where one stage begins for as long as
+/// that helps; of those that fit in memory, where any does. Empty where no number of slots that a stage may
+/// take adds up to all of them (slots_allowed).
 /// @pre stages <= units, stages <= slots; stages == slots for even and balanced without stage_slots
 CutPipeline partition_pipeline(StageCut method, const PipelineCosts& costs);
 

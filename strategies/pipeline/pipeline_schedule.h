@@ -7,13 +7,14 @@
 
 namespace convoy::inline strategies {
 
-/// Step of a cut pipeline, pass by pass: each device goes through its passes in their order (order_of_passes),
-/// each operation at the later of "issued by the host since the step's beginning", "the one before it is done"
-/// and, with the first of a pass, "its message is there"; messages of one direction leave one after the other;
-/// then come the sums of gradients, and the updates. Where no two messages share a link at a time and there is
-/// nothing to sum, it is what a replay of the plan takes (tests/strategies/test_pipeline_schedule.cpp). What
-/// else is under way on a link it does not know.
-/// Without flush: PipelineCosts::step_s.
+/// Step of a cut pipeline, pass by pass: each device goes through its passes in their order
+/// (order_of_passes), each operation at the later of "issued by the host since the step's beginning", "the
+/// one before it is done" and, with the first of a pass, "its message is there"; messages of one direction
+/// leave one after the other; then come the sums of gradients, and the updates. For a chain of layers, where
+/// no two messages share a link at a time and there is nothing to sum, it is what a replay of the plan takes
+/// (tests/strategies/test_pipeline_schedule.cpp). What else is under way on a link it does not know, and sums
+/// of gradients of an output that several stages read are in the stage of its layer. Without flush:
+/// PipelineCosts::step_s.
 double schedule_s(const PipelineCosts& costs, const std::vector<StageChoice>& stages);
 
 }  // namespace convoy::strategies

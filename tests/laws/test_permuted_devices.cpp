@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Devices of different speeds in another order, where the strategy gives all of them the same to do: what each
-// does moves with it. Seeds are printed where a case fails.
+// Devices of different speeds in another order, where the strategy gives all of them the same to do: what
+// each does moves with it. Seeds are printed where a case fails.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -17,8 +17,9 @@ std::string hosts_of(const std::vector<double>& speeds) {
   std::string nodes;
   for (std::size_t i = 0; i < speeds.size(); ++i)
     nodes += fmt::format("{{name: n{}-, count: 1, server: box, speed: {}}},", i, speeds[i]);
-  return fmt::format("{{name: lab, nodes: [{}], fabric: {{kind: switch, bandwidth: 1GB/s, latency: 5us}}, {}}}",
-                     nodes, lab::ideal_servers());
+  return fmt::format(
+      "{{name: lab, nodes: [{}], fabric: {{kind: switch, bandwidth: 1GB/s, latency: 5us}}, {}}}", nodes,
+      lab::ideal_servers());
 }
 
 /// @param place of each device in the other order
@@ -64,7 +65,8 @@ TEST_CASE("permuted devices: pipelines side by side") {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     lab::Dice dice(seed);
-    const auto stages = static_cast<std::size_t>(dice.between(2, 3)), pipelines = static_cast<std::size_t>(dice.between(2, 3));
+    const auto stages = static_cast<std::size_t>(dice.between(2, 3)),
+               pipelines = static_cast<std::size_t>(dice.between(2, 3));
     std::vector<double> speeds;
     std::vector<std::size_t> place;
     for (const std::size_t to : shuffled(dice, pipelines))
@@ -73,12 +75,13 @@ TEST_CASE("permuted devices: pipelines side by side") {
         place.push_back(to * stages + s);
       }
     const int micro_batches = dice.between(1, 4);
-    check_moved(lab::custom_model(dice.between(3, 9), 100'000), speeds, place,
-                fmt::format("{{kind: pipeline, stages: {}, replicas: {}, micro_batches: {}, schedule: {}, neighbours: "
-                            "stages, partition: {}}}",
-                            stages, pipelines, micro_batches,
-                            dice.one_of<std::string>({"naive", "gpipe", "1f1b"}),
-                            dice.one_of<std::string>({"even", "balanced", "optimal"})),
-                static_cast<std::int64_t>(micro_batches) * static_cast<std::int64_t>(stages));
+    check_moved(
+        lab::custom_model(dice.between(3, 9), 100'000), speeds, place,
+        fmt::format(
+            "{{kind: pipeline, stages: {}, replicas: {}, micro_batches: {}, schedule: {}, neighbours: "
+            "stages, partition: {}}}",
+            stages, pipelines, micro_batches, dice.one_of<std::string>({"naive", "gpipe", "1f1b"}),
+            dice.one_of<std::string>({"even", "balanced", "optimal"})),
+        static_cast<std::int64_t>(micro_batches) * static_cast<std::int64_t>(stages));
   }
 }

@@ -86,7 +86,7 @@ TEST_CASE("pipelines: every operation happens once for every image, forward as o
     CAPTURE(c.strategy());
     const lab::Experiment experiment = c.experiment();
     std::map<std::string, double> images = executed(experiment.plan());
-    images.erase("gradients handed on");
+    images.erase("received");  // of a pass that computes nothing: it only takes what is sent on
     CHECK(images.size() == experiment.graph().operations.size());
     const std::map<std::string, std::size_t> stage = stage_of_layers(experiment.report());
     CHECK(stage.size() == experiment.graph().model.layers.size());

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The estimate of a whole schedule against the replay of its plan. Seeds are printed where a case fails.
-#include "strategies/pipeline/pipeline_schedule.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "sim/replay/replay.h"
 #include "strategies/pipeline/pipeline_partition.h"
 #include "strategies/pipeline/pipeline_plan.h"
+#include "strategies/pipeline/pipeline_schedule.h"
 #include "tests/strategies/pipeline_problem.h"
 #include "tests/support/approx.h"
 
@@ -20,13 +19,14 @@ namespace {
 /// On hosts each of which has a cable to each other, so that no two messages share one, and which issue
 /// operations to devices of different speeds more or less slowly than these run them.
 struct IssuedPipeline : PipelineProblem {
-  explicit IssuedPipeline(unsigned seed) : PipelineProblem(seed, seed % 2 == 0, false) {
+  IssuedPipeline(unsigned seed, bool branched) : PipelineProblem(seed, branched, false) {
     cost = CostModel(Software(TrainingOptions{}));
     machine = build_machine(
         read_cluster(parse_yaml(
-            fmt::format("{{name: lab, nodes: [{{name: n, count: {}, server: box, speed_spread: 0.3}}], fabric: "
-                        "{{kind: full_mesh, bandwidth: {}MB/s, latency: {}us}}, {}}}",
-                        shape.slots.size(), pick(20, 2000), pick(0, 100), lab::ideal_servers()),
+            fmt::format(
+                "{{name: lab, nodes: [{{name: n, count: {}, server: box, speed_spread: 0.3}}], fabric: "
+                "{{kind: full_mesh, bandwidth: {}MB/s, latency: {}us}}, {}}}",
+                shape.slots.size(), pick(20, 2000), pick(0, 100), lab::ideal_servers()),
             "cluster")),
         0);
     static constexpr double factors[] = {0, 0.1, 1, 10, 100};
@@ -59,11 +59,13 @@ struct IssuedPipeline : PipelineProblem {
 
 }  // namespace
 
-TEST_CASE("a schedule's estimate is what its replay takes, where no messages meet, whatever hosts take to issue") {
+TEST_CASE(
+    "a chain's estimated schedule is what its replay takes, where no messages meet, whatever hosts take to "
+    "issue") {
   int issued = 0;
   for (unsigned seed = 1; seed <= 150; ++seed) {
     CAPTURE(seed);
-    IssuedPipeline problem(seed);
+    IssuedPipeline problem(seed, false);
     const std::vector<StageChoice> cut = problem.random_cut();
     const PipelineCosts costs = problem.costs();
     const double step_s = schedule_s(costs, cut);
@@ -77,13 +79,13 @@ TEST_CASE("a schedule's estimate is what its replay takes, where no messages mee
 TEST_CASE("the optimal cut is by its estimate no slower than the even, the balanced and the least step's") {
   for (unsigned seed = 1; seed <= 150; ++seed) {
     CAPTURE(seed);
-    const IssuedPipeline problem(seed);
+    const IssuedPipeline problem(seed, seed % 2 == 0);
     const PipelineCosts costs = problem.costs();
     StagePrices prices(costs);
     const std::vector<StageChoice> optimal = partition_pipeline(StageCut::optimal, costs).stages;
     for (const std::vector<StageChoice>& other :
-         {partition_pipeline(StageCut::even, costs).stages, partition_pipeline(StageCut::balanced, costs).stages,
-          least_step_partition(prices)})
+         {partition_pipeline(StageCut::even, costs).stages,
+          partition_pipeline(StageCut::balanced, costs).stages, least_step_partition(prices)})
       if (costs.fits(other) || !costs.fits(optimal))
         CHECK(schedule_s(costs, optimal) <= schedule_s(costs, other) * (1 + 1e-8));
   }
