@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <stdexcept>
@@ -45,9 +46,17 @@ std::vector<std::shared_ptr<const std::vector<Throughput>>> shared(const std::ve
   return result;
 }
 
-/// What lengths are reckoned with: images/s on the first kind of GPU that the model runs on.
+/// What lengths count on: the slowest kind of GPU that the model runs on, by the images/s of as many GPUs as can
+/// be had of each of these kinds.
 const Throughput& reference(const std::vector<Throughput>& kinds) {
-  return *std::find_if(kinds.begin(), kinds.end(), [](const Throughput& on) { return on.most() > 0; });
+  std::uint32_t of_each = std::numeric_limits<std::uint32_t>::max();
+  for (const Throughput& on : kinds)
+    if (on.most() > 0) of_each = std::min(of_each, on.most());
+  const auto rate = [&](const Throughput& on) {
+    return on.most() > 0 ? on.packed[of_each] : std::numeric_limits<double>::infinity();
+  };
+  return *std::min_element(kinds.begin(), kinds.end(),
+                           [&](const Throughput& a, const Throughput& b) { return rate(a) < rate(b); });
 }
 
 /// One of so many, evenly.

@@ -62,7 +62,7 @@ struct DeadlineOptions {
 
 /// Jobs by arrival, each of a kind drawn evenly. The same options give the same jobs on every machine
 /// (SplitMix64 and inverse transforms, no library's distributions). A kind whose throughput does not reach
-/// that far asks for what it can use. Lengths are those on the first kind of GPU that a model runs on.
+/// that far asks for what it can use. Lengths are those on the slowest kind of GPU that a model runs on.
 std::vector<Job> make_job_trace(const std::vector<JobKind>& kinds, const JobTraceOptions& options);
 
 /// The same of a recorded trace, by arrival; models that it does not say are drawn evenly. @throws

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include "sim/base/key_parts.h"
@@ -33,7 +34,9 @@ void read_pools(YamlMap& map, JobStudy& study) {
     YamlMap kinds = map.map("gpus");
     std::optional<YamlMap> sizes;
     if (hosts && hosts->kind == YamlNode::Kind::mapping) sizes = map.map("gpus_per_host");
-    for (const std::string& kind : kinds.keys()) {
+    std::vector<std::string> names = kinds.keys();
+    std::sort(names.begin(), names.end());  // the order of keys decides nothing
+    for (const std::string& kind : names) {
       study.kinds.push_back(kind);
       GpuPool& pool =
           study.pools.emplace_back(GpuPool{static_cast<std::uint32_t>(kinds.integer(kind, 1, most_gpus)), 0});
@@ -52,17 +55,22 @@ void read_pools(YamlMap& map, JobStudy& study) {
                fmt::format("{} GPUs are not whole hosts of {}", pool.gpus, pool.gpus_per_host));
 }
 
+/// Fewest GPUs first, so that the order of keys and their spelling draw no other jobs.
 void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
+  std::map<std::uint32_t, double> weights;
   for (const std::string& key : map.keys()) {
     const std::optional<double> asked = parse_number(key);
-    if (!asked || *asked != static_cast<double>(static_cast<std::int64_t>(*asked)) || *asked < 1 ||
-        *asked > gpus)
+    if (!asked || !(*asked >= 1 && *asked <= gpus) || *asked != std::floor(*asked))
       map.fail(key, fmt::format("expected a number of GPUs from 1 to {} as key", gpus));
-    trace.asked.push_back(static_cast<std::uint32_t>(*asked));
-    trace.asked_weights.push_back(map.number(key, 1e-9, 1e9));
+    if (!weights.emplace(static_cast<std::uint32_t>(*asked), map.number(key, 1e-9, 1e9)).second)
+      map.fail(key, fmt::format("{} GPUs are given twice", *asked));
   }
-  if (trace.asked.empty())
+  if (weights.empty())
     map.fail("expected numbers of GPUs and how often they are asked for, such as {1: 3, 4: 1}");
+  for (const auto& [asked, weight] : weights) {
+    trace.asked.push_back(asked);
+    trace.asked_weights.push_back(weight);
+  }
 }
 
 /// GPUs of the smallest pool: what every job may ask for, wherever it runs.

@@ -202,8 +202,7 @@ TEST_CASE("double binary trees: the formula that their chunks are chosen by is a
     const double formula_s = rounds * (it.latency_s + 2 * it.gradient_bytes() / (chunks * it.bandwidth_Bps));
     const double replayed_s = experiment.run().step_time_s - it.compute_s();
     CHECK(replayed_s <= formula_s * (1 + tolerance));
-    CHECK(replayed_s >= formula_s / 2);
     greatest = std::max(greatest, formula_s / replayed_s);
   }
-  CHECK(greatest > 1.2);  // chunks of one tree only, at the beginning and the end, are half as long
+  CHECK(greatest > 1.9);  // of two ranks each sends the chunks of one tree only
 }

@@ -89,7 +89,7 @@ TEST_CASE(
             images[base_name(op.name)][number_of(op.name)] +=
                 op.images * static_cast<double>(role.members.size());
         }
-    images.erase("gradients handed on");
+    images.erase("received");
     // Copies into and out of them.
     std::erase_if(images, [](const auto& named) { return named.first.starts_with("bucket "); });
     CHECK(images.size() == experiment.graph().operations.size());
