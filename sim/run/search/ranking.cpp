@@ -28,10 +28,11 @@ int group_of(const Candidate& candidate) {
   return 3;
 }
 
-std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates) {
+std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates, std::size_t best) {
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (a == best || b == best) return a == best && b != best;
     const int group = group_of(candidates[a]);
     if (group != group_of(candidates[b])) return group < group_of(candidates[b]);
     if (group == 0) return candidates[a].rank < candidates[b].rank;
@@ -103,7 +104,7 @@ SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& ca
   SearchSummary summary{objective_names[static_cast<std::size_t>(spec.objective)], 0, simulated, 0, true, {}};
   const std::vector<std::string> names = names_of(spec, candidates);
   const double images = candidates[best].result.global_batch;
-  for (const std::size_t i : order_of(candidates)) {
+  for (const std::size_t i : order_of(candidates, best)) {
     const Candidate& candidate = candidates[i];
     CandidateResult row{names[i], spec.candidates[i].mapping, {}, std::nullopt, std::nullopt, false, {}};
     const bool bounded = candidate.planned || candidate.assessment.step_bound_s > 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/quantity.h"
+#include "sim/base/ties.h"
 #include "sim/costs/residuals.h"
 
 namespace convoy::inline search {
@@ -37,8 +38,8 @@ std::string what_grows(const RunResult& loser, const RunResult& best, double sca
 std::string why_beaten(Objective objective, const RunResult& loser, const RunResult& best) {
   const double scale = loser.global_batch > 0 ? best.global_batch / loser.global_batch : 1;
   const Rank its = rank_of(objective, loser), bests = rank_of(objective, best);
-  const bool as_good = its.value == bests.value;
-  if (as_good && its.time_s == bests.time_s) return "as good; of equals the first is taken";
+  const bool as_good = ties_with_best(its.value, bests.value);
+  if (as_good && ties_with_best(its.time_s, bests.time_s)) return "as good; of equals the first is taken";
   const std::string why = fmt::format("{}{}; {}", what_grows(loser, best, scale),
                                       scale == 1 ? "" : fmt::format(" for {:g} images", best.global_batch),
                                       loser.bottleneck.text);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "sim/base/ties.h"
 #include "sim/run/evaluate.h"
 #include "sim/run/search/prior_bound.h"
 #include "sim/run/search/ranking.h"
@@ -67,12 +68,12 @@ class Hunt {
       if (waits(entry.state))
         entry.state = best_ && cannot_beat(entry.bound, entries_[*best_].rank) ? CandidateState::pruned
                                                                                : CandidateState::unknown;
+    if (best_) settle_tie();
   }
 
   RunOutput outcome(bool with_trace) {
     if (!best_) throw std::runtime_error(no_outcome());
-    RunOutput output = std::move(*best_output_);
-    if (with_trace) output = simulate_one(*best_, true);
+    RunOutput output = best_output_ && !with_trace ? std::move(*best_output_) : simulate_one(*best_, with_trace);
     output.result.search =
         summarise(spec_, entries_, *best_, simulated_, step_spreads(*base_, output.result.global_batch));
     return output;
@@ -143,6 +144,19 @@ class Hunt {
     }
     entry.bound = best_rank(spec_.objective, assessment);
     entry.state = assessment.fits ? CandidateState::planned : CandidateState::too_large;
+  }
+
+  /// Of those that tie with the best one (sim/base/ties.h) the best is one that takes least time, of these the
+  /// first given: the last digit decides nothing. None of them was passed over: cannot_beat() allows for more.
+  void settle_tie() {
+    std::vector<std::size_t> tied;
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].state == CandidateState::simulated) tied.push_back(i);
+    keep_least(tied, [&](std::size_t i) { return entries_[i].rank.value; });
+    keep_least(tied, [&](std::size_t i) { return entries_[i].rank.time_s; });
+    if (tied.front() == *best_) return;
+    best_ = tied.front();
+    best_output_.reset();
   }
 
   bool take_too_large() {
