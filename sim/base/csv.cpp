@@ -91,6 +91,12 @@ std::optional<std::size_t> CsvTable::index(std::string_view column) const {
   return static_cast<std::size_t>(found - columns_.begin());
 }
 
+std::vector<std::string> CsvTable::columns() const {
+  std::vector<std::string> names;
+  for (const CsvCell& cell : columns_) names.push_back(cell.text);
+  return names;
+}
+
 const CsvCell* CsvTable::find(const CsvRow& row, std::string_view column) const {
   const std::optional<std::size_t> i = index(column);
   return i && !row[*i].text.empty() ? &row[*i] : nullptr;

@@ -32,6 +32,7 @@ class CsvTable {
 
   const std::vector<CsvRow>& rows() const { return rows_; }
   bool has(std::string_view column) const { return index(column).has_value(); }
+  std::vector<std::string> columns() const;
   const SourcePos& header() const { return header_; }
 
   /// nullptr where the column is missing or the cell empty.

@@ -55,6 +55,7 @@ struct CommandLine {
   ShowArguments show;
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
+  ValidateArguments validate;
   ReportArguments report;
   MergeArguments merge;
   PartitionArguments partition;
@@ -74,6 +75,7 @@ struct CommandLine {
     add_show();
     add_calibrate();
     add_reproduce();
+    add_validate();
     add_report();
     add_merge();
     add_partition();
@@ -208,6 +210,14 @@ struct CommandLine {
     sub->add_flag("--json", reproduce.json, "as JSON");
     add_progress(sub, reproduce.progress);
     sub->callback([this] { command = [this] { return reproduce_command(reproduce); }; });
+  }
+  void add_validate() {
+    CLI::App* sub = app.add_subcommand("validate", "predict measured training steps of your own and compare");
+    sub->add_option("ROWS", validate.file, "measured rows (CSV, docs/accuracy.md#your-own-rows)")->required();
+    sub->add_flag("--json", validate.json, "as JSON");
+    add_jobs(sub, validate.jobs);
+    add_progress(sub, validate.progress);
+    sub->callback([this] { command = [this] { return validate_command(validate); }; });
   }
   void add_report() {
     CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run");

@@ -77,6 +77,13 @@ struct ReproduceArguments {
   Progress::Style progress = Progress::Style::automatic;
 };
 
+struct ValidateArguments {
+  std::string file;  ///< measured rows, CSV
+  bool json = false;
+  std::size_t jobs = 1;
+  Progress::Style progress = Progress::Style::automatic;
+};
+
 struct ReportArguments {
   std::string folder;  ///< of a finished run
 };
@@ -106,6 +113,7 @@ Exit plan_command(const PlanArguments& arguments);
 Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
+Exit validate_command(const ValidateArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
