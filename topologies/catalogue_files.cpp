@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
+#include "topologies/device.h"
+#include "topologies/sources.h"
 
 namespace convoy::inline topologies {
 namespace {
@@ -85,17 +88,76 @@ void keep_usable_share(YamlNode& device, const YamlNode& changes, const std::str
   usable->scalar = fmt::format("{:.0f}B", share * bytes(*memory, "memory"));
 }
 
-/// Where a number comes from is not where its replacement comes from.
-void drop_sources(YamlNode& sources, const YamlNode& changes, const std::string& prefix) {
+/// Whether the changes say another value of a quantity that the device has.
+bool differs(const YamlNode& device, const YamlNode& changes, const std::string& key, Dimension dimension) {
+  const YamlNode *old = device.find(key), *change = changes.find(key);
+  return old && change && read_quantity(*old, key, dimension) != read_quantity(*change, key, dimension);
+}
+
+/// How many multiprocessors there are now for one before.
+double growth_in_sms(const YamlNode& device, const YamlNode& changes) {
+  const YamlNode *old = device.find("sms"), *change = changes.find("sms");
+  if (!old || !change) return 1;
+  constexpr std::int64_t least = 1;
+  return static_cast<double>(read_integer(*change, "sms", least)) /
+         static_cast<double>(read_integer(*old, "sms", least));
+}
+
+/// The rows at which half the peak is reached are so many for each multiprocessor that has to be filled.
+void scale_half_rows(YamlNode& efficiency, double factor) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  for (auto& [key, value] : efficiency.entries) {
+    if (value.kind == YamlNode::Kind::mapping) scale_half_rows(value, factor);
+    if (key == "half_rows" || key == "half_weight_rows")
+      value.scalar = fmt::format("{}", factor * read_number(value, key, 0, largest));
+  }
+}
+
+/// A chip with another peak, bandwidth or number of multiprocessors is none that anybody measured: its
+/// efficiencies are those of its base for want of better ones, as sure as those of any device without rows.
+/// Whoever writes all of them himself has given them.
+void keep_what_holds_of_chip(YamlNode& device, const YamlNode& changes) {
+  const YamlNode* efficiency = changes.find("efficiency");
+  const double growth = growth_in_sms(device, changes);
+  if (YamlNode* old = find_value(device, "efficiency"); old && !efficiency && growth != 1)
+    scale_half_rows(*old, growth);
+  YamlNode* evidence = find_value(device, "evidence");
+  if (!evidence || changes.find("evidence")) return;
+  if (efficiency && efficiency->kind == YamlNode::Kind::scalar) {
+    std::erase_if(device.entries, [](const auto& entry) { return entry.first == "evidence"; });
+    return;
+  }
+  bool other_chip =
+      efficiency || growth != 1 || differs(device, changes, "memory_bandwidth", Dimension::bandwidth);
+  const YamlNode *peaks = device.find("peak"), *changed = changes.find("peak");
+  if (peaks && changed)
+    for (const auto& [precision, peak] : changed->entries)
+      other_chip =
+          other_chip || !peaks->find(precision) || differs(*peaks, *changed, precision, Dimension::flop_rate);
+  if (!other_chip) return;
+  const YamlNode* spread = evidence->find("spread");
+  const double least = spread ? read_number(*spread, "evidence.spread", 0, 10) : 0;
+  *evidence = parse_yaml(fmt::format("{{rows: 0, spread: {}}}", std::max(least, left_out_device_spread())),
+                         "evidence");
+}
+
+/// Where a number comes from is not where its replacement comes from: that is given.
+void replace_sources(YamlNode& sources, const YamlNode& changes, const std::string& prefix) {
   for (const auto& [key, change] : changes.entries) {
     const std::string path = prefix + key;
+    if (path == "sources") continue;
     if (change.kind == YamlNode::Kind::mapping && !change.find("kind")) {
-      drop_sources(sources, change, path + ".");
+      replace_sources(sources, change, path + ".");
       continue;
     }
     std::erase_if(sources.entries, [&](const auto& source) {
       return source.first == path || source.first.starts_with(path + ".");
     });
+    YamlNode given;
+    given.kind = YamlNode::Kind::scalar;
+    given.scalar = std::string(to_string(Grade::given));
+    given.pos = change.pos;
+    sources.entries.emplace_back(path, std::move(given));
   }
 }
 
@@ -109,8 +171,11 @@ YamlNode with_changes(CatalogueKind kind, const std::string& name, YamlNode base
     else
       nested.entries.emplace_back(key, change);
   }
-  if (kind == CatalogueKind::device) keep_usable_share(base, nested, name);
-  if (YamlNode* sources = find_value(base, "sources")) drop_sources(*sources, nested, "");
+  if (kind == CatalogueKind::device) {
+    keep_usable_share(base, nested, name);
+    keep_what_holds_of_chip(base, nested);
+  }
+  if (YamlNode* sources = find_value(base, "sources")) replace_sources(*sources, nested, "");
   merge(base, nested);
   base.pos = changes.pos;  // what is wrong with the whole is the changes' fault
   return base;

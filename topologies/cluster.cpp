@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "sim/base/key_parts.h"
@@ -270,7 +271,7 @@ Keys<ClusterDraft> make_cluster_keys() {
                     optional_text_key<D>("title", "none", "a text", "for people",
                                          [](D& d) -> std::string& { return d.cluster.title; }),
                     custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
-                                  [](YamlMap& map, D&) { read_sources(map); })});
+                                  [](YamlMap& map, D& draft) { draft.cluster.sources = read_sources(map); })});
   return keys;
 }
 
@@ -300,6 +301,21 @@ void check_fabric(const YamlMap& map, const ClusterSpec& cluster) {
   }
 }
 
+Source source_of_protocol(const Sources& sources) {
+  const Source* source = find_source(sources, "fabric.protocol");
+  return source ? *source : Source{};
+}
+
+/// Where nobody says what hosts of these servers speak.
+SpokenProtocol untold_protocol(std::span<const ServerSpec* const> servers) {
+  const bool exact = std::all_of(servers.begin(), servers.end(), [](const ServerSpec* server) {
+    return std::all_of(server->devices.begin(), server->devices.end(),
+                       [](const auto& devices) { return devices.first.is_exact(); });
+  });
+  if (exact) return {};
+  return {Protocol::tcp, {Grade::unstated, std::nullopt, "the fabric says no protocol"}};
+}
+
 }  // namespace
 
 std::uint32_t ClusterSpec::node_count() const {
@@ -318,15 +334,27 @@ std::uint32_t ClusterSpec::device_count() const {
   return count;
 }
 
-Protocol ClusterSpec::protocol() const {
-  if (fabric) return fabric->nic().protocol;
-  std::optional<Protocol> common;
-  for (const ServerSpec& server : servers) {
-    const Protocol own = server.fabric ? server.fabric->nic().protocol : Protocol::ideal;
-    if (common && *common != own) return Protocol::tcp;
-    common = own;
+SpokenProtocol ClusterSpec::protocol() const {
+  std::vector<const ServerSpec*> all;
+  for (const ServerSpec& server : servers) all.push_back(&server);
+  if (!fabric) return protocol_between(all);
+  const std::optional<Protocol> told = fabric->nic().protocol;
+  return told ? SpokenProtocol{*told, source_of_protocol(sources)} : untold_protocol(all);
+}
+
+SpokenProtocol protocol_between(std::span<const ServerSpec* const> servers) {
+  std::optional<SpokenProtocol> common;
+  for (const ServerSpec* server : servers) {
+    if (!server->fabric || !server->fabric->nic().protocol) return untold_protocol(servers);
+    const SpokenProtocol own{*server->fabric->nic().protocol, source_of_protocol(server->sources)};
+    if (!common) {
+      common = own;
+      continue;
+    }
+    if (own.protocol != common->protocol) common->protocol = Protocol::tcp;
+    if (own.assumed()) common->source = own.source;
   }
-  return common.value_or(Protocol::ideal);
+  return common.value_or(SpokenProtocol{});
 }
 
 ClusterSpec read_cluster(const YamlNode& node) {

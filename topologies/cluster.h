@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,14 +46,19 @@ struct ClusterSpec {
   double collective_overhead_s = 0;
   DedicatedHosts dedicated;
   std::optional<double> step_jitter;  ///< where it is not the servers' (the greatest among them)
+  Sources sources;  ///< of its own numbers, not its servers'
   SourcePos pos;
 
   std::uint32_t node_count() const;
   std::uint32_t devices_of(const NodeGroup& group) const;  ///< that each of its hosts uses
   std::uint32_t device_count() const;
-  /// What its fabric speaks, or its servers' own fabrics; tcp where these differ. Ideal where there is none.
-  Protocol protocol() const;
+  /// What its fabric speaks, or its servers' own fabrics (protocol_between).
+  SpokenProtocol protocol() const;
 };
+
+/// What hosts of these servers speak over their own fabrics: tcp where these differ; where one of them does
+/// not tell, or there is none, ideal if every device is exact, so that closed forms hold, else tcp, unstated.
+SpokenProtocol protocol_between(std::span<const ServerSpec* const> servers);
 
 /// Reads a `cluster:` of an experiment: {server, nodes: N, ...}, a catalogue cluster's name, or inline with a
 /// list of nodes. @throws InputError

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "sim/base/data_path.h"
 #include "sim/base/key_parts.h"
 #include "topologies/catalogue_files.h"
 #include "topologies/cluster_keys.h"
@@ -31,7 +34,11 @@ Keys<DeviceType> evidence_keys() {
           optional_number_key<DeviceType>("spread", "", 0, 10,
                                           "standard deviation of log(time) that the fit leaves",
                                           &DeviceType::evidence_spread)
-              .required()};
+              .required(),
+          optional_quantity_key<DeviceType>(
+              "left_out_error", "none", Dimension::fraction, false,
+              "mean error of networks of one's own, each left out of the fit in turn (`convoy calibrate`)",
+              &DeviceType::evidence_left_out_error)};
 }
 
 void read_device_kind(YamlMap& map, DeviceType& device) {
@@ -69,12 +76,6 @@ void read_usable_memory(YamlMap& map, DeviceType& device) {
   device.usable_memory_bytes = map.quantity_or("usable_memory", Dimension::bytes, device.memory_bytes, true);
   if (device.usable_memory_bytes > device.memory_bytes || device.usable_memory_bytes <= device.reserved_bytes)
     map.fail("usable_memory", "must be more than reserved and at most the device's memory");
-}
-
-void read_device_sources(YamlMap& map, DeviceType& device) {
-  if (!map.find("sources")) return;
-  YamlMap sources = map.map("sources");
-  for (const std::string& key : sources.keys()) device.sources.emplace_back(key, sources.text(key));
 }
 
 /// What a chip computes and how fast.
@@ -135,7 +136,7 @@ Keys<DeviceType> make_device_keys() {
                             "two of them reach each other over PCIe without host memory",
                             &read_device_peer_to_peer),
               custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
-                            &read_device_sources)});
+                            [](YamlMap& map, D& device) { device.sources = read_sources(map); })});
   return keys;
 }
 
@@ -153,6 +154,12 @@ const std::vector<std::string>& generation_names() {
   return names;
 }
 
+bool DeviceType::is_exact() const {
+  return evidence_spread == 0 && std::all_of(peak_flops.begin(), peak_flops.end(), [&](const auto& peak) {
+           return efficiency[static_cast<std::size_t>(peak.first)] == Efficiency(1.0);
+         });
+}
+
 bool DeviceType::has_tensor_cores() const {
   for (const char* const known : {"volta", "turing", "ampere", "ada", "hopper", "blackwell"})
     if (generation == known) return true;
@@ -167,6 +174,17 @@ DeviceType read_device(const YamlNode& node, const std::string& name) {
   if (device.peak_flops.empty())
     map.fail("peak", "give the peak of at least one precision: fp32, tf32, fp16 or bf16");
   return device;
+}
+
+double left_out_device_spread() {
+  static const double spread = [] {
+    const YamlNode file = load_yaml(data_path("topologies/catalog/software") + "/devices.yaml");
+    YamlMap map(file, "");
+    const double left_out = map.number("left_out", 0, 10);
+    map.finish();
+    return left_out;
+  }();
+  return spread;
 }
 
 KeySection device_keys() {

@@ -10,6 +10,7 @@
 #include "sim/base/precision.h"
 #include "sim/base/yaml_map.h"
 #include "topologies/efficiency.h"
+#include "topologies/sources.h"
 
 namespace convoy::inline topologies {
 
@@ -44,9 +45,13 @@ struct DeviceType {
   /// log(time) that the fit leaves; 0 where they are exact.
   int evidence_rows = 0;
   double evidence_spread = 0;
-  std::vector<std::pair<std::string, std::string>>
-      sources;  ///< what a number is about (dotted key) -> where it is from
+  /// Where the rows are networks of its owner's own (`convoy calibrate`): mean error of each, left out of the
+  /// fit in turn; 0 where nobody left one out.
+  double evidence_left_out_error = 0;
+  Sources sources;  ///< of its numbers
 
+  /// The roofline itself, whatever runs on it: what is said of it holds exactly.
+  bool is_exact() const;
   bool runs(Precision precision) const { return peak_flops.contains(precision); }
   /// A generation whose matrix units compute tf32, fp16 and bf16 beside the cores that compute fp32.
   bool has_tensor_cores() const;
@@ -56,8 +61,8 @@ struct DeviceType {
 ///   peak: {fp32: 10TFLOPS, …}, memory, memory_bandwidth, efficiency     required
 ///   launch_overhead (0), idle_power (0), peak_power (idle_power), reserved (0), title, kind: gpu (or cpu),
 ///   peer_to_peer (true), usable_memory (memory), generation, sms, clock, l2 (facts of the chip),
-///   sources: {key: text}, issue_factor (0), evidence: {rows, spread}: what a catalogue's fit writes beside
-///   its efficiencies.
+///   sources: {key: text}, issue_factor (0), evidence: {rows, spread, left_out_error}: what a fit writes
+///   beside its efficiencies.
 /// efficiency: one number (the same share of peak and of bandwidth for everything, 1.0 = roofline), or a
 /// mapping:
 ///   default: share of kinds that are not named (required); a KernelClass name: share of peak for
@@ -70,6 +75,10 @@ struct DeviceType {
 ///   (1), transpose_passes (0); fp16, bf16, tf32: a mapping with what differs.
 /// @throws InputError for anything else.
 DeviceType read_device(const YamlNode& node, const std::string& name);
+
+/// Standard deviation of log(time) that is left where nobody measured a device, and its efficiencies are
+/// those of others like it (topologies/catalog/software/devices.yaml). @throws InputError: a wrong file
+double left_out_device_spread();
 
 /// A catalogue device. @throws InputError at `pos` for an unknown name, with a suggestion.
 DeviceType load_device(const std::string& name, const SourcePos& pos);

@@ -57,9 +57,17 @@ Keys<NicSpec> payload_keys() {
 }
 
 Keys<NicSpec> protocol_keys() {
-  const auto costs = [](const NicSpec& nic) { return nic.protocol != Protocol::ideal; };
+  const auto costs = [](const NicSpec& nic) { return nic.protocol && *nic.protocol != Protocol::ideal; };
+  Key<NicSpec> protocol = custom_key<NicSpec>(
+      "protocol", "not told | ideal | tcp | rdma",
+      "what the hosts speak; not told: ideal where every device has efficiency 1, else tcp is assumed",
+      [](YamlMap& map, NicSpec& nic) {
+        if (map.find("protocol"))
+          nic.protocol = static_cast<Protocol>(map.choice("protocol", protocol_names));
+      });
+  protocol.text.choices = protocol_names;
   return {
-      choice_key<NicSpec>("protocol", protocol_names, "what the hosts speak", &NicSpec::protocol),
+      std::move(protocol),
       optional_integer_key<NicSpec>("streams", "the library's", 1, 1024, "connections of a message",
                                     &NicSpec::streams)
           .only("protocol: tcp or rdma", costs),
@@ -113,7 +121,8 @@ void Fabric::fail(const std::string& message) const { throw InputError(pos_, pat
 std::string nic_text(const NicSpec& nic) {
   std::string text = nic.count == 1 ? "" : fmt::format("{} x ", nic.count);
   text += fmt::format("{}, {}", format_bandwidth(nic.bandwidth_Bps), format_time(nic.latency_s));
-  if (nic.protocol != Protocol::ideal) text += ", " + protocol_names[static_cast<std::size_t>(nic.protocol)];
+  if (nic.protocol && *nic.protocol != Protocol::ideal)
+    text += ", " + protocol_names[static_cast<std::size_t>(*nic.protocol)];
   return text;
 }
 

@@ -10,12 +10,13 @@
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 #include "topologies/skypilot.h"
+#include "topologies/table_grade.h"
 
 namespace convoy::inline topologies {
 namespace {
 
 const std::vector<std::string> price_columns{"server", "provider", "region", "market", "usd_per_hour",
-                                             "from",   "until",    "source", "note"};
+                                             "from",   "until",    "source", "note",   "grade"};
 
 /// "2025", "2025-09", "2025-09-01"
 bool is_day(std::string_view text) {
@@ -53,6 +54,7 @@ Price read_row(const CsvTable& table, const CsvRow& row) {
     throw InputError(row.front().pos, fmt::format("until: {} is before from: {}", price.until, price.from));
   price.source = table.text(row, "source");
   price.note = table.text(row, "note");
+  price.grade = read_grade(table, row);
   return price;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "topologies/sources.h"
+
 namespace convoy::inline topologies {
 
 /// How a machine is rented: kept until it is given back, or cheaper and taken away when others pay more.
@@ -24,6 +26,7 @@ struct Price {
   /// `until` is empty where it was seen once, on a day not known.
   std::string from, until;
   std::string source;  ///< where it is from
+  Grade grade = Grade::given;
   std::string note;    ///< what else there is to know ("sum of n1-standard-8 0.38 and ..."), or ""
 
   /// "on demand, us-east-1, 2025-06-23 to 2026-07-20"
@@ -38,11 +41,11 @@ class PriceTable {
   static const PriceTable& shipped();
 
   /// A user's table, with the header of prices.csv (server, provider, region, market, usd_per_hour, from and,
-  /// optional, until, source, note) or of SkyPilot's catalogue of machines, vms.csv (InstanceType, Price,
-  /// Region and, optional, SpotPrice, AcceleratorName, AcceleratorCount, AvailabilityZone; other columns are
-  /// left alone, and so are machines that the catalogue does not have). Of a region's zones the cheapest
-  /// counts. SkyPilot's rows have no date; they get the day of the file's last change (UTC). On Google Cloud
-  /// the machine and its GPUs are two rows, which are added up.
+  /// optional, until, source, note, grade) or of SkyPilot's catalogue of machines, vms.csv (InstanceType,
+  /// Price, Region and, optional, SpotPrice, AcceleratorName, AcceleratorCount, AvailabilityZone; other
+  /// columns are left alone, and so are machines that the catalogue does not have). Of a region's zones the
+  /// cheapest counts. SkyPilot's rows have no date; they get the day of the file's last change (UTC). On
+  /// Google Cloud the machine and its GPUs are two rows, which are added up.
   /// @throws InputError: another header, a price that is no number, two prices of one server, region and
   /// market for the same days, no machine of the catalogue
   static PriceTable read(const std::string& file);

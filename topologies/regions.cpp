@@ -5,13 +5,14 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
+#include "topologies/table_grade.h"
 
 namespace convoy::inline topologies {
 namespace {
 
 std::vector<GridRegion> read_grid_regions(const std::string& file) {
-  const std::vector<std::string> columns{"provider", "region",      "g_co2_per_kwh",
-                                         "pue",      "figure_from", "source"};
+  const std::vector<std::string> columns{"provider",    "region", "g_co2_per_kwh", "pue",
+                                         "figure_from", "source", "grade"};
   const CsvTable table(file, columns, columns);
   std::vector<GridRegion> regions;
   for (const CsvRow& row : table.rows()) {
@@ -20,7 +21,8 @@ std::vector<GridRegion> read_grid_regions(const std::string& file) {
                       table.number(row, "g_co2_per_kwh", true),
                       std::nullopt,
                       table.text(row, "figure_from"),
-                      table.text(row, "source")};
+                      table.text(row, "source"),
+                      read_grade(table, row)};
     if (table.find(row, "pue")) region.pue = table.number(row, "pue", true);
     regions.push_back(std::move(region));
   }

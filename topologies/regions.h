@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "topologies/sources.h"
+
 namespace convoy::inline topologies {
 
 /// Power usage effectiveness where a region's is not published: the mean of those of the table that are (1.09
@@ -20,6 +22,7 @@ struct GridRegion {
   std::optional<double> pue;  ///< power of the data centre over that of its machines; nothing: not published
   std::string figure_from;    ///< where the source has the carbon figure from
   std::string source;
+  Grade grade = Grade::given;
 
   /// Kilograms of CO2 for what the machines themselves use.
   double carbon_kg(double machine_energy_j) const {

@@ -11,6 +11,7 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/data_path.h"
+#include "topologies/table_grade.h"
 
 namespace convoy::inline topologies {
 namespace {
@@ -27,6 +28,7 @@ InterruptionRate read_interruption(const CsvTable& table, const CsvRow& row) {
   rate.period = table.text(row, "period");
   rate.source = table.text(row, "source");
   rate.note = table.text(row, "note");
+  rate.grade = read_grade(table, row);
   if (table.text(row, "kind") == "advisor") {
     const double low = table.number(row, "share_per_month_low", false);
     rate.low_per_host_h = rate_of_share(low);
@@ -59,7 +61,8 @@ std::vector<InterruptionRate> read_interruptions(const std::string& file) {
                                          "wait_h",
                                          "period",
                                          "source",
-                                         "note"};
+                                         "note",
+                                         "grade"};
   const CsvTable table(file, columns, columns);
   std::vector<InterruptionRate> rates;
   for (const CsvRow& row : table.rows()) rates.push_back(read_interruption(table, row));
@@ -68,13 +71,14 @@ std::vector<InterruptionRate> read_interruptions(const std::string& file) {
 
 std::vector<FailureRate> read_failures(const std::string& file) {
   const CsvTable table(
-      file, {"cluster", "device", "hosts", "days", "what", "failures_per_host_day", "date", "source", "note"},
+      file, {"cluster", "device", "hosts", "days", "what", "failures_per_host_day", "date", "source", "note", "grade"},
       {"cluster", "device", "failures_per_host_day", "date", "source"});
   std::vector<FailureRate> rates;
   for (const CsvRow& row : table.rows())
     rates.push_back({fmt::format("{}, {}", table.text(row, "cluster"), table.text(row, "what")),
                      table.text(row, "device"), table.number(row, "failures_per_host_day", true),
-                     table.text(row, "date"), table.text(row, "source"), table.text(row, "note")});
+                     table.text(row, "date"), table.text(row, "source"), table.text(row, "note"),
+                     read_grade(table, row)});
   return rates;
 }
 

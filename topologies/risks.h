@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "topologies/sources.h"
+
 namespace convoy::inline topologies {
 
 /// Where a rate of interruptions is from: what the provider says of the last month, or what others recorded
@@ -24,6 +26,7 @@ struct InterruptionRate {
   double lost_at_once = 1;                ///< machines that go together, on average
   std::optional<double> wait_h;           ///< until all are there again, mean of the trace; nothing: not told
   std::string period, source, note;
+  Grade grade = Grade::given;
 };
 
 /// Rates of topologies/catalog/interruptions.csv, in its order. A published share p of machines that are
@@ -57,6 +60,7 @@ struct FailureRate {
   std::string cluster, device;  ///< "RSC-1 (Meta)", "a100"
   double per_host_day = 0;
   std::string date, source, note;
+  Grade grade = Grade::given;
 };
 
 /// topologies/catalog/failures.csv, in its order.

@@ -151,7 +151,7 @@ Keys<ServerDraft> make_server_keys() {
                     [](YamlMap& map, D& draft) { draft.server.step_jitter = read_step_jitter(map); })};
   append_keys(keys, host_fact_keys());
   keys.push_back(custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
-                               [](YamlMap& map, D&) { read_sources(map); }));
+                               [](YamlMap& map, D& draft) { draft.server.sources = read_sources(map); }));
   return keys;
 }
 
@@ -166,12 +166,6 @@ std::uint32_t ServerSpec::device_count() const {
   std::uint32_t count = 0;
   for (const auto& [type, of_type] : devices) count += of_type;
   return count;
-}
-
-void read_sources(YamlMap& map) {
-  if (!map.find("sources")) return;
-  YamlMap sources = map.map("sources");
-  for (const std::string& key : sources.keys()) sources.text(key);
 }
 
 double read_step_jitter(YamlMap& map) {

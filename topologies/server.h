@@ -11,6 +11,7 @@
 #include "topologies/fabric.h"
 #include "topologies/interior.h"
 #include "topologies/machine.h"
+#include "topologies/sources.h"
 
 namespace convoy::inline topologies {
 
@@ -45,13 +46,10 @@ struct ServerSpec {
   double step_jitter = 0;                    ///< Machine::step_jitter of a cluster of these servers
   std::shared_ptr<const Interior> interior;  ///< nullptr where the server has one device and names none
   std::shared_ptr<const Fabric> fabric;      ///< its provider's; nullptr where none is named
+  Sources sources;                           ///< of its numbers
 
   std::uint32_t device_count() const;
 };
-
-/// Takes `sources: {key: citation}` of a server or cluster: citations are for people and for the test of the
-/// catalogue, the reader only holds them to be texts. @throws InputError
-void read_sources(YamlMap& map);
 
 /// Takes `step_jitter` of a server or cluster (Machine::step_jitter), 0 where absent. @throws InputError
 double read_step_jitter(YamlMap& map);

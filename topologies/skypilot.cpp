@@ -154,7 +154,8 @@ class SkypilotReader {
     for (const auto& [key, usd] : rates_.usd_per_hour) {
       const auto& [name, region, market] = key;
       if (name != machine) continue;
-      Price price{server, std::string(provider.name), region, market, usd, day_, day_, file_, ""};
+      Price price{server, std::string(provider.name), region, market, usd, day_, day_, file_, Grade::given,
+                  ""};
       if (!gpus.empty()) {
         const auto beside = rates_.usd_per_hour.find({gpus, region, market});
         if (beside == rates_.usd_per_hour.end()) continue;

@@ -32,8 +32,7 @@ Transport read_transport(const YamlNode& node, Protocol protocol, const std::str
   transport.process_a_host = map.flag_or("process_a_host", false);
   transport.serialise_Bps = map.quantity_or("serialise", Dimension::bandwidth, transport.serialise_Bps, true);
   transport.channels = static_cast<std::uint32_t>(map.integer_or("channels", 0, 0, 1024));
-  YamlMap sources = map.map("sources");
-  for (const std::string& key : sources.keys()) transport.sources.emplace_back(key, sources.text(key));
+  transport.sources = read_sources(map);
   map.finish();
   return transport;
 }
@@ -44,6 +43,11 @@ std::string name_of(Library library, Protocol protocol) {
 }
 
 }  // namespace
+
+std::string assumption_text(const SpokenProtocol& spoken) {
+  return fmt::format("that hosts speak {} is assumed: {}",
+                     protocol_names[static_cast<std::size_t>(spoken.protocol)], spoken.source.text);
+}
 
 Transport ideal_transport() {
   Transport transport;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "topologies/sources.h"
 
 namespace convoy::inline topologies {
 
@@ -15,6 +16,16 @@ namespace convoy::inline topologies {
 /// software between devices costs nothing.
 enum class Protocol : std::uint8_t { ideal, tcp, rdma };
 inline const std::vector<std::string> protocol_names{"ideal", "tcp", "rdma"};
+
+/// What the hosts of a cluster speak, and how that is known.
+struct SpokenProtocol {
+  Protocol protocol = Protocol::ideal;
+  Source source;
+  bool assumed() const { return is_guess(source.grade); }
+};
+
+/// "that hosts speak tcp is assumed: ..." @pre it is assumed
+std::string assumption_text(const SpokenProtocol& spoken);
 
 /// Library that moves bytes between devices (`transport:` of a strategy).
 enum class Library : std::uint8_t { nccl, gloo, mpi, grpc, zmq };
@@ -46,7 +57,7 @@ struct Transport {
       std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on
   /// Processors (SMs) of a device that a collective takes while it is under way: one a channel.
   std::uint32_t channels = 0;
-  std::vector<std::pair<std::string, std::string>> sources;  ///< key -> where its number is from
+  Sources sources;             ///< of its numbers
 
   bool ideal() const { return protocol == Protocol::ideal; }
   /// Before a message of so many bytes that is no part of a collective.

@@ -34,6 +34,9 @@ struct CalibrationReport {
       rows;               ///< every measurement of the device in the profile, with the fitted prediction
   double mean_error = 0;  ///< of |error| over the rows with role fit
   double worst_error = 0;
+  /// Networks that were each left out of the fit in turn, which is what the device's evidence rests on; 0:
+  /// there was one, or none, and the evidence is that of a device that nobody measured.
+  std::size_t left_out_networks = 0;
 };
 
 /// Fits a device to the measurements that name it and have role fit: first to its kernels and layers, then,

@@ -177,7 +177,10 @@ std::string catalogue_yaml(const DeviceType& device) {
   std::string text = fmt::format("launch_overhead: {:.3g}us\n", device.launch_overhead_s * 1e6);
   if (device.issue_factor > 0) text += fmt::format("issue_factor: {:.3g}\n", device.issue_factor);
   text +=
-      fmt::format("evidence: {{rows: {}, spread: {:.3g}}}\n", device.evidence_rows, device.evidence_spread);
+      fmt::format("evidence: {{rows: {}, spread: {:.3g}{}}}\n", device.evidence_rows, device.evidence_spread,
+                  device.evidence_left_out_error > 0
+                      ? fmt::format(", left_out_error: {:.3g}%", 100 * device.evidence_left_out_error)
+                      : "");
   text += fmt::format("efficiency:\n  default: {:.3g}\n", base.bandwidth[at(elementwise)]);
   text += section(base, ComputePath::cores, device, nullptr, "  ");
   for (const Precision p : {Precision::tf32, Precision::fp16, Precision::bf16}) {

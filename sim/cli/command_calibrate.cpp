@@ -218,6 +218,19 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
   const CalibrationReport report = calibrate(measurements, device_to_fit(arguments, pos), pos, launch_s);
   write_stdout([&](std::ostream& out) { out << report.yaml; });
   print_rows(report);
+  const DeviceType& fitted = report.device;
+  if (report.left_out_networks > 0)
+    fmt::print(stderr,
+               "evidence: {} rows; {} networks, each left out of the fit in turn, are off by {:.1f} % on "
+               "average: spread {:.3g}\n",
+               fitted.evidence_rows, report.left_out_networks, 100 * fitted.evidence_left_out_error,
+               fitted.evidence_spread);
+  else
+    fmt::print(
+        stderr,
+        "evidence: {} rows; with fewer than two networks none can be left out of the fit: spread {:.3g}, "
+        "of devices that nobody measured\n",
+        fitted.evidence_rows, fitted.evidence_spread);
   constexpr double noticeable = 0.02;
   if (std::abs(report.host_issue_factor - 1) > noticeable)
     fmt::print(stderr,

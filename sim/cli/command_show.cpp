@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ostream>
 #include <tuple>
 
@@ -13,6 +14,7 @@
 #include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/draw_cluster.h"
+#include "sim/cli/show_grades.h"
 #include "sim/cli/show_keys.h"
 #include "sim/cli/show_model.h"
 #include "sim/cli/show_transport.h"
@@ -76,6 +78,15 @@ std::string device_line(const std::string& name) {
                      format_bandwidth(device.memory_bandwidth_Bps), peaks_text(device));
 }
 
+std::string evidence_text(const DeviceType& device) {
+  std::string rows =
+      device.evidence_rows > 0 ? fmt::format("of {} rows", device.evidence_rows) : "of no row of this device";
+  if (device.evidence_left_out_error > 0)
+    rows += fmt::format(", networks left out are off by {:.3g} %", 100 * device.evidence_left_out_error);
+  return fmt::format("{}: +-{:.3g} % of the time (one standard deviation)", rows,
+                     100 * std::expm1(device.evidence_spread));
+}
+
 void show_device(std::ostream& out, const ShowArguments& arguments) {
   const auto& [name, as_json] = std::tie(arguments.name, arguments.json);
   const DeviceType device = load_device(name, argument_pos("devices"));
@@ -88,8 +99,8 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
         device.framework_reserves ? "by the framework" : format_bytes(device.reserved_bytes),
         device.idle_power_w, device.peak_power_w);
     out << chip_text(device);
-    for (const auto& [what, source] : device.sources)
-      out << fmt::format("  source of {}: {}\n", what, source);
+    if (device.evidence_spread > 0) out << fmt::format("  efficiency        {}\n", evidence_text(device));
+    print_sources(out, device.sources);
     return;
   }
   JsonWriter json(out);
@@ -112,10 +123,13 @@ void show_device(std::ostream& out, const ShowArguments& arguments) {
   device.framework_reserves ? json.null() : json.value(device.reserved_bytes);
   json.field("idle_power_w", device.idle_power_w);
   json.field("peak_power_w", device.peak_power_w);
-  json.key("sources");
-  json.begin_object();
-  for (const auto& [what, source] : device.sources) json.field(what, source);
+  json.key("evidence");
+  json.begin_object(Style::compact);
+  json.field("rows", static_cast<std::int64_t>(device.evidence_rows));
+  json.field("spread", device.evidence_spread);
+  json.field("left_out_error", device.evidence_left_out_error);
   json.end_object();
+  write_grades(json, device.sources);
   json.end_object();
   json.raw("\n");
 }
@@ -141,8 +155,8 @@ void print_prices(std::ostream& out, const std::string& server) {
     for (const Price& price : table.regions(server, market)) {
       any = true;
       const std::string doubt = table.doubt(price);
-      out << fmt::format("  price     {:.4g} USD/h, {}{}{}\n", price.usd_per_hour, price.origin(),
-                         doubt.empty() ? "" : ": ", doubt);
+      out << fmt::format("  price     {:.4g} USD/h, {} ({}){}{}\n", price.usd_per_hour, price.origin(),
+                         to_string(price.grade), doubt.empty() ? "" : ": ", doubt);
     }
   if (!any) out << "  price     none\n";
 }
@@ -161,6 +175,7 @@ void write_prices(JsonWriter& json, const std::string& server) {
       json.field("from", price.from);
       json.field("until", price.until);
       json.field("source", price.source);
+      json.field("grade", to_string(price.grade));
       if (!price.note.empty()) json.field("note", price.note);
       if (const std::string doubt = table.doubt(price); !doubt.empty()) json.field("doubt", doubt);
       json.end_object();
@@ -204,11 +219,13 @@ void show_server(std::ostream& out, const ShowArguments& arguments) {
     if (host.host_power_w > 0)
       out << fmt::format("  power     {:g} W without the devices\n", host.host_power_w);
     print_prices(out, name);
+    print_sources(out, server.sources);
     return;
   }
   JsonWriter json(out);
   json.begin_object();
   server_fields(json, server);
+  write_grades(json, server.sources);
   json.end_object();
   json.raw("\n");
 }

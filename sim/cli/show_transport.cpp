@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "sim/base/quantity.h"
+#include "sim/cli/show_grades.h"
 #include "sim/results/json_writer.h"
 #include "topologies/catalog.h"
 #include "topologies/transport.h"
@@ -54,8 +55,7 @@ void show_transport(std::ostream& out, const ShowArguments& arguments) {
     out << fmt::format("{}: {}\n", transport.name, transport.title);
     for (const auto& [label, text] : transport_lines(transport))
       out << fmt::format("  {:<47}  {}\n", label, text);
-    for (const auto& [what, source] : transport.sources)
-      out << fmt::format("  source of {}: {}\n", what, source);
+    print_sources(out, transport.sources);
     return;
   }
   const auto rate = [](JsonWriter& json, const char* key, double Bps) {
@@ -78,10 +78,7 @@ void show_transport(std::ostream& out, const ShowArguments& arguments) {
   json.field("through_host_memory", transport.through_host_memory);
   json.field("inside_hosts", transport.inside_hosts);
   json.field("channels", static_cast<std::int64_t>(transport.channels));
-  json.key("sources");
-  json.begin_object();
-  for (const auto& [what, source] : transport.sources) json.field(what, source);
-  json.end_object();
+  write_grades(json, transport.sources);
   json.end_object();
   json.raw("\n");
 }

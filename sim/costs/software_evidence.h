@@ -22,7 +22,8 @@ double software_spread(Framework framework, ExecutionMode execution);
 /// fitted, though there may be some of the device: that of the typical `convolution_3x3` before any
 /// measurement (docs/cost_model.md). 0 elsewhere. Such kernels are
 ///   - those of CPUs that read convolutions' inputs in place: the figures that there are of a CPU are
-///     Torch7's, of products of copied inputs (SoftwareCosts::one_thread);
+///     Torch7's, of products of copied inputs (SoftwareCosts::one_thread); not of one that its owner
+///     calibrated;
 ///   - those of half precision on GPUs without tensor cores.
 double unseen_kernels_spread(const DeviceType& device, Precision precision, const SoftwareCosts& costs);
 

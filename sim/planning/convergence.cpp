@@ -12,16 +12,17 @@
 #include "sim/base/data_path.h"
 #include "sim/base/names.h"
 #include "sim/base/quantity.h"
+#include "topologies/table_grade.h"
 
 namespace convoy::inline planning {
 namespace {
 
-const std::vector<std::string> own_columns{"batch", "epochs", "least", "most", "runs", "source"};
+const std::vector<std::string> own_columns{"batch", "epochs", "least", "most", "runs", "source", "grade"};
 
 const CsvTable& shipped_table() {
   static const CsvTable table(data_path("results/published") + "/convergence.csv",
                               {"goal", "model", "network", "dataset", "target", "samples", "batch", "epochs",
-                               "least", "most", "runs", "optimizer", "source"},
+                               "least", "most", "runs", "optimizer", "source", "grade"},
                               {"goal", "batch", "epochs"});
   return table;
 }
@@ -38,6 +39,7 @@ ConvergencePoint read_row(const CsvTable& table, const CsvRow& row) {
   point.needed.most = number_or(table, row, "most", point.needed.epochs);
   point.runs = number_or(table, row, "runs", 1);
   point.source = table.text(row, "source");
+  point.grade = read_grade(table, row);
   if (point.needed.least > point.needed.epochs || point.needed.most < point.needed.epochs)
     throw InputError(row.front().pos, "epochs: must lie between least and most");
   return point;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "topologies/sources.h"
 
 namespace convoy::inline planning {
 
@@ -20,6 +21,7 @@ struct ConvergencePoint {
   EpochsNeeded needed;
   double runs = 1;  ///< that the mean is of
   std::string source;
+  Grade grade = Grade::given;
 };
 
 /// Epochs(B) = epochs (1 + B / noise_scale_images): McCandlish, Kaplan, Amodei et al., "An Empirical Model of

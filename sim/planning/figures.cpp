@@ -9,6 +9,19 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double seconds_an_hour = 3600;
 
+/// What of the network between hosts of these servers the catalogue does not know; "" where it knows all.
+std::string doubt_of_network(const Order& order, const ServerTable& servers) {
+  std::vector<const ServerSpec*> kinds;
+  for (const auto& [name, count] : order) kinds.push_back(&servers.at(name));
+  if (const SpokenProtocol spoken = protocol_between(kinds); spoken.assumed()) return assumption_text(spoken);
+  for (const ServerSpec* server : kinds)
+    if (const Source* source = find_source(server->sources, "fabric.bandwidth");
+        source && is_guess(source->grade))
+      return fmt::format("the bandwidth between hosts of {} is assumed: {}", server->host.server,
+                         source->text);
+  return {};
+}
+
 }  // namespace
 
 Ledger::Ledger(const Trials& trials) : trials_(trials) {
@@ -29,6 +42,9 @@ void Ledger::add_setup(const Setup& setup) {
   }
   idle_w_.push_back(idle_w);
   hosts_.push_back(hosts);
+  if (hosts > 1)
+    if (const auto [doubt, is_new] = network_doubts_.try_emplace(kinds_of(setup.order)); is_new)
+      doubt->second = doubt_of_network(setup.order, trials_.servers());
 }
 
 void Ledger::add_candidate(const Candidate& candidate) {
@@ -58,6 +74,9 @@ std::vector<std::string> Ledger::doubts(std::size_t c) const {
       doubts.push_back(fmt::format("{}: {}", price.server, doubt));
   if (const auto doubt = trials_.spec().goal.batch_doubt(static_cast<double>(setup.global_batch)))
     doubts.push_back(*doubt);
+  if (hosts_[candidate.setup] > 1)
+    if (const std::string& doubt = network_doubts_.at(kinds_of(setup.order)); !doubt.empty())
+      doubts.push_back(doubt);
   if (candidate.market != Market::spot) return doubts;
   for (const auto& [name, count] : setup.order) {
     const std::optional<SpotRisk>& risk = spot_risks_.at({name, candidate.region});

@@ -70,6 +70,7 @@ class Ledger {
   std::vector<std::optional<EpochsNeeded>> epochs_;  ///< by setup
   std::vector<double> idle_w_;                       ///< of its machines when nothing computes
   std::vector<std::int64_t> hosts_;
+  std::map<std::string, std::string> network_doubts_;  ///< by the order's kinds, of several hosts; "": none
   /// What takes hosts away, and for how long.
   struct Risk {
     Faults faults;

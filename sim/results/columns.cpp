@@ -32,6 +32,9 @@ class ColumnWriter {
   void nullable(std::string_view name, const std::optional<double>& number) {
     add(name, "REAL", number ? std::optional(shortest(*number)) : std::nullopt);
   }
+  void truth(std::string_view name, bool value) {
+    within("", value, false, [&] { field(name, value); });
+  }
   void optional(std::string_view name, const std::optional<double>& number) {
     within("", number.has_value(), false, [&] { field(name, number.value_or(0)); });
   }

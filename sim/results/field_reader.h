@@ -50,6 +50,9 @@ class FieldReader {
     const Json& value = object_.get(name);
     if (!value.is_null()) read_value(value, at(name), number.emplace());
   }
+  void truth(std::string_view name, bool& value) {
+    if (const Json* there = object_.find(name)) read_value(*there, at(name), value);
+  }
   void optional(std::string_view name, std::optional<double>& number) {
     if (const Json* value = object_.find(name)) read_value(*value, at(name), number.emplace());
   }

@@ -34,6 +34,9 @@ class FieldWriter {
   void nullable(std::string_view name, const std::optional<double>& number) {
     number ? json_.field(name, *number) : null(name);
   }
+  void truth(std::string_view name, bool value) {
+    if (value) json_.field(name, value);
+  }
   void optional(std::string_view name, const std::optional<double>& number) {
     if (number) json_.field(name, *number);
   }

@@ -128,6 +128,7 @@ struct SoftwareResult {
   std::string framework, execution, layout, precision;
   std::string update;     ///< kernels of the optimizer's step: "foreach"
   std::string transport;  ///< "ideal": latency + bytes/bandwidth
+  bool transport_assumed = false;  ///< what its several hosts speak is not known (warnings say why)
   std::string launches;   ///< who launches all-reduces: "per_process"; "" where the strategy has none
   std::string input;      ///< "synthetic": images are there when they are needed
   bool operator==(const SoftwareResult&) const = default;

@@ -12,6 +12,7 @@
 //   field(name, value)                a number, truth or text that is always there
 //   gain(name, value)                 a number, or an optional one (null), that may be below zero; always there
 //   nullable(name, optional)          always there; null where there is no value
+//   truth(name, value)                a truth, only where it is one
 //   optional(name, optional)          a number, only where there is one
 //   optional(name, optional, fields)  an object, only where there is one
 //   optional_block(name, optional, fields)    the same, a name a line
@@ -132,6 +133,7 @@ inline constexpr auto software_fields = [](auto& archive, auto& software) {
   archive.field("precision", software.precision);
   archive.field("update", software.update);
   archive.field("transport", software.transport);
+  archive.truth("transport_assumed", software.transport_assumed);
   archive.field("launches", software.launches);
   archive.field("input", software.input);
 };

@@ -34,6 +34,9 @@ class StoredReader {
   void gain(std::string_view name, double& number);
   void gain(std::string_view name, std::optional<double>& number);
   void nullable(std::string_view name, std::optional<double>& number);
+  void truth(std::string_view name, bool& value) {
+    if (find(name)) read(value);
+  }
   void optional(std::string_view name, std::optional<double>& number) {
     if (find(name)) read(number.emplace());
   }

@@ -161,6 +161,7 @@ SoftwareResult software_of(const PreparedRun& run) {
           std::string(to_string(options.precision)),
           std::string(to_string(options.update_mode())),
           run.transport,
+          !run.assumed_network.empty(),
           run.plan.launches,
           run.input};
 }
@@ -250,7 +251,7 @@ double comm_change_s(const EndpointUsage& device, double factor) {
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
                                           const EndpointUsage& critical) {
   const StepSpreads spreads = step_spreads(run, run.plan.images);
-  if (spreads.compute == 0 || result.step_time_s <= 0) return std::nullopt;
+  if (spreads.all_exact() || result.step_time_s <= 0) return std::nullopt;
   const double share = std::min(1.0, result.compute_s / result.step_time_s);
   const auto change = [&](double sign) {
     return std::hypot(
@@ -275,6 +276,9 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
 
 std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
+  if (!run.assumed_network.empty())
+    warnings.push_back(run.assumed_network +
+                       (run.on_ideal_network ? "; the interval holds for an ideal network too" : ""));
   if (run.cost.is_anchored()) return warnings;
   for (const DeviceType& type : run.machine.device_types) {
     const bool unseen = unseen_spread(run, type) > 0;
@@ -298,6 +302,20 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
         "no published figure of {}, {} was fitted: its kernels and its host have typical factors and times",
         to_string(options.framework), to_string(options.execution)));
   return warnings;
+}
+
+void widen_interval(RunResult& result, const RunResult& other) {
+  if (!result.interval) return;
+  const auto reach = [&](IntervalResult::Range IntervalResult::*range, double figure) {
+    IntervalResult::Range& own = (*result.interval).*range;
+    const IntervalResult::Range others =
+        other.interval ? (*other.interval).*range : IntervalResult::Range{figure, figure};
+    own = {std::min(own[0], others[0]), std::max(own[1], others[1])};
+  };
+  reach(&IntervalResult::step_time_s, other.step_time_s);
+  reach(&IntervalResult::throughput_images_per_s, other.throughput_images_per_s);
+  reach(&IntervalResult::peak_memory_bytes, other.peak_memory_bytes);
+  reach(&IntervalResult::energy_j, other.energy_j);
 }
 
 StepSpreads step_spreads(const PreparedRun& run, double images) {

@@ -14,6 +14,9 @@ namespace convoy::inline runs {
 /// @throws std::logic_error where the parts of a step are longer than the step: a mistake of the replay
 RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed);
 
+/// Makes the interval of a run reach over that of the same run on another network, which it may have been.
+void widen_interval(RunResult& result, const RunResult& other);
+
 /// What of a run's devices and software rests on no published figure, a sentence each.
 std::vector<std::string> warnings_of(const PreparedRun& run);
 
@@ -26,6 +29,7 @@ struct StepSpreads {
   double compute = 0;
   double comm = 0;     ///< of every message
   double devices = 0;  ///< of a step of several devices, beside these
+  bool all_exact() const { return compute == 0 && comm == 0 && devices == 0; }
 };
 /// @param images of a step, of all devices
 StepSpreads step_spreads(const PreparedRun& run, double images);

@@ -96,13 +96,14 @@ void add_profile(const ProfileSpec& spec, const LayerProfile& profile, const Tra
 }
 
 /// What the strategy's messages cost in software on this cluster.
-Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, const Training& training) {
+Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, const Training& training,
+                       Protocol protocol) {
   bool cpu = false;
   for (const ServerSpec& server : cluster.servers)
     for (const auto& [type, count] : server.devices) cpu = cpu || type.cpu;
   const Library library =
       strategy.library.value_or(default_library(strategy, training.options.framework, cpu));
-  return load_transport(library, cluster.protocol());
+  return load_transport(library, protocol);
 }
 
 /// Gives the phases' plans what the hosts of the devices that they run on have to make ready.
@@ -199,10 +200,22 @@ PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
 }
 
 PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change) {
+  const SpokenProtocol spoken = cluster(point.cluster).protocol();
+  PreparedRun run = prepare_over(spoken.protocol, point, instead, change);
+  if (!spoken.assumed() || run.machine.hosts.size() < 2) return run;
+  run.assumed_network = assumption_text(spoken);
+  if (spoken.source.grade == Grade::unstated)
+    run.on_ideal_network =
+        std::make_shared<const PreparedRun>(prepare_over(Protocol::ideal, point, instead, change));
+  return run;
+}
+
+PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
+                                   const WhatIf& change) {
   const std::unique_ptr<Strategy> strategy = read_strategy(instead ? *instead : point.strategy);
   check_recomputation(point.training, *strategy);
   const ClusterSpec& cluster = this->cluster(point.cluster);
-  const Transport transport = transport_of(*strategy, cluster, point.training);
+  const Transport transport = transport_of(*strategy, cluster, point.training, protocol);
   Machine machine = build_machine(cluster, strategy->dedicated_hosts(cluster.node_count()), transport);
   const TrainingOptions options = resolve_software(point.training, machine);
   std::shared_ptr<const TrainingGraph> graph = this->graph(point.model, options);
@@ -244,6 +257,7 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
   RunOutput output{evaluate(run, replayed), {}};
+  if (run.on_ideal_network) widen_interval(output.result, simulate(*run.on_ideal_network, false).result);
   if (run.phased)
     add_timeline(run, replayed, with_trace, output);
   else if (with_trace)

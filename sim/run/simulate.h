@@ -44,6 +44,10 @@ struct PreparedRun {
   std::string transport = "ideal", input = "synthetic";  ///< their names
   std::vector<std::string> algorithms = {};              ///< that `algorithm: auto` came to
   std::optional<VariabilitySpec> variability = {};
+  /// Where what its several hosts speak is assumed (SpokenProtocol): a sentence that says so, and why.
+  std::string assumed_network = {};
+  /// The same on an ideal network, where nobody says what the hosts speak; else nullptr.
+  std::shared_ptr<const PreparedRun> on_ideal_network = nullptr;
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.
@@ -80,6 +84,8 @@ class Preparer {
     std::string inputs;
   };
 
+  PreparedRun prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
+                           const WhatIf& change);
   const Read<Model>& model_read(const YamlNode& node);
   const Read<ClusterSpec>& cluster_read(const YamlNode& node);
   const Read<LayerProfile>& profile_read(const std::string& file);

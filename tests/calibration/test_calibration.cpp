@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "sim/calibration/calibration.h"
+#include "sim/costs/residuals.h"
+#include "sim/costs/software_evidence.h"
 #include "tests/calibration/written_file.h"
 #include "tests/support/approx.h"
 
@@ -172,6 +174,62 @@ TEST_CASE(
     CHECK(read.efficiency[at].half_group == approx(report.device.efficiency[at].half_group).epsilon(0.02));
   }
   CHECK(read.efficiency[static_cast<std::size_t>(Precision::fp16)].transpose_passes > 0);
+}
+
+TEST_CASE("a calibration's evidence is what networks are off by that it has not seen") {
+  DeviceType own = load_device("xeon-e5-2630-v3-dual", {});
+  own.name = "own";
+  // Images/s of the device of the catalogue are taken for another's, some networks being off for themselves.
+  const std::vector<std::pair<std::string, double>> networks{
+      {"resnet18", 11}, {"vgg16", 2.1}, {"squeezenet1_0", 16}, {"resnet50", 3}};
+  const auto profile = [&](const std::string& left_out, double factor) {
+    std::string text = "device,model,batch,precision,step,images_per_s,role\n";
+    for (const auto& [model, speed] : networks)
+      for (const double batch : {8.0, 16.0})
+        text += fmt::format("own,{},{},fp32,train,{},{}\n", model, batch,
+                            speed * (model == "vgg16" ? factor : 1), model == left_out ? "test" : "fit");
+    return Profile(text);
+  };
+  double before = 0;
+  for (const double factor : {1.0, 2.5}) {
+    CAPTURE(factor);
+    const Profile all = profile("none", factor);
+    const CalibrationReport report = calibrate(read_measurements(all.path()), own, {});
+    double errors = 0, squares = 0;
+    for (const auto& [left_out, speed] : networks) {
+      const Profile without = profile(left_out, factor);
+      for (const AccuracyRow& row : calibrate(read_measurements(without.path()), own, {}).rows) {
+        if (row.role != "test") continue;
+        errors += std::abs(row.error) / 8;
+        squares += std::pow(std::log1p(row.error), 2) / 8;
+      }
+    }
+    CHECK(report.left_out_networks == 4);
+    CHECK(report.device.evidence_rows == 8);
+    CHECK(report.device.evidence_left_out_error == approx(errors).epsilon(1e-6));
+    // Four networks tell less than many: 1.533 standard deviations of a t-distribution hold 80 %, not 1.2816.
+    const double of_steps = residual_spread(residual_kind({}, 8, Precision::fp32));
+    CHECK(report.device.evidence_spread <= 1.533 / 1.2816 * std::sqrt(squares) * 1.001);
+    CHECK(std::hypot(report.device.evidence_spread, 2 * of_steps) >= 1.533 / 1.2816 * std::sqrt(squares));
+    CHECK(report.device.evidence_left_out_error > before);
+    before = 1.5 * report.device.evidence_left_out_error;
+    // Its kernels have been seen now, whoever's framework they are.
+    CHECK(unseen_kernels_spread(own, Precision::fp32, Software().costs) > 0);
+    CHECK(unseen_kernels_spread(report.device, Precision::fp32, Software().costs) == 0);
+    CHECK(report.yaml.find(fmt::format("evidence: {{rows: 8, spread: {:.3g}, left_out_error: {:.3g}%}}",
+                                       report.device.evidence_spread,
+                                       100 * report.device.evidence_left_out_error)) != std::string::npos);
+  }
+}
+
+TEST_CASE("of one network alone a calibration leaves as much open as of a device that nobody measured") {
+  const Profile profile(
+      "device,model,batch,precision,step,images_per_s\nv100-sxm2-16gb,resnet18,64,fp32,train,900\n");
+  const CalibrationReport report = calibrate({profile.path()}, "v100-sxm2-16gb");
+  CHECK(report.left_out_networks == 0);
+  CHECK(report.device.evidence_rows == 1);
+  CHECK(report.device.evidence_spread == left_out_device_spread());
+  CHECK(report.device.evidence_left_out_error == 0);
 }
 
 TEST_CASE("devices without figures have their generation's parameters, and say that no row is theirs") {

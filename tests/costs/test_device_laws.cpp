@@ -14,6 +14,7 @@
 #include "models/training_graph.h"
 #include "sim/costs/cost_model.h"
 #include "tests/support/approx.h"
+#include "topologies/catalogue_files.h"
 
 using namespace convoy;
 
@@ -265,5 +266,37 @@ TEST_CASE(
        {Measured{1, 50.233}, {2, 56.13}, {4, 71.465}, {8, 105.381}, {16, 167.966}, {32, 297.989}}) {
     CAPTURE(images);
     CHECK(step_time_s(graph, images, cost, v100) / of_64_s == approx(ms / of_64_ms).epsilon(0.2));
+  }
+}
+
+TEST_CASE("a slice of a chip takes as long for its slice of a batch as the whole for all of it") {
+  // Equal slices know nothing of each other: each has its share of the multiprocessors, of their peak and of
+  // the bandwidth, and one in so many of the images. What is read once whatever the batch (weights) is left
+  // out: each slice reads all of it.
+  for (const std::string base : {"v100-sxm2-16gb", "t4", "k80", "xeon-e5-2630-v3-dual", "b200-sxm-180gb"}) {
+    const DeviceType whole = load_device(base, {});
+    for (const int slices : {2, 4}) {
+      if (whole.sms % slices != 0) continue;
+      CAPTURE(base);
+      CAPTURE(slices);
+      std::string peaks;
+      for (const auto& [precision, flops] : whole.peak_flops)
+        peaks += fmt::format("{}{}: {:.9f}TFLOPS", peaks.empty() ? "" : ", ", to_string(precision),
+                             flops / slices / 1e12);
+      const YamlNode changes =
+          parse_yaml(fmt::format("{{base: {}, sms: {}, peak: {{{}}}, memory_bandwidth: {:.9f}GB/s}}", base,
+                                 whole.sms / slices, peaks, whole.memory_bandwidth_Bps / slices / 1e9),
+                     "slice");
+      const DeviceType slice =
+          read_device(derive_entry(CatalogueKind::device, "slice", changes, {}).node, "slice");
+      for (const auto& [precision, flops] : whole.peak_flops) {
+        const Precision p = precision;
+        on_grid(p, [&](Work work, double images) {
+          work.bytes_fixed = 0;
+          CHECK(operation_time_s(work, images, p, slice) ==
+                approx(operation_time_s(work, images * slices, p, whole)).epsilon(1e-6));
+        });
+      }
+    }
   }
 }

@@ -376,6 +376,43 @@ TEST_CASE(
   CHECK(tied >= 10);
 }
 
+TEST_CASE("planner: what hangs on an assumed network between hosts has a doubt, and loses a tie by it") {
+  const PlanSpec spec =
+      plans::spec_of("{epochs: 30}",
+                     "{servers: [aws-p3.2xlarge, azure-nc24r, azure-nc6, gcp-n1-standard-8-k80, "
+                     "lambda-gpu_1x_a6000], nodes: [1, 2, 4], "
+                     "batch_per_device: [128], strategies: [{kind: data_parallel, sync: all_reduce}]}",
+                     input_bound);
+  Trials trials = plans::trials_of(spec, 2);
+  Planner planner(trials);
+  const Scenario scenario = scenario_of(spec);
+  planner.simulate_all(scenario);
+  int doubted = 0, trusted = 0;
+  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
+    const CandidateResultOfPlan shown = result_of(planner, c, scenario);
+    const std::string server = shown.order.front().first;
+    CAPTURE(server);
+    const bool doubts = std::any_of(shown.doubts.begin(), shown.doubts.end(), [](const std::string& doubt) {
+      return doubt.find("that hosts speak") == 0;
+    });
+    const Source* source = find_source(load_server(server, {}).sources, "fabric.protocol");
+    REQUIRE(source);
+    const bool several = shown.order.front().second > 1;
+    CHECK(doubts == (several && source->grade == Grade::assumed));
+    (doubts ? doubted : trusted) += several;
+  }
+  CHECK(doubted > 0);
+  CHECK(trusted > 0);
+  // As many more machines take so much less time for the same cost: only the doubt speaks for one.
+  const PlanSpec tied = plans::spec_of(
+      "{epochs: 30}", tied_plan("cost", "1, 2, 4, 8", "1024", "{kind: data_parallel, sync: all_reduce}"),
+      input_bound);
+  const PlanAnswer answer = answer_of(tied, false);
+  REQUIRE(answer.choice);
+  CHECK(answer.choice->order.front().second == 1);
+  CHECK(answer.choice->doubts.empty());
+}
+
 TEST_CASE("planner: the order of a plan's lists changes nothing") {
   const auto answer = [](const std::string& servers, const std::string& nodes, const std::string& batches,
                          const std::string& regions, const std::string& strategies) {

@@ -25,6 +25,7 @@ class FieldFiller {
   void gain(std::string_view, double& number) { number = -(next() + 1.0 / 3); }
   void gain(std::string_view name, std::optional<double>& number) { gain(name, number.emplace()); }
   void nullable(std::string_view name, std::optional<double>& number) { field(name, number.emplace()); }
+  void truth(std::string_view, bool& value) { value = true; }
   void optional(std::string_view name, std::optional<double>& number) { field(name, number.emplace()); }
   template <class T, class Fields>
   void optional(std::string_view, std::optional<T>& value, Fields fields) {
@@ -155,8 +156,8 @@ inline bool members_set(const Counterfactual& v) {
   return all_set(a, b, c, d);
 }
 inline bool members_set(const SoftwareResult& v) {
-  const auto& [a, b, c, d, e, f, g, h] = v;
-  return all_set(a, b, c, d, e, f, g, h);
+  const auto& [a, b, c, d, e, f, g, h, i] = v;
+  return all_set(a, b, c, d, e, f, g, h, i);
 }
 inline bool members_set(const IntervalResult& v) {
   const auto& [a, b, c, d, e] = v;

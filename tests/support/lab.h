@@ -36,7 +36,7 @@ class Experiment {
     const Library library =
         strategy_->library.value_or(default_library(*strategy_, options.framework, false));
     machine_ = build_machine(spec, strategy_->dedicated_hosts(spec.node_count()),
-                             load_transport(library, spec.protocol()));
+                             load_transport(library, spec.protocol().protocol));
     planned_ = strategy_->plan({graph_, machine_, cost_, batch_});
   }
 

@@ -13,6 +13,8 @@
 #include "tests/topologies/machines.h"
 #include "topologies/catalog.h"
 #include "topologies/prices.h"
+#include "topologies/regions.h"
+#include "topologies/risks.h"
 
 using namespace convoy;
 
@@ -69,6 +71,56 @@ TEST_CASE("every number of the servers and clusters has a source, and every sour
         CHECK(citation.scalar.size() > 10);
       }
     }
+}
+
+TEST_CASE("every number of the catalogue says how it is known") {
+  int texts = 0;
+  const auto graded = [&](const Sources& sources) {
+    CHECK(!sources.empty());
+    for (const auto& [key, source] : sources) {
+      CAPTURE(key);
+      ++texts;
+      CHECK(source.grade != Grade::given);
+      CHECK(source.grade != Grade::unstated);
+      CHECK(source.text.size() > 5);
+    }
+  };
+  for (const char* const folder :
+       {"devices", "servers", "clusters", "transports", "input_libraries", "inputs"})
+    for (const std::string& name : data_names(std::string("topologies/catalog/") + folder)) {
+      CAPTURE(name);
+      const YamlNode file =
+          load_yaml(data_path(std::string("topologies/catalog/") + folder) + "/" + name + ".yaml");
+      YamlMap map(file, "");
+      graded(read_sources(map));
+    }
+  CHECK(texts > 2500);
+  const auto is_known = [](Grade grade) { return grade != Grade::given && grade != Grade::unstated; };
+  for (const Price& price : PriceTable::shipped().prices()) CHECK(is_known(price.grade));
+  for (const InterruptionRate& rate : interruption_rates()) CHECK(is_known(rate.grade));
+  for (const FailureRate& rate : failure_rates()) CHECK(is_known(rate.grade));
+  for (const GridRegion& region : grid_regions()) CHECK(is_known(region.grade));
+}
+
+TEST_CASE("a source is a grade, a spread where it is told, and a text") {
+  const auto read = [](const std::string& text) {
+    const YamlNode node = parse_yaml("{sources: {a.b: \"" + text + "\"}}", "s");
+    YamlMap map(node, "x");
+    return read_sources(map).at(0).second;
+  };
+  CHECK(read("assumed: as others") == Source{Grade::assumed, std::nullopt, "as others"});
+  CHECK(read("measured +-20%: here: now").grade == Grade::measured);
+  CHECK(*read("measured +-20%: here: now").spread == approx(std::log(1.2)));
+  CHECK(read("measured +-20%: here: now").text == "here: now");
+  CHECK(read("given") == Source{Grade::given, std::nullopt, ""});
+  CHECK(read("measured by me") == Source{Grade::given, std::nullopt, "measured by me"});
+  CHECK(to_string(read("fitted +-5%: to rows")) == "fitted +-5%: to rows");
+  CHECK_THROWS_WITH_AS(read("assumed +-much: x"), doctest::Contains("sources.a.b: "), InputError);
+  const Sources sources{{"fabric", {Grade::assumed, {}, "1"}},
+                        {"fabric.latency", {Grade::measured, {}, "2"}}};
+  CHECK(find_source(sources, "fabric.latency")->text == "2");
+  CHECK(find_source(sources, "fabric.bandwidth")->text == "1");
+  CHECK(find_source(sources, "fabrics") == nullptr);
 }
 
 TEST_CASE("every device of the catalogue tells its generation, and draws less when it idles") {
@@ -141,9 +193,9 @@ TEST_CASE("every server of the catalogue says what predictions would otherwise a
     const YamlNode file = load_yaml(data_path("topologies/catalog/servers") + "/" + name + ".yaml");
     const ServerSpec server = load_server(name, {});
     CHECK(!server.title.empty());
-    // Without a protocol a fabric is ideal: messages cost no software, and no interval is told for them.
     REQUIRE(server.fabric);
-    CHECK(server.fabric->nic().protocol != Protocol::ideal);
+    REQUIRE(server.fabric->nic().protocol);
+    CHECK(*server.fabric->nic().protocol != Protocol::ideal);
     CHECK(has_source(file, "fabric.protocol"));
     CHECK(server.fabric->nic().bandwidth_Bps > 0);
     CHECK(server.fabric->nic().latency_s > 0);

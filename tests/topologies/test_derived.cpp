@@ -155,21 +155,57 @@ TEST_CASE("a derived device with other memory keeps the share that the driver le
   CHECK(load_device("told", {}).usable_memory_bytes == 30.0 * (1u << 30));
 }
 
+TEST_CASE("a device with another chip than its base's is none that anybody measured") {
+  const UserCatalogue user;
+  const DeviceType base = load_device("v100-sxm2-16gb", {});
+  const auto changed = [&](const std::string& changes) {
+    user.write("devices", "own", "{base: v100-sxm2-16gb, " + changes + "}\n");
+    return load_device("own", {});
+  };
+  REQUIRE(base.evidence_rows > 0);
+  REQUIRE(base.evidence_spread < left_out_device_spread());
+  for (const char* same : {"memory: 32GiB", "title: mine", "sms: 80", "peak.fp32: 15700GFLOPS",
+                           "memory_bandwidth: 0.9TB/s", "idle_power: 40W"}) {
+    CAPTURE(same);
+    const DeviceType own = changed(same);
+    CHECK(own.evidence_rows == base.evidence_rows);
+    CHECK(own.evidence_spread == base.evidence_spread);
+    CHECK(own.efficiency == base.efficiency);
+  }
+  for (const char* other :
+       {"sms: 40", "peak.fp32: 12TFLOPS", "peak: {fp16: 100TFLOPS}", "peak: {tf32: 60TFLOPS}",
+        "memory_bandwidth: 800GB/s", "efficiency.matmul: 0.5"}) {
+    CAPTURE(other);
+    const DeviceType own = changed(other);
+    CHECK(own.evidence_rows == 0);
+    CHECK(own.evidence_spread == left_out_device_spread());
+  }
+  // What its owner measured, or wrote whole, is his own.
+  const DeviceType calibrated = changed("sms: 40, evidence: {rows: 7, spread: 0.05, left_out_error: 6%}");
+  CHECK(calibrated.evidence_rows == 7);
+  CHECK(calibrated.evidence_spread == 0.05);
+  CHECK(calibrated.evidence_left_out_error == approx(0.06));
+  CHECK(changed("efficiency: 1.0").is_exact());
+  CHECK_FALSE(changed("efficiency: 0.5").is_exact());
+  CHECK(changed("efficiency: 0.5").evidence_spread == 0);
+}
+
 TEST_CASE("a changed number does not keep the source of the old one") {
   const UserCatalogue user;
   user.write("devices", "cut",
              "{base: v100-sxm2-16gb, memory: 8GiB, peak.fp32: 10TFLOPS, sources: {clock: mine}}\n");
   const auto source_of = [](const DeviceType& device, const std::string& key) {
     for (const auto& [name, text] : device.sources)
-      if (name == key) return text;
+      if (name == key) return to_string(text);
     return std::string();
   };
   const DeviceType before = load_device("v100-sxm2-16gb", {}), after = load_device("cut", {});
   CHECK(source_of(before, "memory") != "");
-  CHECK(source_of(after, "memory") == "");
+  CHECK(source_of(after, "memory") == "given");
+  CHECK(source_of(after, "peak.fp32") == "given");
   CHECK(source_of(after, "memory_bandwidth") == source_of(before, "memory_bandwidth"));
   CHECK(source_of(after, "peak") == source_of(before, "peak"));  // of fp16 it still tells the truth
-  CHECK(source_of(after, "clock") == "mine");
+  CHECK(source_of(after, "clock") == "given: mine");
 }
 
 TEST_CASE("a user's bases in a circle are an error") {

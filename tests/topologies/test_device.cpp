@@ -51,7 +51,7 @@ TEST_CASE("an inline device is read with its units") {
   CHECK(d.idle_power_w == 50);
   CHECK(d.peak_power_w == 250);
   CHECK(d.reserved_bytes == 500.0 * 1024 * 1024);
-  CHECK(d.sources == std::vector<std::pair<std::string, std::string>>{{"peak", "data sheet"}});
+  CHECK(d.sources == Sources{{"peak", {Grade::given, std::nullopt, "data sheet"}}});
   CHECK(d.runs(Precision::fp16));
   CHECK_FALSE(d.runs(Precision::tf32));
 }
@@ -320,7 +320,7 @@ TEST_CASE("every number of the catalogue has its source, and every source a numb
     }
     for (const auto& [key, text] : d.sources) {
       CAPTURE(key);
-      CHECK(text.size() > 5);
+      CHECK(text.text.size() > 5);
       CHECK(std::any_of(leaves.begin(), leaves.end(),
                         [&](const std::string& leaf) { return covers(key, leaf); }));
     }

@@ -87,7 +87,8 @@ std::string fabric_said(const std::string& entries) {
     const std::shared_ptr<const Fabric> read = read_fabric(node, "fabric");
     const NicSpec& nic = read->nic();
     return fmt::format("{} {} {} {} {} {} {}", read->text(), nic.message_overhead_s, nic.efficiency,
-                       nic.count, static_cast<int>(nic.protocol), nic.streams, nic.stream_bandwidth_Bps);
+                       nic.count, nic.protocol ? static_cast<int>(*nic.protocol) : -1, nic.streams,
+                       nic.stream_bandwidth_Bps);
   });
 }
 
