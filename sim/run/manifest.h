@@ -10,7 +10,7 @@
 
 namespace convoy::inline runs {
 
-/// "0.1.0"
+/// "0.2.0"
 std::string_view version();
 
 /// Where the results come from: versions, and digests of the experiment's file and of its content with
