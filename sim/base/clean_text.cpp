@@ -6,7 +6,7 @@
 namespace convoy::inline base {
 namespace {
 
-/// Unicode's code point of a whole UTF-8 character.
+/// The Unicode code point of one complete UTF-8 character.
 char32_t code_point(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first;
@@ -15,7 +15,7 @@ char32_t code_point(std::string_view character) {
   return code;
 }
 
-/// Controls of terminals, of the direction of writing and of lines, and what cannot be seen.
+/// Characters that control terminals, the direction of writing or lines, and invisible ones.
 bool is_hidden(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||

@@ -10,19 +10,19 @@
 namespace convoy::inline base {
 
 /// Folder of the program's own data ("models/zoo", "topologies/catalog/devices", "configs",
-/// "results/published"): beside an installed program in ../share/convoy, else in the source tree it was built
-/// from.
-/// @throws std::runtime_error when neither exists.
+/// "results/published"): ../share/convoy next to an installed program, otherwise the source tree from which
+/// it was built.
+/// @throws std::runtime_error if neither exists.
 std::string data_path(const std::string& folder);
 
-/// Folders of the data that simulations depend on: they are a part of the program (store/point_key.h).
+/// Folders with data on which simulations depend: they count as part of the program (store/point_key.h).
 inline constexpr std::array digested_data_folders{"models/zoo", "topologies/catalog"};
 
 /// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once:
-/// the program's data stay as they are while it runs.
+/// the program's data do not change while it runs.
 const std::vector<std::string>& data_names(const std::string& folder);
 
-/// data_path(folder)/name.yaml, read once. @throws InputError: what is wrong with the file
+/// The content of data_path(folder)/name.yaml, read once. @throws InputError: the file is wrong
 const YamlNode& data_yaml(const std::string& folder, const std::string& name);
 
 }  // namespace convoy::base

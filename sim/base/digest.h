@@ -10,14 +10,14 @@ struct evp_md_ctx_st;  // of OpenSSL
 
 namespace convoy::inline base {
 
-/// SHA-256 of what is added, piece by piece.
+/// SHA-256 of everything that is added, piece by piece.
 class Sha256 {
  public:
   Sha256();
   Sha256& add(std::string_view bytes);
-  /// Adds a text so that no other row of texts gives the same digest: its length goes before it.
+  /// Adds a text such that no other sequence of texts gives the same digest: its length is added before it.
   Sha256& add_field(std::string_view text);
-  /// In lower-case hexadecimal. To be called once, at the end.
+  /// In lower-case hexadecimal. May be called once, at the end.
   std::string text();
 
  private:

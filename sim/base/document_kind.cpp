@@ -10,7 +10,7 @@ namespace {
 
 struct DocumentRow {
   DocumentKind kind;
-  const char* key;  ///< that only files of this kind have at the top, save those of rows before
+  const char* key;  ///< top-level key that only files of this kind have, apart from kinds in earlier rows
   const char* what;
   const char* taken_by;
 };

@@ -7,11 +7,12 @@
 
 namespace convoy::inline base {
 
-/// Files that convoy reads and that are told apart by the keys at their top.
+/// Kinds of files that convoy reads and distinguishes by their top-level keys.
 enum class DocumentKind : std::uint8_t { results, experiment, model, cluster, operation_graph };
 
-/// Says what a file is that was given where one of another kind is wanted, and what takes it; does nothing
-/// where it may be what is wanted, or none of the kinds. @throws InputError at the document's begin
+/// Refuses a file of another kind than the wanted one, saying what it is and which command takes it. Does
+/// nothing if the file may be of the wanted kind, or is of no known kind. @throws InputError at the
+/// document's begin
 void refuse_other_document(const YamlNode& document, DocumentKind wanted);
 
 }  // namespace convoy::base

@@ -6,7 +6,7 @@
 
 namespace convoy::inline base {
 
-/// Where a piece of input stands. Lines and columns count from 1; 0 means "no particular place".
+/// The place of a piece of input. Lines and columns count from 1; 0 means "no particular place".
 struct SourcePos {
   std::string file;
   int line = 0;

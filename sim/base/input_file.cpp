@@ -29,7 +29,7 @@ bool is_program_data(const std::string& file) {
 
 std::string digest_of(const std::string& file) {
   std::error_code error;
-  // What is no file (a pipe) could not be read a second time.
+  // Something other than a regular file (a pipe) cannot be read a second time.
   if (!std::filesystem::is_regular_file(file, error)) return "no file";
   std::ifstream in(file, std::ios::binary);
   if (!in) return "not readable";

@@ -7,16 +7,16 @@
 namespace convoy::inline base {
 
 /// Opens a file that a user names. All readers of users' files open them here, so that InputRecord sees them.
-/// Where it cannot be opened the stream says so, as std::ifstream does.
+/// If the file cannot be opened, the stream says so, as std::ifstream does.
 std::ifstream open_input(const std::string& file, std::ios::openmode mode = std::ios::binary);
 
-/// The same for those who read by descriptor, which they close. Below 0, and errno, where it cannot be
-/// opened.
+/// The same for callers that read by descriptor, and close it. Negative, with errno set, if the file cannot
+/// be opened.
 int open_input_descriptor(const std::string& file);
 
-/// Remembers what is in the files that are opened while it lives: what was read depends on nothing else that
-/// may change between two runs of this program. The program's own data (data_path) are left out: they are
-/// read once a process and cannot change what it reads later.
+/// Records the contents of the files that are opened during its lifetime: what was read depends on nothing
+/// else that may change between two runs of this program. The program's own data (data_path) are left out,
+/// since they are read once per process and cannot change later.
 class InputRecord {
  public:
   InputRecord();
@@ -24,13 +24,13 @@ class InputRecord {
   InputRecord(const InputRecord&) = delete;
   InputRecord& operator=(const InputRecord&) = delete;
 
-  /// Digests of the files' content in the order in which they were opened, a line each; "": none were.
+  /// Digests of the files' contents in the order in which they were opened, one per line; "" if none were.
   const std::string& digests() const { return digests_; }
 
  private:
   friend void note_input(const std::string& file);
   std::string digests_;
-  InputRecord* outer_;  ///< the record that was under way, which goes on
+  InputRecord* outer_;  ///< the record that was active before, which continues afterwards
 };
 
 }  // namespace convoy::base

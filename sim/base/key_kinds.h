@@ -8,16 +8,16 @@
 
 namespace convoy::inline base {
 
-/// A mapping whose `kind` says which other keys it has, one of its kinds.
+/// A mapping whose `kind` decides which other keys it has; this is one of its kinds.
 struct KindKeys {
   std::string kind, summary;
   std::vector<KeyText> keys;
 };
-/// `kind`, whose meaning has a line a kind, and the keys of all kinds; a key that only some of them have says
-/// which.
+/// `kind`, whose meaning has one line per kind, and the keys of all kinds; a key that only some kinds have
+/// says which.
 std::vector<KeyText> keys_of_kinds(const std::vector<KindKeys>& kinds);
 
-/// The same of a registry's rows, which have `kind`, `summary` and `keys`.
+/// The same for the rows of a registry, which have `kind`, `summary` and `keys`.
 template <class Registry>
 std::vector<KeyText> keys_of_registry(const Registry& registry) {
   std::vector<KindKeys> kinds;

@@ -10,10 +10,10 @@
 
 namespace convoy::inline base {
 
-// Keys whose values are mappings: with tables of their own, or as they stand.
+// Keys whose values are mappings, either with a table of their own or passed on as they are.
 
-/// Refuses the first key of the mapping that is none of `names`. Called before the keys are read, so that a
-/// misspelt key is told and not that the one it was meant for is missing. @throws InputError
+/// Refuses the first key of the mapping that is not one of `names`. Called before the keys are read, so that
+/// a misspelt key is reported rather than that the key it was meant to be is missing. @throws InputError
 inline void refuse_unknown_keys(YamlMap map, const std::vector<std::string>& names) {
   for (const std::string& name : names) map.find(name);
   map.finish();
@@ -25,8 +25,8 @@ inline std::vector<std::string> names_of(const std::vector<KeyText>& keys) {
   return names;
 }
 
-/// Reads a whole mapping into a part of the options by the table of its keys; a part that has a `pos` gets
-/// the mapping's. @throws InputError; an unknown key is one
+/// Reads a whole mapping into a part of the options, by the table of its keys. A part that has a `pos` gets
+/// the position of the mapping. @throws InputError, also for an unknown key
 template <class Part>
 void read_part(const Keys<Part>& keys, YamlMap map, Part& part) {
   refuse_unknown_keys(map, names_of(keys));
@@ -35,8 +35,8 @@ void read_part(const Keys<Part>& keys, YamlMap map, Part& part) {
   map.finish();
 }
 
-/// A mapping with a table of its own, read where the key is there.
-/// @param part_of its part of the options, which it may have to make first: Part& (Options&)
+/// A mapping with a table of its own, read if the key is present.
+/// @param part_of returns its part of the options, which it may have to create first: Part& (Options&)
 template <class Options, class Part, class PartOf>
 Key<Options> mapping_key(std::string name, std::string otherwise, std::string meaning, Keys<Part> keys,
                          PartOf part_of) {
@@ -48,7 +48,7 @@ Key<Options> mapping_key(std::string name, std::string otherwise, std::string me
           }};
 }
 
-/// A list of such mappings, none where the key is absent. @param example "[{host: n0, at: 2h}]"
+/// A list of such mappings, empty if the key is absent. @param example "[{host: n0, at: 2h}]"
 template <class Options, class Part, class Field>
 Key<Options> mappings_key(std::string name, std::string example, std::string meaning, Keys<Part> keys,
                           Field field) {
@@ -63,7 +63,7 @@ Key<Options> mappings_key(std::string name, std::string example, std::string mea
       }};
 }
 
-/// What another reader takes as it stands. @param values what may be written
+/// A value that another reader takes as it is. @param values what may be written
 template <class Options>
 Key<Options> node_key(std::string name, std::string values, std::string meaning, YamlNode Options::*field) {
   return {{name, std::move(values), std::move(meaning)}, [name, field](YamlMap& map, Options& options) {

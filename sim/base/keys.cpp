@@ -10,11 +10,11 @@ namespace {
 
 using Variants = std::vector<std::pair<std::string, std::vector<KeyText>>>;
 
-/// "ring, torus: of a cable; switch (1 | 1 to 8): of a NIC": what a key means in the variants that have it,
-/// those together in which it is the same, with what may be written where that is not `values`.
+/// "ring, torus: of a cable; switch (1 | 1 to 8): of a NIC": what a key means in the variants that have it.
+/// Variants with the same meaning are listed together, with what may be written if that is not `values`.
 std::string meanings_by_variant(const Variants& variants, const std::string& name,
                                 const std::string& values) {
-  std::vector<std::pair<std::string, const KeyText*>> told;  // variants, and the key in them
+  std::vector<std::pair<std::string, const KeyText*>> told;  // variants, and the key in each of them
   for (const auto& [variant, keys] : variants) {
     const KeyText* its = find_key(keys, name);
     if (!its) continue;

@@ -17,36 +17,37 @@
 
 namespace convoy::inline base {
 
-/// What a key of a mapping is called, what may be written and what it means: `convoy show`, the reference
-/// pages and what looks a key up read it. Made by the factories below together with what reads the key.
+/// The name of a key of a mapping, what may be written and what it means. `convoy show`, the reference pages
+/// and everything that looks up keys read it. The factories below make it together with the function that
+/// reads the key.
 struct KeyText {
   std::string name;
   std::string values;  ///< what may be written; the default comes first
   std::string meaning;
-  std::vector<std::string> choices = {};  ///< of a key whose value is one of several names: all of them
-  bool takes_list = false;                ///< its value is always a list, never one of several values
-  std::vector<KeyText> parts = {};        ///< of a key whose value is a mapping, or a list of them: its keys
+  std::vector<std::string> choices = {};  ///< all names, if the value is one of several names
+  bool takes_list = false;                ///< its value is always a list, not one of several values to try
+  std::vector<KeyText> parts = {};  ///< the keys of its value, if that is a mapping or a list of mappings
 };
 
-/// The key of that name; nullptr where there is none.
+/// The key of that name, or nullptr if there is none.
 const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name);
 
-/// The keys of a mapping that is no strategy's, under the name that `convoy show keys` has for it.
+/// The keys of a mapping that is not a strategy's, under the name by which `convoy show keys` lists it.
 struct KeySection {
   std::string name;     ///< "training"
   std::string summary;  ///< one line
   std::vector<KeyText> keys;
 };
 
-/// A key of a mapping that is read into `Options`: said once, for whoever reads YAML and for whoever reads
-/// about it. Defaults are those of a fresh `Options{}`.
+/// A key of a mapping that is read into `Options`. It is defined once, both for reading YAML and for the
+/// documentation. Defaults are those of a fresh `Options{}`.
 template <class Options>
 struct Key {
   KeyText text;
-  /// Takes the key of the mapping into the options. @throws InputError
+  /// Reads the key from the mapping into the options. @throws InputError
   std::function<void(YamlMap& map, Options& options)> read;
 
-  /// Also keeps where the value stands (the mapping, where the key is absent) for errors that come later.
+  /// Also stores the position of the value (of the mapping, if the key is absent), for later errors.
   template <class Field>
   Key at(Field field) && {
     read = [inner = std::move(read), name = text.name, field](YamlMap& map, Options& options) {
@@ -56,7 +57,7 @@ struct Key {
     return std::move(*this);
   }
 
-  /// Also keeps whether the key is there.
+  /// Also stores whether the key is present.
   template <class Field>
   Key given(Field field) && {
     read = [inner = std::move(read), name = text.name, field](YamlMap& map, Options& options) {
@@ -66,8 +67,8 @@ struct Key {
     return std::move(*this);
   }
 
-  /// The key must be there: it has no default.
-  /// @param names what its value may be, for the error, where the table does not list it as `choices`
+  /// The key must be present: it has no default.
+  /// @param names its possible values, for the error, if the table does not list them as `choices`
   Key required(std::vector<std::string> (*names)() = nullptr) && {
     text.meaning += "; required";
     read = [inner = std::move(read), name = text.name, choices = text.choices, names](YamlMap& map,
@@ -79,14 +80,14 @@ struct Key {
     return std::move(*this);
   }
 
-  /// Tells of the keys of the mapping that the value is, or may be.
+  /// Documents the keys of the mapping that the value is, or may be.
   Key with_parts(std::vector<KeyText> parts) && {
     text.parts = std::move(parts);
     return std::move(*this);
   }
 
-  /// The key is an error unless `applies` to the options as the keys before it left them.
-  /// @param with "method: hypergraph"; the meaning says it first
+  /// The key is an error unless `applies` to the options as the keys before it have set them.
+  /// @param with "method: hypergraph"; the meaning begins with it
   Key only(std::string with, bool (*applies)(const Options&)) && {
     text.meaning = "with " + with + ", " + text.meaning;
     read = [inner = std::move(read), name = text.name, with = std::move(with), applies](YamlMap& map,
@@ -104,7 +105,7 @@ struct Key {
 template <class Options>
 using Keys = std::vector<Key<Options>>;
 
-/// Reads every key, in the table's order. @throws InputError
+/// Reads every key, in the order of the table. @throws InputError
 template <class Options>
 void read_keys(const Keys<Options>& keys, YamlMap& map, Options& options) {
   for (const Key<Options>& key : keys) key.read(map, options);
@@ -124,13 +125,13 @@ std::vector<std::string> names_of(const Keys<Options>& keys) {
   return names;
 }
 
-/// Puts more keys behind those of a table.
+/// Appends more keys to those of a table.
 template <class Options>
 void append_keys(Keys<Options>& keys, Keys<Options> more) {
   for (Key<Options>& key : more) keys.push_back(std::move(key));
 }
 
-/// The keys of a part, read into the field of the whole that holds it.
+/// The keys of a part, read into the field of the whole that contains it.
 template <class Whole, class Part, class Field>
 Keys<Whole> keys_of_part(const Keys<Part>& keys, Field field) {
   Keys<Whole> lifted;
@@ -140,12 +141,13 @@ Keys<Whole> keys_of_part(const Keys<Part>& keys, Field field) {
   return lifted;
 }
 
-/// The enumerator of a key's value, which is one of `names` in the enumeration's order. @throws InputError
+/// The enumerator for a key's value, which is one of `names` in the order of the enumeration. @throws
+/// InputError
 template <class Enum>
 Enum read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names) {
   return static_cast<Enum>(map.choice(key, names));
 }
-/// The same of a key that may be absent.
+/// The same for a key that may be absent.
 template <class Enum>
 Enum read_choice(YamlMap& map, std::string_view key, const std::vector<std::string>& names, Enum fallback) {
   return static_cast<Enum>(map.choice_or(key, names, static_cast<std::size_t>(fallback)));
@@ -154,7 +156,7 @@ Enum read_choice(YamlMap& map, std::string_view key, const std::vector<std::stri
 namespace keys_detail {
 template <class Options, class Field>
 using Value = std::remove_cvref_t<std::invoke_result_t<Field, Options&>>;
-/// What an optional holds; any other type itself.
+/// The type that an optional contains; any other type itself.
 template <class T>
 struct ContentOf {
   using type = T;
@@ -165,7 +167,7 @@ struct ContentOf<std::optional<T>> {
 };
 template <class T>
 using Content = typename ContentOf<T>::type;
-/// "b | a | c" of names whose default is the second.
+/// "b | a | c" for names of which the second is the default.
 std::string choices_text(const std::vector<std::string>& names, std::size_t fallback);
 /// "1 to 1000000", "a whole number from 0".
 std::string range_text(std::int64_t min, std::int64_t max);
@@ -174,14 +176,14 @@ std::string range_text(double min, double max);
 std::string with_default(std::string default_text, std::string values);
 /// "{time, every}"
 std::string mapping_text(const std::vector<KeyText>& parts);
-/// The items of a list of mappings. @param example of such a list, for messages
+/// The items of a list of mappings. @param example an example of such a list, for messages
 std::vector<YamlMap> read_list(YamlMap& map, std::string_view key, const std::string& example);
 /// "a size", "a time".
 std::string dimension_text(Dimension dimension);
 std::string number_text(double value);
 }  // namespace keys_detail
 
-/// One of several names, of an enumeration in the same order, or of a bool as {false's, true's}.
+/// One of several names: of an enumeration in the same order, or of a bool as {name of false, name of true}.
 template <class Options, class Field>
 Key<Options> choice_key(std::string name, const std::vector<std::string>& names, std::string meaning,
                         Field field) {
@@ -194,7 +196,7 @@ Key<Options> choice_key(std::string name, const std::vector<std::string>& names,
           }};
 }
 
-/// The same whose default follows from the options that were read before.
+/// The same with a default that follows from the options that were read before.
 /// @param default_text "the framework's"
 template <class Options, class Field>
 Key<Options> derived_choice_key(std::string name, std::string default_text,
@@ -233,8 +235,8 @@ Key<Options> integer_key(std::string name, std::int64_t min, std::int64_t max, s
           }};
 }
 
-/// A whole number in [min, max]; the field stays as it is, or unset, where the key is absent.
-/// @param otherwise what then holds: "all devices"
+/// A whole number in [min, max]; if the key is absent, the field keeps its value or stays unset.
+/// @param otherwise what then applies: "all devices"
 template <class Options, class Field>
 Key<Options> optional_integer_key(std::string name, std::string otherwise, std::int64_t min, std::int64_t max,
                                   std::string meaning, Field field) {
@@ -259,8 +261,8 @@ Key<Options> number_key(std::string name, double min, double max, std::string me
           }};
 }
 
-/// A number without a unit in [min, max]; the field stays as it is, or unset, where the key is absent.
-/// @param otherwise what then holds; "" for a key that is required
+/// A number without a unit in [min, max]; if the key is absent, the field keeps its value or stays unset.
+/// @param otherwise what then applies; "" for a key that is required
 template <class Options, class Field>
 Key<Options> optional_number_key(std::string name, std::string otherwise, double min, double max,
                                  std::string meaning, Field field) {
@@ -271,7 +273,7 @@ Key<Options> optional_number_key(std::string name, std::string otherwise, double
           }};
 }
 
-/// The same of a text.
+/// The same for a text.
 /// @param values what may be written: "the name of a device"
 template <class Options, class Field>
 Key<Options> optional_text_key(std::string name, std::string otherwise, std::string values,
@@ -282,7 +284,7 @@ Key<Options> optional_text_key(std::string name, std::string otherwise, std::str
           }};
 }
 
-/// The same of a quantity in SI base units. @param positive zero is an error
+/// The same for a quantity in SI base units. @param positive zero is an error
 template <class Options, class Field>
 Key<Options> optional_quantity_key(std::string name, std::string otherwise, Dimension dimension,
                                    bool positive, std::string meaning, Field field) {
@@ -293,7 +295,7 @@ Key<Options> optional_quantity_key(std::string name, std::string otherwise, Dime
           }};
 }
 
-/// The same of a share, up to 100 %. @param positive zero is an error
+/// The same for a share, up to 100 %. @param positive zero is an error
 template <class Options, class Field>
 Key<Options> share_key(std::string name, std::string otherwise, bool positive, std::string meaning,
                        Field field) {
@@ -306,8 +308,8 @@ Key<Options> share_key(std::string name, std::string otherwise, bool positive, s
           }};
 }
 
-/// A quantity above zero, in SI base units; what `otherwise` gives where the key is absent.
-/// @param default_text what that is: "25MiB", "the device's"
+/// A quantity above zero, in SI base units; if the key is absent, the value of `otherwise`.
+/// @param default_text describes that value: "25MiB", "the device's"
 template <class Options, class Field>
 Key<Options> quantity_key(std::string name, std::string default_text, Dimension dimension,
                           std::string meaning, Field field,
@@ -320,14 +322,14 @@ Key<Options> quantity_key(std::string name, std::string default_text, Dimension 
       }};
 }
 
-/// A key that a function of its own takes.
+/// A key that is read by a function of its own.
 template <class Options>
 Key<Options> custom_key(std::string name, std::string values, std::string meaning,
                         void (*read)(YamlMap& map, Options& options)) {
   return {{std::move(name), std::move(values), std::move(meaning)}, read};
 }
 
-/// The same whose value is a list.
+/// The same for a key whose value is a list.
 template <class Options>
 Key<Options> list_key(std::string name, std::string values, std::string meaning,
                       void (*read)(YamlMap& map, Options& options)) {
@@ -336,8 +338,9 @@ Key<Options> list_key(std::string name, std::string values, std::string meaning,
   return key;
 }
 
-/// The keys of a mapping of which one key says which others there are. A key that is the same in all variants
-/// is told once; else its meaning says of which variants it is that, with what may be written in them.
+/// The keys of a mapping of which one key decides which others there are. A key that is the same in all
+/// variants is listed once; otherwise its meaning names the variants to which it applies, with what may be
+/// written in each.
 std::vector<KeyText> texts_of_variants(
     const std::vector<std::pair<std::string, std::vector<KeyText>>>& variants);
 

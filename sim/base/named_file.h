@@ -7,10 +7,11 @@
 
 namespace convoy::inline base {
 
-/// `file` beside the file that `pos` stands in; an absolute path as it is.
+/// The path of `file` relative to the folder of the file in which `pos` lies; an absolute path is returned as
+/// it is.
 std::string beside(const SourcePos& pos, const std::string& file);
 
-/// The path of the file that a key names; it must be there. @throws InputError at the key
+/// The path of the file that a key names; the key must be present. @throws InputError at the key
 std::string named_file(YamlMap& map, std::string_view key);
 
 }  // namespace convoy::base

@@ -41,8 +41,8 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> know
       best_distance = d;
     }
   }
-  // "v100" is meant to be v100-pcie-16gb, however few letters make it another name; "p3.16xlarge" is
-  // aws-p3.16xlarge; "V100" and "v100" are one.
+  // "v100" is taken to mean v100-pcie-16gb, however many letters are missing; "p3.16xlarge" means
+  // aws-p3.16xlarge; "V100" and "v100" are the same.
   const auto same = [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
   };

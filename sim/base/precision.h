@@ -8,8 +8,8 @@
 
 namespace convoy::inline base {
 
-/// Numbers as the network computes with. fp16 and bf16 mean mixed precision: 2-byte activations, fp32 master
-/// weights.
+/// The number format of the network's arithmetic. fp16 and bf16 mean mixed precision: 2-byte activations,
+/// fp32 master weights.
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16 };
 inline constexpr std::array<std::string_view, 4> precision_names{"fp32", "tf32", "fp16", "bf16"};
 constexpr std::string_view to_string(Precision p) { return precision_names[static_cast<std::size_t>(p)]; }

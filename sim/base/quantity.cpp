@@ -53,8 +53,8 @@ std::span<const Unit> units_of(Dimension dimension) {
   return {};
 }
 
-/// What a quantity other than 0 may be: far beyond what is built, and such that products and quotients of a
-/// few of them stay numbers.
+/// Bounds of quantities other than 0: far beyond anything that is built, but such that products and quotients
+/// of a few of them are finite.
 struct Bounds {
   double lowest, highest;
   std::string_view unit;
@@ -103,7 +103,7 @@ std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
   return std::nullopt;
 }
 
-/// std::from_chars takes no plus sign.
+/// std::from_chars does not accept a plus sign.
 std::string_view without_plus(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   return text;

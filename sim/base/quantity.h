@@ -7,8 +7,8 @@
 
 namespace convoy::inline base {
 
-/// Dimensions a quantity in YAML can have. k/M/G/T are powers of 1000, Ki/Mi/Gi/Ti powers of 1024;
-/// `b` is a bit and `B` a byte; one multiply-add is 2 FLOPs.
+/// Dimensions that a quantity in YAML can have. k/M/G/T are powers of 1000, Ki/Mi/Gi/Ti powers of 1024; `b`
+/// is a bit and `B` a byte; one multiply-add is 2 FLOPs.
 enum class Dimension {
   bytes,      ///< B          `25MiB`, `100MB`
   bandwidth,  ///< B/s        `10Gbps`, `12GB/s`
@@ -23,16 +23,17 @@ enum class Dimension {
 /// What a user may write for `dimension`, for error messages: "a size such as 25MiB or 100MB".
 std::string_view quantity_help(Dimension dimension);
 
-/// Parses a number with its unit into SI base units (bytes, bytes/s, s, FLOP/s, W, USD/h, Hz).
-/// Negative, infinite and NaN values, missing and foreign units give nullopt and a reason in `why`.
+/// Parses a number with its unit into SI base units (bytes, bytes/s, s, FLOP/s, W, USD/h, Hz). For negative,
+/// infinite and NaN values and for missing or wrong units, the result is nullopt, with a reason in `why`.
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension, std::string& why);
 
-/// Parses a plain finite number in full ("1e9", "-3.5"); nullopt for anything else (hex, NaN, trailing text).
+/// Parses a text that is a plain finite number as a whole ("1e9", "-3.5"); nullopt for anything else (hex,
+/// NaN, trailing text).
 std::optional<double> parse_number(std::string_view text);
 
-/// The one spelling of a number: "16" of 16, 16.0, 1.6e1 and +16, the shortest decimals of the very value that
-/// is written, with an exponent only below 1e-6 and from 1e21 on. Nothing for what is no number to
-/// parse_number, nor for 010, which YAML readers take for different numbers.
+/// The canonical spelling of a number: "16" for 16, 16.0, 1.6e1 and +16. It has the shortest decimals that
+/// give exactly the value written, with an exponent only below 1e-6 and from 1e21 on. Nothing for text that
+/// parse_number does not accept, nor for 010, which YAML readers interpret differently.
 std::optional<std::string> number_spelling(std::string_view text);
 
 /// For people: three significant digits with a prefix and unit, e.g. "97.5 MiB", "1.25 ms", "1.23 GB/s".

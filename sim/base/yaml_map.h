@@ -14,36 +14,37 @@
 
 namespace convoy::inline base {
 
-/// A mapping read strictly: take what you know, then finish(). A key that nobody asked for is an error with
-/// a suggestion; so are wrong types, missing units and values out of range. Every error is an InputError
-/// that names the place, the key's path and what is allowed.
+/// A mapping that is read strictly: read the keys you know, then call finish(). A key that nobody asked for
+/// is an error with a suggestion; so are wrong types, missing units and values out of range. Every error is
+/// an InputError that names the place, the path of the key, and what is allowed.
 ///
-/// Getters without a default require the key. A key whose value is null is as if it were left out: an
-/// optional one has its default, a required one is an error. The YamlNode must outlive the map.
+/// Getters without a default require the key. A key whose value is null counts as absent: an optional key has
+/// its default, and a required key is an error. The YamlNode must outlive the map.
 class YamlMap {
  public:
-  /// @param path what leads here, for messages: "strategy", "cluster.devices.ideal"; "" for the whole file.
-  /// @throws InputError when `node` is not a mapping.
+  /// @param path the path to the mapping, for messages: "strategy", "cluster.devices.ideal"; "" for the whole
+  /// file.
+  /// @throws InputError if `node` is not a mapping.
   YamlMap(const YamlNode& node, std::string path);
 
-  bool has(std::string_view key) const;  ///< does not count as taking the key
-  /// @param allowed what its value may be, for the error where the key is missing
+  bool has(std::string_view key) const;  ///< does not count as reading the key
+  /// @param allowed what its value may be, for the error if the key is missing
   const YamlNode& node(std::string_view key, const std::vector<std::string>& allowed = {});
-  const YamlNode* find(std::string_view key);  ///< nullptr where absent
+  const YamlNode* find(std::string_view key);  ///< nullptr if absent
 
   YamlMap map(std::string_view key);
   std::vector<YamlMap> maps(std::string_view key);  ///< a list of mappings
 
   std::string text(std::string_view key);
   std::string text_or(std::string_view key, std::string fallback);
-  /// One of `allowed`, as its index; anything else is an error that lists them.
-  /// @param or_else what else the key takes, which the caller has read: the error names it too
+  /// The index of the value in `allowed`; any other value is an error that lists them.
+  /// @param or_else what else the key may be, which the caller has already handled: the error names it too
   std::size_t choice(std::string_view key, const std::vector<std::string>& allowed,
                      std::string_view or_else = {});
   std::size_t choice_or(std::string_view key, const std::vector<std::string>& allowed, std::size_t fallback);
   bool flag_or(std::string_view key, bool fallback);
 
-  /// A whole number in [min, max]. `1e6` and `1000000` are both whole; `2.5`, `010` and `"3"` are not.
+  /// A whole number in [min, max]. `1e6` and `1000000` are whole; `2.5`, `010` and `"3"` are not.
   std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max = max_integer);
   std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min,
                           std::int64_t max = max_integer);
@@ -51,24 +52,24 @@ class YamlMap {
   double number(std::string_view key, double min, double max = std::numeric_limits<double>::max());
   double number_or(std::string_view key, double fallback, double min,
                    double max = std::numeric_limits<double>::max());
-  /// A number with its unit, in SI base units; never negative. `positive`: zero is an error too.
+  /// A number with its unit, in SI base units, never negative. `positive`: zero is an error too.
   double quantity(std::string_view key, Dimension dimension, bool positive = false);
   double quantity_or(std::string_view key, Dimension dimension, double fallback, bool positive = false);
 
-  /// Every key not taken so far is unknown: InputError with the nearest known key.
+  /// Every key that has not been read is unknown: InputError with the nearest known key.
   void finish() const;
 
-  /// Takes every key of the mapping, in order (for mappings whose keys are the user's names).
+  /// Reads every key of the mapping, in order (for mappings whose keys are names chosen by the user).
   std::vector<std::string> keys();
 
   std::string path_of(std::string_view key) const;
   const std::string& path() const { return path_; }
   const SourcePos& pos() const { return node_->pos; }
-  const SourcePos& pos(std::string_view key) const;  ///< of the key's value, or of the mapping where absent
+  const SourcePos& pos(std::string_view key) const;  ///< of the key's value, or of the mapping if absent
 
-  /// Error at the key's value (or at the mapping where the key is absent).
+  /// Reports an error at the key's value (or at the mapping if the key is absent).
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;
-  /// Error about the mapping as a whole.
+  /// Reports an error about the mapping as a whole.
   [[noreturn]] void fail(const std::string& message) const;
 
   static constexpr std::int64_t max_integer = std::int64_t{1} << 53;  ///< whole in a double
@@ -79,8 +80,8 @@ class YamlMap {
   std::set<std::string, std::less<>> known_;
 };
 
-/// One value as whole number / number / quantity, with the getters' rules and messages. `path` is for
-/// messages.
+/// Reads one value as whole number / number / quantity, with the rules and messages of the getters. `path` is
+/// for messages.
 std::int64_t read_integer(const YamlNode& node, const std::string& path, std::int64_t min,
                           std::int64_t max = YamlMap::max_integer);
 double read_number(const YamlNode& node, const std::string& path, double min, double max);

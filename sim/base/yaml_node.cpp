@@ -31,8 +31,8 @@ std::size_t count_values(const YamlNode& node) {
   return n;
 }
 
-/// Builds the tree from yaml-cpp's events: the only form in which yaml-cpp 0.7 shows aliases (so that
-/// they can be limited) and keeps the place of every scalar.
+/// Builds the tree from yaml-cpp's events. This is the only interface of yaml-cpp 0.7 that shows aliases (so
+/// that they can be limited) and keeps the place of every scalar.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
@@ -86,7 +86,7 @@ class TreeBuilder : public YAML::EventHandler {
       throw InputError(at(mark), fmt::format("more than {} values once aliases are expanded", max_values));
   }
 
-  /// yaml-cpp 0.7 takes the end of the file for the end of a quoted text.
+  /// yaml-cpp 0.7 accepts the end of the file as the end of a quoted text.
   void check_closed(const YAML::Mark& mark) const {
     const auto begin = static_cast<std::size_t>(mark.pos);
     if (begin >= text_.size() || (text_[begin] != '"' && text_[begin] != '\'')) return;  // after an anchor
@@ -151,7 +151,7 @@ class TreeBuilder : public YAML::EventHandler {
       parent.has_key = true;
     } else {
       node.key_pos = parent.key_pos;
-      // yaml-cpp places a value that is not there at the token after it.
+      // yaml-cpp gives a missing value the position of the token after it.
       if (node.kind == YamlNode::Kind::null && node.scalar.empty()) node.pos = parent.key_pos;
       parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
       parent.has_key = false;
@@ -238,8 +238,8 @@ YamlNode load_yaml(const std::string& file) {
 
 namespace {
 
-/// The first key of a dotted path and where the rest begins, npos for nowhere: up to a dot, or quoted; ""
-/// where the path is no path.
+/// The first key of a dotted path and the position where the rest begins, or npos if nothing follows. The key
+/// ends at a dot, or is quoted; "" if the text is not a path.
 std::pair<std::string_view, std::size_t> first_key(std::string_view path) {
   const bool quoted = !path.empty() && (path[0] == '"' || path[0] == '\'');
   const std::size_t close = quoted ? path.find(path[0], 1) : std::string_view::npos;

@@ -10,20 +10,20 @@
 
 namespace convoy::inline base {
 
-/// A YAML value with the place it was written at. A plain tree: anchors are expanded (within limits),
-/// duplicate keys and other documents in the file are errors when it is read. A number has one spelling,
-/// however it was written (number_spelling), so that nobody who reads the tree can tell 16.0 from 16; a text
-/// that looks like a number is quoted.
+/// A YAML value with the place at which it was written. It is a plain tree: anchors are expanded (within
+/// limits), and duplicate keys and further documents in the file are errors. A number has one spelling,
+/// however it was written (number_spelling), so that no reader of the tree can distinguish 16.0 from 16; a
+/// text that looks like a number is quoted.
 struct YamlNode {
   enum class Kind { null, scalar, sequence, mapping };
   YamlNode();  // in the .cpp: only there are pairs of nodes complete
   Kind kind = Kind::null;
   std::string scalar;
-  bool quoted = false;                                    ///< '1' in quotes is text, 1 is a number
+  bool quoted = false;                                    ///< '1' in quotes is a text, 1 is a number
   std::vector<YamlNode> items;                            ///< of a sequence
   std::vector<std::pair<std::string, YamlNode>> entries;  ///< of a mapping, in the order written
   SourcePos pos;
-  SourcePos key_pos;  ///< where the key of this value stands, when it is the value of a mapping
+  SourcePos key_pos;  ///< position of this value's key, if it is the value of a mapping
 
   const YamlNode* find(std::string_view key) const;
 };
@@ -31,20 +31,19 @@ struct YamlNode {
 /// What the user wrote where something else was expected: "a list", "a mapping", "'abc'", "nothing".
 std::string describe(const YamlNode& node);
 
-/// Reads one YAML document. Limits: 8 MiB of text, 500,000 values after aliases, 100 levels; what goes
-/// beyond them, is not YAML 1.2 or has a key twice throws InputError with its place.
+/// Reads one YAML document. Limits: 8 MiB of text, 500,000 values after aliases, 100 levels. Text beyond
+/// these limits, text that is not YAML 1.2, and duplicate keys throw InputError with the place.
 YamlNode parse_yaml(const std::string& text, const std::string& file);
 
-/// parse_yaml of a file; InputError when it cannot be read, is a folder or is too large.
+/// parse_yaml for a file; InputError if it cannot be read, is a folder or is too large.
 YamlNode load_yaml(const std::string& file);
 
-/// Sets the value at a dotted path ("strategy.bucket", "cluster.nodes"); numbers index sequences. A key with
-/// dots of its own is quoted: cluster.servers."aws-p3.16xlarge".price.
-/// Mappings that do not exist are made. @throws InputError (at value.pos) when the path runs through a
-/// scalar.
+/// Sets the value at a dotted path ("strategy.bucket", "cluster.nodes"); numbers index sequences. A key that
+/// itself contains dots is quoted: cluster.servers."aws-p3.16xlarge".price. Mappings that do not exist are
+/// created. @throws InputError (at value.pos) if the path goes through a scalar.
 void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
 
-/// The value as one line of flow-style YAML (JSON where the value allows it), for labels and hashes.
+/// The value as one line of flow-style YAML (JSON if the value allows it), for labels and hashes.
 std::string to_flow(const YamlNode& node);
 
 }  // namespace convoy::base

@@ -9,8 +9,8 @@ namespace {
 
 using Position = std::uint32_t;
 
-/// Binomial reduce of `members` (positions) to their first: in round k, members at odd multiples of 2^k send
-/// to the member 2^k before. Appends to rounds[k].
+/// Binomial reduce of `members` (positions) to the first of them: in round k, members at odd multiples of 2^k
+/// send to the member 2^k before them. Appends to rounds[k].
 void add_binomial_reduce(const std::vector<Position>& members, std::vector<Round>& rounds) {
   std::size_t k = 0;
   for (std::size_t distance = 1; distance < members.size(); distance *= 2, ++k) {
@@ -20,8 +20,8 @@ void add_binomial_reduce(const std::vector<Position>& members, std::vector<Round
   }
 }
 
-/// The same rounds backwards, each message the other way: broadcast after reduce, all-gather after
-/// reduce-scatter.
+/// The same rounds in reverse order, with each message in the opposite direction: broadcast after reduce,
+/// all-gather after reduce-scatter.
 std::vector<Round> mirrored(const std::vector<Round>& rounds) {
   std::vector<Round> result;
   for (auto it = rounds.rbegin(); it != rounds.rend(); ++it) result.push_back(it->reversed());
@@ -32,7 +32,7 @@ void append(std::vector<Round>& rounds, const std::vector<Round>& more) {
   rounds.insert(rounds.end(), more.begin(), more.end());
 }
 
-/// One message from each member to the next, around each of the rings.
+/// One message from each member to the next, around every ring.
 Round ring_round(const std::vector<std::vector<Position>>& rings, double fraction, std::size_t repeat) {
   Round round{{}, {fraction}, static_cast<std::uint32_t>(repeat)};
   for (const std::vector<Position>& ring : rings)
@@ -62,8 +62,8 @@ Pattern hierarchical_by_leaders(const std::vector<EndpointId>& ranks,
   return pattern;
 }
 
-/// Half of a hierarchical all-reduce over n hosts with g ranks each: ring rounds inside the hosts, and g ring
-/// rounds of S/g between them, side by side.
+/// Half of a hierarchical all-reduce over n hosts with g ranks each: ring rounds inside the hosts, and g
+/// parallel ring rounds of S/g between them.
 struct HierarchicalRounds {
   Round inside, between;
 };
@@ -92,12 +92,13 @@ bool equal_hosts(const std::vector<std::vector<Position>>& hosts) {
                      [&](const auto& host) { return host.size() == hosts.front().size(); });
 }
 
-/// Whether there is no more than one host, or no more than one rank on each: a ring is all there is to do.
+/// Whether there is at most one host, or at most one rank on each host: then only a ring is needed.
 bool flat(const std::vector<std::vector<Position>>& hosts, std::size_t ranks) {
   return hosts.size() < 2 || hosts.size() == ranks;
 }
 
-/// Rounds of recursive halving of so many `active` positions, a power of two: from the farthest partner on.
+/// Rounds of recursive halving for this many `active` positions, a power of two, starting with the farthest
+/// partner.
 std::vector<Round> halving_rounds(const std::vector<Position>& active) {
   std::vector<Round> rounds;
   double fraction = 0.5;

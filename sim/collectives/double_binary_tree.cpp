@@ -14,16 +14,16 @@ namespace {
 constexpr std::uint32_t root = std::numeric_limits<std::uint32_t>::max();
 constexpr double most_chunks = 64;
 
-/// Parent of node i of n in the in-order binary tree that has node 0 above it: odd nodes are leaves, and the
-/// parent of a node is where its lowest set bit is cleared and the next one set, if there is such a node.
+/// Parent of node i of n in the in-order binary tree with node 0 above it: odd nodes are leaves, and the
+/// parent of a node has its lowest set bit cleared and the next one set, if there is such a node.
 std::uint32_t in_order_parent(std::uint32_t i, std::uint32_t n) {
   if (i == 0) return root;
   const std::uint32_t bit = i & (~i + 1), above = (i ^ bit) | (bit << 1);
   return above < n ? above : i ^ bit;
 }
 
-/// The second tree is the first with the nodes mirrored (n even) or turned by one (n odd), so that a node
-/// that is inside one of them is a leaf of the other.
+/// The second tree is the first one with its nodes mirrored (n even) or rotated by one (n odd), so that an
+/// inner node of one tree is a leaf of the other.
 std::uint32_t tree_parent(std::uint32_t i, std::uint32_t n, bool second) {
   if (!second) return in_order_parent(i, n);
   const std::uint32_t other = n % 2 == 0 ? n - 1 - i : (i + n - 1) % n;
@@ -32,8 +32,8 @@ std::uint32_t tree_parent(std::uint32_t i, std::uint32_t n, bool second) {
   return n % 2 == 0 ? n - 1 - parent : (parent + 1) % n;
 }
 
-/// Parents by position of ranks: chains inside the hosts, whose first (of the second tree: last) ranks are
-/// nodes of a tree.
+/// Parents of the ranks' positions: inside a host, ranks form a chain whose first (in the second tree: last)
+/// rank is a node of a tree.
 std::vector<std::uint32_t> parents(const std::vector<std::vector<std::uint32_t>>& chains, std::size_t ranks,
                                    bool second) {
   const auto n = static_cast<std::uint32_t>(chains.size());
@@ -56,12 +56,12 @@ std::vector<std::uint32_t> depths(const std::vector<std::uint32_t>& parent) {
   return result;
 }
 
-/// A way of the chunks, which goes on from the round `first` for as many rounds as there are chunks.
+/// A path of the chunks, used from round `first` on for as many rounds as there are chunks.
 struct Way {
   std::uint32_t from, to, first;
 };
 
-/// k of the pattern's description.
+/// k in the description of the pattern.
 std::uint32_t chunk_count(const std::vector<Way>& ways, const std::vector<EndpointId>& ranks,
                           std::uint32_t levels, const Machine& machine, double bytes) {
   double latency_s = 0, narrowest_Bps = std::numeric_limits<double>::infinity();

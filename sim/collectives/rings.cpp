@@ -13,7 +13,7 @@ namespace {
 
 using Order = std::vector<std::uint32_t>;
 
-/// Cables between few devices, counted in units of the narrowest one.
+/// Cables between a few devices, counted in units of the narrowest one.
 class CableGraph {
  public:
   CableGraph(const std::vector<EndpointId>& devices, const Machine& machine)
@@ -36,7 +36,7 @@ class CableGraph {
         cables_[k] = static_cast<int>(std::floor(bandwidth_Bps[k] / unit_Bps + 1e-9));
   }
 
-  /// The most edge-disjoint Hamiltonian cycles that a bounded search finds.
+  /// The largest set of edge-disjoint Hamiltonian cycles that a bounded search finds.
   std::vector<Order> disjoint_cycles() {
     if (n_ < 3) return {};
     most_ = *std::max_element(cables_.begin(), cables_.end()) == 0 ? 0 : degree() / 2;
@@ -50,7 +50,7 @@ class CableGraph {
  private:
   static constexpr int search_steps = 200'000;  // DGX-1 meshes need a few hundred
 
-  /// Cables of the device with the fewest: no more than half as many cycles can pass it.
+  /// Number of cables of the device with the fewest: at most half as many cycles can pass through it.
   std::size_t degree() const {
     std::size_t least = n_ * 64;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -108,13 +108,13 @@ double narrowest_Bps(const Machine& machine, EndpointId from, EndpointId to, Rou
   return narrowest;
 }
 
-/// Turns a host's cycle so that a ring over several hosts enters and leaves it where the ways to other hosts
-/// are widest, then shortest: near its NIC.
+/// Rotates the cycle of a host so that a ring over several hosts enters and leaves it where the routes to
+/// other hosts are widest, and among these shortest: near its NIC.
 void begin_and_end_near_nic(Order& cycle, const std::vector<EndpointId>& devices, const Machine& machine) {
   const std::uint32_t host = machine.devices[devices[0]].host;
   if (machine.hosts.size() < 2) return;
   const EndpointId elsewhere = machine.host_endpoint(host == 0 ? 1 : 0);
-  std::vector<std::pair<double, double>> out, in;  // width and minus length, so that more is better
+  std::vector<std::pair<double, double>> out, in;  // bandwidth and negative length, so that larger is better
   Route route;
   for (const EndpointId device : devices) {
     const double width_out = narrowest_Bps(machine, device, elsewhere, route);
@@ -169,7 +169,7 @@ std::vector<Order> positions_by_host(const std::vector<EndpointId>& ranks, const
 
 std::vector<std::vector<Order>> rings_by_host(const std::vector<EndpointId>& ranks, const Machine& machine,
                                               RingOrder order) {
-  // Equal hosts have equal cables: the search is made once for each type of host and choice of its devices.
+  // Equal hosts have equal cables: the search is done once for each type of host and choice of its devices.
   std::map<std::pair<std::uint32_t, Order>, std::vector<Order>> known;
   std::vector<std::vector<Order>> result;
   for (const Order& positions : positions_by_host(ranks, machine)) {

@@ -17,7 +17,7 @@ namespace {
 
 using Call = CollectiveCall;
 constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
-/// A double binary tree has some 8 N messages of 50 rounds to weigh.
+/// To estimate a double binary tree, some 8 N messages in 50 rounds have to be added up.
 constexpr std::size_t tree_auto_ranks = 256;
 
 std::string nothing(const Call&) { return {}; }
@@ -72,8 +72,8 @@ Chosen choose_half(const Call& call, bool gather) {
 
 Pattern best_half(const Call& call, bool gather) { return choose_half(call, gather).pattern; }
 
-/// Whether devices of a host reach each other over NVLink alone: the first two of the first host that has
-/// two.
+/// Whether devices of a host reach each other over NVLink alone; looks at the first two devices of the first
+/// host that has two.
 bool has_nvlink(const Call& call) {
   Route route;
   for (const std::vector<std::uint32_t>& host : positions_by_host(call.ranks, call.machine)) {
@@ -93,7 +93,7 @@ Pattern nccl_all_reduce(const Call& call) {
   situation.ranks = static_cast<std::uint32_t>(call.ranks.size());
   situation.hosts = static_cast<std::uint32_t>(positions_by_host(call.ranks, call.machine).size());
   situation.nvlink = has_nvlink(call);
-  // Without the latency: what a large message takes longer than none.
+  // Without the latency: by how much a large message takes longer than an empty one.
   constexpr double large_bytes = 1e9;
   const double n = situation.ranks,
                transfer_s = estimate_s(ring, call.machine, large_bytes) - estimate_s(ring, call.machine, 0);

@@ -16,10 +16,10 @@ bool fits_tensor_cores(const Work& work, Precision precision) {
   return work.in_channels % multiple == 0 && work.out_channels % multiple == 0;
 }
 
-/// Multiprocessors compute a convolution's result in tiles of some pixels and about 64 channels: a layer with
-/// more channels has more tiles of the same pixels and fills the device with fewer images. A tile that
-/// channels fill only in part is one all the same, which `half_outputs` says of the share of peak. Never
-/// fewer than one, nor where channels are not told: for few channels libraries have narrower tiles.
+/// Multiprocessors compute the result of a convolution in tiles of some pixels and about 64 channels: a layer
+/// with more channels has more tiles for the same pixels, and fills the device with fewer images. A tile that
+/// channels fill only in part counts as a whole one; `half_outputs` of the share of peak accounts for that.
+/// Never fewer than one, also if channels are unknown: for few channels, libraries have narrower tiles.
 double tiles_across(double channels, const Efficiency& efficiency) {
   return channels > 0 ? std::max(1.0, (channels + efficiency.half_outputs) / 64) : 1;
 }
@@ -74,14 +74,14 @@ KernelClass kernel_class(const Work& work) {
 
 namespace {
 
-/// Whether libraries have channels-last kernels of tensor cores for groups of so many channels: up to 8, and
-/// 16 and 32 where a multiple of 32 groups fills their tiles (timm's figures: ResNeXts are fast, RegNets with
-/// 16 channels and 40 to 168 are not).
+/// Whether libraries have channels-last kernels for tensor cores for groups of this many channels: up to 8,
+/// and 16 and 32 if a multiple of 32 groups fills their tiles (from timm's figures: ResNeXts are fast,
+/// RegNets with 16 channels and 40 to 168 groups are not).
 bool has_channels_last_kernels(double width, std::int64_t groups) {
   return width <= 8 || ((width == 16 || width == 32) && groups % 32 == 0);
 }
 
-/// Share of peak of a convolution in groups: a product a group, or depthwise kernels.
+/// Share of peak of a grouped convolution, computed as one product per group or by depthwise kernels.
 double grouped_share(const Work& work, double width, double product, const Efficiency& e, bool nhwc) {
   const double narrow = e.compute[static_cast<std::size_t>(KernelClass::convolution_grouped)];
   double direct = e.compute[static_cast<std::size_t>(KernelClass::convolution_depthwise)];
@@ -96,7 +96,7 @@ double grouped_share(const Work& work, double width, double product, const Effic
   return std::max(product, direct);
 }
 
-/// Saving in multiplications of the fastest algorithm.
+/// The factor by which the fastest algorithm saves multiplications.
 double largest_share(KernelClass kernel, Precision precision) {
   if (precision != Precision::fp32) return 1;
   if (kernel == KernelClass::convolution_3x3) return Efficiency::winograd_3x3_saving;
@@ -105,7 +105,7 @@ double largest_share(KernelClass kernel, Precision precision) {
 
 bool is_product(KernelClass kernel) { return kernel <= KernelClass::matmul; }
 
-/// Sums for scale and shift come out of the kernel of the data gradient.
+/// The sums for scale and shift are computed by the kernel of the data gradient.
 bool is_part_of_another(const Work& work) {
   return work.kind == KernelKind::normalization && work.phase == Phase::weight_gradient;
 }
@@ -139,10 +139,10 @@ double product_time_s(const Work& work, double images, Precision precision, Layo
   return time_s;
 }
 
-/// Bytes that copying between a convolution's images and the matrix of its product moves (im2col and its
-/// inverse): a row of the matrix holds the inputs of an output pixel. Forward a value is read and written; a
-/// gradient is read and added to its image. The weight gradient's product finds the matrix of the forward
-/// pass.
+/// Bytes that are moved to copy between a convolution's images and the matrix of its product (im2col and its
+/// inverse); a row of the matrix holds the inputs of one output pixel. Forward, a value is read and written;
+/// a gradient is read and added to its image. The product of the weight gradient uses the matrix of the
+/// forward pass.
 double matrix_copy_bytes(const Work& work, double images, Precision precision) {
   if (work.kind != KernelKind::convolution && work.kind != KernelKind::depthwise_convolution) return 0;
   if (work.phase == Phase::weight_gradient) return 0;
@@ -152,8 +152,8 @@ double matrix_copy_bytes(const Work& work, double images, Precision precision) {
   return accesses * values * images * element_bytes(precision);
 }
 
-/// Seconds of what one thread of a CPU does (SoftwareCosts::one_thread): the copies around a product, or all
-/// that is none.
+/// Seconds of the work that one thread of a CPU does (SoftwareCosts::one_thread): the copies around a
+/// product, or all of an operation that is not a product.
 double one_thread_s(const Work& work, double images, const Software& software, const DeviceType& device) {
   const KernelClass kernel = kernel_class(work);
   const bool product = is_product(kernel);
@@ -165,8 +165,8 @@ double one_thread_s(const Work& work, double images, const Software& software, c
   return software.costs.one_thread * bytes / (device.memory_bandwidth_Bps / device.sms * share);
 }
 
-/// Whether the framework leaves what is no product to one thread of this CPU: of the catalogue's, since
-/// nothing of the kind is in a device whose efficiencies are given.
+/// Whether the framework leaves everything that is not a product to one thread of this CPU. This applies to
+/// CPUs of the catalogue only, since a device with given efficiencies has no such costs.
 bool has_one_thread(const Software& software, const DeviceType& device) {
   return device.cpu && device.sms > 0 && device.evidence_spread > 0 && software.costs.one_thread > 0;
 }
@@ -185,8 +185,8 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   const double inputs = static_cast<double>(work.in_channels) / groups;
   const double outputs = static_cast<double>(work.out_channels) / groups;
   double shape = phase_share(work.phase, efficiency);
-  // The product whose result is the gradient of the input has its channels for columns, and sums over the
-  // output's.
+  // The product that computes the gradient of the input has the input's channels as columns, and sums over
+  // those of the output.
   const bool swapped = work.phase == Phase::data_gradient;
   const double columns = swapped ? inputs : outputs, summed = swapped ? outputs : inputs;
   if (columns > 0)
@@ -208,7 +208,7 @@ double compute_efficiency(const Work& work, double images, Precision precision, 
   }
   if (work.phase == Phase::data_gradient && work.stride > 1) share *= efficiency.strided_data_gradient;
   if (!fits_tensor_cores(work, precision)) share *= efficiency.unaligned;
-  // Only the FLOPs of images have rows; were fixed ones to speed up with them, more images could take less
+  // Only FLOPs that depend on images have rows; if fixed ones sped up with rows, more images could take less
   // time.
   const double of_images = work.flops_per_image * images;
   if (of_images > 0) {

@@ -11,52 +11,53 @@
 
 namespace convoy::inline costs {
 
-/// Which of the efficiencies is that of `work`.
+/// Which of the efficiencies applies to `work`.
 KernelClass kernel_class(const Work& work);
 
 /// Time of `work` on `images` images (design A3; docs/cost_model.md):
 ///   launch overhead + max(FLOPs / (peak efficiency), bytes / (bandwidth efficiency))
 /// Work with a measured time takes that time. Zero FLOPs and zero bytes cost nothing, not even the launch. On
-/// devices with tensor cores, products in lower precisions run on them or on the ordinary cores, whichever
-/// takes less. The precision must be in device.peak_flops (the experiment reader checks it). Never less for
-/// more images.
+/// devices with tensor cores, products in lower precisions run on these or on the ordinary cores, whichever
+/// takes less time. The precision must be in device.peak_flops (the experiment reader checks it). More images
+/// never take less time.
 double operation_time_s(const Work& work, double images, const Software& software, const DeviceType& device);
 
-/// Launch overheads in the time of work that is not nothing.
+/// Number of launch overheads in the time of work, unless there is no work.
 double launches(const Work& work, const Software& software, const DeviceType& device);
 
-/// Share of peak that `work` reaches on `images` images: what the FLOPs above are divided by. Never more than
-/// the saving in multiplications of the fastest algorithm (Efficiency).
-/// @param precision what `efficiency` is of: tensor cores want channels in multiples of 16 bytes
+/// Share of peak that `work` reaches on `images` images, by which the FLOPs above are divided. It is at most
+/// the factor by which the fastest algorithm saves multiplications (Efficiency).
+/// @param precision the precision to which `efficiency` applies: tensor cores want channels in multiples of
+/// 16 bytes
 double compute_efficiency(const Work& work, double images, Precision precision, const Efficiency& efficiency,
                           Layout layout = Layout::nchw);
 
-/// Host time from this operation to the next; 0 where the device's hosts cost nothing, and for what is no
-/// kernel of its own: the sums for scale and shift of a normalization, and chains of elementwise operations
-/// that are one kernel.
+/// Host time from this operation to the next. It is 0 if the device's hosts cost nothing, and for operations
+/// that are not a kernel of their own: the sums for scale and shift of a normalization, and chains of
+/// elementwise operations that are one kernel.
 double issue_time_s(const Work& work, double images, const Software& software, const DeviceType& device);
 
-/// The one cost model of an experiment: the roofline above, times a factor per layer and pass where the
-/// experiment has measured times of them (`training.profile`), times a factor per device type where it
-/// anchors it to a measured throughput (`training.anchor`).
+/// The one cost model of an experiment: the roofline above, times a factor per layer and pass if the
+/// experiment has measured times for them (`training.profile`), times a factor per device type if it scales
+/// that type to a measured throughput (`training.anchor`).
 class CostModel {
  public:
   explicit CostModel(const Software& software) : software_(software) {}
   double time_s(const Work& work, double images, const DeviceType& device) const;
-  /// Of the host's thread that issues to the device, where it issues to `devices`
+  /// Time of the host's thread that issues to the device, if it issues to `devices` devices
   /// (Software::one_process_a_host).
   double issue_s(const Work& work, double images, const DeviceType& device, std::uint32_t devices = 1) const;
-  /// What the operation takes of one of a machine's devices, as fast as it is, and of its host, which issues
-  /// to all devices that it has.
+  /// Time of the operation on one of a machine's devices, at that device's speed, and on its host, which
+  /// issues to all of its devices.
   QueuedTime queued_time(const Work& work, double images, const Machine& machine, const Device& device) const;
   /// Scales the times of a layer on `device` so that its forward pass and its backward pass (data and weight
-  /// gradient together) on `images` images take as long as measured. A pass without work is left as it is.
+  /// gradient together) on `images` images take as long as measured. A pass without work is not changed.
   void measured(const TrainingGraph& graph, std::uint32_t layer, double images, double forward_s,
                 double backward_s, const DeviceType& device);
-  /// Scales every time on `device` so that one step of `graph` on `images` images alone takes images /
-  /// images_per_s. A graph without work is left as it is. Anchoring again replaces the factor.
+  /// Scales all times on `device` so that one step of `graph` on `images` images alone takes images /
+  /// images_per_s. A graph without work is not changed. Anchoring again replaces the factor.
   void anchor(const TrainingGraph& graph, double images, double images_per_s, const DeviceType& device);
-  /// Whether any device's times are scaled to a measurement of a whole step.
+  /// Whether the times of any device are scaled to a measurement of a whole step.
   bool is_anchored() const { return !scale_.empty(); }
   Precision precision() const { return software_.precision; }
   const Software& software() const { return software_; }
@@ -72,22 +73,23 @@ class CostModel {
   std::map<std::string, std::vector<Factors>> measured_;  ///< by device name and layer
 };
 
-/// Devices of its host, to all of which that issues; 1 where the machine has no hosts.
+/// Number of devices to which the host of this device issues; 1 if the machine has no hosts.
 std::uint32_t devices_of_host(const Machine& machine, const Device& device);
 
 /// One step of the whole graph on one device: its operations in order, each when the host has issued it and
-/// the one before is done.
+/// the one before it is done.
 /// @param with_recomputation false: without the operations that run a second time
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const DeviceType& device,
                    bool with_recomputation = true);
-/// The same on one of a machine's devices, as fast as it is, whose host issues to all that it has.
+/// The same on one of a machine's devices, at that device's speed, whose host issues to all of its devices.
 double step_time_s(const TrainingGraph& graph, double images, const CostModel& cost, const Machine& machine,
                    const Device& device);
 
-/// By operation of the graph: how much later such a step on the device has come to its end with it. They add
-/// up to step_time_s. What waits for the host is in the operations that the device waits for, and where the
-/// host is ahead, as small operations after large ones may find it, they take their time on the device: the
-/// price of an operation for those who have to add prices up.
+/// For each operation of the graph: how much later the step on the device ends because of it. These prices
+/// add up to step_time_s. The time in which an operation waits for the host belongs to the operations for
+/// which the device waits. Operations for which the host is ahead, as it may be for small operations after
+/// large ones, cost their time on the device. For callers that need a price per operation which can be added
+/// up.
 std::vector<double> operation_prices_s(const TrainingGraph& graph, double images, const CostModel& cost,
                                        const Machine& machine, const Device& device);
 

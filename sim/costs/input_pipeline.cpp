@@ -27,7 +27,7 @@ const YamlNode& catalogue_entry(const char* folder, const char* what, const std:
   return data_yaml(folder, name);
 }
 
-/// What a file of the catalogue says beside its figures; nothing is done with it here.
+/// What a file of the catalogue says besides its figures; it is not used here.
 template <class Options>
 Keys<Options> source_keys() {
   return {custom_key<Options>("title", "a text", "what it is called",

@@ -12,30 +12,30 @@
 
 namespace convoy::inline costs {
 
-/// Pixels of a file of ImageNet on average, 500 x 400: what the libraries' rates were measured with.
+/// Pixels of an average file of ImageNet, 500 x 400: the libraries' rates were measured with it.
 constexpr double imagenet_image_pixels = 200'000;
 
 /// A library that turns JPEG files into batches (topologies/catalog/input_libraries/NAME.yaml).
 struct InputLibrary {
   std::string name;
-  /// Decode and augmentation of images of ImageNet's mean size (`imagenet_image_pixels`), of one core (two
-  /// vCPUs).
+  /// Rate of one core (two vCPUs) for decoding and augmenting images of ImageNet's mean size
+  /// (`imagenet_image_pixels`).
   double core_images_per_s = 0;
-  std::int64_t workers_per_device = 0;  ///< threads or processes where the user gives none; 0: all cores
-  double device_bytes_per_image = 0;    ///< that the device moves for its part; 0: it has none
+  std::int64_t workers_per_device = 0;  ///< threads or processes if the user gives none; 0: all cores
+  double device_bytes_per_image = 0;    ///< bytes that the device moves for its part; 0: it has none
 };
 
-/// `training.input`: where a step's images come from.
+/// `training.input`: where the images of a step come from.
 struct InputSpec {
-  bool synthetic = true;  ///< images are there when they are needed; nothing below counts
-  std::string name;       ///< of the catalogue; "" where the experiment describes it
+  bool synthetic = true;  ///< images are available when needed; the fields below do not apply
+  std::string name;       ///< in the catalogue; "" if the experiment describes it
   InputLibrary library;
   std::optional<std::int64_t> workers_per_device;
   double storage_Bps = std::numeric_limits<double>::infinity();  ///< of each host
-  bool cached = false;     ///< images are in the host's memory: every epoch but the first
+  bool cached = false;     ///< images are in the host's memory, as in every epoch but the first
   double image_bytes = 0;  ///< of a file
   double image_pixels = imagenet_image_pixels;  ///< of a file, before it is cropped
-  std::int64_t prefetch = 2;                    ///< batches that are made ready ahead of a device
+  std::int64_t prefetch = 2;                    ///< number of batches that are prepared ahead of a device
   SourcePos pos;
 
   /// "synthetic", "imagenet-pil", "jpeg by pil".
@@ -45,13 +45,13 @@ struct InputSpec {
 /// `synthetic`, a mapping of input_keys(), or a name of topologies/catalog/inputs. @throws InputError
 InputSpec read_input(const YamlNode& node, const std::string& path);
 
-/// The keys of the mapping, for whoever reads about them.
+/// The keys of the mapping, for documentation.
 KeySection input_keys();
 
 std::vector<std::string> input_library_names();
 InputLibrary load_input_library(const std::string& name, const SourcePos& pos);
 
-/// What a host makes ready, and what keeps it from more.
+/// The rate at which a host prepares images, and what limits it.
 struct InputRate {
   enum class Limit : std::uint8_t { workers, cores, storage };
   double images_per_s = 0;
@@ -60,11 +60,12 @@ struct InputRate {
   std::int64_t workers = 0;
 };
 
-/// Rate of a host for so many devices: the least of its workers', each on a core at most, of its cores' (two
-/// vCPUs each: hyperthreads of a full core give nothing) and, unless images are cached, of its storage's.
-/// What a core does for an image is proportional to the file's pixels: decoding is (Pillow takes 0.77, 3.19
-/// and 12.29 ms for 224, 512 and 1,024 pixels a side, torchvision 0.64, 2.99 and 11.6,
-/// huggingface/transformers pull request 45195), and a random crop that is resized reads a share of them.
+/// Rate of a host for this many devices: the least of the rates of its workers (each uses at most one core),
+/// of its cores (two vCPUs each, since hyperthreads of a busy core add nothing), and, unless images are
+/// cached, of its storage. The work of a core for an image is proportional to the pixels of the file:
+/// decoding is (Pillow takes 0.77, 3.19 and 12.29 ms for 224, 512 and 1,024 pixels a side, torchvision 0.64,
+/// 2.99 and 11.6, huggingface/transformers pull request 45195), and a random resized crop reads a share of
+/// them.
 /// @throws InputError at spec.pos: the host does not say its `vcpus`
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices);
 

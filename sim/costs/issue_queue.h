@@ -8,35 +8,37 @@
 
 namespace convoy::inline costs {
 
-/// What operations, in their order, take of a device and of the host thread that issues them. Two values are
-/// enough for what comes before to say when they end (IssueQueue), and one after the other they are one again
-/// (`then`): the price of a set of operations wherever in a step they stand.
+/// The time that a sequence of operations takes on a device and on the host thread that issues them. Together
+/// with the end of what comes before, these values determine when the sequence ends (IssueQueue), and two
+/// consecutive sequences combine into one (`then`). So this is the price of a set of operations, wherever in
+/// a step they are.
 struct QueuedTime {
-  double device_s = 0;  ///< time on the device where it waits for nothing
+  double device_s = 0;  ///< time on the device if it waits for nothing
   double issue_s = 0;   ///< time of the host
-  /// From the host's coming to the first operation to the end of the last one, on a device that has nothing
-  /// else to do: max over operations of (issue up to it + device time from it on). -infinity: nothing runs.
+  /// Time from when the host reaches the first operation to the end of the last one, on a device that has
+  /// nothing else to do: max over operations of (issue up to it + device time from it on). -infinity: nothing
+  /// runs.
   double alone_s = -std::numeric_limits<double>::infinity();
 
-  /// Of one operation. What is nothing to the device (a view, a layer without work) is nothing to wait for
-  /// either.
+  /// The time of one operation. If it takes no time on the device (a view, a layer without work), nothing has
+  /// to wait for it either.
   static QueuedTime operation(double issue_s, double device_s);
-  /// Of these operations and then of the next.
+  /// Appends the operations of `next`.
   void then(const QueuedTime& next);
 };
 
 /// A host thread that issues operations one after the other, ahead of the device that runs them in order:
-/// each starts at the later of "issued" and "the one before is done". The thread begins at time 0 and waits
-/// for nothing.
+/// each starts at the later of "issued" and "the one before it is done". The thread begins at time 0 and
+/// waits for nothing.
 class IssueQueue {
  public:
   void run(const QueuedTime& operations) {
     end_s_ = std::max(end_s_ + operations.device_s, issued_s_ + operations.alone_s);
     issued_s_ += operations.issue_s;
   }
-  /// @param issue_s host time that the operation's issue takes  @param device_s time it runs
+  /// @param issue_s host time to issue the operation  @param device_s time for which it runs
   void run(double issue_s, double device_s) { run(QueuedTime::operation(issue_s, device_s)); }
-  /// The device does nothing until then; the host goes on.
+  /// The device does nothing until then; the host continues.
   void wait_until(double time_s) { end_s_ = std::max(end_s_, time_s); }
   double issued_s() const { return issued_s_; }
   double end_s() const { return end_s_; }
@@ -50,40 +52,40 @@ class QueuedSequence {
  public:
   enum class Order : bool { ascending, descending };
   QueuedSequence() = default;  ///< without parts
-  /// @param parts of the sequence  @param order in which they run
+  /// @param parts parts of the sequence  @param order the order in which they run
   QueuedSequence(const std::vector<QueuedTime>& parts, Order order);
-  /// Of parts [begin, end). @pre begin <= end
+  /// The time of parts [begin, end). @pre begin <= end
   QueuedTime of(std::size_t begin, std::size_t end) const;
 
  private:
   Order order_ = Order::ascending;
   std::vector<double> device_before_s_{0}, issue_before_s_{0};  ///< of all parts before a part
-  /// By power of two and part: the largest lag of so many parts from it on. A part's lag is how much its last
-  /// operation ends later than the device alone would make it, but for what the range adds to all of its
-  /// parts.
+  /// Indexed by power of two and part: the largest lag among that many parts, starting with this one. The lag
+  /// of a part is by how much its last operation ends later than the device alone would end it, apart from
+  /// what the range adds to all of its parts.
   std::vector<std::vector<double>> largest_lag_s_;
 };
 
-/// A stretch of operations of such a queue, for any time at which the device comes to it.
+/// A stretch of operations in such a queue, for any time at which the device reaches it.
 class IssuedStretch {
  public:
-  /// @param issued_s when the host is done with what comes before the stretch, from the beginning of the step
+  /// @param issued_s when the host has issued everything before the stretch, from the beginning of the step
   explicit IssuedStretch(double issued_s = 0) : issued_s_(issued_s) {}
   void add(double issue_s, double device_s);
-  /// Time on the device where it never waits.
+  /// Time on the device if it never waits.
   double device_s() const { return device_s_; }
-  double issued_s() const { return issued_s_; }  ///< when the host is done with the stretch, too
+  double issued_s() const { return issued_s_; }  ///< when the host has issued the stretch as well
   /// When the last operation ends, from the beginning of the step: max(start + device, max over operations of
   /// (issued + device time from it on)).
-  /// @param start_s when the device comes to it, from the beginning of the step
-  /// @param slowness operations take so many times as long on this device; the host does not
+  /// @param start_s when the device reaches the stretch, from the beginning of the step
+  /// @param slowness operations take this many times as long on this device; the host does not
   double end_s(double start_s, double slowness = 1) const;
 
  private:
   struct Operation {
     double issued_s, before_s;  ///< before_s: device time of the stretch before it
   };
-  std::vector<Operation> issued_;  ///< those that the device may have to wait for
+  std::vector<Operation> issued_;  ///< the operations for which the device may have to wait
   double issued_s_, device_s_ = 0;
 };
 

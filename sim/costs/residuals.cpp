@@ -34,7 +34,7 @@ bool is_grouped(const Work& work) {
 constexpr std::array<std::string_view, comm_kind_count + 1> comm_names{"tcp", "rdma", "staged", "links",
                                                                        "devices"};
 
-/// Of a file of topologies/catalog/software, a number a name.
+/// Reads numbers by name from a file of topologies/catalog/software.
 template <std::size_t count>
 std::array<double, count> read_spreads(const char* name, const std::array<std::string_view, count>& keys) {
   const YamlNode file = load_yaml(data_path("topologies/catalog/software") + name);

@@ -14,34 +14,35 @@
 
 namespace convoy::inline costs {
 
-/// Kinds of steps whose predictions are off alike: by the network (plain convolutions; or grouped and
-/// depthwise ones and many small operations), the units that compute, and whether a step is short.
+/// Kinds of steps whose predictions have similar errors: by network (plain convolutions, or grouped and
+/// depthwise ones and many small operations), by the units that compute, and by whether a step is short.
 inline constexpr std::size_t residual_kind_count = 12;
 std::string_view residual_kind_name(std::size_t kind);
 
 /// The kind of a step of `works` on `images` images.
 std::size_t residual_kind(const std::vector<Work>& works, double images, Precision precision);
 
-/// Ways of communication whose predicted times are off alike: over a network that speaks TCP or RDMA; inside
-/// a host through its memory, or over links between devices.
+/// Ways of communication whose predicted times have similar errors: over a network with TCP or RDMA, or
+/// inside a host through its memory or over links between devices.
 enum class CommKind : std::uint8_t { tcp, rdma, staged, links };
 inline constexpr std::size_t comm_kind_count = 4;
 std::string_view comm_kind_name(CommKind kind);
 
-/// How the devices of `machine` talk: over its network where they are in several hosts. Nothing where
-/// software between them costs nothing (an ideal fabric), or there is but one device and host.
+/// How the devices of `machine` communicate: over its network if they are in several hosts. Nothing if
+/// software between them costs nothing (an ideal fabric), or if there is only one device and host.
 std::optional<CommKind> comm_kind(const Machine& machine);
 
-/// Standard deviation of log(predicted / true) of the time that communication of the kind takes
-/// (topologies/catalog/software/communication.yaml). @throws InputError where the file is wrong.
+/// Standard deviation of log(predicted / true) of the time of communication of this kind
+/// (topologies/catalog/software/communication.yaml). @throws InputError if the file is wrong.
 double comm_spread(CommKind kind);
 
-/// Standard deviation of log(predicted / true) that steps of several devices have beside computing and
-/// communication: waiting for one another, hosts that serve several (the same file).
+/// Standard deviation of log(predicted / true) that steps of several devices have in addition to computing
+/// and communication: waiting for one another, hosts that serve several devices (the same file).
 double devices_spread();
 
-/// Standard deviation of log(predicted / true) of steps of the kind, beside what the devices' parameters
-/// leave open (topologies/catalog/software/residuals.yaml). @throws InputError where the file is wrong.
+/// Standard deviation of log(predicted / true) of steps of this kind, in addition to what the devices'
+/// parameters leave open (topologies/catalog/software/residuals.yaml). @throws InputError if the file is
+/// wrong.
 double residual_spread(std::size_t kind);
 
 /// Standard deviation of log(time to issue an operation) between hosts, of the machines of published rows

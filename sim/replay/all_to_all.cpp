@@ -10,7 +10,7 @@ namespace {
 
 using End = AllToAllFlows::End;
 
-/// Hosts and positions in `parts`, in order.
+/// The hosts of `parts` with the positions on each, in order.
 Pairs by_host(const std::vector<AllToAll::Part>& parts, const std::vector<EndpointId>& members,
               const Machine& machine) {
   Pairs result;
@@ -20,14 +20,14 @@ Pairs by_host(const std::vector<AllToAll::Part>& parts, const std::vector<Endpoi
   return result;
 }
 
-/// Adds those that have partners, with one half of their ways.
+/// Adds the ends that have partners, each with its half of the route.
 class EndWriter {
  public:
   EndWriter(const std::vector<EndpointId>& members, const Machine& machine, std::vector<LinkId>& links)
       : members_(members), machine_(machine), links_(links) {}
 
   /// @param partners by position in `parts`
-  /// @return false where ways are not two halves
+  /// @return false if routes do not consist of two halves
   bool add(const std::vector<AllToAll::Part>& parts, const std::vector<std::uint32_t>& partners, bool sends,
            std::vector<End>& ends) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -51,7 +51,7 @@ class EndWriter {
   std::vector<LinkId> out_, in_;
 };
 
-/// Names the ends' peers, and tells what their connections carry. @pre every end has a partner
+/// Names the peers of the ends, and says how much their connections carry. @pre every end has a partner
 void find_peers(const Machine& machine, AllToAllFlows& flows) {
   Route way;
   const auto find = [&](std::vector<End>& ends, const std::vector<End>& others, bool sends) {
@@ -69,7 +69,7 @@ void find_peers(const Machine& machine, AllToAllFlows& flows) {
   find(flows.receivers, flows.senders, false);
 }
 
-/// New positions when those without partners are left out.
+/// New positions after those without partners have been removed.
 std::vector<std::uint32_t> positions_with(const std::vector<std::uint32_t>& partners) {
   std::vector<std::uint32_t> result;
   std::uint32_t next = 0;
@@ -77,7 +77,7 @@ std::vector<std::uint32_t> positions_with(const std::vector<std::uint32_t>& part
   return result;
 }
 
-/// By class.
+/// Number of members by class.
 std::vector<std::uint64_t> sizes(std::span<const std::uint32_t> class_of) {
   std::vector<std::uint64_t> result;
   for (const std::uint32_t c : class_of) {

@@ -10,7 +10,7 @@
 
 namespace convoy::inline replays {
 
-/// Time during which a thing has at least one user.
+/// The time during which something has at least one user.
 class BusyTime {
  public:
   void enter(double now_s) {
@@ -35,14 +35,14 @@ class LinkClock {
   void flow_begins(std::uint32_t flow_class, double now_s);
   void flow_ends(std::uint32_t flow_class, double now_s);
   /// Calls `use` with the clock, below size(), of every link and port that a flow class crosses; a clock may
-  /// come more than once.
+  /// occur more than once.
   template <class Use>
   void for_each(std::uint32_t flow_class, Use use) const {
     for (std::uint32_t i = first_of_flow_[flow_class]; i < first_of_flow_[flow_class + 1]; ++i)
       use(of_flow_[i]);
   }
   std::size_t size() const { return clocks_.size(); }
-  /// Of a link or port that nobody uses now.
+  /// Adds busy time of a link or port that nobody uses now.
   void add(std::uint32_t clock, double time_s) { clocks_[clock].add(time_s); }
 
   std::vector<double> link_busy_s(double now_s) const;  ///< by link class
@@ -52,20 +52,20 @@ class LinkClock {
   std::vector<BusyTime> clocks_;  ///< of classes of equal ports, each after those of its link classes
   std::vector<std::uint32_t> link_clock_;               ///< by link class
   std::vector<std::uint32_t> port_clock_;               ///< by port
-  std::vector<std::uint32_t> first_of_flow_, of_flow_;  ///< clocks by flow class: all in one place
+  std::vector<std::uint32_t> first_of_flow_, of_flow_;  ///< clocks by flow class, all in one vector
 };
 
-/// What an endpoint's messages have to do with its computing, in seconds: under way while it does not
-/// compute; while it does; and what it computes without any under way since its first one, which slower
-/// messages can fill.
+/// How the messages of an endpoint overlap with its computing, in seconds: messages under way while it does
+/// not compute; messages under way while it does; and the time in which it computes without any message under
+/// way after its first one, which slower messages could fill.
 struct CommTimes {
   double exposed_s = 0, hidden_s = 0, slack_s = 0;
 };
 
-/// What an endpoint does with its time, in seconds.
+/// How an endpoint spends its time, in seconds.
 struct DeviceTimes {
   double compute_s = 0;     ///< in compute tasks
-  double issue_wait_s = 0;  ///< of compute_s, while the host had not issued the next operation
+  double issue_wait_s = 0;  ///< of compute_s, while the host had not yet issued the next operation
   CommTimes comm;
   double running_s() const { return compute_s - issue_wait_s; }
 };
@@ -84,7 +84,7 @@ inline DeviceTimes operator*(const DeviceTimes& a, double factor) {
 /// Splits an endpoint's time into computing, waiting for messages under way, and the rest.
 class DeviceClock {
  public:
-  /// @param issue_wait_s of the task that begins, for which it will wait for its host
+  /// @param issue_wait_s time for which the starting task will wait for its host
   void compute_begins(double now_s, double issue_wait_s = 0) {
     advance(now_s), computing_ = true;
     times_.issue_wait_s += issue_wait_s;
@@ -92,7 +92,7 @@ class DeviceClock {
   void compute_ends(double now_s) { advance(now_s), computing_ = false; }
   void message_begins(double now_s) { advance(now_s), ++messages_, has_begun_ = true; }
   void message_ends(double now_s) { advance(now_s), --messages_; }
-  const DeviceTimes& times() const { return times_; }  ///< up to the last call of one of the above
+  const DeviceTimes& times() const { return times_; }  ///< up to the last call of one of the functions above
 
   void advance(double now_s) {
     const double passed_s = now_s - last_s_;

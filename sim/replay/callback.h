@@ -7,8 +7,8 @@
 
 namespace convoy::inline replays {
 
-/// What is done when something has happened: a small closure kept in place, so that an event costs no
-/// allocation. What it captures is at most 32 bytes of plain values and pointers.
+/// A function to call when something has happened: a small closure that is stored in place, so that an event
+/// needs no allocation. It captures at most 32 bytes of plain values and pointers.
 class Callback {
  public:
   Callback() = default;

@@ -10,7 +10,7 @@
 
 namespace convoy::inline replays {
 
-/// What tells classes of a folding apart: a 64-bit hash of a thing and its neighbourhood.
+/// Distinguishes the classes of a folding: a 64-bit hash of an object and its neighbourhood.
 using Colour = std::uint64_t;
 
 /// Finaliser of splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every input bit changes half of the output
@@ -26,8 +26,8 @@ inline Colour mix(Colour a, Colour b) {
 }
 inline Colour bits(double value) { return std::bit_cast<Colour>(value); }
 
-/// Numbers colours in the order in which they are first asked for. Open addressing: a colour is a hash
-/// already.
+/// Numbers colours in the order in which they are first looked up. Open addressing; a colour is already a
+/// hash.
 class ColourTable {
  public:
   std::size_t size() const { return size_; }

@@ -37,11 +37,11 @@ void Company::add(std::uint32_t pattern, const Task& task) {
   stream_[pattern] = stream_[pattern] == unused || stream_[pattern] == stream ? stream : no_order;
 }
 
-/// Groups that cross one place: all follow one another if every one follows the first.
+/// Groups that cross one place: all of them follow one another if each of them follows the first.
 void Company::meet_in_places(const Plan& plan, const FlowTable& table,
                              const std::function<std::uint32_t(LinkId)>& place) {
   std::map<std::vector<EndpointId>, std::uint32_t> known;
-  std::vector<std::uint32_t> members;  // by group of the table: equal where the members are
+  std::vector<std::uint32_t> members;  // by group of the table; equal if the members are the same
   for (const FlowGroup& group : table.groups)
     members.push_back(known
                           .emplace(plan.patterns[group.pattern].groups[group.index],

@@ -11,8 +11,8 @@
 
 namespace convoy::inline replays {
 
-/// By pattern: whether something else may be on its links, or in places of which each has several links,
-/// while one of its communications is under way. Communications that the same endpoints have on one stream
+/// For each pattern: whether something else may be on its links, or in places that consist of several links
+/// each, while one of its communications is under way. Communications of the same endpoints on one stream
 /// follow one another.
 class Company {
  public:
@@ -31,8 +31,8 @@ class Company {
   std::vector<bool> meets_;
 };
 
-/// For each pattern: whether nothing else is on the links of a group's flows, nor on those that go the other
-/// way through the same ports, while the group does a communication whose ranks go in step.
+/// For each pattern: whether, during a communication of a group whose ranks proceed in step, nothing else is
+/// on the links of the group's flows, nor on the links in the opposite direction of the same ports.
 std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine, const FlowTable& table);
 
 }  // namespace convoy::replays

@@ -18,8 +18,8 @@ ComputeTimes::TaskTime ComputeTimes::time(EndpointId endpoint, std::uint32_t rol
   return {time_s, std::max(0.0, time_s - device_s)};
 }
 
-/// Compute tasks of a role's program on a type of device in a host of so many: the host issues them in their
-/// order.
+/// Compute tasks of a role's program on a type of device in a host with this many devices: the host issues
+/// them in their order.
 const std::vector<IssuedStretch>& ComputeTimes::stretches(std::uint32_t role, const Device& device) {
   const std::uint32_t beside = devices_of_host(machine_, device);
   const auto key = std::tuple{role, device.type, beside};

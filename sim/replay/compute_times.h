@@ -21,11 +21,11 @@ class ComputeTimes {
 
   struct TaskTime {
     double time_s = 0;        ///< from the start to the end
-    double issue_wait_s = 0;  ///< of it, for which the device waits for its host to issue operations
+    double issue_wait_s = 0;  ///< the part of it in which the device waits for its host to issue operations
   };
-  /// The device runs the task's operations in order, each when the host has issued it.
-  /// @param start_s since the step's beginning, without the time for which the endpoint was stopped
-  /// @param stretch how many times as long as usual operations last
+  /// The device runs the operations of the task in order, each when the host has issued it.
+  /// @param start_s since the beginning of the step, without the time for which the endpoint was stopped
+  /// @param stretch operations take this many times as long as usual
   TaskTime time(EndpointId endpoint, std::uint32_t role, TaskId task, double start_s, double stretch);
 
  private:
@@ -34,11 +34,11 @@ class ComputeTimes {
   const Plan& plan_;
   const Machine& machine_;
   const CostModel& cost_;
-  /// By role, device type and devices of the host: what each task of the program asks of them.
+  /// By role, device type and number of devices of the host: what each task of the program needs.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<IssuedStretch>> stretches_;
 };
 
-/// Time of each operation of a compute task on `endpoint` (a host's task is one stretch of Task::seconds).
+/// Time of each operation of a compute task on `endpoint` (a task of a host is one stretch of Task::seconds).
 std::vector<double> operation_times_s(const Role& role, const Task& task, const Machine& machine,
                                       const CostModel& cost, EndpointId endpoint);
 

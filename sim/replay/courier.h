@@ -12,27 +12,27 @@
 
 namespace convoy::inline replays {
 
-/// Hears what happens to the tasks of endpoint classes.
+/// Is notified of what happens to the tasks of endpoint classes.
 class MessageListener {
  public:
   virtual void messages_begin(std::uint32_t endpoint_class,
-                              TaskId task) = 0;  ///< the task's first message or overhead
+                              TaskId task) = 0;  ///< the task's first message or overhead begins
   virtual void message_begins(std::uint32_t endpoint_class) = 0;
   virtual void message_ends(std::uint32_t endpoint_class) = 0;
   virtual void task_done(std::uint32_t endpoint_class, TaskId task) = 0;
-  virtual void after_event() = 0;  ///< everything that one moment's events mean has been said
+  virtual void after_event() = 0;  ///< called when all events of one moment have been reported
 
  protected:
   ~MessageListener() = default;
 };
 
-/// Takes messages of flow classes from end to end: latency, then a share of the links. What it knows of a
+/// Transports messages of flow classes from end to end: latency, then a share of the links. The state of a
 /// message under way is in the event of its end.
 class Courier {
  public:
   Courier(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
 
-  /// One message a flow, or `repeat` of them one after the other as one.
+  /// One message per flow, or `repeat` consecutive messages treated as one.
   /// @param delivered a closure of at most 16 bytes
   template <class Closure>
   void launch(std::uint32_t flow_class, double bytes, double repeat, Closure delivered) {
@@ -43,7 +43,7 @@ class Courier {
     });
   }
 
-  /// The message counts as under way at both its ends until it is delivered.
+  /// The message counts as under way at both ends until it is delivered.
   template <class Closure>
   void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
     listener_.message_begins(lanes_[flow_class].from);
@@ -59,10 +59,10 @@ class Courier {
 
  private:
   static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
-  /// What messages of one flow class have in common.
+  /// What the messages of one flow class have in common.
   struct Lane {
     std::uint32_t from, to;  ///< endpoint classes
-    std::uint32_t route;  ///< no_route: both ends are in one place; unknown: asked for at the first message
+    std::uint32_t route;  ///< no_route: both ends are in one place; unknown: looked up at the first message
     double latency_s;
   };
 

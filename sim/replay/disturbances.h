@@ -9,27 +9,27 @@
 
 namespace convoy::inline replays {
 
-/// What happens to the machine during a replay, beside the plan. Times are from its beginning.
+/// What happens to the machine during a replay, apart from the plan. Times count from its beginning.
 struct Disturbances {
-  /// From `at_s` on a link has this bandwidth; with 0 what crosses it stands still.
+  /// From `at_s` on, a link has this bandwidth; with 0, everything that crosses it stands still.
   struct LinkChange {
     double at_s;
     LinkId link;
     double bandwidth_Bps;
   };
-  /// From `at_s` to `until_s` a device or host computes and issues nothing; what it was computing goes on
-  /// afterwards. Its messages go on. Infinite: for good.
+  /// From `at_s` to `until_s`, a device or host computes and issues nothing; what it was computing continues
+  /// afterwards. Its messages continue. Infinite: for the rest of the replay.
   struct Stop {
     double at_s;
     EndpointId endpoint;
     double until_s = std::numeric_limits<double>::infinity();
   };
-  /// Somebody else's bytes from one endpoint to another, which share links with the plan's.
+  /// Bytes of somebody else from one endpoint to another, which share links with those of the plan.
   struct Transfer {
     double at_s;
     EndpointId from, to;
     double bytes;                                                ///< > 0
-    double limit_Bps = std::numeric_limits<double>::infinity();  ///< it is no faster
+    double limit_Bps = std::numeric_limits<double>::infinity();  ///< it is never faster than this
   };
 
   std::vector<LinkChange> link_changes;
@@ -39,11 +39,11 @@ struct Disturbances {
   bool empty() const { return link_changes.empty() && stops.empty() && transfers.empty(); }
 };
 
-/// When a computation ends that takes `duration_s` of an endpoint's time, begun at `start_s`.
-/// @param stops its own, ordered by at_s
+/// The end of a computation that takes `duration_s` of an endpoint's time and begins at `start_s`.
+/// @param stops those of the endpoint, ordered by at_s
 double end_of_computation_s(double start_s, double duration_s, const std::vector<Disturbances::Stop>& stops);
 
-/// How much of the time up to `now_s` an endpoint stood still. @param stops its own, ordered by at_s
+/// For how much of the time up to `now_s` an endpoint stood still. @param stops its own, ordered by at_s
 double stopped_before_s(double now_s, const std::vector<Disturbances::Stop>& stops);
 
 }  // namespace convoy::replays

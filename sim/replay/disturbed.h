@@ -12,19 +12,19 @@
 
 namespace convoy::inline replays {
 
-/// Has changes of links and the transfers of others happen at their times. What is left over when the plan is
-/// done does not count.
+/// Makes the changes of links and the transfers of others happen at their times. Whatever is left when the
+/// plan is done does not count.
 void disturb_links(const Disturbances& disturbances, const Machine& machine, const Folding& folding,
                    Engine& engine);
 
-/// Stops of endpoint classes.
+/// The stops of endpoint classes.
 class Stops {
  public:
   Stops(const Disturbances& disturbances, const Folding& folding);
-  /// How long a computation takes that begins now and would take `duration_s` without them.
+  /// How long a computation takes that begins now and would take `duration_s` without stops.
   double with_stops_s(std::uint32_t endpoint_class, double now_s, double duration_s) const;
 
-  /// For how long a class has been stopped up to now: nor did its host issue anything then.
+  /// For how long a class has been stopped up to now; its host issued nothing during that time either.
   double before_s(std::uint32_t endpoint_class, double now_s) const;
 
  private:

@@ -14,8 +14,7 @@
 
 #include "sim/replay/flow_model.h"
 
-// s4u.hpp comes first: the others do not stand alone in SimGrid 3.32.
-// clang-format off
+// s4u.hpp comes first: the other headers do not compile on their own in SimGrid 3.32. clang-format off
 #include <simgrid/s4u.hpp>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
@@ -30,7 +29,7 @@ namespace {
 namespace sg4 = simgrid::s4u;
 namespace kernel = simgrid::kernel;
 
-/// A zone in which the way of the next flow is whatever the engine says: routes are convoy's (topologies/),
+/// A zone in which the route of the next flow is whatever the engine says. Routes are convoy's (topologies/),
 /// and SimGrid needs one pair of hosts and the links, not the platform.
 class ScriptedZone : public kernel::routing::NetZoneImpl {
  public:
@@ -48,9 +47,8 @@ class ScriptedZone : public kernel::routing::NetZoneImpl {
   }
 };
 
-/// Exact alpha-beta behaviour; each line undoes a default that bends it (TCP's windows, slow start, cross
-/// traffic), and the precisions are those at which 1 ns events and 1e-9 shares of a link are still told
-/// apart.
+/// Exact alpha-beta behaviour. Each line turns off a default that distorts it (TCP's windows, slow start,
+/// cross traffic); the precisions still distinguish 1 ns events and shares of 1e-9 of a link.
 void configure_simgrid() {
   static const bool once = [] {
     xbt_log_control_set("root.thresh:critical");
@@ -63,10 +61,10 @@ void configure_simgrid() {
   (void)once;
 }
 
-/// A flow model as one of SimGrid's: its engine asks when something happens next, and says when it is then.
-/// Nothing else happens in this engine, so that the model goes on through the moments that follow: one round
-/// of the engine's loop through all of its models takes as long as a third of a moment. The engine's clock is
-/// at the first of them.
+/// Presents a flow model as one of SimGrid's: SimGrid's engine asks for the time of the next event, and says
+/// when that time has come. Since nothing else happens in this engine, the model then processes several
+/// following moments at once: one round of the engine's loop through all of its models takes a third as long
+/// as a moment. The engine's clock is at the first of these moments.
 class FlowModelInEngine final : public kernel::resource::Model {
  public:
   explicit FlowModelInEngine(FlowModel& flows) : Model("convoy"), flows_(flows) {}
@@ -76,12 +74,12 @@ class FlowModelInEngine final : public kernel::resource::Model {
     next_s_ = flows_.next_event_s();
     return next_s_ < never ? std::max(0.0, next_s_ - told_s_) : -1;
   }
-  /// @param delta what next_occurring_event said, since nothing else happens in this engine
+  /// @param delta what next_occurring_event returned, since nothing else happens in this engine
   void update_actions_state(double /*now*/, double /*delta*/) override {
     told_s_ = next_s_;
     try {
       for (int moment = 0; moment < moments_a_round && flows_.advance(); ++moment) continue;
-    } catch (...) {  // not through SimGrid
+    } catch (...) {  // must not pass through SimGrid
       failure = std::current_exception();
     }
   }
@@ -96,7 +94,7 @@ class FlowModelInEngine final : public kernel::resource::Model {
   double next_s_ = 0, told_s_ = 0;  ///< when the engine is to be next; when it is
 };
 
-/// SimGrid's engine, with its own models unused or as configure_simgrid makes them.
+/// SimGrid's engine, with its own models either unused or configured by configure_simgrid.
 std::unique_ptr<sg4::Engine> make_simgrid_engine() {
   assert(!sg4::Engine::is_initialized() && "one engine at a time");
   static int argc = 1;
@@ -165,7 +163,7 @@ struct Engine::SimgridLinks final : Engine::Impl {
   SimgridLinks(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes)
       : engine(make_simgrid_engine()) {
     int bits = 20;
-    while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 9e18) --bits;  // what llround can give
+    while (bits > -20 && std::ldexp(largest_flow_bytes, bits) > 9e18) --bits;  // the limit of llround
     scale = std::ldexp(1.0, bits);
 
     zone = new ScriptedZone("convoy");  // the first zone is the root: SimGrid owns it from here
@@ -241,7 +239,7 @@ struct Engine::SimgridLinks final : Engine::Impl {
   }
 };
 
-/// A flow model that is asked for nothing but delays, without SimGrid.
+/// An engine that is only asked for delays, without SimGrid.
 struct Engine::FreeLinks final : Engine::Impl {
   std::vector<double> bandwidth_Bps;
   std::vector<double> route_Bps;

@@ -13,29 +13,29 @@
 
 namespace convoy::inline replays {
 
-/// Who shares out the links: a flow model of convoy's own in SimGrid's engine, or SimGrid's network model, as
-/// the reference.
+/// Who shares the links: convoy's own flow model in SimGrid's engine, or SimGrid's network model, as a
+/// reference.
 enum class NetworkModel : std::uint8_t { convoy, simgrid };
 
-/// Whether flows share the links they cross (max-min), or each has all of them for itself.
+/// Whether flows share the links they cross (max-min), or each has all of them to itself.
 enum class Contention : std::uint8_t { shared, none };
 
-/// The only door to SimGrid: a clock, delays, and flows over links that share max-min fairly. Links have
-/// capacity only; the latency of a message is a delay before its flow.
+/// The only interface to SimGrid: a clock, delays, and flows over links with max-min fair sharing. Links have
+/// only a capacity; the latency of a message is a delay before its flow.
 ///
-/// With NetworkModel::convoy all of this happens in a model of our own (FlowModel) that SimGrid's engine asks
-/// for its next event and tells to go there; its clock begins at 0, so that results are the same to the last
-/// bit in whatever order and number replays run in a process. With NetworkModel::simgrid flows are activities
-/// over SimGrid's links, and the clock goes on from one engine to the next. One engine at a time in a process
-/// either way. Without contention SimGrid is not asked, a flow takes its bytes over the narrowest of its
-/// links, and any number of engines may be used.
+/// With NetworkModel::convoy, all of this happens in our own model (FlowModel), which SimGrid's engine asks
+/// for its next event and tells to advance to it. Its clock begins at 0, so that results are the same to the
+/// last bit, however many replays run in a process and in whatever order. With NetworkModel::simgrid, flows
+/// are activities over SimGrid's links, and the clock continues from one engine to the next. In both cases, a
+/// process can have one engine at a time. Without contention, SimGrid is not used, a flow takes its bytes
+/// over the narrowest of its links, and there may be any number of engines.
 class Engine {
  public:
   static constexpr double no_limit = std::numeric_limits<double>::infinity();
 
   /// @param link_bandwidth_Bps capacity of each link, all > 0.
   /// @param largest_flow_bytes no flow will be larger; NetworkModel::simgrid counts payloads in whole numbers
-  ///        of 2^-20 bytes (up to 8 TB, coarser above).
+  /// of 2^-20 bytes (up to 8 TB, coarser above).
   Engine(const std::vector<double>& link_bandwidth_Bps, double largest_flow_bytes,
          Contention contention = Contention::shared, NetworkModel model = NetworkModel::convoy);
   ~Engine();
@@ -53,10 +53,10 @@ class Engine {
   void start_flow(double bytes, std::uint32_t route, Callback done);
   /// A flow that begins after a delay.
   void start_message(double latency_s, double bytes, std::uint32_t route, Callback done);
-  /// From now on; 0 stops what crosses the link. @pre NetworkModel::convoy
+  /// Takes effect now; 0 stops everything that crosses the link. @pre NetworkModel::convoy
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps);
 
-  /// Until nothing is under way.
+  /// Runs until nothing is under way.
   void run();
 
   static std::string simgrid_version();
@@ -69,7 +69,7 @@ class Engine {
   double simgrid_now_s() const;
 
   std::unique_ptr<Impl> impl_;
-  const double* clock_s_;  ///< of a flow model; none: SimGrid's clock
+  const double* clock_s_;  ///< of a flow model; nullptr: SimGrid's clock
 };
 
 }  // namespace convoy::replays

@@ -25,15 +25,15 @@ struct FoldedPlan {
   const Folding& folding;
 };
 
-/// In what surroundings it is executed.
+/// The conditions under which a plan is executed.
 struct Surroundings {
   Contention contention = Contention::shared;
   NetworkModel network_model = NetworkModel::convoy;
   Disturbances disturbances{};
 };
 
-/// What happened to the classes of a folding. Of a plan with a service: the share that one step has in what
-/// happened while it was measured.
+/// What happened to the classes of a folding. For a plan with a service: the part of one step in what
+/// happened during the measurement.
 struct Execution {
   double end_s = 0;                 ///< length of the step
   std::vector<Timeline> timelines;  ///< by endpoint class
@@ -44,13 +44,13 @@ struct Execution {
   std::vector<Usage> usage;         ///< by endpoint class
   std::vector<double> link_busy_s;  ///< by link class
   std::vector<double> port_busy_s;  ///< by Link::port of the machine
-  std::vector<double> pace;         ///< by endpoint class: how often its program is run in a step
+  std::vector<double> pace;         ///< by endpoint class: how often its program runs in a step
   std::optional<StalenessResult> staleness;
-  double input_wait_s = 0;  ///< of a service: longest mean wait for images of a client, a step
+  double input_wait_s = 0;  ///< of a service: the longest mean wait of a client for images, per step
 };
 
-/// Runs every class's program on the engine. @throws std::runtime_error naming blocked tasks when it cannot
-/// finish.
+/// Runs every class's program on the engine. @throws std::runtime_error that names the blocked tasks if it
+/// cannot finish.
 Execution execute(const FoldedPlan& folded, const Surroundings& surroundings);
 
 }  // namespace convoy::replays

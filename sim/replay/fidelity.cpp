@@ -14,18 +14,19 @@
 namespace convoy::inline replays {
 namespace {
 
-/// So many messages at most are simulated one by one where nobody has asked for it: a second of work.
+/// At most this many messages are simulated one by one if the user has not asked for it: a second of work.
 constexpr double automatic_messages_limit = 1e6;
 
-/// Whether flows of one round share links so that all get equally much, and carry as much with the same
-/// latency: then they end together, and what follows them does too.
+/// Whether the flows of a round share links such that all of them get the same rate, and carry the same
+/// number of bytes with the same latency: then they end together, and so does everything that follows them.
 class EqualRounds {
  public:
   EqualRounds(const Machine& machine, const FlowTable& table)
       : machine_(machine), table_(table), load_(machine.links.size() + table.connections_Bps.size(), 0) {}
 
-  /// Of all groups of a pattern together: they may share links.
-  /// @param alike the ranks come at the same time; else messages that share a link may not be there together
+  /// For all groups of a pattern together, since they may share links.
+  /// @param alike the ranks arrive at the same time; otherwise messages that share a link may not be there
+  /// together
   bool operator()(const Pattern& pattern, std::uint32_t first_group, std::uint32_t last_group, bool alike) {
     alike_ = alike;
     std::vector<InRound> rounds(pattern.rounds.size());
@@ -46,16 +47,16 @@ class EqualRounds {
     std::vector<const Flow*> flows;
     std::vector<const AllToAllFlows*> all_to_all;
   };
-  /// What a message, or one half of its way, gets and takes.
+  /// What a message, or one half of its route, gets and needs.
   struct Lot {
     double share_Bps;
     bool shares;
     double latency_s, fraction;
-    std::uint64_t of_peer = 1;  ///< of a half: ends of its side that have the same peer
+    std::uint64_t of_peer = 1;  ///< for a half: the number of ends on its side with the same peer
     auto operator<=>(const Lot&) const = default;
   };
 
-  /// Whether every member of a group sends and gets as many messages of a round as any other.
+  /// Whether every member of a group sends and receives the same number of messages of a round as any other.
   static std::function<bool(const Round&)> takes_all_members(const Pattern& pattern) {
     const std::size_t members = pattern.groups.front().size();
     const bool same_size = std::all_of(pattern.groups.begin(), pattern.groups.end(),
@@ -138,7 +139,7 @@ class EqualRounds {
     });
   }
 
-  /// @return by end: its place among `different`
+  /// @return by end: its index in `different`
   std::vector<std::uint32_t> lots(const std::vector<AllToAllFlows::End>& ends,
                                   std::vector<Lot>& different) const {
     std::map<Lot, std::uint32_t> known;
@@ -158,11 +159,11 @@ class EqualRounds {
   const Machine& machine_;
   const FlowTable& table_;
   std::vector<std::uint64_t> load_;  ///< flows by link; all 0 between calls
-  std::optional<Lot> first_;         ///< of the round that is looked at
+  std::optional<Lot> first_;         ///< of the current round
   bool alike_ = true;
 };
 
-/// Whether all ranks of a pattern run one program at one speed.
+/// Whether all ranks of a pattern run the same program at the same speed.
 bool ranks_are_alike(const Plan& plan, const Machine& machine, const Pattern& pattern) {
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), 0);
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)
@@ -179,7 +180,7 @@ bool ranks_are_alike(const Plan& plan, const Machine& machine, const Pattern& pa
   });
 }
 
-/// Messages that the collectives of a plan have, pattern by pattern.
+/// Number of messages of the collectives of a plan, by pattern.
 std::vector<double> message_counts(const Plan& plan) {
   std::vector<double> result(plan.patterns.size(), 0);
   for (const Communication& comm : plan.communications) {
@@ -192,7 +193,7 @@ std::vector<double> message_counts(const Plan& plan) {
   return result;
 }
 
-/// By pattern: what `automatic` means.
+/// By pattern: what `automatic` means for it.
 std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table) {
   EqualRounds equal_rounds(machine, table);
   const Company in_company(plan, table, [](LinkId link) { return link; });

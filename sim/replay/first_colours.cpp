@@ -56,8 +56,8 @@ class FirstColours {
                                       mix(mix(bits(client.start_s), client.head_start), bits(client.images)));
   }
 
-  /// Those that something happens to are equal where the same happens to them; links of a transfer are each
-  /// of a kind of their own.
+  /// Objects to which something happens are equal if the same happens to them; each link of a transfer is of
+  /// a kind of its own.
   void disturb(const Disturbances& disturbances) {
     const auto of_link = [&](LinkId link) -> Colour& { return colours_[numbers_.links + link]; };
     for (const Disturbances::LinkChange& change : disturbances.link_changes)

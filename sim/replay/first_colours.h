@@ -12,7 +12,8 @@
 
 namespace convoy::inline replays {
 
-/// By thing, what tells it apart before its neighbours do: its kind, and what it is by itself.
+/// For each object, what distinguishes it before its neighbours are considered: its kind, and its own
+/// properties.
 std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
                                   const ThingNumbers& numbers, const Disturbances& disturbances);
 

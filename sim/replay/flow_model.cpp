@@ -61,7 +61,7 @@ double FlowModel::next_event_s() {
   return next_s;
 }
 
-/// Adds their events to the moment.
+/// Adds the events of these delays to the current moment.
 void FlowModel::take_delays(double until_s) {
   while (!delays_.empty() && delays_.front().at_s <= until_s) {
     moment_.push_back(delays_.front().event);
@@ -86,7 +86,7 @@ bool FlowModel::advance() {
   if (moment_.size() > 1)
     std::sort(moment_.begin(), moment_.end(),
               [&](std::uint32_t a, std::uint32_t b) { return events_[a].number < events_[b].number; });
-  for (std::size_t i = 0; i < moment_.size(); ++i) {  // nothing that happens now is added to this moment
+  for (std::size_t i = 0; i < moment_.size(); ++i) {  // the loop adds nothing to this moment
     const std::uint32_t slot = moment_[i];
     Event& event = events_[slot];
     if (event.route != no_route) {

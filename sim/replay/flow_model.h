@@ -13,11 +13,11 @@
 
 namespace convoy::inline replays {
 
-/// A clock with delays, and flows whose rates MaxMin finds. Its time begins at 0 and is its own: whatever
+/// A clock with delays, and flows whose rates MaxMin finds. Its time begins at 0 and is independent: whatever
 /// else a process simulates, the same calls give the same bits.
 ///
-/// Events less than 1e-12 s apart are of one moment; those of a moment come in the order in which they were
-/// asked for.
+/// Events less than 1e-12 s apart belong to one moment; within a moment, they occur in the order in which
+/// they were requested.
 class FlowModel {
  public:
   explicit FlowModel(const std::vector<double>& link_bandwidth_Bps) : rates_(link_bandwidth_Bps) {}
@@ -33,21 +33,21 @@ class FlowModel {
     rates_.set_bandwidth(link, bandwidth_Bps, now_s_);
   }
 
-  /// When something happens next; infinite: never.
+  /// The time of the next event; infinite: there is none.
   double next_event_s();
-  /// Goes to that time and carries out all that happens then. @return false: nothing happens any more
+  /// Advances to that time and executes all its events. @return false: there are no more events
   bool advance();
-  /// Of now_s(), for as long as the model lives.
+  /// Refers to now_s(), for as long as the model exists.
   const double& clock_s() const { return now_s_; }
 
  private:
   static constexpr double one_moment_s = 1e-12;
   static constexpr std::uint32_t no_route = std::numeric_limits<std::uint32_t>::max();
-  /// What happens at the end of a delay or a flow: a cache line.
+  /// What happens at the end of a delay or a flow; it fills a cache line.
   struct alignas(64) Event {
     Callback done;
     std::uint64_t number = 0;  ///< events of one moment come in this order
-    double bytes = 0;          ///< with a route: of the flow that begins at the end of the delay
+    double bytes = 0;          ///< with a route: size of the flow that begins at the end of the delay
     std::uint32_t route = no_route;
   };
   struct Delay {
@@ -59,12 +59,12 @@ class FlowModel {
     }
   };
 
-  /// Delays of one length: they end in the order in which they began.
+  /// Delays of equal length: they end in the order in which they began.
   struct Line {
     double delay_s;
     std::deque<Delay> waiting;
   };
-  /// Messages of so many different latencies are kept in lines, all others in the heap.
+  /// Messages with up to this many different latencies are kept in lines, all others in the heap.
   static constexpr std::size_t most_lines = 4;
 
   std::uint32_t keep(Event event);

@@ -61,8 +61,8 @@ class Expansion {
     return true;
   }
 
-  /// @return false where other messages may take the same connections, or may do so between some of the peers
-  /// only: then they have to be told apart one by one
+  /// @return false if other messages may use the same connections, or may do so only between some of the
+  /// peers: then they have to be distinguished one by one
   bool number_peers(AllToAllFlows& flows) {
     if (!peers_meet_alike_) peers_meet_alike_ = peers_meet_alike();
     if (!*peers_meet_alike_) return false;
@@ -74,8 +74,8 @@ class Expansion {
     return true;
   }
 
-  /// Whether all messages between hosts are all-to-alls of one group each: what a connection carries then
-  /// follows from what either of its peers sends and gets.
+  /// Whether all messages between hosts are all-to-alls within one group each: then the load of a connection
+  /// follows from what either of its peers sends and receives.
   bool peers_meet_alike() const {
     return std::all_of(plan_.patterns.begin(), plan_.patterns.end(), [&](const Pattern& pattern) {
       return std::all_of(pattern.rounds.begin(), pattern.rounds.end(), [&](const Round& round) {
@@ -103,7 +103,7 @@ class Expansion {
     table_.links.insert(table_.links.end(), route_.links.begin(), route_.links.end());
   }
 
-  /// The one under way.
+  /// The current group.
   std::uint32_t group() const { return static_cast<std::uint32_t>(table_.groups.size()); }
 
   const Plan& plan_;

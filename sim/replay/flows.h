@@ -12,7 +12,7 @@
 
 namespace convoy::inline replays {
 
-/// One pair of one round of one group of a pattern, with its way through the machine.
+/// One pair of one round of one group of a pattern, with its route through the machine.
 struct Flow {
   std::uint32_t group;  ///< index into FlowTable::groups
   std::uint32_t round;
@@ -29,17 +29,17 @@ struct FlowGroup {
   std::uint32_t first_flow, flow_count;
 };
 
-/// All flows that the plan's patterns can start, whatever communication starts them. Flows of a group stand
-/// together, ordered by round.
+/// All flows that the plan's patterns can start, whichever communication starts them. Flows of a group are
+/// consecutive, ordered by round.
 struct FlowTable {
   std::vector<Flow> flows;
-  std::vector<AllToAllFlows> all_to_all;  ///< beside `flows`
+  std::vector<AllToAllFlows> all_to_all;  ///< in addition to `flows`
   std::vector<LinkId> links;
-  /// Connections that limit their flows: what Route::connection names, each a link beyond the machine's
-  /// (machine.links.size() + index) in `links`. Capacities.
+  /// Capacities of the connections that limit their flows: those that Route::connection names. In `links`,
+  /// each is a link after those of the machine (machine.links.size() + index).
   std::vector<double> connections_Bps;
-  /// Ends of all_to_all whose messages take connections are those of so many peers. Each pair of peers has a
-  /// connection in either direction, which no flow of `flows` takes.
+  /// The number of peers to which the ends in all_to_all belong whose messages use connections. Each pair of
+  /// peers has a connection in either direction, which no flow in `flows` uses.
   std::uint32_t peers = 0;
   double peer_connection_Bps = std::numeric_limits<double>::infinity();  ///< of each pair
   std::vector<FlowGroup> groups;
@@ -53,16 +53,16 @@ struct FlowTable {
   }
 };
 
-/// Stands for every connection between peers: one link beyond all those that `table` has.
+/// Stands for all connections between peers: one link after all links of `table`.
 LinkId link_of_peers(const Machine& machine, const FlowTable& table);
 
-/// Of a link of the machine, or of a connection.
+/// Bandwidth of a link of the machine, or of a connection.
 double bandwidth_Bps(const Machine& machine, const FlowTable& table, LinkId link);
 
-/// Whether rounds that are all-to-alls have their messages listed one by one.
+/// Whether the messages of rounds that are all-to-alls are listed one by one.
 enum class Listing : std::uint8_t { where_needed, always };
 
-/// @param listing `always` for what tells messages apart: a folding that folds nothing
+/// @param listing `always` if messages have to be distinguished: for a folding that folds nothing
 FlowTable expand_flows(const Plan& plan, const Machine& machine, Listing listing);
 
 }  // namespace convoy::replays

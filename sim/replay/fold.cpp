@@ -12,7 +12,7 @@
 namespace convoy::inline replays {
 namespace {
 
-/// Numbers classes by first appearance among the members that `in_use` says take part.
+/// Numbers classes by first appearance among the members for which `in_use` is true.
 template <class InUse>
 void number(std::span<const std::uint32_t> classes, InUse in_use, std::vector<std::uint32_t>& class_of,
             std::vector<std::uint32_t>& representatives) {
@@ -67,7 +67,7 @@ class FlowClasses {
  private:
   bool represents(LinkId link) const { return folding_.links[folding_.link_class[link]] == link; }
 
-  /// @param out,in the way in two parts
+  /// @param out,in the two halves of the route
   void add_route(std::span<const LinkId> out, std::span<const LinkId> in) {
     std::vector<LinkUse>& route = folding_.flow_route.emplace_back();
     route.reserve(out.size() + in.size());
@@ -82,13 +82,13 @@ class FlowClasses {
                         [&](const LinkUse& use) { return use.link == link_class; });
   }
 
-  /// So many of the class's flows cross a link that represents its class.
+  /// Counts how many of the class's flows cross a link that represents its class.
   void add_crossings(std::uint32_t flow_class, LinkId link, std::uint64_t flows) {
     use_of(folding_.flow_route[flow_class], folding_.link_class[link])->multiplicity +=
         static_cast<std::uint32_t>(flows);
   }
 
-  /// Listed flows of the groups that represent their classes.
+  /// The listed flows of the groups that represent their classes.
   void list_of_groups() {
     std::vector<bool> seen(folding_.flows.size(), false);
     for (const std::uint32_t g : folding_.groups) {
@@ -102,7 +102,7 @@ class FlowClasses {
     }
   }
 
-  /// @param ends classes of its ends, and those of others
+  /// @param ends classes of its ends, and those of the other all-to-alls
   void find(const AllToAllFlows& flows, std::span<const std::uint32_t> ends) {
     const EndClasses from = end_classes(ends.first(flows.senders.size())),
                      to = end_classes(ends.subspan(flows.senders.size(), flows.receivers.size()));
@@ -133,7 +133,8 @@ class FlowClasses {
                     [&](auto receiver, auto sender) { return sender * to.first.size() + receiver; });
   }
 
-  /// Of the flows from one class of senders to one of receivers: any two ends stand for them.
+  /// The class of the flows from one class of senders to one class of receivers; any two ends can represent
+  /// them.
   std::uint32_t class_of(Colour colour, const AllToAllFlows& flows, const AllToAllFlows::End& sender,
                          const AllToAllFlows::End& receiver) {
     const std::uint32_t c = listed_ + known_.number(colour);
@@ -146,7 +147,7 @@ class FlowClasses {
     return c;
   }
 
-  /// So many of the class's flows take the connection of two peers that represent their classes.
+  /// Counts how many of the class's flows use the connection of two peers that represent their classes.
   void add_connection(std::uint32_t flow_class, std::uint32_t from, std::uint32_t to, std::uint64_t flows) {
     const Colour colour = mix(classes_.peers()[from], classes_.peers()[table_.peers + to]);
     const std::uint32_t known = known_connections_.number(colour);
@@ -157,14 +158,14 @@ class FlowClasses {
     folding_.flow_route[flow_class].push_back({connection_class_[known], static_cast<std::uint32_t>(flows)});
   }
 
-  /// On links of ends that represent their classes: each end has flows with all ends of the other side but
-  /// those that it is apart from.
+  /// Counts crossings on the links of ends that represent their classes: each end has flows with all ends of
+  /// the other side except those from which it is apart.
   template <class PlaceOfPair>
   void count_crossings(const std::vector<AllToAllFlows::End>& ends, const EndClasses& classes,
                        const EndClasses& others, const Pairs& apart, PlaceOfPair place_of_pair) {
     std::vector<std::uint64_t> all(others.first.size(), 0);
     for (const std::uint32_t c : others.class_of) ++all[c];
-    std::vector<std::vector<std::uint32_t>> without(ends.size());  // classes that an end is apart from
+    std::vector<std::vector<std::uint32_t>> without(ends.size());  // classes from which an end is apart
     for (const auto& [end, other] : apart) without[end].push_back(others.class_of[other]);
     for (std::uint32_t i = 0; i < ends.size(); ++i)
       for (const LinkId link : table_.half(ends[i])) {

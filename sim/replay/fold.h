@@ -13,17 +13,17 @@
 
 namespace convoy::inline replays {
 
-/// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each is
-/// simulated.
+/// Which endpoints, flows, groups and links behave the same throughout the replay, so that one of each class
+/// is simulated.
 ///
 /// The classes are the coarsest equitable partition (colour refinement) of the plan on its machine:
 ///   endpoints of a class run the same program at the same speed, and send and receive equal flows;
 ///   flows of a class have equal sizes and latencies, ends of equal classes, and cross links of equal
 ///   classes; links of a class have equal capacity and are crossed by equally many flows of every class.
-/// Max-min sharing treats equal flows on equal links alike (its solution is unique, and averaging a solution
-/// over a class gives a feasible one that is no worse), so members of a class do the same at the same time,
-/// and a link's representative, charged with every flow class as often as it is crossed by it, gives each
-/// flow its exact rate. Classes are told apart by 64-bit hashes of their neighbourhoods.
+/// Max-min sharing treats equal flows on equal links alike: its solution is unique, and averaging a solution
+/// over a class gives a feasible one that is no worse. So members of a class do the same at the same time,
+/// and if the representative of a link is charged with every flow class as often as the link is crossed by
+/// it, each flow gets its exact rate. Classes are distinguished by 64-bit hashes of their neighbourhoods.
 struct Folding {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -39,18 +39,18 @@ struct Folding {
   std::vector<std::uint32_t> groups;                    ///< representative by class
   std::vector<std::vector<std::uint32_t>> group_flows;  ///< by class: flow classes of its representative
 
-  /// By link of the machine, then by connection of the flow table; none for links no flow crosses
+  /// By link of the machine, then by connection of the flow table; none for links that no flow crosses
   std::vector<std::uint32_t> link_class;
-  /// Representative by class; behind these link_of_peers for each class of connections between peers.
+  /// Representative by class, followed by link_of_peers for each class of connections between peers.
   std::vector<LinkId> links;
 };
 
-/// By flow of a plan with a service: the flow that answers it, or that it answers.
+/// For each flow of a plan with a service: the flow that answers it, or the flow that it answers.
 std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table);
 
-/// @param one_by_one by pattern: ranks wait for their own messages only, so flows and their ends must be told
-///        apart by each other; where false, only the group as a whole matters.
-/// @param fold false puts everything into a class of its own.
+/// @param one_by_one by pattern: true if ranks wait only for their own messages, so that flows and their ends
+/// have to be distinguished from each other; if false, only the group as a whole matters.
+/// @param fold false puts every object into a class of its own.
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances = {});
 

@@ -8,9 +8,9 @@
 
 namespace convoy::inline replays {
 
-/// A priority queue of numbered things with a key each, smallest first, of equal keys the smaller number.
-/// Keys can be changed. `Place` says where a thing's place in the queue is kept: place(number) is a
-/// std::uint32_t&, `nowhere` for what is not in the queue.
+/// A priority queue of numbered items with one key each: smallest key first, and for equal keys the smaller
+/// number. Keys can be changed. `Place` says where the position of an item in the queue is stored:
+/// place(number) is a std::uint32_t&, with `nowhere` for items that are not in the queue.
 template <class Place>
 class IndexedHeap {
  public:

@@ -8,14 +8,15 @@
 
 namespace convoy::inline replays {
 
-/// A producer that makes batches ready one after the other, each in `interval_s`, into a queue with room for
-/// `depth` of them: it begins with a batch when the one before is ready and the one `depth` before has been
-/// taken; with depth 0 when it is asked for.
+/// A producer that prepares batches one after the other, each in `interval_s`, for a queue with room for
+/// `depth` batches. It begins a batch when the one before is ready and the one `depth` before has been taken;
+/// with depth 0, when the batch is requested.
 class InputQueue {
  public:
   InputQueue(double interval_s, std::uint32_t depth) : interval_s_(interval_s), taken_s_(depth, 0.0) {}
 
-  /// When the next batch is taken that is asked for at `now_s`. Moments of calls do not go back.
+  /// When the next batch is taken if it is requested at `now_s`. The times of successive calls do not
+  /// decrease.
   double take(double now_s) {
     const std::size_t depth = taken_s_.size();
     const double room_s = depth == 0 ? now_s : taken_s_[next_ % depth];
@@ -29,7 +30,7 @@ class InputQueue {
   double interval_s_;
   std::vector<double> taken_s_;  ///< of the last `depth` batches
   std::size_t next_ = 0;
-  double ready_s_ = 0;  ///< when the last batch begun is ready
+  double ready_s_ = 0;  ///< when the last batch that was begun is ready
 };
 
 }  // namespace convoy::replays

@@ -11,7 +11,8 @@ namespace convoy::inline replays {
 namespace {
 
 constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
-/// Large beside what a flow model takes for one moment, and a power of two: dividing by it rounds nothing.
+/// Large compared with what a flow model does in one moment, and a power of two, so that dividing by it does
+/// not round.
 constexpr double measured_bytes = 0x1p50;
 
 }  // namespace
@@ -36,7 +37,7 @@ std::optional<LoneGroup> LoneGroups::find(std::span<const std::vector<std::uint3
   return group;
 }
 
-/// @return whether all its flows have one latency
+/// @return whether all its flows have the same latency
 bool LoneGroups::add_round(const std::vector<std::uint32_t>& flows, double repeat, LoneGroup& group) {
   const double latency_s = folding_.flows[flows.front()].latency_s;
   for (const std::uint32_t f : flows)
@@ -62,7 +63,7 @@ bool LoneGroups::add_round(const std::vector<std::uint32_t>& flows, double repea
   return true;
 }
 
-/// Of each flow, for each byte of the communication.
+/// Time of each flow per byte of the communication.
 std::vector<double> LoneGroups::times_s_per_byte(const std::vector<std::uint32_t>& flows) {
   std::vector<double> result;
   result.reserve(flows.size());

@@ -14,11 +14,11 @@
 
 namespace convoy::inline replays {
 
-/// A communication of a group whose ranks go in step and that has its links for itself: all flows of a round
-/// begin at one moment, so that the round takes its latency and, for each byte of the communication, a time
-/// that is always the same. Rounds follow one another, and their sum is the communication.
+/// A communication of a group whose ranks proceed in step and that has its links to itself. All flows of a
+/// round begin at the same moment, so a round takes its latency and, for each byte of the communication, a
+/// constant time. Rounds follow one another, and the communication takes their sum.
 struct LoneGroup {
-  /// Of a link or a port (LinkClock): how long it is used.
+  /// How long a link or a port (LinkClock) is used.
   struct Use {
     std::uint32_t clock;
     double latency_s, s_per_byte;
@@ -27,15 +27,16 @@ struct LoneGroup {
   std::vector<Use> uses;
 };
 
-/// Finds lone groups and their times. A round in which links are shared goes through a flow model once.
+/// Finds such groups and their times. If links are shared in a round, the round is simulated once by a flow
+/// model.
 class LoneGroups {
  public:
   /// @param link_bandwidth_Bps by link class
   LoneGroups(const Folding& folding, const LinkClock& clock, std::vector<double> link_bandwidth_Bps);
 
-  /// @param flows flow classes of each round of a group whose pattern nobody meets
-  /// @return nothing where the flows of a round have different latencies: which of them ends last then
-  ///         depends on how many bytes there are
+  /// @param flows flow classes of each round of a group whose pattern has its links to itself
+  /// @return nothing if the flows of a round have different latencies: which of them ends last then depends
+  /// on the number of bytes
   std::optional<LoneGroup> find(std::span<const std::vector<std::uint32_t>> flows,
                                 const std::vector<Round>& rounds);
 
@@ -47,9 +48,9 @@ class LoneGroups {
   const Folding& folding_;
   const LinkClock& clock_;
   std::vector<double> link_bandwidth_Bps_;
-  std::vector<std::uint32_t> number_;  ///< by link class, while a round is looked at
+  std::vector<std::uint32_t> number_;  ///< by link class, during the analysis of a round
   std::vector<std::uint32_t> place_;   ///< by clock: in LoneGroup::uses
-  std::vector<double> round_s_;        ///< by clock, while a round is looked at: its time for each byte
+  std::vector<double> round_s_;        ///< by clock, during the analysis of a round: its time per byte
 };
 
 }  // namespace convoy::replays

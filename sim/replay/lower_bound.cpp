@@ -15,12 +15,13 @@ namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-/// When a communication can begin and how long its receivers compute at least after it.
+/// The earliest time at which a communication can begin, and the least time for which its receivers compute
+/// after it.
 struct Window {
   double head_s = never, tail_s = never;
 };
 
-/// By task of a class: compute time on the longest way from its end to the end of the program.
+/// By task of a class: compute time on the longest path from its end to the end of the program.
 std::vector<double> tails_s(const Role& role, const Timeline& timeline) {
   const std::vector<Task>& program = role.program;
   std::vector<double> tails(program.size(), 0.0);
@@ -64,7 +65,7 @@ std::vector<Window> windows(const Plan& plan, const Execution& execution) {
   return result;
 }
 
-/// What crosses the representative of a link class: by pattern, as a share of a communication's bytes.
+/// The load of the representative of a link class: by pattern, as a share of a communication's bytes.
 std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& plan, const FlowTable& table,
                                                                  const Folding& folding) {
   std::vector<std::vector<std::pair<std::uint32_t, double>>> by_pattern(plan.patterns.size());
@@ -90,7 +91,7 @@ std::vector<std::vector<std::pair<std::uint32_t, double>>> loads(const Plan& pla
   return by_pattern;
 }
 
-/// Raises the bound to that of the fullest link.
+/// Raises the bound to that of the most loaded link.
 void bound_by_links(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
                     const Execution& execution, LowerBound& bound) {
   const std::vector<Window> window = windows(plan, execution);

@@ -10,40 +10,41 @@
 
 namespace convoy::inline replays {
 
-/// A link with so much to carry that it alone keeps the step from being shorter.
+/// A link whose load alone keeps the step from being shorter.
 struct FullLink {
   LinkId link = 0;
-  double bytes = 0;  ///< that cross it after `free_until_s`
+  double bytes = 0;  ///< bytes that cross it after `free_until_s`
   double free_until_s = 0;
 };
 
-/// What no replay of a plan can go below, found without sharing out links.
+/// A bound that no replay of a plan can go below, found without sharing links.
 struct LowerBound {
   double step_time_s = 0;
-  /// Time for which operations run, by device, exactly as the replay will find it; empty where steps are
-  /// means (services, endless runs). What a device waits for its host depends on when tasks begin.
+  /// Time for which operations run, by device, exactly as the replay will find it; empty if steps are means
+  /// (services, endless runs). The time for which a device waits for its host is not included, since it
+  /// depends on when tasks begin.
   std::vector<double> running_s;
-  double critical_compute_s = 0;  ///< of the device that finishes last when messages never meet
-  std::optional<FullLink> link;   ///< where it, rather than the longest path, gives the bound
+  double critical_compute_s = 0;  ///< of the device that finishes last if messages never share a link
+  std::optional<FullLink> link;   ///< set if this link, and not the longest path, gives the bound
 };
 
-/// Two bounds, of which the larger counts.
+/// The larger of two bounds.
 ///
-/// Path: the plan is replayed as if every message had all its links for itself. In a plan without service
-/// what waits for what is fixed (streams are in order, tasks wait for given tasks and messages), so the time
-/// of every event is a maximum over sums of durations; it can only grow when durations do, and sharing a link
-/// makes no message shorter. With a service whose clients do not wait for each other every step of a client
-/// is such a sum, and the mean over clients of their rates falls when steps get longer; a bound on the lead
-/// (ssp) only adds waiting and is left out. What a quorum answers depends on the order of arrivals, which
-/// sharing changes, and the step of an endless run is a difference of two times, which may shrink when both
-/// grow: no bound (0) there.
+/// Path: the plan is replayed as if every message had all its links to itself. In a plan without service, it
+/// is fixed what waits for what (streams are in order, tasks wait for given tasks and messages), so the time
+/// of every event is a maximum over sums of durations. It can only grow when durations grow, and sharing a
+/// link makes no message shorter. With a service whose clients do not wait for each other, every step of a
+/// client is such a sum, and the mean over clients of their rates falls when steps get longer; a bound on the
+/// lead (ssp) only adds waiting and is left out. What a quorum answers depends on the order of arrivals,
+/// which sharing changes, and the step of an endless run is a difference of two times, which may shrink when
+/// both grow: there is no bound (0) in these cases.
 ///
 /// Links: let r be the earliest time at which the messages of a set of communications can begin to cross a
-/// link, by the path above, B their bytes on that link, and q the least compute time that still follows, on
-/// some receiver, the end of one of them. A link of bandwidth b carries B in no less than B / b, so the step
-/// takes at least r + B / b + q. Sets: all communications that begin no earlier than one of them. (The
-/// one-machine bound with heads and tails: Carlier, EJOR 11, 1982; sharing is a preemptive schedule, for
-/// which it holds too.)
+/// link, by the path above, B their bytes on that link, and q the least compute time that follows the end of
+/// one of them on some receiver. A link of bandwidth b carries B in no less than B / b, so the step takes at
+/// least r + B / b + q. The sets are, for each communication, all communications that begin no earlier than
+/// it. (This is the one-machine bound with heads and tails: Carlier, EJOR 11, 1982; sharing is a preemptive
+/// schedule, for which it holds too.)
 /// @throws std::runtime_error as replay() does
 LowerBound lower_bound(const Plan& plan, const Machine& machine, const CostModel& cost);
 

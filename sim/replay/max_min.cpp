@@ -79,7 +79,7 @@ void MaxMin::take_ended(double now_s, double within_s, std::vector<std::uint32_t
     Link& link = links_[id];
     advance(link, now_s);
     const double gone_bytes = link.bytes + link.rate_Bps * within_s;
-    bool first = true;  // the end at this very moment, however bytes were rounded
+    bool first = true;  // ends at this very moment, however its bytes were rounded
     while (!link.clock.empty() && (first || link.clock.top().key <= gone_bytes)) {
       first = false;
       const std::uint32_t b = link.clock.top().number;
@@ -126,7 +126,7 @@ void MaxMin::set_rate(std::uint32_t link, double rate_Bps, double now_s) {
   schedule(link);
 }
 
-/// When the first of the link's bundles has an end.
+/// Schedules the link for the time at which the first of its bundles ends.
 void MaxMin::schedule(std::uint32_t id) {
   const Link& link = links_[id];
   if (link.clock.empty() || link.rate_Bps == 0)
@@ -189,7 +189,7 @@ void MaxMin::leave_links(std::uint32_t b, double now_s) {
   }
 }
 
-// --- what a change comes to ---
+// --- the effects of a change ---
 
 void MaxMin::settle(double now_s) {
   if (changed_bundles_.empty() && changed_links_.empty()) return;
@@ -200,7 +200,7 @@ void MaxMin::settle(double now_s) {
       if (bundle.active) leave_links(b, now_s);
     } else if (!bundle.active) {
       enter_links(b);
-    } else if (bundle.clock_place == none) {  // all its flows have ended, and others begun
+    } else if (bundle.clock_place == none) {  // all its flows have ended, and others have begun
       detach(b, now_s);
       for (FlowEnd& end : bundle.ends) end.at_bytes -= bundle.bytes;
       bundle.bytes = 0;
@@ -242,8 +242,7 @@ void MaxMin::attach_to_least_share(std::uint32_t b, double now_s) {
       links_[use.link].floor_Bps = std::max(links_[use.link].floor_Bps, bottleneck.limit_Bps);
 }
 
-/// Whether the link's flows (and their number may have changed) are still as fast as a look at it alone
-/// tells.
+/// Whether the rate of the link's flows (whose number may have changed) still follows from this link alone.
 bool MaxMin::stays_simple(std::uint32_t l, double now_s) {
   Link& link = links_[l];
   if (link.crossings.empty()) {
@@ -261,7 +260,7 @@ bool MaxMin::stays_simple(std::uint32_t l, double now_s) {
   return true;
 }
 
-/// The least that another link offers to a flow of this bottleneck.
+/// The smallest share that another link offers to a flow of this bottleneck.
 double MaxMin::least_other_share_Bps(std::uint32_t l) {
   double least_Bps = infinite;
   for (const auto& entry : links_[l].clock.entries())
@@ -270,7 +269,7 @@ double MaxMin::least_other_share_Bps(std::uint32_t l) {
   return least_Bps;
 }
 
-/// The bottleneck promises a limit, and the other links of its flows to offer as much.
+/// The bottleneck promises a limit, and the other links of its flows promise to offer as much.
 void MaxMin::promise(std::uint32_t l, double limit_Bps) {
   links_[l].limit_Bps = limit_Bps;
   for (const auto& entry : links_[l].clock.entries())
@@ -278,16 +277,16 @@ void MaxMin::promise(std::uint32_t l, double limit_Bps) {
       if (use.link != l) links_[use.link].floor_Bps = std::max(links_[use.link].floor_Bps, limit_Bps);
 }
 
-/// A bottleneck is to go faster than it promised: whether all links allow it.
+/// A bottleneck is about to go faster than it promised: asks whether all links allow it.
 bool MaxMin::raise_limit(std::uint32_t l) {
   const double share_Bps = links_[l].share_Bps(), least_Bps = least_other_share_Bps(l);
   if (share_Bps > least_Bps * (1 + equal_rates)) return false;
-  // In the middle, so that neither side has to ask again soon.
+  // Halfway, so that neither side has to ask again soon.
   promise(l, least_Bps < infinite ? std::max(share_Bps, std::sqrt(share_Bps * least_Bps)) : infinite);
   return true;
 }
 
-/// A link offers less than it promised: whether its flows are content with it.
+/// A link offers less than it promised: asks whether its flows can do with it.
 bool MaxMin::lower_floor(std::uint32_t l) {
   Link& link = links_[l];
   const double share_Bps = link.share_Bps();

@@ -11,47 +11,48 @@
 
 namespace convoy::inline replays {
 
-/// Fair shares and rates of flows that differ by no more than this part of them are equal.
+/// Fair shares and rates of flows that differ by no more than this share are equal.
 inline constexpr double equal_rates = 1e-12;
 
-/// A flow's claim on one link: it takes `multiplicity` times its rate of the link's capacity, because the
-/// flow stands for equal ones of which so many cross each link that this link stands for (1 where nothing is
-/// folded).
+/// The claim of a flow on one link: it takes `multiplicity` times its rate from the link's capacity, because
+/// the flow stands for equal flows of which this many cross each link that this link stands for (1 if nothing
+/// is folded).
 struct LinkUse {
   std::uint32_t link;
   std::uint32_t multiplicity;
 };
 
-/// Flows over links that share max-min fairly, and when they end.
+/// Flows over links with max-min fair sharing, and the times at which they end.
 ///
 /// Rates are the max-min solution (Bertsekas & Gallager, Data Networks, 1992, 6.5.2): no link carries more
-/// than its capacity, and every flow crosses a full link, its bottleneck, on which none is faster. So all
-/// flows with one bottleneck have one rate, and a link keeps one virtual clock for them all (the bytes that
-/// each has got since the clock began: Parekh & Gallager's virtual time, ToN 1, 1993), by which they end in
-/// an order that does not change when the rate does. Flows of one route are a bundle, which moves from clock
-/// to clock as a whole.
+/// than its capacity, and every flow crosses a full link, its bottleneck, on which no flow is faster. So all
+/// flows with the same bottleneck have the same rate, and a link keeps one virtual clock for all of them: the
+/// bytes that each has received since the clock began (Parekh & Gallager's virtual time, ToN 1, 1993). In
+/// terms of this clock, the order in which they end does not change when the rate does. Flows of one route
+/// form a bundle, which moves from clock to clock as a whole.
 ///
-/// A start or end changes the shares of the bundle's links only. Where a bottleneck has all flows that cross
-/// it, and every other link they cross offers each flow a larger fair share (capacity / flows), its own fair
-/// share is their rate and nothing else changes: O(log flows). That the others do offer more is known without
-/// asking each time: a clock promises not to go faster than `limit_Bps`, a link not to offer less than
-/// `floor_Bps`. Where this fails, the bundles of those links are solved anew, the others' rates taken as they
-/// are, and bundles added until every one again has its bottleneck.
+/// A start or end only changes the shares on the links of its bundle. If all flows that cross a bottleneck
+/// belong to it, and every other link they cross offers each flow a larger fair share (capacity / flows), the
+/// bottleneck's own fair share is their rate and nothing else changes: O(log flows). To know that the other
+/// links offer more without checking each time, a clock promises not to go faster than `limit_Bps`, and a
+/// link promises not to offer less than `floor_Bps`. If a promise cannot be kept, the bundles of those links
+/// are solved again with the rates of the others fixed, and bundles are added until every one has its
+/// bottleneck again.
 class MaxMin {
  public:
   explicit MaxMin(const std::vector<double>& link_bandwidth_Bps);
 
   /// @param uses each link at most once
-  /// @param flow_limit_Bps no flow of the route is faster; infinite: its links alone decide
-  /// @return its number; of equal routes the same
+  /// @param flow_limit_Bps no flow of the route is faster; infinite: only its links limit it
+  /// @return its number; equal routes have the same number
   std::uint32_t add_route(std::span<const LinkUse> uses, double flow_limit_Bps);
-  /// @param flow its name in take_ended
+  /// @param flow the name that take_ended returns for it
   void start(std::uint32_t route, double bytes, std::uint32_t flow, double now_s);
   void set_bandwidth(std::uint32_t link, double bandwidth_Bps, double now_s);
 
-  /// Finds the rates, then when the next flow ends; infinite: none does.
+  /// Computes the rates, and then the time at which the next flow ends; infinite: none does.
   double next_end_s(double now_s);
-  /// Ends the flows that have less than `within_s` left at their rate, and adds their names.
+  /// Ends the flows that would end within `within_s` at their rate, and appends their names.
   void take_ended(double now_s, double within_s, std::vector<std::uint32_t>& ended);
 
   double rate_Bps(std::uint32_t route) const;
@@ -59,12 +60,12 @@ class MaxMin {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr double infinite = std::numeric_limits<double>::infinity();
-  /// Of the place of one link in one route: where the route's bundle stands among the link's.
+  /// For the place of one link in one route: the position of the route's bundle among those of the link.
   struct Use {
     std::uint32_t link, multiplicity, place;
   };
   struct FlowEnd {
-    double at_bytes;  ///< by the bundle's count
+    double at_bytes;  ///< in the bundle's count of bytes
     std::uint32_t flow;
     bool operator<(const FlowEnd& other) const {  // std's heaps have the largest in front
       return at_bytes != other.at_bytes ? at_bytes > other.at_bytes : flow > other.flow;
@@ -73,12 +74,12 @@ class MaxMin {
   /// Flows of one route that are under way.
   struct Bundle {
     std::uint32_t first_use = 0, use_count = 0;
-    std::uint32_t same_hash = none;  ///< the one before with the same hash of the route
+    std::uint32_t same_hash = none;  ///< the previous one whose route has the same hash
     std::uint32_t flow_count = 0;
     std::uint32_t bottleneck = none;
     std::uint32_t clock_place = none;
-    /// Bytes that each of its flows would have got since it began, less those of the bottleneck's clock;
-    /// without bottleneck these bytes themselves.
+    /// Bytes that each of its flows would have received since the bundle began, minus those of the
+    /// bottleneck's clock; without a bottleneck, these bytes themselves.
     double bytes = 0;
     bool active = false, changed = false;
     std::uint32_t solve_place = none;
@@ -92,16 +93,16 @@ class MaxMin {
     std::uint32_t& operator()(std::uint32_t bundle) const { return bundles[bundle].clock_place; }
   };
   struct Link {
-    double bandwidth_Bps = 0;  ///< of a route's limit: of one flow
+    double bandwidth_Bps = 0;  ///< for the limit of a route: of one flow
     bool of_each_flow = false;
     double weight = 0;                ///< flows with their multiplicities
-    std::vector<Crossing> crossings;  ///< bundles under way over it
+    std::vector<Crossing> crossings;  ///< the bundles under way that cross it
     double floor_Bps = 0;
-    // as a bottleneck
-    IndexedHeap<ClockPlace> clock;  ///< bundles by the clock's count at their next end
+    // when it is a bottleneck
+    IndexedHeap<ClockPlace> clock;  ///< bundles by the count of the clock at their next end
     double rate_Bps = 0, bytes = 0, at_s = 0;
     double limit_Bps = infinite;
-    bool alone = true;  ///< its bundles cross no other bottleneck and all that cross it are its own
+    bool alone = true;  ///< its bundles cross no other bottleneck, and all bundles that cross it are its own
     bool changed = false;
     std::uint32_t end_place = none;
     std::uint32_t solve_place = none;
@@ -121,7 +122,7 @@ class MaxMin {
   struct SolvedLink {
     std::uint32_t link;
     double left_Bps, open_weight;   ///< for bundles whose rate is not known yet
-    double share_Bps, fastest_Bps;  ///< of the bundles that it is the bottleneck of; of all that are solved
+    double share_Bps, fastest_Bps;  ///< of its own bundles as a bottleneck; of all that are solved
   };
   struct LinkShare {
     double share_Bps;

@@ -7,7 +7,8 @@
 namespace convoy::inline replays {
 namespace {
 
-/// After so many rounds of adding only who disagrees, all neighbours are added in each.
+/// For this many rounds, only bundles that disagree are added; after that, all neighbours are added in each
+/// round.
 constexpr int careful_rounds = 4;
 
 }  // namespace
@@ -25,7 +26,7 @@ void MaxMin::solve_anew(double now_s) {
   take_solution(now_s);
 }
 
-/// All bundles of a link. Returns whether there were new ones.
+/// Adds all bundles of a link to those to be solved. Returns whether any of them is new.
 bool MaxMin::add_to_solve(std::uint32_t l) {
   const std::size_t before = solved_bundles_.size();
   for (const Crossing& crossing : links_[l].crossings) {
@@ -37,7 +38,7 @@ bool MaxMin::add_to_solve(std::uint32_t l) {
   return solved_bundles_.size() > before;
 }
 
-/// What the bundles that are to be solved find on their links.
+/// Computes what the bundles to be solved find on their links.
 void MaxMin::open_links() {
   for (SolvedBundle& solved : solved_bundles_) {
     solved.bottleneck = none;
@@ -62,7 +63,7 @@ void MaxMin::open_links() {
   }
 }
 
-/// Progressive filling: the link that offers least decides for its bundles, then the next.
+/// Progressive filling: the link that offers the least decides the rate of its bundles, then the next one.
 void MaxMin::fill() {
   const auto share_of = [](const SolvedLink& link) {
     return std::max(0.0, link.left_Bps) / link.open_weight;
@@ -106,9 +107,9 @@ void MaxMin::fix(SolvedLink& link, double share_Bps) {
   link.left_Bps = 0;
 }
 
-/// Whether a bundle that was taken as it is cannot stay so on a link beside those that were solved: it has
-/// its bottleneck here, and the link is no longer full or has faster ones; or it is faster than those that
-/// have it here.
+/// Whether a bundle whose rate was taken as fixed contradicts a link whose other bundles were solved: its
+/// bottleneck is this link, which is no longer full or has faster bundles; or it is faster than the bundles
+/// that have their bottleneck here.
 bool MaxMin::disagrees(const SolvedLink& solved, const Bundle& other) const {
   const double rate_Bps = links_[other.bottleneck].rate_Bps;
   if (solved.share_Bps > 0 && rate_Bps > solved.share_Bps * (1 + equal_rates)) return true;
@@ -154,7 +155,7 @@ void MaxMin::take_solution(double now_s) {
   solved_links_.clear();
 }
 
-/// Whether a bottleneck has all that cross it, and none of them crosses another bottleneck.
+/// Whether all bundles that cross a bottleneck belong to it, and none of them crosses another bottleneck.
 void MaxMin::find_alone(std::uint32_t l) {
   Link& link = links_[l];
   if (link.clock.empty()) return;
@@ -168,7 +169,7 @@ void MaxMin::find_alone(std::uint32_t l) {
     }
 }
 
-/// A bottleneck whose rate a look at it alone does not tell promises that rate and no more.
+/// A bottleneck whose rate does not follow from this link alone promises exactly that rate.
 void MaxMin::promise_rate_unless_alone(std::uint32_t l) {
   Link& link = links_[l];
   if (link.clock.empty()) return;
@@ -181,8 +182,8 @@ bool MaxMin::keeps_floor(std::uint32_t l) {
   return links_[l].share_Bps() >= links_[l].floor_Bps || lower_floor(l);
 }
 
-/// A link may become full though it is nobody's bottleneck: the rates of those that cross it depend on each
-/// other.
+/// A link may become full although it is nobody's bottleneck: then the rates of the bundles that cross it
+/// depend on each other.
 void MaxMin::make_not_alone(std::uint32_t l) {
   for (const Crossing& crossing : links_[l].crossings) {
     Link& bottleneck = links_[bundles_[crossing.bundle].bottleneck];
@@ -191,8 +192,8 @@ void MaxMin::make_not_alone(std::uint32_t l) {
   }
 }
 
-/// From now on a look at a bottleneck alone tells its flows' rate, if all their other links keep their
-/// floors.
+/// From now on, the rate of a bottleneck's flows follows from this link alone, as long as all their other
+/// links keep their floors.
 void MaxMin::make_simple(std::uint32_t l) {
   Link& link = links_[l];
   if (link.clock.empty()) return;

@@ -58,7 +58,7 @@ void MessageGroups::part_messages(Group& group,
     next += part.count();
     part.sends = part.receives = 0;
   }
-  // Sends fill a part from its front, receives from its back, where they are turned round in the end.
+  // Sends fill a part from its front and receives from its back; the receives are reversed at the end.
   group.messages.resize(next);
   group.parts.push_back({next});
   for (std::size_t r = 0; r < rounds; ++r)
@@ -92,7 +92,7 @@ MessageGroups::Run& MessageGroups::run_of(CommId comm, std::uint32_t endpoint_cl
     run.ranks.resize(group.members.size());
     if (one_by_one_[pattern])
       for (std::size_t m = 0; m < group.members.size(); ++m) {
-        // Read for sends, whose pattern has one round; a collective may have none.
+        // Used for sends, whose pattern has one round; a collective may have none.
         if (!group.flows.empty())
           run.ranks[m].to_deliver = group.part(static_cast<std::uint32_t>(m), 0).sends;
         run.ranks[m].to_receive = group.members[m].receive_count;
@@ -237,7 +237,7 @@ void MessageGroups::begin_step(Run& run, std::uint32_t member) {
   listener_.task_done(run.group->members[member].endpoint_class, rank.task);
 }
 
-/// The other end cannot be past the step: it needs this message for it.
+/// The other end cannot be past this step, because it needs this message for it.
 void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::Message& message, bool sends) {
   const Run::Rank& peer = run.ranks[message.peer];
   if (peer.step != run.ranks[member].step || !peer.step_begun) return;

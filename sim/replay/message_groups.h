@@ -16,25 +16,25 @@
 
 namespace convoy::inline replays {
 
-/// Carries out communications between classes: collectives whose ranks go in step (fluid) or one by one
-/// (chunk), and sends and receives. A message of a collective whose ranks go one by one begins when both its
-/// ends have come to its round (rendezvous), as those of NCCL and MPI for large messages do. A communication
-/// in step that has its links for itself is one delay (LoneGroup) instead of its messages.
+/// Executes communications between classes: collectives whose ranks proceed in step (fluid) or one by one
+/// (chunk), and sends and receives. A message of a collective whose ranks proceed one by one begins when both
+/// its ends have reached its round (rendezvous), as with NCCL and with MPI for large messages. A
+/// communication in step that has its links to itself is one delay (LoneGroup) instead of its messages.
 class MessageGroups {
  public:
-  /// @param lone where given, finds the times of groups whose patterns (by pattern) are `alone`
+  /// @param lone if given, finds the times of groups whose patterns are marked in `alone` (by pattern)
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                 const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener,
                 LoneGroups* lone, std::vector<bool> alone);
 
-  /// `task` (a collective, send or receive) of `endpoint_class` has its turn.
+  /// Called when it is the turn of `task` (a collective, send or receive) of `endpoint_class`.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
 
-  /// At the end: adds the time for which lone groups used links and ports.
+  /// Called at the end: adds the time for which such groups used links and ports.
   void count_lone_groups(LinkClock& clock) const;
 
  private:
-  /// A class of equal groups: who is in it, and the flow classes of each round.
+  /// A class of equal groups: its members, and the flow classes of each round.
   struct Group {
     struct Message {
       std::uint32_t flow_class, peer;  ///< the member at the other end
@@ -43,7 +43,7 @@ class MessageGroups {
       std::uint32_t endpoint_class;
       std::uint32_t receive_count = 0;  ///< messages received in all
     };
-    /// Of one member's messages of one round, `sends` and then `receives`, where they stand.
+    /// The positions of one member's messages of one round: first the sends, then the receives.
     struct Part {
       std::uint32_t first = 0, sends = 0, receives = 0;
       std::uint32_t count() const { return sends + receives; }
@@ -71,16 +71,16 @@ class MessageGroups {
 
   /// One communication in one class of groups.
   struct Run {
-    MessageGroups* groups;  ///< that it is one of: what happens to it needs to know no more
+    MessageGroups* groups;  ///< to which it belongs, so that an event needs no other pointer
     CommId comm;
     const Group* group;
     struct Rank {
       TaskId task = 0, receive_task = 0;
       bool started = false, receive_started = false;
-      std::uint32_t step = 0;  ///< repetition under way, over all rounds
+      std::uint32_t step = 0;  ///< current repetition, counted over all rounds
       std::uint32_t round = 0, repetition = 0;
       bool step_begun = false;
-      std::uint32_t missing = 0;                     ///< messages of this step that are not there yet
+      std::uint32_t missing = 0;                     ///< messages of this step that have not arrived yet
       std::uint32_t to_deliver = 0, to_receive = 0;  ///< send/receive patterns
     };
     std::vector<Rank> ranks;
@@ -89,7 +89,7 @@ class MessageGroups {
     std::size_t under_way = 0;
   };
 
-  /// Of a class of groups, once one of its communications has been started.
+  /// The state of a class of groups, once one of its communications has started.
   struct Lone {
     bool known = false;
     std::optional<LoneGroup> times;
@@ -104,7 +104,7 @@ class MessageGroups {
   const std::vector<Round>& rounds_of(const Run& run) const {
     return plan_.patterns[comm_of(run).pattern].rounds;
   }
-  /// @param next a closure small enough for a Callback beside a pointer
+  /// @param next a closure that fits into a Callback next to a pointer
   template <class Closure>
   void after_overhead(const Run& run, Closure next);
   double bytes_of(const Run& run, std::uint32_t flow_class) const;

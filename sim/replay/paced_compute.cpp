@@ -49,7 +49,7 @@ void PacedCompute::collective_ends(std::uint32_t endpoint_class) {
   if (--place.collectives == 0 && place.taken > 0) schedule_tasks(endpoint_class);
 }
 
-/// Takes off what has been done at the rates so far.
+/// Subtracts what has been done at the rates so far.
 void PacedCompute::settle(Place& place) {
   const double now_s = engine_.now_s(), passed_s = now_s - place.since_s;
   place.since_s = now_s;
@@ -59,7 +59,7 @@ void PacedCompute::settle(Place& place) {
   for (Running& debt : place.owed) debt.left_s = std::max(0.0, debt.left_s - passed_s * place.owed_rate());
 }
 
-/// Sets the timer of a task's end; an earlier one finds its ticket gone.
+/// Sets the timer for the end of a task; an earlier timer finds that its ticket is no longer valid.
 void PacedCompute::schedule(std::uint32_t endpoint_class, Running& task, double rate) {
   task.ticket = ++tickets_;
   engine_.after(task.left_s / rate,

@@ -10,23 +10,24 @@
 
 namespace convoy::inline replays {
 
-/// Compute tasks of endpoint classes, and what they and collectives cost each other. While collectives are
-/// under way on an endpoint they hold a share of its processors, and its tasks go on at the rest of their
-/// rate. A collective goes on at as much of its own rate while the endpoint computes: for every second of
-/// computing beside its messages it owes that share of a second, which it works off after its last message,
-/// at the same two rates. Its messages cross the links as if nobody computed, so that bytes on links and who
-/// shares them stay what they are; a collective of d seconds beside endless computing takes d / (1 - share).
+/// Compute tasks of endpoint classes, and how they and collectives slow each other down. While collectives
+/// are under way on an endpoint, they hold a share of its processors, and its tasks proceed at the rest of
+/// their rate. A collective is slowed down by the same share while the endpoint computes: for every second of
+/// computing beside its messages, it owes that share of a second, which it works off after its last message,
+/// at the same two rates. Its messages cross the links as if nobody computed, so that the bytes on links and
+/// the sharing of links do not change; a collective of d seconds beside endless computing takes d / (1 -
+/// share).
 class PacedCompute {
  public:
-  /// @param taken by endpoint class: share of its processors that collectives hold, and of their rate that
-  ///        computing takes, below 1
+  /// @param taken by endpoint class: the share of its processors that collectives hold, and of their rate
+  /// that computing takes, below 1
   /// @param collectives_owe false: collectives are as fast beside computing as alone
   PacedCompute(Engine& engine, std::vector<double> taken, bool collectives_owe = true);
 
   /// @param alone_s how long the task takes with all processors
   void start(std::uint32_t endpoint_class, double alone_s, Callback done);
   void collective_begins(std::uint32_t endpoint_class, TaskId task);
-  /// The last message of a collective is there.
+  /// Called when the last message of a collective has arrived.
   /// @param done called when it has worked off what it owes
   /// @return false: it owes nothing, and `done` is not called
   bool works_off(std::uint32_t endpoint_class, TaskId task, Callback done);

@@ -32,7 +32,7 @@ double largest_flow_bytes(const Plan& plan) {
   return largest;
 }
 
-/// By endpoint class: of the device's processors by a collective.
+/// By endpoint class: the share of the device's processors that a collective takes.
 std::vector<double> processors_taken(const Machine& machine, const Folding& folding) {
   std::vector<double> result;
   for (const EndpointId endpoint : folding.endpoints)

@@ -17,41 +17,41 @@
 
 namespace convoy::inline replays {
 
-/// Runs the programs of endpoint classes on an engine, task by task; what becomes of sends, receives and
-/// collectives, and what follows the end of a task, is decided by who inherits from it.
+/// Runs the programs of endpoint classes on an engine, task by task. Derived classes decide what happens to
+/// sends, receives and collectives, and what follows the end of a task.
 class ProgramRunner : protected MessageListener {
  public:
   ProgramRunner(const ProgramRunner&) = delete;
   ProgramRunner& operator=(const ProgramRunner&) = delete;
 
  protected:
-  /// Where one class of endpoints stands in its program.
+  /// How far one class of endpoints has got in its program.
   struct Progress {
     std::vector<std::uint32_t> missing;  ///< predecessors not done, by task
     std::vector<std::uint32_t> next;     ///< first task not started, by stream
     std::vector<char> busy;              ///< by stream
     std::vector<char> done;              ///< by task
     std::uint32_t done_count = 0;
-    bool recorded = true;     ///< times of its tasks go into the class's timeline
+    bool recorded = true;     ///< times of its tasks are recorded in the class's timeline
     double step_began_s = 0;  ///< its host issues operations since then
-    double stretch = 1;       ///< of its compute times
+    double stretch = 1;       ///< factor on its compute times
     DeviceClock clock;
   };
 
   ProgramRunner(const FoldedPlan& folded, const Surroundings& surroundings);
   virtual ~ProgramRunner() = default;
 
-  /// A send, receive or collective has its turn.
+  /// Called when it is the turn of a send, receive or collective.
   virtual void start_message(std::uint32_t endpoint_class, TaskId id, const Task& task) = 0;
-  /// A task is done, and what it lets begin has begun.
+  /// Called when a task is done, and the tasks that it allows to begin have begun.
   virtual void task_ended(std::uint32_t endpoint_class, TaskId id) = 0;
 
-  /// Starts what a class's program begins with.
+  /// Starts the first tasks of a class's program.
   void begin(std::uint32_t endpoint_class);
-  /// So that it can begin again, all of it being done.
+  /// Resets a finished program so that it can begin again.
   void rewind(std::uint32_t endpoint_class);
-  /// Goes on with what the ends of tasks let begin, task after task: a chain of tasks that take no time must
-  /// not become a chain of calls.
+  /// Processes what the ends of tasks allow to begin, task after task: a chain of tasks that take no time
+  /// must not become a chain of calls.
   void drain();
 
   std::size_t class_count() const { return progress_.size(); }
@@ -59,15 +59,15 @@ class ProgramRunner : protected MessageListener {
   const Task& task(std::uint32_t endpoint_class, TaskId id) const {
     return plan_.roles[role_of(endpoint_class)].program[id];
   }
-  /// Of the time for which operations run, what is not waiting for the last of many.
+  /// Without the part of the operations' time that is waiting for the last of many devices.
   DeviceTimes without_slowdown(std::uint32_t endpoint_class, DeviceTimes times) const {
     times.compute_s /= plan_.roles[role_of(endpoint_class)].slowdown;
     times.issue_wait_s /= plan_.roles[role_of(endpoint_class)].slowdown;
     return times;
   }
-  /// All clocks; servers' are not among them.
+  /// All clocks, except those of servers.
   Readings readings();
-  /// @throws std::runtime_error naming tasks that are not done
+  /// @throws std::runtime_error that names the tasks that are not done
   void require_finished() const;
 
   const Plan& plan_;
@@ -80,7 +80,7 @@ class ProgramRunner : protected MessageListener {
   std::vector<Timeline> timelines_;  ///< by endpoint class
 
  private:
-  /// What is the same for every endpoint of a role: who waits for whom, and the order on each stream.
+  /// What is the same for every endpoint of a role: what waits for what, and the order on each stream.
   struct Program {
     std::vector<std::vector<TaskId>> successors;
     std::vector<std::uint32_t> predecessor_count;
@@ -111,7 +111,7 @@ class ProgramRunner : protected MessageListener {
   Stops stops_;
   std::vector<Program> programs_;  ///< by role
   std::vector<std::pair<std::uint32_t, TaskId>> finished_;
-  std::size_t next_finished_ = 0;  ///< those before it have been gone on from
+  std::size_t next_finished_ = 0;  ///< those before it have been processed
 };
 
 }  // namespace convoy::replays

@@ -12,10 +12,10 @@
 namespace convoy::inline replays {
 namespace {
 
-/// For each thing of one kind, the things that see it: all lists in one vector.
+/// For each object of one kind, the objects that see it; all lists are in one vector.
 class Viewers {
  public:
-  /// @param for_each calls what it is given with every thing (from 0) and viewer
+  /// @param for_each calls its argument with every object (from 0) and each of its viewers
   template <class ForEach>
   Viewers(std::size_t things, ForEach for_each) : first_(things + 1, 0) {
     for_each([&](std::uint32_t thing, std::uint32_t) { ++first_[thing + 1]; });
@@ -50,7 +50,7 @@ class Refiner {
     });
   }
 
-  /// At first every thing shows its class to those that see it, then those whose class has changed.
+  /// First every object shows its class to those that see it, then only objects whose class has changed do.
   ThingClasses refine() {
     show_all();
     for (auto changed = classes_.split(); !changed.empty(); changed = classes_.split()) {
@@ -62,7 +62,7 @@ class Refiner {
   }
 
  private:
-  /// What a thing is to one that sees it.
+  /// The role of an object for another one that sees it.
   enum class As : Colour {
     member = 1,
     sender,
@@ -138,7 +138,7 @@ class Refiner {
     show_messages();
   }
 
-  /// What show() needs, and equal machines do not.
+  /// What show() needs, but not on equal machines.
   void list_viewers() {
     of_endpoints_.emplace(numbers_.flows, [&](auto see) { see_endpoints(see); });
     of_links_.emplace(numbers_.ends - numbers_.links, [&](auto see) { see_links(see); });
@@ -149,7 +149,7 @@ class Refiner {
     });
   }
 
-  /// To all that see it.
+  /// Shows its class to all that see it.
   void show(std::uint32_t thing) {
     if (thing < numbers_.flows)
       for (const std::uint32_t viewer : of_endpoints_->of(thing)) show_endpoint(thing, viewer);
@@ -256,14 +256,14 @@ class Refiner {
     return result;
   }
 
-  /// Of an end's messages, as they look to links and group, and to endpoints.
+  /// How the messages of an end look to links and groups, and to endpoints.
   struct Sums {
     Colour messages = 0, of_endpoint = 0;
   };
 
-  /// What the messages of an all-to-all that have changed are to their links, ends and group: those of one
-  /// class of senders to one class of receivers are alike, so that what a sender has is what its class has to
-  /// all receivers, less what would go to its own host.
+  /// Shows the messages of an all-to-all that have changed to their links, ends and group. Those from one
+  /// class of senders to one class of receivers are alike, so what a sender has is what its class has to all
+  /// receivers, minus what would go to its own host.
   void show_messages(const AllToAllFlows& flows) {
     const bool ranks = one_by_one_[table_.groups[flows.group].pattern];
     const std::uint32_t first = first_end(flows);
@@ -314,10 +314,10 @@ class Refiner {
   const ThingNumbers numbers_;
   SplittingClasses classes_;
   std::optional<Viewers> of_endpoints_, of_links_, of_peers_;
-  std::vector<std::uint32_t> peer_of_end_;  ///< empty: there are none, or nobody has asked yet
+  std::vector<std::uint32_t> peer_of_end_;  ///< empty: there are none, or they have not been needed yet
   std::vector<bool> messages_changed_;      ///< by FlowTable::all_to_all
   std::optional<Viewers>
-      of_answers_;  ///< plans with a service: by flow, those that it answers or that answer it
+      of_answers_;  ///< for plans with a service: by flow, the flows that it answers or that answer it
 };
 
 }  // namespace

@@ -12,9 +12,9 @@
 
 namespace convoy::inline replays {
 
-/// Numbers for all that a folding tells apart: endpoints from 0, then FlowTable::flows, FlowTable::groups,
-/// links, ends of FlowTable::all_to_all (of each its senders, then its receivers), and FlowTable::peers, all
-/// of them first as senders, then as receivers.
+/// Numbers for all objects that a folding distinguishes: endpoints from 0, then FlowTable::flows,
+/// FlowTable::groups, links, ends of FlowTable::all_to_all (for each of them its senders, then its
+/// receivers), and FlowTable::peers, first all of them as senders, then as receivers.
 struct ThingNumbers {
   ThingNumbers(const Machine& machine, const FlowTable& table);
 
@@ -23,7 +23,8 @@ struct ThingNumbers {
   std::vector<std::uint32_t> first_end;  ///< by FlowTable::all_to_all
 };
 
-/// A partition of things; equal numbers are of one class, and things of two kinds never are.
+/// A partition of the objects; equal numbers mean the same class, and objects of different kinds are never in
+/// one class.
 struct ThingClasses {
   ThingNumbers numbers;
   std::vector<std::uint32_t> class_of;
@@ -40,10 +41,11 @@ struct ThingClasses {
   Span part(std::uint32_t first, std::uint32_t last) const { return {class_of.data() + first, last - first}; }
 };
 
-/// The coarsest equitable partition (Folding). Ends of all-to-alls are of one class where their shares, their
-/// halves of the way, their groups and, where ranks go one by one, their endpoints are: then so are their
-/// messages to ends of one class. Ends of one class have peers of one class, and peers of one class have as
-/// many ends of every class: so connections between peers of the same two classes carry the same.
+/// The coarsest equitable partition (Folding). Ends of all-to-alls are in one class if their shares, their
+/// halves of the route, their groups and, if ranks proceed one by one, their endpoints are: then their
+/// messages to ends of one class are in one class too. Ends of one class have peers of one class, and peers
+/// of one class have equally many ends of every class; therefore connections between peers of the same two
+/// classes carry the same load.
 /// @param one_by_one by pattern
 ThingClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
                              const std::vector<bool>& one_by_one, const Disturbances& disturbances);

@@ -16,7 +16,8 @@
 namespace convoy::inline replays {
 namespace {
 
-/// What the communications of each pattern carry in a step. Those of one pattern in an endless run are equal.
+/// The bytes that the communications of each pattern carry in a step. Those of one pattern in an endless run
+/// are equal.
 std::vector<double> step_bytes(const Plan& plan) {
   std::vector<double> bytes(plan.patterns.size(), 0.0);
   for (const Communication& comm : plan.communications)
@@ -27,7 +28,7 @@ std::vector<double> step_bytes(const Plan& plan) {
   return bytes;
 }
 
-/// Adds those of an all-to-all; a plan with a service has none.
+/// Adds the bytes of an all-to-all; a plan with a service has none.
 void count_bytes(const Plan& plan, const FlowTable& table, const AllToAllFlows& flows, double pattern_bytes,
                  ReplayResult& result) {
   const std::uint32_t pattern = table.groups[flows.group].pattern;
@@ -54,7 +55,7 @@ void count_bytes(const Plan& plan, const FlowTable& table, const AllToAllFlows& 
     add(flows.receivers[i], from_others[i], &EndpointUsage::received_bytes);
 }
 
-/// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as clients of a
+/// Bytes by endpoint and link: what the plan says is sent, whatever the timing, as often as the clients of a
 /// service do.
 void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
                  const std::vector<double>& pace, ReplayResult& result) {
@@ -75,8 +76,9 @@ void count_bytes(const Plan& plan, const Machine& machine, const FlowTable& tabl
     count_bytes(plan, table, flows, pattern_bytes[table.groups[flows.group].pattern], result);
 }
 
-/// The step of a service is the mean of a measurement, a little off where chance had a part in it: at the
-/// least it is what the busiest link needs for a step's bytes. Beyond that, devices wait for messages.
+/// The step of a service is the mean of a measurement, and slightly inaccurate if chance played a part: it
+/// takes at least as long as the busiest link needs for the bytes of a step. Any additional time, devices
+/// wait for messages.
 void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
   double needed_s = 0;
   for (std::size_t l = 0; l < machine.links.size(); ++l)
@@ -91,8 +93,9 @@ void last_as_long_as_links_need(const Machine& machine, ReplayResult& result) {
   }
 }
 
-/// Steps of a synchronous plan one after the other, each begun when every host has its devices' images ready:
-/// in the long run the step is as long as it takes or as the slowest host needs, whichever is longer.
+/// Steps of a synchronous plan follow one another, and each begins when every host has prepared the images of
+/// its devices. In the long run, the step takes the longer of its own time and the time that the slowest host
+/// needs.
 void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, ReplayResult& result) {
   constexpr int settling = 32, measured = 32;
   std::vector<InputQueue> queues;
@@ -119,7 +122,7 @@ void wait_for_input(const InputFeed& feed, bool endless, Execution& execution, R
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
                     const ReplayOptions& options) {
   validate(plan, machine);
-  // The answers of a service belong to messages one by one.
+  // The answers of a service belong to individual messages.
   const bool listed = !options.fold || plan.service() != nullptr;
   const FlowTable table = expand_flows(plan, machine, listed ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one = ranks_go_one_by_one(plan, machine, table);
@@ -169,7 +172,8 @@ ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& c
 
 namespace {
 
-/// Times of a compute task's operations, longer where the device waits for its host: they fill the task.
+/// Times of a compute task's operations, extended if the device waits for its host, so that they fill the
+/// task.
 std::vector<double> stretched_times_s(const Role& role, const Task& task, const TaskTimes& times,
                                       const Machine& machine, const CostModel& cost, EndpointId endpoint) {
   std::vector<double> op_times_s = operation_times_s(role, task, machine, cost, endpoint);

@@ -17,7 +17,7 @@ namespace convoy::inline replays {
 
 struct ReplayOptions {
   bool fold =
-      true;  ///< simulate one of each class of equal devices and flows; exact, so off is for tests only
+      true;  ///< simulate one of each class of equal devices and flows; exact, so `false` is for tests only
   NetworkModel network_model = NetworkModel::convoy;
   Disturbances disturbances{};  ///< with NetworkModel::convoy
 };
@@ -27,8 +27,8 @@ struct TaskTimes {
   double start_s = 0, end_s = 0;
 };
 
-/// What all endpoints of one class did: their role's program with its times (of clients of a service: of one
-/// step, times from the beginning of the measurement).
+/// What all endpoints of one class did: the program of their role with its times. For clients of a service:
+/// one step, with times from the beginning of the measurement.
 struct Timeline {
   std::uint32_t role = 0;
   EndpointId representative = 0;
@@ -37,8 +37,8 @@ struct Timeline {
 
 /// What one endpoint did in the step.
 struct EndpointUsage {
-  double compute_s = 0;     ///< computing, without what is waiting for the last of many (Role::slowdown)
-  double issue_wait_s = 0;  ///< of compute_s, while the host had not issued the next operation
+  double compute_s = 0;     ///< computing, without waiting for the last of many devices (Role::slowdown)
+  double issue_wait_s = 0;  ///< of compute_s, while the host had not yet issued the next operation
   double running_s() const { return compute_s - issue_wait_s; }
   double exposed_comm_s =
       0;  ///< not computing while a message to or from it, or its collective's overhead, was under way
@@ -56,16 +56,16 @@ struct LinkUsage {
   double busy_s = 0;  ///< at least one message under way over it
 };
 
-/// Updates of others that the parameters missed from which a gradient was made, when it was applied; over the
-/// gradients of the measurement, tensors and servers. Updates of the very moment in which the parameters left
-/// or the gradient was applied count half: either order is possible.
+/// How many updates by others the parameters from which a gradient was computed had missed when it was
+/// applied, over the gradients of the measurement, tensors and servers. Updates at exactly the moment at
+/// which the parameters were sent or the gradient was applied count half, since either order is possible.
 struct StalenessResult {
   double mean = 0, max = 0;
-  std::uint64_t max_lead = 0;  ///< steps pushed that a worker was ahead of the slowest when it began one
+  std::uint64_t max_lead = 0;  ///< pushed steps by which a worker was ahead of the slowest when it began one
 };
 
-/// Of a plan with a service, what is said of "the step" is the mean over the measured steps, for the time in
-/// which a global batch is learnt from.
+/// For a plan with a service, "the step" is the mean over the measured steps, for the time in which a global
+/// batch is learnt from.
 struct ReplayResult {
   double step_time_s = 0;
   std::vector<EndpointUsage> endpoints;  ///< devices, then hosts
@@ -78,15 +78,14 @@ struct ReplayResult {
   static constexpr std::uint32_t no_timeline = 0xffffffff;
   std::size_t simulated_flows = 0;           ///< flow classes
   std::optional<StalenessResult> staleness;  ///< of a plan with a service
-  /// Of the step, in which devices have nothing to do but wait for images; the host that they wait for.
+  /// The part of the step in which devices only wait for images, and the host for which they wait.
   double input_wait_s = 0;
   std::uint32_t input_host = 0;
 };
 
-/// Replays one step of `plan` on `machine` with SimGrid. At most one replay can run in a process at a time;
-/// several may follow one another, in any order with the same bits. Exact alpha-beta links with max-min
-/// sharing.
-/// @throws std::runtime_error naming blocked tasks, when the plan cannot finish.
+/// Replays one step of `plan` on `machine` with SimGrid. A process can run one replay at a time; several may
+/// follow one another, in any order with the same bits. Exact alpha-beta links with max-min sharing.
+/// @throws std::runtime_error that names the blocked tasks if the plan cannot finish.
 ReplayResult replay(const Plan& plan, const Machine& machine, const CostModel& cost,
                     const ReplayOptions& options);
 
@@ -108,7 +107,7 @@ struct MemoryPoint {
   std::array<double, memory_class_count> bytes;
 };
 
-/// Memory of `endpoint` by class over the step: its level from each point's time on.
+/// Memory of `endpoint` by class over the step: the level from each point's time on.
 std::vector<MemoryPoint> memory_of(const ReplayResult& result, const Plan& plan, const Machine& machine,
                                    const CostModel& cost, EndpointId endpoint);
 

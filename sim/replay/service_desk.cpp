@@ -10,7 +10,7 @@
 namespace convoy::inline replays {
 namespace {
 
-/// Server classes whose adding up takes time, with the rate of one server.
+/// Server classes whose additions take time, with the rate of one server.
 std::vector<std::pair<std::uint32_t, double>> adders(const Plan& plan, const Machine& machine,
                                                      const Folding& folding) {
   std::vector<std::pair<std::uint32_t, double>> result;
@@ -25,7 +25,7 @@ std::vector<std::pair<std::uint32_t, double>> adders(const Plan& plan, const Mac
   return result;
 }
 
-/// Two events of one moment, up to rounding.
+/// Whether a is before b, and not at the same moment up to rounding.
 bool before(double a_s, double b_s) { return a_s < b_s - 1e-9 * std::max(1e-3, std::abs(b_s)); }
 
 }  // namespace
@@ -73,7 +73,7 @@ ServiceDesk::ServiceDesk(const Plan& plan, const Machine& machine, const FlowTab
   if (service_.max_lead != Service::unbounded) count_first_steps();
 }
 
-/// Adds those of a pattern.
+/// Adds the lanes of a pattern.
 ServiceDesk::LanesByServer ServiceDesk::find_lanes(std::uint32_t pattern, const FlowTable& table,
                                                    const std::vector<std::uint32_t>& way_back) {
   LanesByServer result;
@@ -96,7 +96,7 @@ ServiceDesk::LanesByServer ServiceDesk::find_lanes(std::uint32_t pattern, const 
   return result;
 }
 
-/// With the clients' turns and ways.
+/// Also adds the turns and ways of the clients.
 void ServiceDesk::add_desks(const Plan& plan, const std::map<std::uint32_t, LanesByServer>& by_pattern) {
   std::vector<std::vector<Way>> ways(clients_.size());  // by client class
   for (std::size_t x = 0; x < service_.exchanges.size(); ++x) {
@@ -219,7 +219,7 @@ void ServiceDesk::apply(std::uint32_t w) {
     for (const std::uint32_t waiting : std::exchange(desk.waiting, {})) answer(waiting);
     return;
   }
-  // An answer that had to wait has all that it waited for.
+  // An answer that had to wait now has everything it waited for.
   desk.pushes.push_back(
       {way.answered_at_s, engine_.now_s(), lane.arrivals, before(way.applied_at_s, way.answered_at_s)});
   way.applied_at_s = engine_.now_s();
@@ -240,7 +240,7 @@ bool ServiceDesk::may_go_on(const Desk& desk, const Way& way) const {
   return service_.max_lead == Service::unbounded || way.steps - desk.steps.fewest() <= service_.max_lead;
 }
 
-/// Answers those who no longer are.
+/// Answers those that no longer are too far ahead.
 void ServiceDesk::release(Desk& desk) {
   std::vector<std::uint32_t> ready;
   std::erase_if(desk.waiting, [&](std::uint32_t w) {
@@ -257,7 +257,7 @@ void ServiceDesk::answer(std::uint32_t w) {
   const Lane& lane = lanes_[way.lane];
   const std::uint32_t client = lane.client;
   way.answered_at_s = engine_.now_s();
-  // The oldest of what a client gets is what its next step counts as made from.
+  // The next step of a client counts as computed from the oldest version that it received.
   std::uint64_t& next_version = clients_[client].next_version;
   next_version = std::min(next_version, desk.version);
   courier_.launch_for_ends(lane.pull, desk.pull_bytes * lane.pull_fraction,
@@ -270,7 +270,7 @@ void ServiceDesk::answer(std::uint32_t w) {
 
 namespace {
 
-/// Sums of members over the first so many pushes.
+/// Sums of members over the first pushes, up to each number of them.
 template <class Pushes>
 std::vector<double> running_totals(const Pushes& pushes) {
   std::vector<double> totals{0};
@@ -289,13 +289,13 @@ StalenessResult ServiceDesk::staleness(double from_s, double until_s) const {
     const std::vector<double> totals = running_totals(desk.pushes);
     const auto place = [&](auto it) { return static_cast<std::size_t>(it - desk.pushes.begin()); };
     const double servers = members_[desk.server];
-    std::size_t first = 0, last = 0;  // pushes of the moment of the one that is looked at
+    std::size_t first = 0, last = 0;  // pushes at the same moment as the current one
     for (const Push& push : desk.pushes) {
       while (before(desk.pushes[first].applied_at_s, push.applied_at_s)) ++first;
       while (last < desk.pushes.size() && !before(push.applied_at_s, desk.pushes[last].applied_at_s)) ++last;
       if (push.answered_at_s < 0 || before(push.applied_at_s, from_s) || before(until_s, push.applied_at_s))
         continue;
-      // Those of the moment in which the parameters left.
+      // Pushes at the moment at which the parameters were sent.
       const auto then = std::partition_point(desk.pushes.begin(), desk.pushes.end(), [&](const Push& p) {
         return before(p.applied_at_s, push.answered_at_s);
       });

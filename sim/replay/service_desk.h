@@ -18,28 +18,28 @@
 
 namespace convoy::inline replays {
 
-/// Carries out a plan's Service between classes: takes the clients' pushes, adds them up, and answers by its
+/// Executes a plan's Service between classes: receives the clients' pushes, adds them up, and answers by its
 /// rule.
 class ServiceDesk {
  public:
   ServiceDesk(const Plan& plan, const Machine& machine, const FlowTable& table, const Folding& folding,
               Engine& engine, Courier& courier, MessageListener& listener);
 
-  /// Capacities (bytes/s) of the links that stand for servers' CPUs; in the engine they follow those of the
-  /// folding.
+  /// Capacities (bytes/s) of the links that stand for the CPUs of servers; in the engine, they follow those
+  /// of the folding.
   static std::vector<double> adder_capacities(const Plan& plan, const Machine& machine,
                                               const Folding& folding);
 
-  /// A client begins a step: pushes are made from the parameters that it has now.
+  /// A client begins a step: its pushes are computed from the parameters that it has now.
   void begin_step(std::uint32_t client_class);
-  /// A send or receive of the client's program has its turn.
+  /// Called when it is the turn of a send or receive of the client's program.
   void start(std::uint32_t client_class, TaskId id, const Task& task);
 
-  /// Of the parameters that a client that is between two steps has, in updates by quorum.
+  /// Version of the parameters of a client that is between two steps, counted in updates by quorum.
   std::uint64_t version(std::uint32_t client_class) const { return clients_[client_class].next_version; }
-  /// Time for which a server's CPUs have been adding up.
+  /// Time for which the CPUs of a server have been adding up.
   double adding_s(std::uint32_t server_class, double now_s) const;
-  /// Of the gradients applied in a stretch of time; max_lead of all time.
+  /// Staleness of the gradients applied in a stretch of time; max_lead since the beginning.
   StalenessResult staleness(double from_s, double until_s) const;
 
  private:
@@ -48,22 +48,23 @@ class ServiceDesk {
     std::uint32_t client, server;          ///< endpoint classes
     std::uint32_t push, pull;              ///< flow classes
     std::uint32_t arrivals;                ///< how many reach one server
-    std::uint32_t adding = Folding::none;  ///< route of their addition; none: takes no time
+    std::uint32_t adding = Folding::none;  ///< route of their addition; none: it takes no time
     double push_fraction = 0, pull_fraction = 0;
   };
-  /// One exchange over one lane: what the server knows of it. Those of a client stand together, exchange by
-  /// exchange: it is they that an event finds in the processor's caches, not those of other clients.
+  /// One exchange over one lane, with the state that the server has of it. Those of a client are consecutive,
+  /// exchange by exchange, since it is these that an event finds in the processor's caches, and not those of
+  /// other clients.
   struct Way {
     std::uint32_t desk, lane;
-    std::uint64_t steps = 0;  ///< pushed; or the version that the push under way was made from
+    std::uint64_t steps = 0;  ///< steps pushed; or the version from which the push under way was computed
     double applied_at_s = -1, answered_at_s = -1;  ///< its last push
   };
-  /// An update, by a push whose client had been answered before.
+  /// An update by the push of a client that had been answered before.
   struct Push {
-    double answered_at_s;  ///< below 0: it had not
+    double answered_at_s;  ///< negative: it had not been answered
     double applied_at_s;
     std::uint32_t members;  ///< of the lane at one server
-    bool waited;            ///< the answer had
+    bool waited;            ///< the answer had to wait
   };
   /// One exchange on one class of servers.
   struct Desk {
@@ -71,7 +72,7 @@ class ServiceDesk {
     std::uint32_t exchange = 0, server = 0;                  ///< server: endpoint class
     std::vector<std::uint32_t> waiting;                      ///< ways whose answer waits
     StepCounts steps;                                        ///< of ways (max_lead)
-    std::uint64_t released_at = 0;  ///< their fewest steps when all that wait were last asked
+    std::uint64_t released_at = 0;  ///< their smallest number of steps at the last check of all that wait
     std::uint64_t version = 0;
     std::uint32_t counted = 0;  ///< pushes made from `version`
     std::vector<Push> pushes;   ///< in the order in which they are applied
@@ -86,10 +87,10 @@ class ServiceDesk {
 
   struct Client {
     std::vector<Turn> turns;         ///< by exchange
-    std::uint64_t version = 0;       ///< that the step under way was begun with
-    std::uint64_t next_version = 0;  ///< of the answers so far in this step
-    std::uint64_t steps = 0;         ///< whose gradients have all been applied
-    std::size_t left = 0;            ///< gradients of the step under way that have not
+    std::uint64_t version = 0;       ///< version with which the current step began
+    std::uint64_t next_version = 0;  ///< version in the answers so far in this step
+    std::uint64_t steps = 0;         ///< steps whose gradients have all been applied
+    std::size_t left = 0;            ///< gradients of the current step that have not been applied yet
   };
 
   Turn& turn(std::uint32_t client_class, std::size_t exchange) {

@@ -39,14 +39,14 @@ std::span<const std::uint32_t> SplittingClasses::split() {
   return changed_;
 }
 
-/// And moves touched things behind the others of their class.
+/// Also moves touched items behind the others of their class.
 void SplittingClasses::find_parts() {
   ColourTable known;
   parts_.clear();
   part_of_.clear();
   for (const std::uint32_t thing : touched_) {
     const Colour shown = std::exchange(shown_[thing], 0);
-    if (shown == 0) {  // a sum that was 0 on its way, so that the thing is here twice
+    if (shown == 0) {  // a sum that was 0 in between, so that the item is listed twice
       part_of_.push_back(none);
       continue;
     }
@@ -63,7 +63,7 @@ void SplittingClasses::find_parts() {
   }
 }
 
-/// Parts stand behind those of their class that were shown nothing.
+/// Parts are placed behind the items of their class that were shown nothing.
 void SplittingClasses::place_parts() {
   for (const std::uint32_t id : touched_classes_) {
     Class& own = classes_[id];
@@ -99,7 +99,8 @@ void SplittingClasses::move_things() {
   }
 }
 
-/// Of a touched class: where its largest part has its number, those that were shown nothing get another.
+/// For a touched class: if its largest part keeps the number, the items that were shown nothing get another
+/// one.
 void SplittingClasses::keep_largest(std::uint32_t id) {
   const Class own = classes_[id];
   const Class untouched{own.first, own.size - own.touched};

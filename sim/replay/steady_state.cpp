@@ -10,9 +10,9 @@ namespace convoy::inline replays {
 namespace {
 
 constexpr std::size_t batches = 8, most_blocks = 8192;
-/// Messages of all clients together, either way: a fraction of a second of simulation.
+/// Number of messages of all clients together, in either direction: a fraction of a second of simulation.
 constexpr double affordable_messages = 1 << 16;
-/// As many at most before the first look at them: a second or two.
+/// At most this many before the first check: a second or two.
 constexpr double first_messages = 2 << 20;
 constexpr double student_t = 2.447;  // 97.5 %, 8 batches less mean and slope
 constexpr double wanted_precision = 0.01;
@@ -40,7 +40,7 @@ double half_width(const std::vector<double>& of_batch, double mean) {
   return student_t * std::sqrt(variance / batches);
 }
 
-/// Mean steps of a client's batches, each with what its compute time accounts for taken out.
+/// Mean steps of a client's batches, each without the part that its compute time accounts for.
 struct Batches {
   std::vector<double> step_s;
   double mean_s = 0;
@@ -91,8 +91,8 @@ SteadyState::SteadyState(const Service& service, const Folding& folding)
       Client client;
       client.images = member.images;
       clients_.push_back(client);
-      // Clients of one class begin at one moment, with one sequence: these tell the classes apart, folded or
-      // not.
+      // Clients of one class begin at the same moment, with the same sequence of random numbers; these
+      // distinguish the classes, folded or not.
       seeds_.push_back(std::bit_cast<std::uint64_t>(member.start_s) + member.sequence * 0xd1342543de82ef95u);
     }
     ++clients_[index].members;
@@ -149,7 +149,7 @@ void SteadyState::end_block(Client& client) {
   }
 }
 
-/// Or cannot become known at what a simulation may cost.
+/// Or whether it cannot become known with an affordable simulation.
 bool SteadyState::is_known() {
   if (service_.quorum > 0 ? are_updates_known() : are_steps_known()) return true;
   const double steps = static_cast<double>(blocks_wanted_ * steps_a_block_ * clients_.size());
@@ -186,20 +186,20 @@ bool SteadyState::are_updates_known() const {
   return half_width(per_s, mean_per_s) <= wanted_precision_of_updates * mean_per_s;
 }
 
-/// It makes a push for nearly every version; slower ones skip some, so that their ends say less.
+/// It makes a push for nearly every version; slower clients skip some, so that their ends say less.
 const SteadyState::Client& SteadyState::fastest() const {
   return *std::min_element(clients_.begin(), clients_.end(), [](const Client& a, const Client& b) {
     return a.mean_step_s() < b.mean_step_s();
   });
 }
 
-/// Of all clients together.
+/// For all clients together.
 double SteadyState::affordable_steps() const {
   return affordable_messages / static_cast<double>(std::max<std::size_t>(1, service_.exchanges.size()));
 }
 
-/// Whether a client has met the others at every phase: its phase walks by the standard deviation of its
-/// compute time a step, and has a whole step to walk over.
+/// Whether a client has met the others at every phase: its phase drifts by the standard deviation of its
+/// compute time in each step, and has to drift over a whole step.
 bool SteadyState::phases_have_mixed() const {
   double wanted = 0;
   for (const Client& client : clients_) {

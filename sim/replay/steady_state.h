@@ -11,21 +11,21 @@
 
 namespace convoy::inline replays {
 
-/// Watches the clients of a plan's Service step by step, between warm-up and the end of the measurement.
+/// Watches the clients of a plan's Service step by step, from the warm-up to the end of the measurement.
 ///
-/// Where compute times are random the measurement goes on until the mean is known: each client's measured
-/// steps are taken in blocks of Service::measured_steps (fewer where so many clients and tensors make more
-/// than 2^21 messages of 8 blocks), and when all have 8, 16, 32, ... blocks, these make 8 batches. How far a
-/// batch's mean compute time was from its known mean is a control variate for its mean step (coefficient:
-/// least squares over the batches), so that a client that waits for nobody is measured exactly. The
-/// measurement is over when the 95 % interval of the mean step over batches (Student's t, 6 degrees of
-/// freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16 messages. With a
-/// quorum the batches are those of the client with most steps, the mean is that between updates, as it was
-/// measured, and is wanted to 0.2 %. Source: Law, Simulation Modeling and Analysis, 5th ed. 2015,
-/// sections 9.5.3 (batch means) and 11.4 (control variates).
+/// If compute times are random, the measurement continues until the mean is known. Each client's measured
+/// steps are divided into blocks of Service::measured_steps (fewer if clients and tensors are so many that 8
+/// blocks have more than 2^21 messages), and when all clients have 8, 16, 32, ... blocks, these form 8
+/// batches. The difference between a batch's mean compute time and its known mean is a control variate for
+/// its mean step (coefficient: least squares over the batches), so that a client that waits for nobody is
+/// measured exactly. The measurement is over when the 95 % interval of the mean step over batches (Student's
+/// t, 6 degrees of freedom) is within 1 % and phases have had time to mix, or after 8,192 blocks or 2^16
+/// messages. With a quorum, the batches are those of the client with the most steps; the mean is the time
+/// between updates, as measured, and has to be known to 0.2 %. Source: Law, Simulation Modeling and Analysis,
+/// 5th ed. 2015, sections 9.5.3 (batch means) and 11.4 (control variates).
 class SteadyState {
  public:
-  /// What a client class did in whole steps of the measurement, the first of them begun at begin_s.
+  /// What a client class did in whole steps of the measurement, the first of which begins at begin_s.
   struct Client {
     double images = 0, members = 0;
     std::uint64_t steps_done = 0;  ///< since the beginning of time
@@ -33,11 +33,11 @@ class SteadyState {
     std::uint64_t steps = 0;
     double begin_s = 0, end_s = 0;
     DeviceTimes times;   ///< of all measured steps
-    double stretch = 0;  ///< sum over them of how many times their mean they computed
+    double stretch = 0;  ///< sum over these steps of the factors on their compute times
     std::uint64_t first_version = 0, last_version = 0;
     std::vector<double> block_end_s, block_stretch;  ///< block_stretch: `stretch` at the block's end
     std::vector<std::uint64_t> block_version;        ///< `last_version` at the block's end
-    double corrected_step_s = 0;                     ///< where above 0, the mean with the control variate
+    double corrected_step_s = 0;                     ///< if positive, the mean with the control variate
     double mean_step_s() const {
       return corrected_step_s > 0 ? corrected_step_s : (end_s - begin_s) / static_cast<double>(steps);
     }
@@ -48,15 +48,15 @@ class SteadyState {
 
   bool is_client(std::uint32_t c) const { return client_[c] != none; }
   const Client& client(std::uint32_t c) const { return clients_[client_[c]]; }
-  /// How many times its mean a client computes in its next step.
+  /// The factor on a client's compute time in its next step.
   double next_stretch(std::uint32_t c) const;
-  /// @param version of the parameters that the step begins with (quorum)
+  /// @param version version of the parameters with which the step begins (quorum)
   void step_begins(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t version);
   void step_ends(std::uint32_t c, double now_s, DeviceClock& clock, std::uint64_t next_version);
 
   bool is_warm() const { return warm_left_ == 0; }
   bool is_over() const { return measuring_left_ == 0; }
-  /// The mean time in which `images` images are learnt from; with a quorum the time from update to update.
+  /// The mean time in which `images` images are learnt from; with a quorum, the time from update to update.
   double step_time_s(double images) const;
 
  private:
@@ -75,7 +75,7 @@ class SteadyState {
   std::vector<std::uint64_t> seeds_;  ///< by client
   std::size_t warm_left_, measuring_left_;
   std::uint32_t steps_a_block_;
-  std::size_t blocks_wanted_;  ///< of each client before the next look
+  std::size_t blocks_wanted_;  ///< of each client before the next check
 };
 
 }  // namespace convoy::replays

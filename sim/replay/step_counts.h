@@ -6,18 +6,18 @@
 
 namespace convoy::inline replays {
 
-/// How many steps each of a number of things has done, which go on one step at a time: the fewest of all, in
+/// Counts the steps of several items that each advance one step at a time, and gives the smallest count in
 /// constant time.
 class StepCounts {
  public:
-  /// One more thing. @pre before any step
+  /// Adds an item. @pre before any step
   void add(std::uint64_t steps) {
     if (things_.empty()) first_ = steps;
     while (steps < first_) things_.push_front(0), --first_;
     if (steps - first_ >= things_.size()) things_.resize(steps - first_ + 1, 0);
     ++things_[steps - first_];
   }
-  /// One that had done `steps` has done another.
+  /// An item that had done `steps` steps has done one more.
   void step(std::uint64_t steps) {
     if (steps + 1 - first_ >= things_.size()) things_.push_back(0);
     ++things_[steps + 1 - first_];

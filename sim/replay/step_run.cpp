@@ -9,8 +9,8 @@
 namespace convoy::inline replays {
 namespace {
 
-/// Communications that have their links for themselves are one delay, unless something else may use the
-/// links, or somebody wants to see the messages.
+/// Communications that have their links to themselves are one delay, unless something else may use the links,
+/// or the caller wants to see the messages.
 std::unique_ptr<LoneGroups> lone_groups(const FoldedPlan& folded, const Surroundings& surroundings,
                                         const LinkClock& clock) {
   if (folded.plan.endless() || surroundings.contention == Contention::none ||
@@ -58,7 +58,7 @@ void StepRun::task_ended(std::uint32_t c, TaskId t) {
   if (watch_ && watch_->ends_step(role_of(c), t)) watch_->keep(readings());
 }
 
-/// Of an endless run: the mean over a steady stretch.
+/// For an endless run: the mean over a steady stretch.
 void StepRun::show_one_step(Execution& execution) const {
   const auto [open, close, steps] = watch_->steady();
   const auto of_step = [&](const std::vector<double>& from, const std::vector<double>& to) {

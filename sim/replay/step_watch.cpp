@@ -9,7 +9,7 @@ namespace {
 
 constexpr double same = 1e-6;
 
-/// Whether `period` steps take equally long from every end on from `first` to the last.
+/// Whether `period` steps always take the same time, from every end between `first` and the last one.
 bool repeats(const std::vector<double>& end_s, std::size_t first, std::size_t period) {
   const double length_s = end_s[first + period] - end_s[first];
   for (std::size_t k = first; k + period < end_s.size(); ++k)

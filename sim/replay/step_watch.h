@@ -20,23 +20,24 @@ struct Readings {
   std::vector<double> adding_s;                  ///< by endpoint class
 };
 
-/// A run of whole steps: those after the `first`-th end up to the `last`-th.
+/// A sequence of whole steps: those after the end of number `first`, up to the end of number `last`.
 struct SteadyStretch {
   std::size_t first = 0, last = 0;
   std::size_t steps() const { return last - first; }
 };
 
-/// Where a run whose steps end at these times (ascending, at least one) is steady: of the second half of them
-/// as many whole periods as it has, where it repeats itself; all of it where it does not, so that the mean
-/// over the stretch comes close. A period is the smallest number of steps that always takes equally long, to
-/// within 1e-6 of it: resources that come in turn make steps come in bursts.
+/// Where a run whose steps end at these times (ascending, at least one) is steady: the largest number of
+/// whole periods in the second half of the steps if it is periodic, or otherwise all of that half, so that
+/// the mean over the stretch comes close. A period is the smallest number of steps that always takes the same
+/// time, to within 1e-6; resources that are used in turn make steps come in bursts.
 SteadyStretch steady_stretch(const std::vector<double>& end_s);
 
-/// Watches the steps of a plan's EndlessRun end.
+/// Watches for the ends of the steps of a plan's EndlessRun.
 class StepWatch {
  public:
   StepWatch(const EndlessRun& run, const Folding& folding);
-  /// A class of a role has done a task. Returns whether that ends a step, whose readings are then to be kept.
+  /// A class of a role has done a task. Returns whether that ends a step, whose readings then have to be
+  /// kept.
   bool ends_step(std::uint32_t role, TaskId task);
   void keep(Readings readings) { kept_.push_back(std::move(readings)); }
   /// Readings at both ends of the steady stretch, and its number of steps.

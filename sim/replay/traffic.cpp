@@ -6,7 +6,7 @@
 namespace convoy::inline replays {
 namespace {
 
-/// A change of the rates; `messages` counts those under way.
+/// A change of the rates; `messages` counts the messages under way.
 struct RateChange {
   double time_s, sent_Bps, received_Bps;
   int messages;
@@ -21,7 +21,7 @@ std::vector<TrafficPoint> summed(std::vector<RateChange> changes) {
   for (const RateChange& change : changes) {
     messages += change.messages;
     now.time_s = change.time_s;
-    // Without a message the rate is zero, not what rounding has left of the sum.
+    // Without a message, the rate is zero, not the rounding error of the sum.
     now.sent_Bps = messages > 0 ? std::max(0.0, now.sent_Bps + change.sent_Bps) : 0;
     now.received_Bps = messages > 0 ? std::max(0.0, now.received_Bps + change.received_Bps) : 0;
     if (!points.empty() && points.back().time_s == now.time_s) points.pop_back();
@@ -65,7 +65,7 @@ std::vector<Traffic::Message> Traffic::messages_of(const Pattern& pattern, std::
       for (std::size_t k = 0; k < round.pairs.size(); ++k)
         add(round.pairs[k].first, round.pairs[k].second, round.fraction(k));
       if (!round.all_to_all) continue;
-      // Only the pairs with one end here: not all of them, of which there may be many millions.
+      // Only the pairs with one end here, since there may be many millions of others.
       for (const AllToAll::Part& from : round.all_to_all->senders)
         if (here(from.member))
           for (const AllToAll::Part& to : round.all_to_all->receivers)

@@ -5,8 +5,8 @@
 
 namespace convoy::inline results {
 
-/// Puts devices that are equal in everything but their name into one entry with their count, that of the
-/// first, and links likewise where their names differ in numbers only ("n0.nic.up", "n1.nic.up").
+/// Merges devices that are equal in everything but their name into one entry with their count and the name of
+/// the first, and does the same with links whose names differ in numbers only ("n0.nic.up", "n1.nic.up").
 void merge_equal(RunResult& run);
 
 }  // namespace convoy::results

@@ -13,15 +13,15 @@
 namespace convoy::inline results {
 namespace {
 
-/// The archive of result_fields.h that makes columns: numbers, truths and texts, and those of single objects
-/// as "object_name". Lists are results.json's.
+/// The archive of result_fields.h that makes columns: of numbers, booleans and texts, with members of single
+/// objects as "object_name". Lists are in results.json only.
 class ColumnWriter {
  public:
   struct Column {
     std::string name;
     const char* sql_type;
     std::optional<std::string> cell;
-    bool always = true;  ///< there even where no run has a value
+    bool always = true;  ///< present even if no run has a value
   };
   std::vector<Column> columns;
 

@@ -10,9 +10,10 @@
 
 namespace convoy::inline results {
 
-/// The runs of results as a table with a row a run: the sweep's coordinates, the fields of result_fields.h
-/// that are single values (those of single objects as "object_name"), and the scaling efficiency. results.csv
-/// and results.sqlite have these columns. What only some runs have is a column where one of them has it.
+/// The runs of results as a table with one row per run: the sweep's coordinates, the fields of
+/// result_fields.h that are single values (members of single objects as "object_name"), and the scaling
+/// efficiency. results.csv and results.sqlite have these columns. A value that only some runs have is a
+/// column if any run has it.
 class RunTable {
  public:
   struct Header {

@@ -17,13 +17,13 @@
 
 namespace convoy::inline results {
 
-/// Beyond any result; keeps sums and axes finite.
+/// Larger than any result, but such that sums and axes stay finite.
 inline constexpr double largest_result = 1e100;
 
-// Values of results: numbers from 0 to largest_result, whole ones where the field's
-// type is, truths and texts. @throws JsonError at `place` for another kind
+// Values of results: numbers from 0 to largest_result (whole ones if the type of the field is), booleans and
+// texts. @throws JsonError at `place` for another kind
 void read_value(const Json& value, const JsonPlace& place, double& number);
-void read_signed(const Json& value, const JsonPlace& place, double& number);  ///< may be below zero
+void read_signed(const Json& value, const JsonPlace& place, double& number);  ///< may be negative
 void read_value(const Json& value, const JsonPlace& place, std::int64_t& number);
 void read_value(const Json& value, const JsonPlace& place, std::uint64_t& number);
 void read_value(const Json& value, const JsonPlace& place, bool& truth);

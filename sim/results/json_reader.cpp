@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t deepest = 100;
 constexpr std::size_t most_names = 10'000;  ///< ordered_json compares a name with all before it
 
-/// nlohmann's message names the place and much else.
+/// nlohmann's message contains the place and much else.
 std::string parse_message(const std::string& what) {
   if (what.find("unexpected end of input") != std::string::npos)
     return "ends too early: it is no whole JSON document";
@@ -24,8 +24,8 @@ std::string parse_message(const std::string& what) {
   return fmt::format("not JSON: line {}, column {}", line, column);
 }
 
-/// Takes the parser's events and builds the document, but for the items of the list. (Json::parse with a
-/// callback looks through all of a list at each item's end.)
+/// Receives the parser's events and builds the document, except for the items of the list. (Json::parse with
+/// a callback goes through the whole list at the end of each item.)
 class Builder {
  public:
   Builder(std::string_view list, const std::function<void(const std::string&, const Json&)>& member,

@@ -21,7 +21,7 @@ constexpr std::size_t buffer_bytes = 1u << 16;
 }  // namespace
 
 std::string shortest(double number) {
-  // Digits without an exponent are a whole number to readers of JSON, which have 64 bits for one.
+  // Readers of JSON take digits without an exponent for a whole number, for which they have 64 bits.
   constexpr double most_whole = 9'223'372'036'854'775'808.0;
   std::array<char, 32> text;
   char* const last = text.data() + text.size();
@@ -104,13 +104,13 @@ void JsonWriter::string(std::string_view text) {
   buffer_ += '"';
 }
 
-/// Writes the character at the start of `text`, one that is not itself in JSON or not ASCII; returns its
-/// length.
+/// Writes the character at the start of `text`, which is not allowed as it is in JSON or is not ASCII;
+/// returns its length.
 std::size_t JsonWriter::special_character(std::string_view text) {
   const std::size_t length = utf8_length(text);
   const auto c = static_cast<unsigned char>(text.front());
   if (length == 0) {
-    buffer_ += "\\ufffd";  // what is not UTF-8 (a name from a file) becomes the replacement character
+    buffer_ += "\\ufffd";  // not UTF-8 (a name from a file): becomes the replacement character
   } else if (c == '"' || c == '\\') {
     buffer_ += '\\';
     buffer_ += text.front();

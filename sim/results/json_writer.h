@@ -11,8 +11,8 @@
 
 namespace convoy::inline results {
 
-/// Writes JSON as it goes, so that a document never stands in memory. Numbers take the shortest form that
-/// reads back to the same double; the caller opens and closes in order.
+/// Writes JSON incrementally, so that a document is never in memory as a whole. Numbers have the shortest
+/// form that reads back to the same double; the caller opens and closes objects and lists in order.
 class JsonWriter {
  public:
   enum class Style {
@@ -20,7 +20,7 @@ class JsonWriter {
     compact
   };  ///< compact: no line breaks within (still one space after ':' and ',')
 
-  /// @param indent levels that the document is moved in by, for a part of a larger one
+  /// @param indent number of levels by which the document is indented, for a part of a larger one
   explicit JsonWriter(std::ostream& out, Style style = Style::lines, int indent = 0);
   ~JsonWriter();  ///< flushes
   JsonWriter(const JsonWriter&) = delete;
@@ -35,12 +35,12 @@ class JsonWriter {
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
   void value(bool truth);
-  void value(double number);  ///< @throws std::logic_error where it is not finite: JSON has no such number
+  void value(double number);  ///< @throws std::logic_error if it is not finite: JSON has no such number
   void value(std::int64_t number);
   void null();
-  /// Plain numbers, true, false and null as such; other scalars as text; lists and mappings in one line.
+  /// Plain numbers, true, false and null as such; other scalars as text; lists and mappings on one line.
   void value(const YamlNode& node);
-  /// Text that is JSON already.
+  /// Text that is already JSON.
   void raw(std::string_view json);
 
   template <class T>

@@ -58,7 +58,7 @@ Results read_document(std::istream& in) {
   std::int64_t done = 0;
   document.field("done", done);
   document.list("failed", results.failed, failed_fields);
-  std::vector<RunResult> left;  // the runs have been handed over, but something else may stand for the list
+  std::vector<RunResult> left;  // the runs have been passed on, but the member may be no list
   document.list("runs", left, run_fields);
   document.list_where(false, "schedules", results.schedules, schedule_fields);
   document.object("manifest", results.manifest, manifest_fields);

@@ -12,8 +12,8 @@
 namespace convoy::inline results {
 namespace {
 
-/// Takes the events of a trace in their order: a process's name, then its threads one by one, each before its
-/// spans, then its counters.
+/// Receives the events of a trace in their order: the name of a process, then its threads one by one, each
+/// before its spans, then its counters.
 class TraceReader {
  public:
   explicit TraceReader(const std::function<bool(const std::string& name)>& wanted) : wanted_(wanted) {}

@@ -10,8 +10,8 @@
 
 namespace convoy::inline results {
 
-/// Reads the processes of a trace.json that `wanted` accepts by name, as TraceWriter wrote them but for the
-/// rounding of times to nanoseconds. The document is never in memory.
+/// Reads the processes of a trace.json whose names `wanted` accepts, as TraceWriter wrote them, apart from
+/// the rounding of times to nanoseconds. The document is never in memory as a whole.
 /// @param file its name, for errors
 /// @throws InputError: not JSON, cut short, not convoy's
 std::vector<TraceProcess> read_trace(std::istream& in, const std::string& file,

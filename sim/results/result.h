@@ -21,14 +21,14 @@ struct DeviceResult {
   std::string name;
   double busy_s = 0, sent_bytes = 0, received_bytes = 0, peak_memory_bytes = 0, energy_j = 0;
   std::array<double, memory_class_count> memory{};  ///< by class at the peak, bytes
-  std::int64_t count = 1;  ///< devices that are equal in all of this; `name` is the first
+  std::int64_t count = 1;  ///< number of devices that are equal in all of this; `name` is the first
   bool operator==(const DeviceResult&) const = default;
 };
 
 struct LinkResult {
   std::string name;
   double bytes = 0, utilization = 0;  ///< bytes / (bandwidth step time)
-  std::int64_t count = 1;             ///< equal ones; `name` is the first
+  std::int64_t count = 1;             ///< number of equal ones; `name` is the first
   bool operator==(const LinkResult&) const = default;
 };
 
@@ -41,7 +41,7 @@ struct Bottleneck {
   bool operator==(const Bottleneck&) const = default;
 };
 
-/// Steps on the same devices, of a run whose devices change.
+/// Steps on the same devices, in a run whose devices change.
 struct PhaseResult {
   std::int64_t first_step = 0, devices = 0;
   double start_s = 0;  ///< when its first step begins
@@ -55,7 +55,7 @@ struct PhaseResult {
 struct ReconfigurationResult {
   std::int64_t at_step = 0;  ///< when it was asked for
   std::int64_t from = 0, to = 0;
-  double pause_s = 0;           ///< nobody trains
+  double pause_s = 0;           ///< while nobody trains
   std::int64_t first_step = 0;  ///< of the phase after it
   bool operator==(const ReconfigurationResult&) const = default;
 };
@@ -71,45 +71,46 @@ struct StageResult {
   bool operator==(const StageResult&) const = default;
 };
 
-/// What became of one candidate of a search over strategies.
+/// The outcome of one candidate of a search over strategies.
 struct CandidateResult {
-  std::string strategy;  ///< label, with what tells it from candidates of the same label
+  std::string strategy;  ///< label, with what distinguishes it from candidates with the same label
   YamlNode candidate;    ///< its `strategy:` mapping
   std::string
       outcome;  ///< "best" | "beaten" | "pruned" | "does_not_fit" | "cannot_run" | "failed" | "unknown"
-  std::optional<double> value;  ///< of the objective, where it was simulated
-  /// Of the objective: no simulation gives better. Where the cost table or the plan gives one.
+  std::optional<double> value;  ///< of the objective, if it was simulated
+  /// A bound of the objective: no simulation gives a better value. Present if the cost table or the plan
+  /// gives one.
   std::optional<double> bound;
-  bool tie = false;    ///< simulated, and no worse than the interval of the best reaches
+  bool tie = false;    ///< simulated, and within the interval of its difference to the best
   std::string reason;  ///< a sentence: why it is not the best
 };
 
 /// `strategy: {kind: auto}`: the run is that of the best candidate.
 struct SearchSummary {
   std::string objective;
-  std::int64_t planned = 0, simulated = 0;  ///< candidates
+  std::int64_t planned = 0, simulated = 0;  ///< numbers of candidates
   std::int64_t pruned_by_cost_table = 0;    ///< before they were planned
-  bool proven = true;                    ///< no candidate can be better: none was left out for want of budget
+  bool proven = true;  ///< no candidate can be better: none was left out because of the budget
   std::vector<CandidateResult> ranking;  ///< best first
 };
 
 /// Where the true values lie with probability `level` (docs/cost_model.md).
 struct IntervalResult {
-  using Range = std::array<double, 2>;  ///< the least and the most
+  using Range = std::array<double, 2>;  ///< the lowest and the highest
   double level = 0.8;
   Range step_time_s{}, throughput_images_per_s{}, peak_memory_bytes{}, energy_j{};
   bool operator==(const IntervalResult&) const = default;
 };
 
-/// A run repeated with what its experiment says varies (`variability:`).
+/// A run repeated with the variations that its experiment describes (`variability:`).
 struct VariabilityResult {
   std::int64_t runs = 0;
   double level = 0.8;      ///< share of the repetitions inside the intervals
   double step_time_s = 0;  ///< on average
   IntervalResult::Range step_time_interval_s{};
-  std::optional<double> epoch_time_s = {};           ///< on average, where the dataset is known
-  IntervalResult::Range epoch_time_interval_s{};     ///< zeros where it is not
-  std::optional<double> expected_epoch_time_s = {};  ///< in closed form, of steps of step_time_s
+  std::optional<double> epoch_time_s = {};           ///< on average, if the data set is known
+  IntervalResult::Range epoch_time_interval_s{};     ///< zeros if it is not known
+  std::optional<double> expected_epoch_time_s = {};  ///< in closed form, with steps of step_time_s
   std::optional<double> cost_usd_per_epoch = {};     ///< on average: all hosts, all the time
   double failures = 0;                               ///< in an epoch, on average
   bool operator==(const VariabilityResult&) const = default;
@@ -119,18 +120,18 @@ struct VariabilityResult {
 struct Counterfactual {
   std::string change;      ///< "all links twice as fast"
   double step_time_s = 0;  ///< then
-  double gain_s = 0;       ///< of as many images as the run's step has; below 0: it would be slower
-  std::optional<double> gain_usd_per_epoch = {};  ///< where dataset and prices are known
+  double gain_s = 0;       ///< for as many images as the run's step has; negative: it would be slower
+  std::optional<double> gain_usd_per_epoch = {};  ///< if data set and prices are known
 };
 
-/// What the run was predicted for, defaults included.
+/// What the run was predicted for, including defaults.
 struct SoftwareResult {
   std::string framework, execution, layout, precision;
   std::string update;     ///< kernels of the optimizer's step: "foreach"
   std::string transport;  ///< "ideal": latency + bytes/bandwidth
-  bool transport_assumed = false;  ///< what its several hosts speak is not known (warnings say why)
-  std::string launches;   ///< who launches all-reduces: "per_process"; "" where the strategy has none
-  std::string input;      ///< "synthetic": images are there when they are needed
+  bool transport_assumed = false;  ///< the protocol of its hosts' network is not known (warnings say why)
+  std::string launches;   ///< who launches all-reduces: "per_process"; "" if the strategy has none
+  std::string input;      ///< "synthetic": images are available when needed
   bool operator==(const SoftwareResult&) const = default;
 };
 
@@ -138,44 +139,44 @@ struct RunResult {
   std::string id;                                       ///< "1", "2", ... in sweep order
   std::vector<std::pair<std::string, YamlNode>> point;  ///< dotted path -> value
   std::string model, cluster, strategy;
-  std::vector<std::string> algorithms;  ///< that `algorithm: auto` came to, the one with most bytes first
-  std::string servers;        ///< kinds of hosts with devices: "dgx1-v100"; "a + b" where they differ
-  std::string device_type;    ///< "k80"; "v100-sxm2-16gb + k80" where they differ
-  std::string network_model;  ///< of the machine; in results.json part of the manifest
+  std::vector<std::string> algorithms;  ///< those that `algorithm: auto` chose, the one with most bytes first
+  std::string servers;                  ///< kinds of hosts with devices: "dgx1-v100"; "a + b" if they differ
+  std::string device_type;              ///< "k80"; "v100-sxm2-16gb + k80" if they differ
+  std::string network_model;            ///< of the machine; in results.json, part of the manifest
   std::int64_t devices = 0;
   double global_batch = 0;
   double step_time_s = 0, throughput_images_per_s = 0;
-  std::optional<double> epoch_time_s, cost_usd_per_epoch;  ///< where dataset and prices are known
+  std::optional<double> epoch_time_s, cost_usd_per_epoch;  ///< if data set and prices are known
   double energy_j = 0;
   double compute_s = 0, exposed_comm_s = 0,
          idle_s = 0;        ///< of the critical device; they add up to step_time_s
   double issue_wait_s = 0;  ///< of its compute_s, waiting for the host to issue the next operation
   double comm_bytes = 0, load_imbalance = 1;
-  double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak, and its memory
+  double peak_memory_bytes = 0, device_memory_bytes = 0;  ///< of the fullest device: its peak and its memory
   double process_memory_bytes = 0;  ///< of the fullest process: what nvidia-smi would show
-  bool fits = true;                 ///< every process fits in what the driver leaves of its device
+  bool fits = true;                 ///< every process fits in the memory that the driver leaves of its device
   SoftwareResult software;
-  std::vector<std::string> warnings;  ///< a line each: what of the prediction rests on little
+  std::vector<std::string> warnings;  ///< one line each: parts of the prediction that rest on little evidence
   std::optional<IntervalResult>
       interval;  ///< where devices have parameters with a spread: not for exact ones
   Bottleneck bottleneck;
   std::vector<DeviceResult> per_device;
   std::vector<LinkResult> per_link;
-  /// Where the devices change during the run: its phases and what lies between them. All above is then of the
-  /// last phase, but peak_memory_bytes, process_memory_bytes, device_memory_bytes and fits, which are of the
-  /// fullest one.
+  /// If the devices change during the run: its phases and what lies between them. Everything above then
+  /// belongs to the last phase, except peak_memory_bytes, process_memory_bytes, device_memory_bytes and fits,
+  /// which belong to the fullest one.
   std::vector<PhaseResult> phases;
   std::vector<ReconfigurationResult> reconfigurations;
-  std::optional<Staleness> staleness;  ///< of training whose workers or stages may miss updates
-  /// Pipelines: share of the step that their devices do not compute in, on average; stages in order. Nothing
-  /// where the strategy has none.
+  std::optional<Staleness> staleness;  ///< for training whose workers or stages may miss updates
+  /// For pipelines: the share of the step in which their devices do not compute, on average; stages in order.
+  /// Nothing for other strategies.
   std::optional<double> bubble_fraction;
   std::vector<StageResult> stages;
-  std::optional<PartitionSummary> partition;     ///< where the strategy partitions the training graph
-  std::optional<SearchSummary> search;           ///< where the strategy was searched for
-  std::vector<LayerGroup> layouts;               ///< where the strategy decides layer by layer
-  std::optional<VariabilityResult> variability;  ///< where the experiment says what varies
-  std::vector<Counterfactual> counterfactuals;   ///< where they were asked for
+  std::optional<PartitionSummary> partition;     ///< if the strategy partitions the training graph
+  std::optional<SearchSummary> search;           ///< if the strategy was searched for
+  std::vector<LayerGroup> layouts;               ///< if the strategy decides layer by layer
+  std::optional<VariabilityResult> variability;  ///< if the experiment says what varies
+  std::vector<Counterfactual> counterfactuals;   ///< if they were asked for
 };
 
 struct Manifest {
@@ -191,10 +192,10 @@ struct ScheduleResult {
   std::int64_t jobs = 0;
   double mean_interval_s = 0;  ///< between arrivals
   double mean_completion_s = 0, makespan_s = 0;
-  double busy_share = 0;                     ///< of the GPUs' time that jobs held them
+  double busy_share = 0;                     ///< of the GPUs' time, the share in which jobs held them
   std::int64_t changes = 0;                  ///< of a job's GPUs
-  std::optional<double> deadlines_met = {};  ///< share of the jobs with one, where there are any
-  /// Of the GPUs' time that jobs held them on more hosts than needed, where places make a difference.
+  std::optional<double> deadlines_met = {};  ///< share of the jobs with a deadline, if there are any
+  /// Of the GPUs' time, the share with jobs on more hosts than needed, if placement matters.
   std::optional<double> scattered_share = {};
 };
 
@@ -210,10 +211,10 @@ struct Results {
   std::string experiment;
   std::vector<RunResult> runs;
   Manifest manifest;
-  std::vector<ScheduleResult> schedules = {};  ///< where the experiment has `jobs:`
+  std::vector<ScheduleResult> schedules = {};  ///< if the experiment has `jobs:`
   std::vector<FailedPoint> failed = {};
-  /// Points of the sweep; those that are neither among the runs nor failed were not computed yet. Nothing:
-  /// there are none of those.
+  /// Number of points of the sweep; points that are neither among the runs nor failed have not been computed
+  /// yet. Nothing: there are no such points.
   std::optional<std::int64_t> points = {};
 };
 

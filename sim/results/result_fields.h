@@ -165,7 +165,7 @@ inline constexpr auto variability_fields = [](auto& archive, auto& varying) {
   archive.field("failures", varying.failures);
 };
 
-/// A run without its place in a sweep.
+/// A run without its position in a sweep.
 inline constexpr auto run_body_fields = [](auto& archive, auto& run) {
   archive.field("model", run.model);
   archive.field("cluster", run.cluster);

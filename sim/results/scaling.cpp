@@ -9,7 +9,7 @@
 namespace convoy::inline results {
 namespace {
 
-/// What a run's point has in common with those it is compared with.
+/// What the point of a run has in common with those with which it is compared.
 std::string group_of(const RunResult& run) {
   std::string key = run.model + '\n' + run.device_type;
   for (const auto& [path, value] : run.point) {
@@ -22,7 +22,7 @@ std::string group_of(const RunResult& run) {
 
 struct Group {
   std::int64_t fewest = 0, most = 0;
-  double best = 0;  ///< images/s of a device, of the runs with the fewest devices
+  double best = 0;  ///< images/s per device, among the runs with the fewest devices
 };
 
 }  // namespace

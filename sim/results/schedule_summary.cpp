@@ -13,8 +13,8 @@
 namespace convoy::inline results {
 namespace {
 
-/// Without long double: boost fills tables of it before main, which valgrind, whose long double is a double,
-/// does not survive.
+/// Without long double: boost fills tables for it before main, and valgrind, whose long double is a double,
+/// does not survive that.
 using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 using StudentsT = boost::math::students_t_distribution<double, InDouble>;
 

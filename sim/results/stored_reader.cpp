@@ -14,7 +14,7 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-/// What simdjson has read. @throws JsonError where it could not
+/// The value that simdjson has read. @throws JsonError if it could not
 template <class Value>
 Value taken(simdjson::simdjson_result<Value>&& result, std::string_view expected) {
   if (result.error() == simdjson::INCORRECT_TYPE) throw JsonError(fmt::format("expected {}", expected));
@@ -32,7 +32,7 @@ YamlNode yaml_scalar(std::string text, bool quoted) {
   return node;
 }
 
-/// As yaml_of_json makes it of a document's value.
+/// The same result as yaml_of_json gives for a value of a document.
 YamlNode yaml_of(const dom::element& value) {
   YamlNode node;
   switch (value.type()) {
@@ -59,14 +59,14 @@ YamlNode yaml_of(const dom::element& value) {
 
 struct StoredReader::Document {
   dom::parser parser;
-  dom::element present;  ///< the value that is read next
+  dom::element present;  ///< the value to be read next
   struct Object {
     dom::object::iterator next, end;
   };
   struct List {
     dom::array::iterator next, end;
   };
-  std::vector<Object> objects;  ///< those around the present value, outermost first
+  std::vector<Object> objects;  ///< the enclosing ones, outermost first
   std::vector<List> lists;      ///< likewise
 };
 

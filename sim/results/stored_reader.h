@@ -16,9 +16,9 @@
 
 namespace convoy::inline results {
 
-/// The reading archive (result_fields.h) of what FieldWriter has written: names stand in the table's order,
-/// so that each is compared with the next one only (results.json, which others may have written, has
-/// FieldReader). @throws JsonError: the text is no JSON, or has other fields or values
+/// The reading archive (result_fields.h) for what FieldWriter has written: names are in the order of the
+/// table, so that each is only compared with the next one (for results.json, which others may have written,
+/// there is FieldReader). @throws JsonError: the text is not JSON, or has other fields or values
 class StoredReader {
  public:
   explicit StoredReader(const std::string& text);
@@ -71,7 +71,7 @@ class StoredReader {
   void memory(std::string_view name, std::array<double, memory_class_count>& bytes);
   void null(std::string_view name);
 
-  /// Reads the present value, at first the whole text, as an object with just these fields.
+  /// Reads the current value, initially the whole text, as an object with exactly these fields.
   template <class T, class Fields>
   void whole(T& value, Fields fields) {
     enter_object();
@@ -87,16 +87,16 @@ class StoredReader {
     leave_list();
   }
 
-  /// Whether the next field of the object has this name: its value is the present one then.
+  /// Whether the next field of the object has this name; if so, its value becomes the current one.
   bool find(std::string_view name);
-  void require(std::string_view name);  ///< it has to be there
+  void require(std::string_view name);  ///< it must be present
   void enter_object();
   void leave_object();
   void enter_list();
-  bool next_item();  ///< whether there is one: it is the present value then
+  bool next_item();  ///< whether there is one; if so, it becomes the current value
   void leave_list();
 
-  // The present value.
+  // Reads the current value.
   bool is_null() const;
   void read(double& value);
   void read(std::int64_t& value);

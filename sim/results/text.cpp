@@ -41,8 +41,8 @@ std::string percent_text(double share) {
 
 namespace {
 
-/// The different ones among the values of all runs, the first one first: "nccl-tcp or zmq-tcp"; not those of
-/// runs that have none.
+/// The different values among those of all runs, the first one first: "nccl-tcp or zmq-tcp"; runs without a
+/// value are ignored.
 std::string values_of(const std::vector<RunResult>& runs, std::string SoftwareResult::*field) {
   std::vector<std::string> values;
   for (const RunResult& run : runs)

@@ -11,27 +11,27 @@
 
 namespace convoy::inline results {
 
-// Words and numbers for people, the same in the table and in the report.
+// Words and numbers for people, which are the same in the table and in the report.
 
-/// Columns on a terminal, not bytes: UTF-8 continuation bytes take none.
+/// Number of columns on a terminal, not of bytes: UTF-8 continuation bytes take none.
 std::size_t width_of(std::string_view text);
 
-/// At most `longest` columns; what is longer ends in "...".
+/// At most `longest` columns; a longer text ends in "...".
 std::string shortened(std::string text, std::size_t longest = 40);
 
-/// The last key of a dotted path, in which a key with dots of its own is quoted: `fabric.bandwidth` of
+/// The last key of a dotted path, in which a key that itself contains dots is quoted: `fabric.bandwidth` of
 /// `cluster.server."fabric.bandwidth"`.
 std::string last_key(const std::string& path);
 
-/// Three significant digits or all of the whole number: "0.12", "48.8", "1299".
+/// Three significant digits, or the whole number if it has more: "0.12", "48.8", "1299".
 std::string number_text(double value);
 
-/// Of a share: "97 %", "9.7 %".
+/// A share as text: "97 %", "9.7 %".
 std::string percent_text(double share);
 
-/// What the runs were predicted for, defaults included, and on what they rest: a line of software ("software:
-/// pytorch, eager, nchw, fp32; transport nccl-tcp; input synthetic"; several values where runs differ), and a
-/// line for each of their warnings.
+/// What the runs were predicted for, including defaults, and what that rests on: a line of software
+/// ("software: pytorch, eager, nchw, fp32; transport nccl-tcp; input synthetic"; several values if runs
+/// differ), and a line for each of their warnings.
 std::vector<std::string> assumptions(const std::vector<RunResult>& runs);
 
 /// What a run waits for in a few words: "compute 98 %", "latency 91 %", "n0.nic 94 %".

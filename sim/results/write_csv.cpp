@@ -12,8 +12,7 @@
 namespace convoy::inline results {
 namespace {
 
-/// @param text a spreadsheet would take it for a formula where it begins like one: then with an apostrophe
-/// before it
+/// @param text if it begins like a formula of a spreadsheet, it is written with an apostrophe in front
 std::string csv_cell(std::string text) {
   text = clean(text);
   if (!text.empty() && std::string_view("=+-@").find(text[0]) != std::string_view::npos &&

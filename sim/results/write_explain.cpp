@@ -13,7 +13,7 @@ namespace convoy::inline results {
 namespace {
 
 constexpr std::size_t runs_in_full = 20;
-constexpr double nothing = 5e-5;  ///< shares of a step that a table does not show
+constexpr double nothing = 5e-5;  ///< shares of a step below this are not shown in a table
 constexpr double no_money_usd = 1e-9;
 
 std::string signed_text(double gain, const std::string& amount) {

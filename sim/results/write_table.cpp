@@ -25,8 +25,8 @@ std::string padded(const std::string& text, std::size_t width, bool left) {
   return left ? text + space : space + text;
 }
 
-/// Columns of the sweep that tell runs apart beside model, strategy and number of devices, which have their
-/// own.
+/// Columns of the sweep that distinguish runs, apart from model, strategy and number of devices, which have
+/// their own.
 std::vector<Column> coordinate_columns(const std::vector<RunResult>& runs) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < runs.front().point.size(); ++i) {
@@ -116,13 +116,13 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
   return line + '\n';
 }
 
-/// " on dgx1-v100 (v100-sxm2-16gb)" where all runs have the same kind of server.
+/// " on dgx1-v100 (v100-sxm2-16gb)" if all runs have the same kind of server.
 std::string place(const std::vector<RunResult>& runs) {
   if (differs(runs, [](const RunResult& r) { return r.servers + '\n' + r.device_type; })) return {};
   return fmt::format(" on {} ({})", runs.front().servers, runs.front().device_type);
 }
 
-/// Columns of a queue's table: what only some queues have comes last, where any has it.
+/// Columns of a queue's table: values that only some queues have come last, if any queue has them.
 std::string schedule_line(const std::vector<std::string>& cells) {
   std::string line = cells[0] + std::string(cells[0].size() < 16 ? 16 - cells[0].size() : 0, ' ');
   for (std::size_t c = 1; c < cells.size(); ++c) {
@@ -132,7 +132,7 @@ std::string schedule_line(const std::vector<std::string>& cells) {
   return line + '\n';
 }
 
-/// "400 jobs, one every 2 min on average (seed 1)", and a line a policy.
+/// "400 jobs, one every 2 min on average (seed 1)", and one line per policy.
 std::string schedule_table(const std::vector<ScheduleSummary>& schedules) {
   std::string text;
   for (std::size_t i = 0; i < schedules.size(); ++i) {

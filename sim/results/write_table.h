@@ -7,7 +7,8 @@
 
 namespace convoy::inline results {
 
-/// The results for people: a line a run, a block a model; the sweep's other coordinates as the first columns.
+/// The results for people: one line per run, one block per model; the sweep's other coordinates are the first
+/// columns.
 std::string table(const Results& results);
 
 }  // namespace convoy::results

@@ -54,7 +54,8 @@ class TraceWriter::Impl {
 
   void complete(std::int64_t tid, const TraceSpan& span) {
     begin("X", tid, span.name);
-    // Whole nanoseconds, so that a span that begins where another ends is not taken for one inside it.
+    // Whole nanoseconds, so that a span that begins where another one ends does not look as if it were inside
+    // it.
     const double start_ns = std::round(span.start_s * 1e9), end_ns = std::round(span.end_s * 1e9);
     json_.field("ts", start_ns / 1000);
     json_.field("dur", (end_ns - start_ns) / 1000);

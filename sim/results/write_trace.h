@@ -36,7 +36,7 @@ struct TraceMemory {
   std::vector<TraceMemoryPoint> points;
 };
 
-/// What a host sends to others and receives from them, in bytes a second, from a time on.
+/// What a host sends to and receives from others, in bytes per second, from a time on.
 struct TraceTrafficPoint {
   double time_s = 0, sent_Bps = 0, received_Bps = 0;
 };
@@ -52,7 +52,7 @@ struct TraceProcess {
 /// Name of the counter that shows TraceProcess::traffic.
 inline constexpr std::string_view traffic_counter = "network";
 
-/// Writes trace.json: Chrome's trace event format (JSON object form, complete events, and counters for
+/// Writes trace.json in Chrome's trace event format (JSON object form, complete events, and counters for
 /// memory and traffic; times in microseconds), which Perfetto and chrome://tracing load. Processes are
 /// written as they come.
 class TraceWriter {

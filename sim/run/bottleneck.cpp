@@ -11,11 +11,11 @@
 namespace convoy::inline runs {
 namespace {
 
-constexpr double equal_share = 1e-6;  ///< shares this near are the same to a reader
+constexpr double equal_share = 1e-6;  ///< a reader takes shares this close as equal
 
 struct Busiest {
   std::size_t first = 0;
-  std::size_t count = 0;  ///< that are as busy
+  std::size_t count = 0;  ///< number of those that are as busy
   double share = 0;
 };
 
@@ -61,7 +61,7 @@ std::string compute_text(const Machine& machine, const Busiest& found) {
   return fmt::format("{} ({}) computes {} of the step", device.name, type, percent(found.share));
 }
 
-/// A device that computes: with operations, or between them, when its host has not issued the next one.
+/// A device that computes: it runs operations, or waits between them until its host has issued the next one.
 Bottleneck compute_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& found) {
   const Device& device = machine.devices[found.first];
   const EndpointUsage& usage = replayed.endpoints[found.first];
@@ -91,8 +91,8 @@ std::string port_text(const Machine& machine, const Link& link) {
   return medium ? fmt::format("the medium '{}'", port) : fmt::format("link {}", port);
 }
 
-/// The port with the most loaded link (bytes of its capacity): where several are busy all the time, the
-/// others wait for it. `count` ports are loaded as much.
+/// The port with the most loaded link (bytes divided by its capacity): if several ports are busy all the
+/// time, the others wait for this one. `count` ports have the same load.
 Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
   std::vector<double> load_s(machine.port_count);
   for (std::size_t l = 0; l < machine.links.size(); ++l) {
@@ -106,8 +106,8 @@ Busiest most_loaded_port(const Machine& machine, const ReplayResult& replayed) {
   return port;
 }
 
-/// A port that is busy: with bytes, or with messages that are on their way without holding it up. Bytes must
-/// leave its directions, each by itself, more than half of the time in which they are busy.
+/// A busy port: busy with bytes, or with messages whose latency does not occupy it. In the latter case, bytes
+/// leave each of its directions unused for more than half of the time in which the port is busy.
 Bottleneck port_bottleneck(const Machine& machine, const ReplayResult& replayed, const Busiest& port) {
   double bytes_s = 0, busy_s = 0;
   const Link& link = *std::find_if(machine.links.begin(), machine.links.end(),

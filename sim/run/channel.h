@@ -7,16 +7,16 @@
 
 namespace convoy::inline runs {
 
-/// How an item ended.
+/// The outcome of an item.
 struct WorkerAnswer {
   enum class Kind { done, input_error, failed, out_of_memory, out_of_time };
   Kind kind = Kind::failed;
-  std::string bytes;  ///< what the work returned, or the error's text
+  std::string bytes;  ///< what the work returned, or the text of the error
 };
 
-// Whole messages over pipes; interrupted calls go on.
+// Complete messages over pipes; interrupted calls are continued.
 
-/// False where the other end is gone.
+/// False if the other end is gone.
 bool write_all(int fd, const char* data, std::size_t size);
 /// False at the end of the pipe.
 bool read_all(int fd, char* data, std::size_t size);

@@ -10,8 +10,8 @@
 
 namespace convoy::inline runs {
 
-/// What a strategy's `algorithm: auto` came to: the algorithms of its collectives, the one with the most
-/// bytes first, each once. Empty where the strategy has no `algorithm: auto`, or nothing to sum.
+/// The algorithms that a strategy's `algorithm: auto` chose for its collectives, the one with the most bytes
+/// first, each listed once. Empty if the strategy has no `algorithm: auto`, or nothing to sum.
 std::vector<std::string> chosen_algorithms(const Strategy& strategy, const Plan& plan,
                                            const Machine& machine);
 

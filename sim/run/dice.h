@@ -7,8 +7,8 @@
 
 namespace convoy::inline runs {
 
-/// Random numbers from a seed, the same on every machine: splitmix64 (Steele, Lea, Flood, OOPSLA 2014); the
-/// standard library's distributions differ between implementations, and results must not.
+/// Random numbers from a seed, the same on every machine: splitmix64 (Steele, Lea, Flood, OOPSLA 2014). The
+/// distributions of the standard library differ between implementations, and results must not.
 class SeededDice {
  public:
   explicit SeededDice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ULL + 0x2545f4914f6cdd1dULL) {}
@@ -20,7 +20,7 @@ class SeededDice {
     return (static_cast<double>(z >> 11) + 1) * 0x1.0p-53;
   }
   double exponential(double rate) { return -std::log(uniform()) / rate; }
-  /// Of mean 0 and deviation 1 (Box, Muller, Annals of Mathematical Statistics 29, 1958).
+  /// With mean 0 and standard deviation 1 (Box, Muller, Annals of Mathematical Statistics 29, 1958).
   double normal() {
     const double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());

@@ -11,7 +11,7 @@ namespace {
 /// to the V100 at its full power limit in results/published/energy.csv, whose other rows test it.
 constexpr double memory_bound_share = 0.64;
 
-/// Mean power of a role's operations on a device, where it has any.
+/// Mean power of a role's operations on a device, if it has any.
 std::optional<double> role_power_w(const Role& role, const DeviceType& device, const CostModel& cost) {
   DeviceType unlimited = device;
   unlimited.memory_bandwidth_Bps *= 1e9;

@@ -10,19 +10,20 @@
 
 namespace convoy::inline runs {
 
-/// What every device of `machine` draws on average while it computes its part of `plan`, W: the mean over its
-/// operations, by their times. An operation draws
+/// The average power of every device of `machine` while it computes its part of `plan`, W: the mean over its
+/// operations, weighted by their times. An operation draws
 ///   idle_power + (peak_power - idle_power) (a + 0.64 (1 - a))
-/// with a = its time if memory had no limit, over its time: arithmetic takes the board to its limit, waiting
-/// for memory does not (energy.cpp has the source of the 0.64). A device without operations: its peak_power.
+/// where a = its time if memory had no limit, divided by its time: arithmetic takes the board to its limit,
+/// waiting for memory does not (energy.cpp has the source of the 0.64). A device without operations: its
+/// peak_power.
 std::vector<double> busy_power_w(const Plan& plan, const Machine& machine, const CostModel& cost);
 
-/// Energy of a step in which device d draws power_w[d] for busy_s(d) and its idle power else; hosts their
-/// own.
+/// Energy of a step in which device d draws power_w[d] for busy_s(d) and otherwise its idle power; hosts draw
+/// their own.
 double step_energy_j(const Machine& machine, double step_s, const std::vector<double>& power_w,
                      const std::function<double(std::size_t)>& busy_s);
 
-/// The same of one device, without its host.
+/// The same for one device, without its host.
 double device_energy_j(const DeviceType& type, double power_w, double busy_s, double step_s);
 
 }  // namespace convoy::runs

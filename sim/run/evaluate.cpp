@@ -20,17 +20,18 @@
 namespace convoy::inline runs {
 namespace {
 
-/// Standard deviation of log(time) of what is scaled to a measurement of the same device and network: two
-/// measurements of one set-up differ by as much (median of the repeated rows of
+/// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
+/// network: this is how much two measurements of one set-up differ (median of the repeated rows of
 /// results/published/single_device.csv).
 constexpr double anchored_spread = 0.03;
 
-/// Nobody is busy for longer than the step lasts: what a device computes and waits for its messages fits into
-/// it, the rest being idle time, and of a time in which it computes it can only wait so long for its host;
-/// cables are busy no longer either. Whatever breaks this counts some time twice: a mistake of the replay.
+/// Nothing is busy for longer than the step lasts. The time in which a device computes and that in which it
+/// waits for its messages fit into the step (the rest is idle time); while it computes, it can wait for its
+/// host at most for that time; and cables are not busy for longer either. Anything that violates this counts
+/// some time twice, which is a mistake of the replay.
 /// @throws std::logic_error
 void require_conserved_time(const Machine& machine, const ReplayResult& replayed) {
-  // Moments less than 1e-12 s apart are one to the engine; a step has up to millions of them.
+  // The engine treats moments less than 1e-12 s apart as one; a step has up to millions of them.
   const double step_s = replayed.step_time_s, longest_s = step_s * (1 + 1e-7) + 1e-9;
   for (std::size_t d = 0; d < machine.devices.size(); ++d) {
     const EndpointUsage& usage = replayed.endpoints[d];
@@ -48,7 +49,7 @@ void require_conserved_time(const Machine& machine, const ReplayResult& replayed
                                          replayed.port_busy_s[p], step_s));
 }
 
-/// The device that finishes last; of those the busiest, of those the first.
+/// The device that finishes last; of several, the busiest; of several of these, the first.
 std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   std::size_t critical = 0;
   for (std::size_t d = 1; d < devices; ++d) {
@@ -59,7 +60,7 @@ std::size_t critical_device(const ReplayResult& replayed, std::size_t devices) {
   return critical;
 }
 
-/// A process that is too large is what ends a run, whatever else holds it up.
+/// A process that is too large is what ends a run, whatever else slows it down.
 void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResult& result) {
   const std::vector<ProcessMemory> memories =
       process_memories(run.plan, run.machine, run.graph->options,
@@ -113,7 +114,7 @@ void fill_links(const Machine& machine, const ReplayResult& replayed, RunResult&
   }
 }
 
-/// A pipeline's stages with what their devices did.
+/// The stages of a pipeline with what their devices did.
 void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machine,
                  const ReplayResult& replayed, RunResult& result) {
   double busy_s = 0, devices = 0;
@@ -137,7 +138,7 @@ void fill_stages(const std::vector<PipelineStage>& stages, const Machine& machin
         replayed.step_time_s > 0 ? std::max(0.0, 1 - busy_s / (devices * replayed.step_time_s)) : 0;
 }
 
-/// "a + b" for the names in order, each once.
+/// "a + b" for the names in order, each listed once.
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -194,7 +195,8 @@ double unseen_spread(const PreparedRun& run, const DeviceType& type) {
   return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
 }
 
-/// What typical factors of the framework leave open (software_spread), on GPUs that figures were fitted to.
+/// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
+/// fitted.
 double spread_of_software(const PreparedRun& run) {
   const auto& types = run.machine.device_types;
   const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
@@ -204,8 +206,8 @@ double spread_of_software(const PreparedRun& run) {
   return fitted ? software_spread(options.framework, options.execution) : 0;
 }
 
-/// Standard deviation of log(step time of one device) for want of knowing how fast its host issues
-/// operations (unknown_host_spread): 0 where every server tells its `host.issue_factor`.
+/// Standard deviation of log(step time of one device) due to not knowing how fast its host issues operations
+/// (unknown_host_spread): 0 if every server states its `host.issue_factor`.
 double spread_of_hosts(const PreparedRun& run, double images) {
   const Machine& machine = run.machine;
   const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
@@ -220,8 +222,8 @@ double spread_of_hosts(const PreparedRun& run, double images) {
   return spread;
 }
 
-/// Standard deviation of log(compute time): what the fit leaves open of the devices' parameters, and of steps
-/// like this. 0 where every device is exact, or scaled to a measurement.
+/// Standard deviation of log(compute time): what the fit leaves open about the devices' parameters, and about
+/// steps like this. 0 if every device is exact or scaled to a measurement.
 double compute_spread(const PreparedRun& run, double images) {
   double of_parameters = 0;
   for (const DeviceType& type : run.machine.device_types)
@@ -236,9 +238,9 @@ double compute_spread(const PreparedRun& run, double images) {
                     residual_spread(residual_kind(works, of_device, run.graph->options.precision)));
 }
 
-/// By how much a device waits longer for its messages (less: below 0) where each takes `factor` times as
-/// long: what it waits for grows by it, and so does what goes on beside its computing, of which as much shows
-/// as there was no room for.
+/// By how much longer (if negative: shorter) a device waits for its messages if each takes `factor` times as
+/// long. The time for which it waits grows by this factor. So does communication beside its computing, of
+/// which only the part becomes visible for which there was no room.
 double comm_change_s(const EndpointUsage& device, double factor) {
   const double of_hidden_s = (factor - 1) * device.hidden_comm_s;
   const double beyond_room_s = std::max(0.0, std::abs(of_hidden_s) - device.comm_slack_s);
@@ -246,8 +248,8 @@ double comm_change_s(const EndpointUsage& device, double factor) {
                   (factor - 1) * device.exposed_comm_s + std::copysign(beyond_room_s, of_hidden_s));
 }
 
-/// Computing and communication take longer or shorter by their spreads, each on its own; what else the step
-/// waits for stays.
+/// Computing and communication take longer or shorter by their spreads, independently of each other; other
+/// waiting times of the step do not change.
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
                                           const EndpointUsage& critical) {
   const StepSpreads spreads = step_spreads(run, run.plan.images);
@@ -265,7 +267,7 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
   interval.step_time_s = {result.step_time_s * shorter, result.step_time_s * longer};
   interval.throughput_images_per_s = {result.throughput_images_per_s / longer,
                                       result.throughput_images_per_s / shorter};
-  // Tensors are counted; what allocators and libraries take beside them is not known better than this.
+  // Tensors are counted; the additional memory of allocators and libraries is not known better than this.
   const double of_memory = memory_factor(run.graph->options.framework);
   interval.peak_memory_bytes = {result.peak_memory_bytes / of_memory, result.peak_memory_bytes * of_memory};
   interval.energy_j = {result.energy_j * shorter, result.energy_j * longer};

@@ -31,7 +31,7 @@ void erase_entry(YamlNode& mapping, std::string_view key) {
   std::erase_if(mapping.entries, [&](const auto& entry) { return entry.first == key; });
 }
 
-/// `sweep.PATH=list`: PATH is one key of the sweep, dots and all.
+/// `sweep.PATH=list`: PATH, with all its dots, is one key of the sweep.
 void set_axis(YamlNode& tree, const std::string& path, YamlNode value) {
   YamlNode* sweep = find_entry(tree, "sweep");
   if (!sweep || sweep->kind == YamlNode::Kind::null) {
@@ -84,14 +84,14 @@ std::string read_name(YamlMap& map) {
   return name;
 }
 
-/// Taken when the experiment is loaded, or by what reads jobs.
+/// Read when the experiment is loaded, or by the reader of jobs.
 void take_elsewhere(YamlMap& map, Point&) {
   for (const char* key : {"experiment", "sweep", "jobs"}) map.find(key);
 }
 
 const Keys<Point>& point_keys() {
   static const Keys<Point> keys{
-      // Required of files by Experiment::load; the candidates of plans have none.
+      // Experiment::load requires it of files; the candidates of plans have none.
       custom_key<Point>("experiment", "a name", "of the experiment and of its folder of results; required",
                         &take_elsewhere),
       node_key<Point>("model", "a model of the zoo | {layers: ...} | {file} | {onnx} | {profile}",

@@ -24,7 +24,7 @@ struct Question {
   std::optional<ExecutionMode> execution = {};
 };
 
-/// What a simulation sends back; cost below 0: not known.
+/// What a simulation returns; negative cost: not known.
 struct Reply {
   double step_time_s, images, usd_per_epoch;
 };
@@ -34,7 +34,7 @@ std::string scalar_at(const YamlNode& mapping, std::string_view key) {
   return value && value->kind == YamlNode::Kind::scalar ? value->scalar : std::string{};
 }
 
-/// The registry's algorithms of a data-parallel strategy that sums by all-reduce; "auto" is none.
+/// The registry's algorithms for a data-parallel strategy that sums by all-reduce, without "auto".
 std::vector<std::string> algorithms_of(const YamlNode& strategy) {
   std::vector<std::string> names;
   if (scalar_at(strategy, "kind") != "data_parallel" || scalar_at(strategy, "sync") != "all_reduce")
@@ -52,7 +52,7 @@ void set_scalar(YamlNode& mapping, const std::string& key, const std::string& te
   set_path(mapping, key, std::move(value));
 }
 
-/// The count of the cluster's last kind of server, where it says one.
+/// The count of the cluster's last kind of server, if it has one.
 YamlNode* count_of_servers(YamlNode& cluster) {
   const auto entry = [](YamlNode& mapping, std::string_view key) -> YamlNode* {
     for (auto& [name, value] : mapping.entries)
@@ -81,8 +81,8 @@ Point changed(const Point& point, const Question& question) {
   return other;
 }
 
-/// Ways of execution that issue less than the present one: graphs prepared once, in frameworks that do
-/// without unless told, and compilers, in those that have one (XLA, torch.compile).
+/// Ways of execution that issue less than the current one: prepared graphs, in frameworks that do not use
+/// them by default, and compilers, in those that have one (XLA, torch.compile).
 std::vector<ExecutionMode> leaner_executions(const TrainingOptions& options) {
   std::vector<ExecutionMode> modes;
   const Framework framework = options.framework;
@@ -107,7 +107,7 @@ std::vector<Question> questions_of(const Point& point, const ClusterSpec& cluste
                                   {"all devices twice as fast", "", {1, 2, false}}};
   if (has_issue_times(cluster)) {
     questions.push_back({"hosts issue operations twice as fast", "", {1, 1, false, 2}});
-    // What was measured, was measured with the execution that the experiment says.
+    // Measurements were made with the execution that the experiment states.
     if (!point.training.anchor && !point.training.profile)
       for (const ExecutionMode mode : leaner_executions(point.training.options))
         questions.push_back({fmt::format("execution: {}", to_string(mode)), "", {}, false, false, mode});

@@ -14,7 +14,7 @@ namespace {
 
 double lost_hosts(const Faults& faults, double hosts) { return std::min(faults.lost_at_once, hosts); }
 
-/// Hosts that come back, by time.
+/// Hosts that come back, ordered by time.
 struct Return {
   double at_s;
   std::int64_t hosts;
@@ -46,7 +46,7 @@ double daly_interval_s(double checkpoint_s, double mean_between_events_s) {
 double checkpoint_interval_s(const Faults& faults, const Recovery& recovery, double hosts, double work_s) {
   const double rate = faults.events_per_s(hosts);
   if (recovery.every_s) return std::min(work_s, *recovery.every_s);
-  // A checkpoint that costs nothing could be written all the time; a step is not known here.
+  // A checkpoint that costs nothing could be written all the time; the length of a step is not known here.
   const double best = rate > 0 ? std::max(1.0, daly_interval_s(recovery.checkpoint_s, 1 / rate))
                                : std::numeric_limits<double>::infinity();
   return std::min(work_s, best);

@@ -30,7 +30,7 @@ EntryKind entry_at(int folder, const char* name) {
 
 std::vector<std::string> names_in(int folder) {
   std::vector<std::string> names;
-  // A descriptor of its own: fdopendir takes it over, and its place in the folder is shared by duplicates.
+  // A separate descriptor: fdopendir takes it over, and duplicates share its position in the folder.
   Descriptor again(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!again) return names;
   DIR* listed = ::fdopendir(again.get());

@@ -31,26 +31,26 @@ class Descriptor {
   int descriptor_ = -1;
 };
 
-// Files of a folder that somebody else may have made: by name in the folder's descriptor, never through a
-// link, and without waiting for the other end of a pipe. What fails leaves errno.
+// Files in a folder that somebody else may have made: opened by name in the folder's descriptor, never
+// through a link, and without waiting for the other end of a pipe. On failure, errno says why.
 
 enum class EntryKind : std::uint8_t { none, file, folder, other };
 
 EntryKind entry_at(int folder, const char* name);
 std::vector<std::string> names_in(int folder);
-/// A file for reading; nothing where there is none, or where it is something else (errno tells).
+/// Opens a file for reading; nothing if there is none, or if it is something other than a file (see errno).
 Descriptor open_file_at(int folder, const char* name);
 Descriptor open_folder_at(int folder, const char* name);
-/// Makes a file that must not be there.
+/// Creates a file that must not exist.
 Descriptor make_file_at(int folder, const char* name);
-/// The file's begin; nothing where it cannot be read.
+/// The beginning of the file; nothing if it cannot be read.
 std::optional<std::string> start_of_file_at(int folder, const char* name, std::size_t bytes);
-/// Removes a file, a link, or a folder with all that is in it. False where something is left.
+/// Removes a file, a link, or a folder with everything in it. False if something is left.
 bool remove_at(int folder, const char* name);
-/// Waits until a file or folder is on the disk. False where that fails.
+/// Waits until a file or folder is on the disk. False if that fails.
 bool synchronise(int descriptor);
 
-/// Text of an opened file.
+/// The text of an opened file.
 class FileStream : public std::istream {
  public:
   explicit FileStream(Descriptor file)

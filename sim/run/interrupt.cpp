@@ -17,7 +17,7 @@ void note(int number) {
 
 void handle(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = handler;  // without SA_RESTART: whoever waits wakes up
+  action.sa_handler = handler;  // without SA_RESTART, so that waiting calls return
   ::sigemptyset(&action.sa_mask);
   for (const int number : {SIGINT, SIGTERM}) ::sigaction(number, &action, nullptr);
 }

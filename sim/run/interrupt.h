@@ -3,14 +3,14 @@
 
 namespace convoy::inline runs {
 
-/// While it lives, SIGINT and SIGTERM are noted instead of ending the process; a second one ends it.
+/// During its lifetime, SIGINT and SIGTERM are recorded instead of ending the process; a second one ends it.
 class InterruptGuard {
  public:
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
-  /// The signal that came, or 0.
+  /// The signal that was received, or 0.
   static int signal();
 };
 

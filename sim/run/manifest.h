@@ -10,10 +10,10 @@
 
 namespace convoy::inline runs {
 
-/// "0.1.0"
+/// "0.2.0"
 std::string_view version();
 
-/// Where the results come from: versions, and digests of the experiment's file and of its content with
+/// The origin of the results: versions, and digests of the experiment's file and of its content with
 /// settings. The network's model is that of the runs.
 /// @param file "": none
 Manifest make_manifest(const Experiment& experiment, const std::string& file,

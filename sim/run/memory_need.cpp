@@ -11,7 +11,7 @@
 namespace convoy::inline runs {
 namespace {
 
-/// Takes in what a plan needs on the first devices of the machine.
+/// Adds what a plan needs on the first devices of the machine.
 void add_plan(const Plan& plan, const Machine& machine, const TrainingOptions& options, MemoryNeed& need) {
   std::vector<MemoryPeak> peaks(machine.devices.size());
   for (const Role& role : plan.roles) {

@@ -23,7 +23,7 @@ namespace convoy::inline runs {
 namespace fs = std::filesystem;
 namespace {
 
-/// Files that tell a folder of results, and what they begin with.
+/// Files by which a folder of results is recognised, and how they begin.
 constexpr std::array<std::pair<const char*, std::string_view>, 2> marks{
     {{"results.json", "\"schema\": \"convoy.results/"}, {"plan.json", "\"schema\": \"convoy.plan/"}}};
 constexpr std::array<const char*, 5> result_files{"results.json", "results.csv", "report.html", "trace.json",
@@ -50,7 +50,7 @@ bool is_result_folder(int folder) {
     return text && text->find(mark.second) != std::string::npos;
   });
   if (marked) return true;
-  // What a run leaves that was ended early; folders in it are those of its variants.
+  // Left by a run that ended early; folders in it belong to its variants.
   const std::vector<std::string> names = names_in(folder);
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     if (is_own_name(name)) return true;
@@ -67,8 +67,8 @@ Descriptor open_folder(const std::string& path) {
   return folder;
 }
 
-/// Writes a file that is not there yet, and waits until it is on the disk; false, and errno, where that
-/// fails.
+/// Writes a file that does not exist yet, and waits until it is on the disk. If that fails, returns false and
+/// sets errno.
 bool write_file(int folder, const char* name, const std::function<void(std::ostream&)>& content) {
   Descriptor file = make_file_at(folder, name);
   if (!file) return false;
@@ -85,7 +85,7 @@ void OutputFolder::check(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    // The nearest folder above that exists has to be writable.
+    // The nearest existing folder above it has to be writable.
     fs::path above = fs::absolute(path).lexically_normal();
     while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
     if (!fs::is_directory(above, error))
@@ -119,7 +119,7 @@ OutputFolder::~OutputFolder() {
 }
 
 void OutputFolder::lock() {
-  // Workers of one that was killed end a moment after it.
+  // The workers of a process that was killed end a moment after it.
   for (const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);;) {
     Descriptor held(
         ::openat(folder_.get(), lock_file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
@@ -137,7 +137,7 @@ void OutputFolder::lock() {
                              path_)
                : fmt::format("{}/{}: cannot be locked: {}", path_, lock_file, why));
     }
-    // Who held it before may have removed the file that was locked here.
+    // The previous holder of the lock may have removed the file that was locked here.
     struct stat locked {
     }, named{};
     if (::fstat(held.get(), &locked) != 0 ||
@@ -175,7 +175,7 @@ void OutputFolder::make(const std::vector<File>& files, bool all) const {
   put_in_place();
 }
 
-/// Whatever a finished set says, or is: only files of results are taken from it, and put under their own
+/// Whatever a finished set says or contains, only files of results are taken from it, and put under their own
 /// names.
 void OutputFolder::put_in_place() const {
   constexpr std::size_t longest_list = 4096;
@@ -221,7 +221,7 @@ void OutputFolder::replace_store(const std::function<void(const std::string& fil
     const Descriptor making = open_folder_at(folder, unfinished_set);
     const Descriptor made = making ? open_file_at(making.get(), store) : Descriptor();
     if (!made || !synchronise(made.get())) cannot_write(unfinished_set);
-    for (const char* name : store_files)  // logs of the old one, which belong to no other
+    for (const char* name : store_files)  // logs of the old store, which must not be applied to another one
       if (name != store && ::unlinkat(folder, name, 0) != 0 && errno != ENOENT) cannot_write(name);
     if (::renameat(making.get(), store, folder, store) != 0 || !synchronise(folder)) cannot_write(store);
   } catch (...) {

@@ -12,60 +12,62 @@
 
 namespace convoy::inline runs {
 
-/// The machine refuses what the user asked for: a folder that cannot be written, a full disk, a closed pipe.
+/// The machine does not allow what the user asked for: a folder that cannot be written, a full disk, a closed
+/// pipe.
 class OutputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A folder of results that this process alone writes, until the object is gone. Its files are replaced all
-/// at once: they are made and synchronised to disk beside the old ones; what a crash leaves in between is
-/// finished, or removed, by who opens the folder next. Files are found by name in the opened folder and never
-/// through links, so that nothing outside it changes whatever somebody else has put there.
+/// A folder of results that only this process writes, during the lifetime of the object. Its files are
+/// replaced together: they are created and synchronised to disk beside the old ones, and what a crash leaves
+/// in between is finished, or removed, by the next process that opens the folder. Files are found by name in
+/// the opened folder and never through links, so that nothing outside it changes, whatever somebody else has
+/// put there.
 class OutputFolder {
  public:
-  /// Name, which is one of results.json, results.csv, report.html, trace.json and plan.json, and what writes
-  /// it.
+  /// Its name, which is one of results.json, results.csv, report.html, trace.json and plan.json, and the
+  /// function that writes it.
   using File = std::pair<const char*, std::function<void(std::ostream&)>>;
 
-  /// Makes the folder where it is not there, and locks it. @throws OutputError: it cannot be made, holds
-  /// something that convoy did not write, or is being written.
+  /// Creates the folder if it does not exist, and locks it. @throws OutputError: it cannot be created,
+  /// contains something that convoy did not write, or is being written.
   explicit OutputFolder(std::string path);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  /// Replaces all of the folder's results by these; files of former results that these do not have are
+  /// Replaces all results of the folder by these; files of former results that are not among them are
   /// removed.
-  /// @throws OutputError when writing fails: the former ones are then still there.
+  /// @throws OutputError if writing fails: the former results are then still there.
   void replace_all(const std::vector<File>& files) const;
-  /// Replaces one file and leaves the others.
+  /// Replaces one file and does not touch the others.
   void replace(const File& file) const;
 
   const std::string& path() const { return path_; }
   std::string store() const { return path_ + "/results.sqlite"; }
-  bool has(const char* name) const;  ///< whatever stands there
+  bool has(const char* name) const;  ///< whether there is anything of that name
   bool has_store() const { return has("results.sqlite"); }
   void remove_store() const;
-  /// Puts another store, which `make_store` writes and closes, in the place of the one that is there.
+  /// Puts another store, which `make_store` writes and closes, in the place of the existing one.
   void replace_store(const std::function<void(const std::string& file)>& make_store) const;
-  /// A file of the folder for reading. @throws OutputError: it is not there, or no file
+  /// Opens a file of the folder for reading. @throws OutputError: it does not exist, or is not a file
   FileStream open(const char* name) const;
 
-  /// What the constructor would refuse, without making anything: to be called before a long run.
+  /// Reports what the constructor would refuse, without creating anything; to be called before a long run.
   static void check(const std::string& path);
 
  private:
   void lock();
   void put_in_place() const;
   void make(const std::vector<File>& files, bool all) const;
-  [[noreturn]] void cannot_write(const char* name) const;  ///< @throws OutputError: errno's words
+  [[noreturn]] void cannot_write(const char* name) const;  ///< @throws OutputError with the words of errno
 
   std::string path_;
   Descriptor folder_, lock_;
 };
 
-/// Writes to standard output. @throws OutputError when writing fails.
+/// Writes to standard output. @throws OutputError if writing fails.
 void write_stdout(const std::function<void(std::ostream&)>& content);
 
 }  // namespace convoy::runs

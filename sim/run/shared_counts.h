@@ -5,8 +5,8 @@
 
 namespace convoy::inline runs {
 
-/// How far work is that forked processes do: they add, the process that made it reads. Where the machine has
-/// no memory to share it stays at zero.
+/// Progress of work that forked processes do: they add, and the process that created it reads. If the machine
+/// has no memory to share, it stays at zero.
 class SharedCounts {
  public:
   SharedCounts();

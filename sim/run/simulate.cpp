@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t cached_values = 64;
 
-/// The value of `key`, made where it is not there yet. Small: a sweep has few different models, or few points
-/// of each.
+/// The value of `key`, computed if it is not there yet. Small: a sweep has few different models, or few
+/// points for each.
 template <class Value, class Make>
 const Value& cached(std::map<std::string, Value>& cache, const std::string& key, Make make) {
   const auto it = cache.find(key);
@@ -34,7 +34,7 @@ const Value& cached(std::map<std::string, Value>& cache, const std::string& key,
   return cache.emplace(key, make()).first->second;
 }
 
-/// What the experiment leaves to the framework: its precision, where all devices have TF32, and its layout.
+/// What the experiment leaves to the framework: its precision, if all devices have TF32, and its layout.
 /// @throws InputError "training.precision: device 'k80' cannot run tf32; it runs fp32"
 TrainingOptions resolve_software(const Training& training, const Machine& machine) {
   TrainingOptions options = training.options;
@@ -62,7 +62,7 @@ void check_recomputation(const Training& training, const Strategy& strategy) {
                                  strategy.label(), reason));
 }
 
-/// The cluster's kind of device that was measured: `name`, or its only one.
+/// The kind of device in the cluster that was measured: `name`, or the only kind.
 /// @param key "training.anchor"
 const DeviceType& measured_device(const std::string& key, const SourcePos& pos,
                                   const std::optional<std::string>& name, const Machine& machine) {
@@ -95,7 +95,7 @@ void add_profile(const ProfileSpec& spec, const LayerProfile& profile, const Tra
   }
 }
 
-/// What the strategy's messages cost in software on this cluster.
+/// The cost in software of the strategy's messages on this cluster.
 Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, const Training& training,
                        Protocol protocol) {
   bool cpu = false;
@@ -106,7 +106,7 @@ Transport transport_of(const Strategy& strategy, const ClusterSpec& cluster, con
   return load_transport(library, protocol);
 }
 
-/// Gives the phases' plans what the hosts of the devices that they run on have to make ready.
+/// Adds to the plans of the phases what the hosts of their devices have to prepare.
 void add_input_to_phases(std::vector<RunPhase>& phases, const TrainingGraph& graph, const Machine& machine,
                          const InputSpec& spec) {
   for (RunPhase& phase : phases)

@@ -21,13 +21,13 @@
 
 namespace convoy::inline runs {
 
-/// A run whose devices come and go.
+/// A run with a changing set of devices.
 struct PhasedRun {
-  Machine machine;  ///< with all devices that any phase uses, and more
+  Machine machine;  ///< with at least all devices that any phase uses
   std::vector<RunPhase> phases;
 };
 
-/// A point of an experiment with everything decided: ready to be replayed.
+/// A point of an experiment with everything decided, ready to be replayed.
 struct PreparedRun {
   std::string id;
   std::vector<std::pair<std::string, YamlNode>> coordinates;
@@ -38,11 +38,11 @@ struct PreparedRun {
   StrategyReport report;
   std::string strategy;                 ///< its label
   std::optional<std::int64_t> samples;  ///< of the dataset
-  /// Where the strategy tells the run's phases; machine, plan and report above are those of the last.
+  /// If the strategy has phases: the run's phases; machine, plan and report above are those of the last.
   std::shared_ptr<const PhasedRun> phased = nullptr;
   NetworkModel network_model = NetworkModel::convoy;
   std::string transport = "ideal", input = "synthetic";  ///< their names
-  std::vector<std::string> algorithms = {};              ///< that `algorithm: auto` came to
+  std::vector<std::string> algorithms = {};              ///< those that `algorithm: auto` chose
   std::optional<VariabilitySpec> variability = {};
   /// Where what its several hosts speak is assumed (SpokenProtocol): a sentence that says so, and why.
   std::string assumed_network = {};
@@ -54,30 +54,30 @@ struct PreparedRun {
 class Preparer {
  public:
   explicit Preparer(const Experiment& experiment) : experiment_(&experiment) {}
-  Preparer() = default;  ///< of points that stand in no experiment
-  /// @param instead strategy in place of the point's own
-  /// @throws InputError: whatever is wrong with the point, its plan included.
+  Preparer() = default;  ///< for points that belong to no experiment
+  /// @param instead a strategy in place of the point's own
+  /// @throws InputError: anything that is wrong with the point, including its plan.
   PreparedRun prepare(std::size_t index, const YamlNode* instead = nullptr);
-  /// @param change what to make of the cluster's machine before anything is decided
+  /// @param change changes the cluster's machine before anything is decided
   PreparedRun prepare(const Point& point, const YamlNode* instead, const WhatIf& change = {});
-  /// Reads the parts of a point that no point before it had, so that what is wrong with one of them is said
-  /// before anything is simulated, and so that processes forked afterwards have the first of them.
-  /// @returns what is in the users' files that the parts were read from (InputRecord::digests)
+  /// Reads the parts of a point that no earlier point had, so that errors in them are reported before
+  /// anything is simulated, and so that processes forked afterwards have the first of them.
+  /// @returns the content of the users' files from which the parts were read (InputRecord::digests)
   /// @throws InputError
   std::string read_parts(const Point& point);
-  /// The model or cluster of a point, read where it has not been. Valid until the next call of a member.
+  /// The model or cluster of a point, read if it has not been. Valid until the next call of a member.
   const Model& model(const YamlNode& node);
   const ClusterSpec& cluster(const YamlNode& node);
   const Experiment& experiment() const { return *experiment_; }
-  /// Which model shares out links in the replays of its points.
+  /// Which model shares links in the replays of its points.
   NetworkModel network_model() const {
     return experiment_ ? experiment_->network_model() : NetworkModel::convoy;
   }
-  /// Whether each replay needs a process of its own: SimGrid's clock goes on from one to the next.
+  /// Whether each replay needs a process of its own: SimGrid's clock continues from one to the next.
   bool replays_apart() const { return network_model() == NetworkModel::simgrid; }
 
  private:
-  /// What was read, and InputRecord::digests of the files that it was read from.
+  /// What was read, and InputRecord::digests of the files from which it was read.
   template <class Value>
   struct Read {
     Value value;
@@ -100,14 +100,14 @@ class Preparer {
   std::map<std::string, std::string> inputs_of_parts_;  ///< by the part's name and fingerprint
 };
 
-/// What one run gives.
+/// The output of one run.
 struct RunOutput {
   RunResult result;
-  std::vector<TraceProcess> trace;  ///< where asked for
+  std::vector<TraceProcess> trace;  ///< if it was asked for
 };
 
-/// Replays a prepared point. The result is the same to the last bit whatever the process has replayed before,
-/// but with NetworkModel::simgrid, whose clock goes on (sim/replay/engine.h).
+/// Replays a prepared point. The result is the same to the last bit, whatever the process has replayed
+/// before, except with NetworkModel::simgrid, whose clock continues (sim/replay/engine.h).
 RunOutput simulate(const PreparedRun& run, bool with_trace);
 
 }  // namespace convoy::runs

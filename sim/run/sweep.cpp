@@ -28,7 +28,7 @@ namespace {
 
 using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
 
-/// Simulates a point and what it would be with one thing changed.
+/// Simulates a point, and again with one thing changed at a time.
 RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
                     const std::function<RunOutput()>& simulate_point) {
   Point point = preparer.experiment().point(index);
@@ -44,7 +44,7 @@ RunOutput explained(Preparer& preparer, std::size_t index, std::size_t jobs,
   return output;
 }
 
-/// Adds what varies to the result of a point, where its experiment says so.
+/// Adds the repetitions with what varies to the result of a point, if its experiment has `variability`.
 void add_variability(Preparer& preparer, std::size_t index, RunOutput& output) {
   const Point point = preparer.experiment().point(index);
   if (!point.variability) return;
@@ -53,7 +53,7 @@ void add_variability(Preparer& preparer, std::size_t index, RunOutput& output) {
   output.result.variability = vary(*point.variability, run, output.result);
 }
 
-/// Reads a point and plans it; what is returned simulates it.
+/// Reads a point and plans it; the returned function simulates it.
 /// @param jobs processes that a search over strategies may have at a time
 /// @param candidates counts those of a search
 std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std::size_t jobs, bool trace,
@@ -107,7 +107,7 @@ PlannedPoint planned_point(const PreparedRun& run) {
   return planned;
 }
 
-/// Indices of the points that the store lacks, or has damaged; of several that are equal the first.
+/// Indices of the points that the store does not have, or has damaged; of several equal points, the first.
 std::vector<std::size_t> missing_points(Store& store, const SweepOptions& options) {
   const std::vector<std::string>& keys = store.subject().keys;
   std::set<std::string_view> seen;
@@ -115,7 +115,7 @@ std::vector<std::size_t> missing_points(Store& store, const SweepOptions& option
   for (std::size_t i = options.shard.index - 1; i < keys.size(); i += options.shard.of) {
     if (store.has(keys[i], options.trace) || !seen.insert(keys[i]).second) continue;
     missing.push_back(i);
-    store.failure(keys[i]);  // may be damaged, too
+    store.failure(keys[i]);  // may be damaged as well
     if (!store.is_damaged(keys[i])) continue;
     damaged.push_back(i);
     store.drop(keys[i]);
@@ -191,7 +191,7 @@ std::vector<std::string> model_warnings(Preparer& preparer) {
       const YamlNode node = experiment.point(i).model;
       if (!models.insert(fingerprint(node)).second) continue;
       for (const std::string& warning : preparer.model(node).warnings) warnings.insert(warning);
-    } catch (const InputError&) {  // the point's failure says it
+    } catch (const InputError&) {  // the point's failure reports it
     }
   }
   return {warnings.begin(), warnings.end()};

@@ -15,7 +15,7 @@
 
 namespace convoy::inline runs {
 
-/// Every `of`-th point of a sweep, from number `index` on, counted from 1.
+/// Every `of`-th point of a sweep, beginning with number `index`, counted from 1.
 struct Shard {
   std::size_t index = 1, of = 1;
 };
@@ -23,7 +23,7 @@ struct Shard {
 struct SweepProgress {
   std::size_t done = 0, all = 0;  ///< points to be computed, without those that were in the store
   std::size_t current = 0;        ///< index of the point that was begun last
-  /// Of `auto` at the points begun: strategies that are decided, and all.
+  /// For `auto` at the points begun: numbers of decided strategies, and of all.
   std::size_t candidates_done = 0, candidates = 0;
 };
 
@@ -36,57 +36,57 @@ struct SweepOptions {
   double point_memory_bytes = std::numeric_limits<double>::infinity();
   double point_time_s = std::numeric_limits<double>::infinity();
   std::function<void(const SweepProgress&)> progress = [](const SweepProgress&) {};
-  /// Told, before anything is simulated, of the points whose stored runs are damaged: they are computed
+  /// Called, before anything is simulated, with the points whose stored runs are damaged: they are computed
   /// again.
   std::function<void(const std::vector<std::size_t>& points)> damaged = [](const auto&) {};
   std::function<bool()> stop = [] { return false; };  ///< asked several times a second
 };
 
-/// What a store of the preparer's experiment is about. Reads the parts of all points. @throws InputError
+/// The subject of a store for the preparer's experiment. Reads the parts of all points. @throws InputError
 /// @param file, settings: as the user gave them
-/// @param options text of the options that change what a run gives; nothing for a store that is used once
+/// @param options text of the options that change the result of a run; nothing for a store that is used once
 StoreSubject make_subject(Preparer& preparer, const std::string& file,
                           const std::vector<std::string>& settings,
                           const std::optional<std::string>& options);
 
-/// What is known of a point that was planned and not simulated; nothing of those that search for a strategy.
+/// What is known about a point that was planned and not simulated; nothing for points that search for a
+/// strategy.
 struct PlannedPoint {
-  std::string device;       ///< whose tensors are the greatest share of its memory
+  std::string device;       ///< whose tensors take the largest share of its memory
   double device_bytes = 0;  ///< its memory
-  std::array<double, memory_class_count> peak_bytes{};  ///< of its tensors by class, when they are most
+  std::array<double, memory_class_count> peak_bytes{};  ///< of its tensors by class, at their peak
   double process_bytes = 0;                             ///< of the fullest process
-  std::vector<std::string> warnings;                    ///< that its run would have
+  std::vector<std::string> warnings;                    ///< those that its run would have
 };
 
 struct SweepCheck {
   std::vector<std::optional<PlannedPoint>> planned;  ///< by point
-  std::vector<FailedPoint> failed;                   ///< though the input is right, in the sweep's order
+  std::vector<FailedPoint> failed;                   ///< although the input is right, in the sweep's order
 };
 
 /// Reads, checks and plans every point, each in a process as run_sweep does, and simulates none. @throws
-/// InputError: the first point's that is wrong.
-/// @param point_memory_bytes that a point may take
+/// InputError: that of the first point that is wrong.
+/// @param point_memory_bytes memory that a point may take
 SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes);
 
-/// What the models of the preparer's experiment were read without, a line each; of those that can be read.
+/// What the models of the preparer's experiment were read without, one line each, for those that can be read.
 std::vector<std::string> model_warnings(Preparer& preparer);
 
-/// Simulates the points that the store does not have, each in a process, and puts them into it; what fails is
-/// put there too, with its reason, and is tried again by the next sweep.
+/// Simulates the points that the store does not have, each in a process, and stores them. Failures are stored
+/// too, with their reasons, and are tried again by the next sweep.
 /// @pre store.subject() is this experiment's; SIGPIPE is ignored
 /// @returns false: stopped before the end
 bool run_sweep(Preparer& preparer, const SweepOptions& options, Store& store);
 
 /// What a store has of its sweep: runs and failures, in its order.
-/// @param experiment where there is one: spares reading the points from the store
+/// @param experiment if given, the points need not be read from the store
 /// @throws DamagedStore: a row of it is damaged
 Results load_results(Store& store, const Experiment* experiment = nullptr);
 
 /// The trace of a finished point. @pre it was simulated with one
 std::vector<TraceProcess> load_trace(Store& store, std::size_t index);
 
-/// Simulates all points in memory, for those who want no store. @throws std::runtime_error naming a point
-/// that fails
+/// Simulates all points in memory, without a store. @throws std::runtime_error that names a point that fails
 Results simulate_sweep(const Experiment& experiment, std::size_t jobs);
 
 /// "point 3 (cluster.nodes: 4)"

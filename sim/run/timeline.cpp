@@ -31,7 +31,7 @@ Fullness fullness_of(const ReplayResult& replayed, const Machine& machine) {
   return fullest;
 }
 
-/// A plan's replay on a machine's first so many devices.
+/// The replay of a plan on the first devices of a machine.
 struct Replayed {
   Machine machine;
   ReplayResult result;
@@ -43,12 +43,12 @@ Replayed replay_on(const Plan& plan, const PreparedRun& run, std::uint32_t devic
   return {std::move(part), std::move(result)};
 }
 
-/// All that is known of a run with phases, in their order.
+/// All that is known about a run with phases, in their order.
 class RunTimeline {
  public:
   RunTimeline(const PreparedRun& run, const ReplayResult& last)
       : run_(run), machine_(run.phased->machine), phases_(run.phased->phases) {
-    // The same devices share the batch out in the same way.
+    // The same devices divide the batch in the same way.
     steps_.emplace(phases_.back().devices, Replayed{run.machine, last});
     for (const RunPhase& phase : phases_) {
       if (!steps_.contains(phase.devices))
@@ -115,7 +115,7 @@ class RunTimeline {
                           change_messages->result),
                  start_s - change_messages->result.step_time_s);
       }
-      if (steps == 0) continue;  // the next change was asked for before its first step
+      if (steps == 0) continue;  // the next change was requested before its first step
       overview.threads[0].spans.push_back(
           {fmt::format("{} devices{}", phases_[i].devices, last ? " from here on" : ""), start_s,
            start_s + steps * times_[i].step_time_s});
@@ -129,15 +129,15 @@ class RunTimeline {
 
  private:
   double pause_begins_s(std::size_t i) const { return starts_[i].start_s - times_[i].pause_s; }
-  /// When the change into phase i is seen to.
+  /// When the change into phase i takes effect.
   double asked_s(std::size_t i) const {
     const PhaseStart& before = starts_[i - 1];
     const std::int64_t steps = std::max(times_[i].at_step, before.step) - before.step;
     return before.start_s + static_cast<double>(steps) * times_[i - 1].step_time_s;
   }
 
-  /// Hosts are paid for from the pause before their phase to the next one's; newcomers from when they are
-  /// asked for, also where the time ends before they are ready. Nothing where a price is unknown.
+  /// Hosts are paid for from the pause before their phase to the next pause; new hosts from when they are
+  /// requested, even if the time ends before they are ready. Nothing if a price is unknown.
   std::optional<double> cost_usd(double until_s) const {
     double cost = 0, price_before = 0;
     for (std::size_t i = 0; i < phases_.size(); ++i) {
@@ -157,8 +157,8 @@ class RunTimeline {
   const PreparedRun& run_;
   const Machine& machine_;
   const std::vector<RunPhase>& phases_;
-  std::map<std::uint32_t, Replayed> steps_;       ///< one of each phase, by its number of devices
-  std::vector<std::optional<Replayed>> changes_;  ///< messages before each phase, where there are any
+  std::map<std::uint32_t, Replayed> steps_;       ///< one for each phase, by its number of devices
+  std::vector<std::optional<Replayed>> changes_;  ///< messages before each phase, if there are any
   std::vector<PhaseTimes> times_;
   std::vector<PhaseStart> starts_;
 };
@@ -174,7 +174,7 @@ std::vector<PhaseStart> lay_out(const std::vector<PhaseTimes>& phases) {
     }
     const PhaseStart& before = starts.back();
     const double step_s = phases[starts.size() - 1].step_time_s;
-    // A preparation that ends with a step, but for rounding, takes no further step.
+    // A preparation that ends with a step, apart from rounding, takes no further step.
     const double steps = step_s > 0 ? std::ceil(phase.preparation_s / step_s - 1e-9) : 0;
     PhaseStart start;
     start.step = std::max(phase.at_step, before.step) + static_cast<std::int64_t>(std::max(0.0, steps));

@@ -21,7 +21,7 @@ std::string short_name(const Machine& machine, EndpointId endpoint) {
   return host.device_count > 1 ? device.name.substr(host.name.size() + 1) : "device";
 }
 
-/// Spans without a stream may overlap; each goes to the first lane that is free.
+/// Spans without a stream may overlap; each goes to the first free lane.
 std::vector<std::vector<TraceSpan>> in_lanes(std::vector<TraceSpan> spans) {
   std::stable_sort(spans.begin(), spans.end(),
                    [](const TraceSpan& a, const TraceSpan& b) { return a.start_s < b.start_s; });
@@ -60,7 +60,7 @@ void add_threads(const Run& run, const ReplayResult& replayed, EndpointId endpoi
   if (endpoint >= run.machine.devices.size()) return;
   TraceMemory memory{fmt::format("{} memory", name), {}};
   for (const MemoryPoint& point : memory_of(replayed, run.plan, run.machine, run.cost, endpoint)) {
-    // Several changes at one time are one point.
+    // Several changes at the same time are one point.
     if (!memory.points.empty() && memory.points.back().time_s == point.time_s) memory.points.pop_back();
     memory.points.push_back({point.time_s, point.bytes});
   }

@@ -49,7 +49,7 @@ void read_profile(YamlMap& map, Training& training) {
   }
 }
 
-/// One of the two has to be there, under whichever name it is looked for first.
+/// One of the two must be given; the error is the same whichever is looked up first.
 void read_batch(YamlMap& map, Training& training) {
   const bool per_device = map.find("batch_per_device"), global = map.find("global_batch");
   if (per_device && global)
@@ -74,7 +74,7 @@ Keys<Training> batch_keys() {
                            &read_batch)};
 }
 
-/// Of the modes that the framework has.
+/// One of the modes that the framework has.
 void read_update_mode(YamlMap& map, TrainingOptions& options) {
   if (!map.find("update")) return;
   const UpdateMode mode = read_choice<UpdateMode>(map, "update", texts_of_names(update_mode_names));
@@ -111,7 +111,7 @@ Keys<TrainingOptions> option_keys() {
                           &Options::one_process_a_host)};
 }
 
-/// Keys whose place or presence later checks need.
+/// Keys whose position or presence later checks need.
 Keys<Training> decided_keys() {
   return {
       derived_choice_key<Training>(

@@ -15,22 +15,22 @@ namespace convoy::inline runs {
 /// Measured training throughput of one device, to which its compute times are scaled.
 struct Anchor {
   double images_per_s = 0;
-  std::int64_t batch = 0;             ///< images a step of that measurement
-  std::optional<std::string> device;  ///< kind of device; needed where the cluster has several
+  std::int64_t batch = 0;             ///< images per step of that measurement
+  std::optional<std::string> device;  ///< kind of device; required if the cluster has several
   SourcePos pos;
 };
 
 /// `training.profile`: measured times of layers on one kind of device.
 struct ProfileSpec {
   std::string file;
-  std::optional<std::string> device;  ///< needed where the cluster has several
+  std::optional<std::string> device;  ///< required if the cluster has several
   SourcePos pos;
 };
 
 /// `training:` of an experiment.
 struct Training {
   BatchSpec batch;
-  /// As the file says. What it leaves out is decided with the devices (resolve_software).
+  /// As in the file. What it leaves out is decided together with the devices (resolve_software).
   TrainingOptions options;
   bool precision_given = false, layout_given = false;
   SourcePos precision_pos, recompute_pos;
@@ -43,7 +43,7 @@ struct Training {
 /// Reads `training:`. @throws InputError
 Training read_training(YamlMap map);
 
-/// Its keys, for whoever reads about them.
+/// The keys of `training:`, for documentation.
 KeySection training_keys();
 
 }  // namespace convoy::runs

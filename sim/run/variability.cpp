@@ -112,7 +112,7 @@ bool matches(const VariabilitySpec::DegradedLinks& degraded, const Link& link) {
   return ::fnmatch(degraded.pattern.c_str(), link.name.c_str(), 0) == 0;
 }
 
-/// One repetition: the machine as it is from the step's beginning on, and what happens to it then.
+/// One repetition: the machine as it is from the beginning of the step on, and what happens to it later.
 struct Repetition {
   Machine machine;
   Disturbances disturbances;
@@ -168,7 +168,7 @@ Spread spread_of(std::vector<double> values) {
   return spread;
 }
 
-/// What the failures at given times cost: what was done since the last checkpoint, the wait, the restart.
+/// The cost of failures at given times: what was done since the last checkpoint, the wait, and the restart.
 double given_s(const VariabilitySpec::Failures& failures, double work_s) {
   double lost_s = 0;
   for (const VariabilitySpec::Failures::Given& given : failures.given)
@@ -178,7 +178,7 @@ double given_s(const VariabilitySpec::Failures& failures, double work_s) {
   return lost_s;
 }
 
-/// Epochs with failures: one drawn for every repetition, and what is to be expected.
+/// Epochs with failures: one is drawn for every repetition, and the expected values are computed.
 void add_failures(const VariabilitySpec& spec, double hosts, double work_s, VariabilityResult& result) {
   const VariabilitySpec::Failures& failures = *spec.failures;
   const Faults faults{failures.per_host_s, 1};
@@ -234,7 +234,7 @@ void require_host(const std::string& key, const std::string& name, const SourceP
                                     suggestion(name, names), names.front()));
 }
 
-/// A time in a step needs steps that begin when the one before has ended, and convoy's own links.
+/// A time within a step requires that steps begin when the one before has ended, and convoy's own links.
 void require_single_steps(const std::string& key, const SourcePos& pos, const PreparedRun& run) {
   if (run.plan.service() || run.plan.endless())
     throw InputError(pos, fmt::format("{}: is a time in a step, and the steps of this strategy ({}) overlap; "

@@ -4,7 +4,7 @@
 namespace convoy::inline runs {
 namespace {
 
-/// The ways of another router, without their latency.
+/// The routes of another router, without their latency.
 class SwiftRouter final : public Router {
  public:
   explicit SwiftRouter(std::shared_ptr<const Router> router) : router_(std::move(router)) {}

@@ -5,15 +5,15 @@
 
 namespace convoy::inline runs {
 
-/// A machine other than the one described: what a counterfactual asks about.
+/// A machine that differs from the one described: the subject of a counterfactual.
 struct WhatIf {
-  double bandwidth = 1;     ///< of every link, times this
-  double compute = 1;       ///< speed of every device, times this
+  double bandwidth = 1;     ///< factor on the bandwidth of every link
+  double compute = 1;       ///< factor on the speed of every device
   bool no_latency = false;  ///< of links and of collectives' starts
-  double issue = 1;         ///< rate at which hosts issue operations, times this
+  double issue = 1;         ///< factor on the rate at which hosts issue operations
 };
 
-/// Changes the machine, whose devices have been measured (anchors, profiles) as they are. Devices, hosts and
+/// Changes the machine. Its devices have been measured (anchors, profiles) as they are. Devices, hosts and
 /// links keep their names and numbers.
 void apply(const WhatIf& change, Machine& machine);
 

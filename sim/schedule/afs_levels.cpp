@@ -11,7 +11,7 @@
 namespace convoy::inline schedule {
 namespace {
 
-/// The first number of GPUs after `from` at which a gain is below `level`; all that are of use if there is
+/// The first number of GPUs after `from` at which a gain is below `level`, or all useful GPUs if there is
 /// none.
 std::uint32_t first_below(const std::vector<double>& gains, std::uint32_t from, double level) {
   std::uint32_t w = from + 1;
@@ -27,8 +27,8 @@ AfsGains::AfsGains(const OfferCurve& curve) {
     const double now = curve.reached[w], next = curve.reached[w + 1];
     over_next.push_back((next - now) / next);
     over_own.push_back(now > 0 ? (next - now) / now : std::numeric_limits<double>::infinity());
-    // On a straight line, as between two numbers of GPUs that were measured, this is the same quotient as the
-    // one over_next has for a GPU less: rounding must not make it less.
+    // On a straight line, as between two measured numbers of GPUs, this is the same quotient as that of
+    // over_next with one GPU less: rounding must not make it smaller.
     if (w > 0 && over_own[w] < over_next[w - 1] && over_own[w] >= over_next[w - 1] * (1 - rounding))
       over_own[w] = over_next[w - 1];
   }

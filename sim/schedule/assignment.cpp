@@ -32,7 +32,7 @@ class Assignment {
   const Choice& now(std::size_t j) const { return choices_[j][chosen_[j]]; }
   double saving(std::size_t j, std::size_t c) const { return now(j).cost - choices_[j][c].cost; }
 
-  /// GPUs of `kind` that are missing if job j takes choice c; 0 or less: it can.
+  /// The number of GPUs of `kind` that are missing for job j to take choice c; 0 or less: it can take it.
   std::int64_t missing(std::size_t j, std::size_t c) const {
     const Allocation& wanted = choices_[j][c].allocation;
     const std::uint32_t held = now(j).allocation.kind == wanted.kind ? now(j).allocation.gpus : 0;
@@ -46,14 +46,14 @@ class Assignment {
   }
 
   struct Step {
-    double worth = 0;  ///< cost saved a GPU more; steps that need none are worth most
+    double worth = 0;  ///< cost saved per additional GPU; steps that need none are worth most
     std::size_t job = 0, choice = 0;
     bool operator<(const Step& other) const {
       return worth < other.worth || (worth == other.worth && job > other.job);
     }
   };
 
-  /// Of those for which there are GPUs, the best for one job; worth 0: there is none.
+  /// The best step of one job for which there are GPUs; worth 0: there is none.
   Step best_step(std::size_t j) const {
     Step best{0, j, 0};
     for (std::size_t c = 0; c < choices_[j].size(); ++c) {
@@ -66,7 +66,8 @@ class Assignment {
     return best;
   }
 
-  /// The best step of all, again and again. One for which the GPUs are gone since it was found is found anew.
+  /// Takes the best step of all, again and again. A step for which GPUs are no longer available is computed
+  /// again.
   void take_best_steps() {
     std::priority_queue<Step> steps;
     const auto offer = [&](std::size_t j) {
@@ -81,7 +82,7 @@ class Assignment {
     }
   }
 
-  /// Moves of a job, alone or with the cheapest that makes room for it.
+  /// Moves of a job, alone or together with the cheapest job that makes room for it.
   bool improve() {
     bool improved = false;
     for (std::size_t j = 0; j < choices_.size(); ++j)
@@ -121,7 +122,7 @@ class Assignment {
     return true;
   }
 
-  /// GPUs of a kind once job j has left it.
+  /// GPUs of a kind that are free once job j has left it.
   std::int64_t room_for(std::uint32_t kind, std::size_t j) const {
     return free_[kind] + (now(j).allocation.kind == kind ? now(j).allocation.gpus : 0);
   }

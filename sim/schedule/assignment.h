@@ -9,16 +9,16 @@
 
 namespace convoy::inline schedule {
 
-/// One of the allocations that a job may have, and what it costs the objective.
+/// One of the allocations that a job may have, and its cost in the objective.
 struct Choice {
   Allocation allocation;
   double cost = 0;
 };
 
-/// For each job the position of one of its choices, such that their costs' sum is small and no pool is
-/// overdrawn: a multiple-choice knapsack. Greedily by cost saved a GPU, then by moves of one job, or of one
-/// job that another makes room for, as long as they save (these only up to 20,000 choices of all jobs); so
-/// within what one such move could save of the optimum's neighbourhood, not always the optimum.
+/// For each job the position of one of its choices, such that the sum of their costs is small and no pool is
+/// overdrawn: a multiple-choice knapsack. First greedily by cost saved per GPU, then by moves of one job, or
+/// of one job for which another makes room, as long as they save cost (only up to 20,000 choices of all
+/// jobs). So the result is a local optimum with respect to such moves, not always the optimum.
 /// @param choices of each job; the first has no GPUs
 std::vector<std::size_t> assign(const std::vector<std::vector<Choice>>& choices,
                                 const std::vector<GpuPool>& pools);

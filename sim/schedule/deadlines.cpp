@@ -9,7 +9,7 @@
 namespace convoy::inline schedule {
 namespace {
 
-/// The time ahead, cut at deadlines, with the GPUs of each piece that nobody has reserved.
+/// The time ahead, divided at deadlines, with the GPUs of each piece that nobody has reserved.
 class Timeline {
  public:
   Timeline(const std::vector<ActiveJob>& jobs, const std::vector<std::size_t>& by_deadline,
@@ -21,12 +21,12 @@ class Timeline {
     }
   }
 
-  /// Reserves the fewest GPUs, at most so many at a time, with which `offer` ends within the first `pieces`;
-  /// how many it gets in the first one. Nothing: there are none.
+  /// Reserves the fewest GPUs, up to a maximum at a time, with which `offer` ends within the first `pieces`.
+  /// Returns how many it gets in the first piece; nothing if there are not enough.
   std::optional<std::uint32_t> reserve(const Offer& offer, std::size_t pieces) {
     const double images = offer.left_images * (1 - 1e-9);
     if (trained(offer, pieces, offer.useful()) < images) return std::nullopt;
-    std::uint32_t few = 0, most = offer.useful();  // few are not enough, most are: more never train less
+    std::uint32_t few = 0, most = offer.useful();  // few are not enough, most are: more GPUs never train less
     while (most - few > 1) {
       const std::uint32_t middle = few + (most - few) / 2;
       (trained(offer, pieces, middle) < images ? few : most) = middle;
@@ -85,12 +85,13 @@ class ElasticFlowLike : public Policy {
   static std::vector<Offer> offers_of(const std::vector<ActiveJob>& jobs) {
     return make_offers(jobs, [](const ActiveJob& job) { return job.left_images; });
   }
-  /// Throughput that one more GPU adds, as a part of what it then is: 1 for jobs that have none.
+  /// Throughput that one more GPU adds, relative to the throughput then: 1 for jobs that have none.
   static double gain(const Offer& offer) {
     return 1 - offer.reached(offer.gpus) / offer.reached(offer.gpus + 1);
   }
 
-  /// Gives each admitted job whose deadline lies ahead what it needs now to keep it. Whether all of them do.
+  /// Gives each admitted job whose deadline lies ahead what it needs now to keep it. Returns whether all of
+  /// them can.
   static bool reserve(const std::vector<ActiveJob>& jobs, std::vector<Offer>& offers, std::uint32_t gpus,
                       double now_s) {
     std::vector<std::size_t> order;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Policies that choose an allocation for each job such that a sum over the jobs is least.
+// Policies that choose an allocation for each job such that a sum over the jobs is minimal.
 #include <algorithm>
 #include <cmath>
 
@@ -9,10 +9,10 @@
 namespace convoy::inline schedule {
 namespace {
 
-constexpr double round_s = 300;  ///< between decisions where nothing comes or ends
+constexpr double round_s = 300;  ///< between decisions if no job arrives or ends
 
-/// Share of a job's time in the cluster that is left if its GPUs change once more: (T - changes pause) / (T +
-/// pause).
+/// The share of a job's time in the cluster that remains if its GPUs change once more: (T - changes pause) /
+/// (T + pause).
 double restart_factor(const ActiveJob& job, double now_s, double pause_s) {
   const double age_s = now_s - job.job->arrival_s;
   if (job.held.gpus == 0 || age_s + pause_s <= 0) return 1;
@@ -47,7 +47,7 @@ class PolluxLike : public ByCost {
  protected:
   std::vector<Choice> choices_of(const ActiveJob& job, const std::vector<GpuPool>& pools, std::size_t jobs,
                                  double now_s) const override {
-    // Of the mean of speedups to the power of -1 at its greatest the sum of 1 / speedup is least.
+    // The mean of speedups to the power of -1 is largest when the sum of 1 / speedup is smallest.
     constexpr double cost_of_none = 1e6;  // a job without GPUs spoils the mean, whatever the others have
     const Throughput& on = job.job->on(0);
     const auto share =

@@ -9,7 +9,7 @@
 namespace convoy::inline schedule {
 namespace {
 
-/// The free pool on which the job trains fastest on what it asks for; pools.size() where there is none.
+/// The pool with enough free GPUs on which the job trains fastest; pools.size() if there is none.
 std::size_t place_of(const Job& job, const std::vector<GpuPool>& pools,
                      const std::vector<std::uint32_t>& left) {
   std::size_t best = pools.size();
@@ -20,8 +20,8 @@ std::size_t place_of(const Job& job, const std::vector<GpuPool>& pools,
   return best;
 }
 
-/// Jobs by rank, lowest first and equal ones in the order of arrival; each gets all it asks for, of the kind
-/// on which it is fastest, while there are so many GPUs left, or nothing.
+/// Jobs by rank, lowest first, and equal ones in the order of arrival. Each gets all GPUs it asks for, of the
+/// kind on which it is fastest, if so many are left, or none.
 class InOrder : public Policy {
  public:
   bool several_kinds() const override { return true; }
@@ -48,7 +48,7 @@ class InOrder : public Policy {
 
  protected:
   virtual double rank(const ActiveJob& job, double now_s) const = 0;
-  /// Stays where it is; its rank is then below all others'.
+  /// Whether it stays where it is; its rank is then below all others'.
   virtual bool keeps(const ActiveJob& /*job*/, double /*now_s*/) const { return false; }
 };
 
@@ -72,7 +72,7 @@ class TiresiasL : public InOrder {
     return static_cast<double>(std::upper_bound(bounds_gpu_s.begin(), bounds_gpu_s.end(), job.served_gpu_s) -
                                bounds_gpu_s.begin());
   }
-  // Every minute, so that jobs sink when they cross a bound.
+  // Every minute, so that jobs move to the next queue when they cross a bound.
   double next_decision_s(const std::vector<ActiveJob>& /*jobs*/, double now_s) const override {
     return now_s + 60;
   }

@@ -38,7 +38,7 @@ std::size_t draw(const std::vector<double>& weights, double uniform) {
   return weights.size() - 1;
 }
 
-/// Throughputs of a kind, shared by its jobs.
+/// Throughputs of a kind of job, shared by its jobs.
 std::vector<std::shared_ptr<const std::vector<Throughput>>> shared(const std::vector<JobKind>& kinds) {
   std::vector<std::shared_ptr<const std::vector<Throughput>>> result;
   for (const JobKind& kind : kinds)
@@ -46,8 +46,8 @@ std::vector<std::shared_ptr<const std::vector<Throughput>>> shared(const std::ve
   return result;
 }
 
-/// What lengths count on: the slowest kind of GPU that the model runs on, by the images/s of as many GPUs as can
-/// be had of each of these kinds.
+/// The throughput to which lengths refer: that on the slowest kind of GPU on which the model runs, by the
+/// images/s of as many GPUs as each of these kinds has.
 const Throughput& reference(const std::vector<Throughput>& kinds) {
   std::uint32_t of_each = std::numeric_limits<std::uint32_t>::max();
   for (const Throughput& on : kinds)
@@ -59,7 +59,7 @@ const Throughput& reference(const std::vector<Throughput>& kinds) {
                            [&](const Throughput& a, const Throughput& b) { return rate(a) < rate(b); });
 }
 
-/// One of so many, evenly.
+/// One of this many, drawn uniformly.
 std::size_t draw_kind(SplitMix64& random, std::size_t kinds) {
   return static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds));
 }

@@ -45,7 +45,8 @@ std::vector<Allocation> used(const std::vector<Offer>& offers) {
 
 namespace {
 
-/// All that is of use to each, where there is enough for all: every order of giving ends there.
+/// Gives each job all GPUs that are useful to it, if there are enough for all: then the order of giving does
+/// not matter.
 bool enough_for_all(std::vector<Offer>& offers, std::uint32_t gpus) {
   std::uint64_t wanted = 0;
   for (const Offer& offer : offers) wanted += offer.useful();
@@ -92,7 +93,7 @@ class OptimusLike : public Policy {
   }
 
  private:
-  /// First those without a GPU, the shortest first, as each is to train; then by seconds gained; then by
+  /// First jobs without a GPU, the shortest first, so that each can train; then by seconds gained; then by
   /// arrival.
   struct Gain {
     bool first = false;

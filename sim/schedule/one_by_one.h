@@ -10,18 +10,18 @@
 
 namespace convoy::inline schedule {
 
-/// What numbers of GPUs of one kind are good for; jobs of equal throughput share it.
+/// The value of numbers of GPUs of one kind; jobs of equal throughput share it.
 struct OfferCurve {
   explicit OfferCurve(const Throughput& throughput);
-  std::vector<double> reached;                          ///< images/s on the best number of GPUs up to each
-  std::vector<std::uint32_t> best;                      ///< that number: the fewest that train as fast
+  std::vector<double> reached;      ///< images/s on the best number of GPUs up to each number
+  std::vector<std::uint32_t> best;  ///< that best number: the smallest that trains as fast
   std::uint32_t useful() const { return best.back(); }  ///< more GPUs than these do not help
 };
 
-/// What policies know of a job while they hand out GPUs of one kind one by one.
+/// What policies know about a job while they hand out GPUs of one kind one by one.
 struct Offer {
   std::shared_ptr<const OfferCurve> curve;
-  double left_images = 0;  ///< that its length is reckoned with
+  double left_images = 0;  ///< by which its length is computed
   std::uint32_t gpus = 0;  ///< given so far
 
   double reached(std::uint32_t on) const { return curve->reached[on]; }
@@ -30,11 +30,11 @@ struct Offer {
   double length_s(std::uint32_t on) const;  ///< infinite on none
 };
 
-/// One for each job, without GPUs. @param left_images of a job, that its length is reckoned with
+/// One offer for each job, without GPUs. @param left_images images of a job by which its length is computed
 std::vector<Offer> make_offers(const std::vector<ActiveJob>& jobs,
                                const std::function<double(const ActiveJob& job)>& left_images);
 
-/// The GPUs of each that are of use to it, of kind 0.
+/// The GPUs that are useful to each job, of kind 0.
 std::vector<Allocation> used(const std::vector<Offer>& offers);
 
 }  // namespace convoy::schedule

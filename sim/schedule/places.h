@@ -10,7 +10,7 @@
 
 namespace convoy::inline schedule {
 
-/// Which hosts a job's GPUs are on.
+/// The hosts on which a job's GPUs are.
 class Places {
  public:
   explicit Places(const std::vector<GpuPool>& pools);
@@ -19,12 +19,13 @@ class Places {
   struct Place {
     std::uint32_t kind = 0;
     std::vector<std::pair<std::size_t, std::uint32_t>> on;
-    /// 0 where places make no difference.
+    /// 0 if placement does not matter.
     std::uint32_t hosts() const { return static_cast<std::uint32_t>(on.size()); }
   };
   void release(const Place& place);
-  /// Empty hosts as far as the job fills them; the rest on the host that it leaves least free, or, where no
-  /// host has room for all of it, on those with the most. There must be so many GPUs.
+  /// Takes empty hosts as far as the job fills them, and for the rest the host where it leaves the least
+  /// free, or, if no host has room for all of it, the hosts with the most free GPUs. @pre there are enough
+  /// free GPUs
   Place take(const Allocation& allocation);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double never_s = std::numeric_limits<double>::infinity();
 
-/// A job in the cluster, with what policies need not know.
+/// A job in the cluster, with what policies do not need to know.
 struct Running {
   std::size_t index = 0;
   double pause_left_s = 0;
@@ -54,8 +54,8 @@ class Cluster {
       if (job.fair_finish_s == 0) job.fair_finish_s = fair_finish_s(job);
   }
 
-  /// In an equal share of the cluster among those there on arrival, but on no more GPUs than asked for; of
-  /// kinds the mean by their GPUs.
+  /// In an equal share of the cluster among the jobs present on arrival, but on at most the GPUs asked for;
+  /// for several kinds, the mean weighted by their GPUs.
   double fair_finish_s(const ActiveJob& job) const {
     const auto share = static_cast<std::uint32_t>(gpus_) / static_cast<std::uint32_t>(active_.size());
     double images_per_s = 0, gpus = 0;

@@ -18,7 +18,7 @@ constexpr std::size_t most_jobs = 100'000;
 
 constexpr double least_gpu_h = 1e-6, least_length_s = 1e-9;
 
-/// What every job of a list says. @param most_gpus that it may ask for
+/// The keys that every job of a list has. @param most_gpus the most that it may ask for
 template <class ListedJob>
 Keys<ListedJob> asked_job_keys(std::uint32_t most_gpus) {
   return {optional_number_key<ListedJob>("arrival_s", "", 0, std::numeric_limits<double>::max(),
@@ -57,7 +57,7 @@ Keys<WorkloadJob> workload_job_keys(std::uint32_t most_gpus) {
   return keys;
 }
 
-/// A list in `jobs:` that may stand in a file, whose columns are then the keys of its jobs.
+/// A list in `jobs:` that may be in a file, whose columns are then the keys of its jobs.
 struct ListedJobs {
   const char* key;
   std::vector<KeyText> columns;
@@ -107,7 +107,7 @@ YamlNode read_job_file(const YamlNode& name, const ListedJobs& listed) {
   return list;
 }
 
-/// @throws InputError: not a list of at least one job, or of too many; a job that is wrong
+/// @throws InputError: not a list of at least one job, too many jobs, or a job that is wrong
 template <class ListedJob>
 std::vector<ListedJob> read_listed_jobs(const YamlNode& list, const ListedJobs& listed,
                                         const Keys<ListedJob>& keys) {

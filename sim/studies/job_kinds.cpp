@@ -15,7 +15,7 @@ namespace {
 using Points = std::map<std::int64_t, double>;   ///< devices -> images/s
 using ByHosts = std::map<std::int64_t, Points>;  ///< 0: the sweep does not say
 
-/// Straight between two points; nothing outside them.
+/// Linear interpolation between two points; nothing outside them.
 std::optional<double> between(const Points& points, std::int64_t devices) {
   const auto high = points.lower_bound(devices);
   if (high == points.end()) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<double> between(const Points& points, std::int64_t devices) {
   return low->second + part * (high->second - low->second);
 }
 
-/// `between` also along the hosts. Nothing where no two neighbours know it.
+/// `between`, also along the hosts. Nothing if no two neighbours have a value.
 std::optional<double> at(const ByHosts& by_hosts, std::int64_t devices, std::int64_t hosts) {
   const auto high = by_hosts.lower_bound(hosts);
   if (high == by_hosts.end()) return between(std::prev(high)->second, devices);
@@ -46,7 +46,7 @@ std::int64_t most_devices(const ByHosts& by_hosts) {
   return most;
 }
 
-/// Throughput on one kind of device of one batch: packed from 1 device on, unknown places 0.
+/// Throughput on one kind of device with one batch: packed from 1 device on; 0 for unknown placements.
 Throughput throughput_of(const ByHosts& by_hosts, const GpuPool& pool) {
   Throughput result;
   const std::int64_t most = std::min<std::int64_t>(most_devices(by_hosts), pool.gpus);
@@ -65,7 +65,7 @@ Throughput throughput_of(const ByHosts& by_hosts, const GpuPool& pool) {
   return result;
 }
 
-/// Where the other one is faster, that.
+/// Replaces values by those of the other one where it is faster.
 void raise(std::vector<double>& to, const std::vector<double>& by) {
   if (to.size() < by.size()) to.resize(by.size(), 0);
   for (std::size_t i = 0; i < by.size(); ++i) to[i] = std::max(to[i], by[i]);
@@ -80,7 +80,7 @@ void raise(Throughput& to, const Throughput& by) {
 /// All runs of a model, as measured.
 struct Measured {
   std::string model;
-  std::vector<std::map<double, ByHosts>> kinds;  ///< by pool; batch -> where
+  std::vector<std::map<double, ByHosts>> kinds;  ///< by pool; batch -> throughput
 };
 
 class Reader {
@@ -144,7 +144,7 @@ class Reader {
     return static_cast<std::size_t>(it - study_.kinds.begin());
   }
 
-  /// As the sweep says; 0 where it does not.
+  /// As the sweep states it; 0 if it does not.
   static std::int64_t hosts_of(const RunResult& run) {
     for (const auto& [path, value] : run.point)
       if (path == "cluster.nodes") return read_integer(value, path, 1);
@@ -172,7 +172,7 @@ class Reader {
     return smallest;
   }
 
-  /// Images by what they teach: those of the smallest batch count whole.
+  /// Counts images by how much they teach: those of the smallest batch count fully.
   void count(Throughput& throughput, const Learning& learning, const std::string& model, double batch,
              double smallest) const {
     const std::optional<double> epochs = learning.epochs(batch), best = learning.epochs(smallest);
@@ -183,7 +183,7 @@ class Reader {
       for (double& v : row) v *= *best / *epochs;
   }
 
-  /// From one device on without a gap; a kind that starts with more cannot be used.
+  /// Requires values from one device on without a gap; a kind that starts with more cannot be used.
   void check_whole(Throughput& throughput, const std::string& model) const {
     if (throughput.packed.size() < 2 || throughput.packed[1] <= 0) {
       throughput = {};

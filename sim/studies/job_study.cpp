@@ -55,7 +55,7 @@ void read_pools(YamlMap& map, JobStudy& study) {
                fmt::format("{} GPUs are not whole hosts of {}", pool.gpus, pool.gpus_per_host));
 }
 
-/// Fewest GPUs first, so that the order of keys and their spelling draw no other jobs.
+/// Fewest GPUs first, so that the order and the spelling of the keys do not change the drawn jobs.
 void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
   std::map<std::uint32_t, double> weights;
   for (const std::string& key : map.keys()) {
@@ -73,7 +73,7 @@ void read_asked(YamlMap map, std::uint32_t gpus, JobTraceOptions& trace) {
   }
 }
 
-/// GPUs of the smallest pool: what every job may ask for, wherever it runs.
+/// GPUs of the smallest pool: the most that every job may ask for, wherever it runs.
 std::uint32_t smallest_pool(const JobStudy& study) {
   const auto less = [](const GpuPool& a, const GpuPool& b) { return a.gpus < b.gpus; };
   return std::min_element(study.pools.begin(), study.pools.end(), less)->gpus;
@@ -91,7 +91,7 @@ void read_drawn_jobs(YamlMap& map, JobStudy& study) {
     study.mean_intervals_s.push_back(read_quantity(interval, "jobs.mean_intervals", Dimension::time, true));
 }
 
-/// What a list of jobs says, and what must not be said beside it.
+/// What a list of jobs states must not be stated a second time beside it.
 void refuse_drawn_keys(YamlMap& map, std::string_view list) {
   for (const char* key : {"count", "median_length", "spread", "asked", "mean_intervals"})
     if (map.has(key)) map.fail(key, fmt::format("the {} says which jobs come, and when", list));
@@ -105,7 +105,7 @@ void read_trace(YamlMap& map, JobStudy& study) {
                                                     : 0};
 }
 
-/// `loads: [0.5, 1, 2]`: so many times the recorded jobs in the same hours.
+/// `loads: [0.5, 1, 2]`: this many times the recorded jobs in the same hours.
 void read_workload(YamlMap& map, JobStudy& study) {
   constexpr double most_jobs = 100'000;
   refuse_drawn_keys(map, "workload");
@@ -130,7 +130,7 @@ void read_seeds(YamlMap& map, JobStudy& study) {
   for (std::int64_t i = 0; i < seeds; ++i) study.seeds.push_back(first + static_cast<std::uint64_t>(i));
 }
 
-/// Which jobs come, and when: as recorded, like recorded ones, or drawn.
+/// Which jobs arrive, and when: as recorded, like recorded ones, or drawn.
 void read_which_jobs(YamlMap& map, JobStudy& study) {
   if (map.has("workload"))
     read_workload(map, study);
@@ -140,7 +140,7 @@ void read_which_jobs(YamlMap& map, JobStudy& study) {
     read_drawn_jobs(map, study);
 }
 
-/// Of one model of `convergence`, whose keys are the models' names.
+/// The keys for one model of `convergence`, whose keys are the names of the models.
 const Keys<Learning>& learning_keys() {
   using L = Learning;
   static const Keys<L> keys{
@@ -200,14 +200,14 @@ Keys<DeadlineOptions> deadline_keys() {
           [](YamlMap& map, DeadlineOptions& options) { options.most = map.number("most", options.least); })};
 }
 
-/// A list of jobs, or the file that has it.
+/// A list of jobs, or the file that contains it.
 Key<JobStudy> listed_jobs_key(std::string name, std::string meaning, void (*read)(YamlMap&, JobStudy&),
                               std::vector<KeyText> columns) {
   return list_key<JobStudy>(std::move(name), "none | a CSV file | a list of jobs", std::move(meaning), read)
       .with_parts(std::move(columns));
 }
 
-/// A key that the reader of another one takes.
+/// A key that the reader of another key reads.
 Key<JobStudy> taken_elsewhere(std::string name, std::string values, std::string meaning) {
   return custom_key<JobStudy>(std::move(name), std::move(values), std::move(meaning),
                               [](YamlMap&, JobStudy&) {});
@@ -269,7 +269,7 @@ std::vector<Job> jobs_of(const JobStudy& study, const std::vector<JobKind>& kind
   return jobs;
 }
 
-/// The same jobs, as policies see them that choose the batch.
+/// The same jobs, as seen by policies that choose the batch.
 void let_choose_batch(std::vector<Job>& jobs, const std::vector<JobKind>& kinds) {
   std::map<std::string, std::shared_ptr<const std::vector<Throughput>>> shared;
   for (const JobKind& kind : kinds)

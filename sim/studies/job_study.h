@@ -15,17 +15,17 @@
 
 namespace convoy::inline studies {
 
-/// How fast a model learns by global batch.
+/// How fast a model learns, by global batch.
 struct Learning {
   std::optional<ConvergenceTable> table;     ///< either
   std::optional<double> noise_scale_images;  ///< or
-  double batch = 0;                          ///< that jobs train with under policies that do not choose it
-  /// Epochs, up to a factor that is the same for all batches. Nothing where the batch lies outside the table.
+  double batch = 0;                          ///< with which jobs train under policies that do not choose it
+  /// Epochs, up to a factor that is the same for all batches. Nothing if the batch lies outside the table.
   std::optional<double> epochs(double at_batch) const;
 };
 
-/// `jobs:` of an experiment: a queue of training jobs on a cluster. The runs of the experiment's sweep,
-/// models by numbers of devices, are the jobs' throughput.
+/// `jobs:` of an experiment: a queue of training jobs on a cluster. The runs of the experiment's sweep, for
+/// several models and numbers of devices, give the throughput of the jobs.
 struct JobStudy {
   std::vector<std::string> kinds;  ///< names of the pools' devices; {""}: whatever the runs have
   std::vector<GpuPool> pools;
@@ -43,24 +43,24 @@ struct JobStudy {
 /// @throws InputError
 JobStudy read_job_study(const YamlNode& node);
 
-/// What `convoy show keys` tells of `jobs`.
+/// The keys of `jobs`, for `convoy show keys`.
 KeySection job_keys();
 
-/// Throughput of the models among the runs, for policies that leave the batch to the owner and for those that
-/// choose it, which counts images by what they teach.
+/// Throughput of the models among the runs, for policies that leave the batch to the owner, and for those
+/// that choose it, which count images by how much they teach.
 struct JobKinds {
   std::vector<JobKind> as_asked, best_batch;
 };
 
-/// Throughput by kind of device, number of devices and hosts of every model among the runs; numbers between
+/// Throughput of every model among the runs, by kind of device, number of devices and hosts; numbers between
 /// two runs are interpolated.
 /// @throws InputError (at `jobs:`): a model without a run on one device, two runs of a model that nothing
-/// tells apart, a run that does not fit in memory, batches without what they teach, hosts without
-/// `gpus_per_host`
+/// distinguishes, a run that does not fit in memory, several batches without `convergence`, several numbers
+/// of hosts without `gpus_per_host`
 JobKinds job_kinds(const std::vector<RunResult>& runs, const JobStudy& study, const SourcePos& pos);
 
-/// Every trace under every policy and seed, loads, policies and seeds in the order given.
-/// @throws InputError (at `pos`): a traced job's model is not among the kinds
+/// Runs every trace under every policy and seed; loads, policies and seeds are in the given order.
+/// @throws InputError (at `pos`): the model of a traced job is not among the kinds
 std::vector<ScheduleResult> run_job_study(const JobStudy& study, const JobKinds& kinds, const SourcePos& pos);
 
 }  // namespace convoy::studies

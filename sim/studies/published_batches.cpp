@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Batches of which it is published whether they fitted, beside what is predicted of them.
+// Batches that are published as having fitted or not, with the predictions for them.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t imagenet_images = 1'281'167;
 
-/// A stretch of a run: so many epochs on images of so many pixels a side, cut out of files whose shorter side
-/// has `file_side` pixels.
+/// A stretch of a run: this many epochs on images with this many pixels a side, cropped from files whose
+/// shorter side has `file_side` pixels.
 struct TrainingPhase {
   double epochs;
   std::int64_t pixels, batch_per_device, file_side;
@@ -72,8 +72,8 @@ std::vector<DawnbenchEntry> read_entries() {
   return entries;
 }
 
-/// The files' pixels: ImageNet's images are 500 x 400 on average, and keep their shape when they are made
-/// smaller.
+/// The pixels of the files: ImageNet's images are 500 x 400 on average, and keep their aspect ratio when they
+/// are made smaller.
 double file_pixels(const TrainingPhase& phase) {
   const double smaller = static_cast<double>(phase.file_side) / 400;
   return imagenet_image_pixels * smaller * smaller;
@@ -97,8 +97,8 @@ PreparedRun prepare_phase(const DawnbenchEntry& entry, const TrainingPhase& phas
   return preparer.prepare(read_point(parse_yaml(text, "dawnbench.csv")), nullptr);
 }
 
-/// Seconds that a host's devices need for the evaluation after an epoch: of forward passes alone, which are a
-/// third of the work of a training step, or of its images where these take longer.
+/// Seconds that the devices of a host need for the evaluation after an epoch: for forward passes alone, which
+/// are a third of the work of a training step, or for preparing its images if that takes longer.
 double evaluation_s(const DawnbenchEntry& entry, const TrainingPhase& phase, const PreparedRun& run,
                     const RunResult& result) {
   const double host_images = entry.evaluated_images / static_cast<double>(entry.nodes);

@@ -43,7 +43,7 @@ RunResult run_at(const EnergyRow& row, double limit_w, Preparer& preparer) {
   return simulate(preparer.prepare(experiment.point(0), nullptr), false).result;
 }
 
-/// Joules of an image where a step at `full`'s limit takes as long as measured there.
+/// Joules per image if a step at the limit of `full` takes as long as was measured there.
 double predict_joules(const EnergyRow& row, const EnergyRow& full, double images_an_epoch,
                       Preparer& preparer) {
   const double measured_s = full.epoch_s * row.batch / images_an_epoch;

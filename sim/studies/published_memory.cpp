@@ -22,7 +22,8 @@ struct MemoryRow {
   double mib = 0;
 };
 
-/// The model as a value of `--set`: one of the zoo, or a file of results/published/models and its parameters.
+/// The model as a value of `--set`: one from the zoo, or a file of results/published/models with its
+/// parameters.
 std::string model_of(YamlMap& series) {
   std::string model =
       series.has("model")
@@ -36,8 +37,8 @@ std::string model_of(YamlMap& series) {
   return model + "}";
 }
 
-/// @param series_of by framework, how many series of processes have been read: the second, fourth, ... of
-/// them set the width of its interval, the others test it
+/// @param series_of by framework, the number of series of processes that have been read: the second, fourth,
+/// ... of them set the width of its interval, and the others test it
 void read_table(YamlMap& table, std::map<std::string, int>& series_of, std::vector<MemoryRow>& rows) {
   MemoryRow row;
   row.table = table.text("name");

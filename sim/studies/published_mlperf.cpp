@@ -36,8 +36,8 @@ std::vector<Submission> read_submissions() {
   return rows;
 }
 
-/// NVIDIA's MXNet container, that all of them ran, trains in half precision with channels last. Training
-/// alone: no evaluation, no start of the run, images as quickly as the devices take them.
+/// NVIDIA's MXNet container, which all of them ran, trains in half precision with channels last. Only
+/// training: no evaluation, no start of the run, and images as fast as the devices take them.
 double minutes_an_epoch(const Submission& row, double samples, Preparer& preparer) {
   const std::string text = fmt::format(
       "{{experiment: mlperf, model: resnet50, training: {{batch_per_device: {}, precision: fp16, framework: "

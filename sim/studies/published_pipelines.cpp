@@ -63,7 +63,7 @@ void add_table(YamlMap& table, Reproduction& result) {
     add(fmt::format("{} partition{}, {} parts, batch {}", row.devices, row.devices == 1 ? "" : "s",
                     row.micro_batches, row.batch),
         row.images_per_s, predicted, false);
-    // One device alone is as fast as its operations, so this scales the prediction to its figure exactly.
+    // One device alone is as fast as its operations, so this scales the prediction exactly to its figure.
     if (row.devices == 1) anchor *= row.images_per_s / predicted;
   }
   table.finish();

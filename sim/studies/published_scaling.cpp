@@ -17,8 +17,8 @@ namespace {
 /// A measured point of results/published/scaling.yaml, scaling_transports.yaml or real_images.yaml.
 struct ScalingRow {
   std::string table, experiment, model, source;
-  std::string file;  ///< of results/published/models, where the network is not the zoo's of that name
-  std::vector<std::string> settings;  ///< of the series, on top of the experiment's
+  std::string file;  ///< in results/published/models, if the network is not the zoo's of that name
+  std::vector<std::string> settings;  ///< settings of the series, in addition to the experiment's
   bool fitted = false;
   std::int64_t batch = 0, nodes = 0, devices_per_node = 0;
   std::optional<std::int64_t> servers;
@@ -38,7 +38,7 @@ struct ScalingRow {
     return fmt::format("{} x {}, batch {}{}", nodes, devices_per_node, batch,
                        variant.empty() ? "" : ", " + variant);
   }
-  std::string variant;  ///< what tells a series from the others of its table
+  std::string variant;  ///< what distinguishes a series from the others of its table
 };
 
 /// "4x8": 4 nodes of 8 devices.
@@ -124,7 +124,7 @@ Prediction predict(const ScalingRow& row, double images_per_s_of_one, Preparer& 
   return prediction;
 }
 
-/// By role, who measured, library and protocol, and link.
+/// Summaries by role, by source, by library and protocol, and by link.
 std::vector<ErrorSummary> summaries_of(const std::vector<ReproducedRow>& rows) {
   ErrorGroups groups;
   for (const ReproducedRow& row : rows) {
@@ -139,8 +139,8 @@ std::vector<ErrorSummary> summaries_of(const std::vector<ReproducedRow>& rows) {
   return summaries_by_group(std::move(groups));
 }
 
-/// Rows of a file of results/published, each from the row of one device of its series, or of its table and
-/// model where the series has none; or from the series' figure of one device with synthetic images.
+/// Rows of a file of results/published, each predicted from the row of one device of its series, or of its
+/// table and model if the series has none; or from the series' figure of one device with synthetic images.
 Reproduction predict_scaling(Reproduction result, const char* file, std::size_t jobs) {
   const std::vector<ScalingRow> rows = read_scaling(file);
   std::map<std::string, double> of_one;

@@ -16,7 +16,7 @@
 namespace convoy::inline studies {
 namespace {
 
-/// Without names.
+/// A summary without names.
 ErrorSummary summary_of(std::vector<double> errors) {
   ErrorSummary summary;
   summary.rows = errors.size();
@@ -145,7 +145,7 @@ void predict_rows(Reproduction& reproduction, std::size_t jobs,
                   const std::function<Prediction(std::size_t, Preparer&)>& predict) {
   std::vector<ReproducedRow>& rows = reproduction.rows;
   std::string failure;
-  Preparer preparer;  // each worker goes on with a copy of its own
+  Preparer preparer;  // each worker continues with its own copy
   const FirstHalf predict_row = [&](std::size_t i) -> SecondHalf {
     return [&, i] { return to_line(predict(i, preparer)); };
   };

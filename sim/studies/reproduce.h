@@ -14,28 +14,28 @@
 
 namespace convoy::inline studies {
 
-/// A published figure beside the prediction.
+/// A published figure and its prediction.
 struct ReproducedRow {
   std::string table;  ///< "EC2 p2.8xlarge, K80, batch 64"
   std::string model;
   std::string setup;  ///< "4 x 8, batch 64"
   double published = 0, predicted = 0;
   double error = 0;     ///< predicted / published - 1
-  bool anchor = false;  ///< the prediction was scaled to this row: says nothing about the error
+  bool anchor = false;  ///< the prediction was scaled to this row, which says nothing about the error
   std::string source;
-  bool fitted = false;      ///< a constant was fitted to this row: its error is shown and counts in neither
-  std::string group{};      ///< what is measured on: rows of one group can be alternatives
+  bool fitted = false;      ///< a constant was fitted to this row: its error is shown but not counted
+  std::string group{};      ///< the hardware: rows of one group can be alternatives
   std::string kind{};       ///< of communication: "tcp"; "" where rows have none
   std::string transport{};  ///< "nccl-tcp"; the same
   std::optional<std::array<double, 2>> interval{};  ///< where the figure lies with probability 80 %
-  bool sets_interval = false;  ///< the interval's width was taken from rows like this: it does not test it
+  bool sets_interval = false;  ///< the interval's width was taken from rows like this, so it does not test it
   std::string
       shortfall{};  ///< why it is off by more than the worst tolerance (results/published/shortfalls.yaml)
 
   bool tested() const { return !anchor && !fitted; }
 };
 
-/// What is predicted of a row.
+/// The prediction for a row.
 struct Prediction {
   Prediction(double predicted) : value(predicted) {}
   double value;
@@ -43,14 +43,14 @@ struct Prediction {
   std::string kind{}, transport{};
 };
 
-/// A figure of a comparison with the range that it has to lie in.
+/// A figure of a comparison with the range in which it has to lie.
 struct Gate {
   std::string name;  ///< "mean error", "bias of family vgg"
   double value = 0, low = 0, high = 0;
   std::string shortfall{};  ///< why it is known not to lie there
 
   bool inside() const { return low <= value && value <= high; }
-  /// A known shortfall has to be one: what is mended must not stay on the list.
+  /// A known shortfall has to be one: once it is fixed, it must be removed from the list.
   bool passed() const { return inside() == shortfall.empty(); }
 };
 
@@ -68,31 +68,31 @@ std::vector<ErrorSummary> summaries_by_group(ErrorGroups groups);
 
 inline constexpr double bytes_a_mib = 1024 * 1024;
 
-/// A batch of which it is published that a device could train on it, or that it ran out of memory, beside the
-/// process that is predicted.
+/// A batch that is published as trainable on a device, or as running out of memory, with the predicted
+/// process.
 struct BatchRow {
   std::string device, model, setup, software, source;
   bool ran = false;  ///< else training ran out of memory
   double process_mib = 0;
-  double usable_mib = 0;   ///< what the device's driver leaves to processes
+  double usable_mib = 0;   ///< what the driver of the device leaves to processes
   double uncertainty = 1;  ///< the process is by probability 80 % within this factor of what is predicted
 
   bool fits() const { return process_mib <= usable_mib; }
-  /// Whether what may be off leaves the verdict as it is.
+  /// Whether the uncertainty does not change the verdict.
   bool sure() const {
     return fits() ? process_mib * uncertainty <= usable_mib : process_mib / uncertainty > usable_mib;
   }
 };
 
-/// How many of the batches that ran, or did not, are said to fit.
+/// How many of the batches that ran, or did not run, are predicted to fit.
 struct BatchCount {
   std::size_t rows = 0, fit = 0, may_fit = 0, may_not_fit = 0, do_not_fit = 0;  ///< may: where it is not sure
 };
 BatchCount count_batches(const std::vector<BatchRow>& batches, const std::string& software, bool ran);
-/// Of the batches, in the order of the alphabet.
+/// The software of the batches, in alphabetical order.
 std::vector<std::string> batch_software(const std::vector<BatchRow>& batches);
 
-/// A comparison with its rows and the errors it promises not to exceed.
+/// A comparison with its rows and the errors that it promises not to exceed.
 struct Reproduction {
   std::string name, title;
   std::string unit = "images_per_s";  ///< of the figures; or "mib", "j"
@@ -108,41 +108,41 @@ struct Reproduction {
   std::optional<double> rare_tolerance{};            ///< most rows that are off by more than 20 %, as a share
   std::array<double, 2> coverage_range{0.70, 0.90};  ///< of coverage()
   std::string because{};                             ///< why the tolerances are what they are
-  std::vector<BatchRow> batches{};                   ///< of memory: of which no false "fits" is promised
-  std::vector<Gate> gates{};                         ///< made by judge(): all of the above
-  std::vector<std::string> outdated_shortfalls{};    ///< named in the list, and there is no such row or gate
+  std::vector<BatchRow> batches{};                   ///< of memory: no false "fits" is promised for these
+  std::vector<Gate> gates{};                         ///< made by judge() from all of the above
+  std::vector<std::string> outdated_shortfalls{};    ///< named in the list, but there is no such row or gate
 
   double mean_error() const;    ///< of |error| over rows that are neither anchors nor fitted
   double median_error() const;  ///< the same, the median
   double fitted_error() const;  ///< of |error| over fitted rows, on average
   double worst_error() const;   ///< over those that are not known shortfalls either
-  /// Share of the rows that test intervals which lie inside theirs; nothing where none has one.
+  /// The share of the rows testing intervals that lie inside theirs; nothing if there are none.
   std::optional<double> coverage() const;
   bool passed() const;
 };
 
-/// Fills in the tolerances that results/published/gates.yaml has for a comparison of this name. @throws
-/// InputError where the file is wrong or lacks it
+/// Fills in the tolerances of results/published/gates.yaml for the comparison of this name. @throws
+/// InputError if the file is wrong or has none
 void read_tolerances(Reproduction& reproduction);
-/// The same of the times of single kernels.
+/// The tolerance for the times of single kernels.
 double worst_median_of_kernels();
 
-/// Fills in gates, with the known shortfalls of results/published/shortfalls.yaml. @throws InputError where
-/// the file is wrong.
+/// Fills in gates, with the known shortfalls of results/published/shortfalls.yaml. @throws InputError if the
+/// file is wrong.
 void judge(Reproduction& reproduction);
 
-/// Alternatives: two test rows of different tables with `group`, model and setup in common, whose published
-/// figures differ by more than 3 %. How many pairs there are, and in how many the predicted figures have the
-/// published order.
+/// Alternatives are two test rows of different tables with the same `group`, model and setup, whose published
+/// figures differ by more than 3 %. Counts the pairs, and those whose predicted figures are in the published
+/// order.
 struct OrderCount {
   std::size_t pairs = 0, right = 0;
 };
 OrderCount right_order(const std::vector<ReproducedRow>& rows);
 
-/// Fills in predictions and errors: `predict` gives the figure of row i, with a preparer that keeps models
-/// and clusters of the rows that its process had before.
+/// Fills in predictions and errors. `predict` computes the figure of row i, with a preparer that keeps the
+/// models and clusters of earlier rows of the same process.
 /// @param jobs processes at a time
-/// @throws std::runtime_error where one failed
+/// @throws std::runtime_error if one failed
 void predict_rows(Reproduction& reproduction, std::size_t jobs,
                   const std::function<Prediction(std::size_t, Preparer&)>& predict);
 
@@ -158,26 +158,25 @@ KernelReproduction reproduce_kernels();
 
 /// Throughput of single devices (results/published/single_device.csv) from the cost model alone, with
 /// summaries by role, device, precision, family of networks, batch, framework and part of the step. Rows with
-/// role fit are fitted: the tolerances are of the test rows alone.
+/// role fit are fitted: the tolerances apply to the test rows alone.
 Reproduction reproduce_single_device();
 
 /// Throughput of several devices (results/published/scaling.yaml) from that of one. Each table names an
-/// experiment in configs/published, which says cluster and strategy; the anchor is the row of one device with
-/// the same experiment, model and batch. @param jobs processes at a time
+/// experiment in configs/published, which has the cluster and the strategy; the anchor is the row of one
+/// device with the same experiment, model and batch. @param jobs processes at a time
 Reproduction reproduce_scaling(std::size_t jobs);
 
-/// The same over the transports and links that lie between devices
-/// (results/published/scaling_transports.yaml): rows with `role: fit` set constants of
-/// topologies/catalog/transports, the others test them.
+/// The same for the transports and links between devices (results/published/scaling_transports.yaml): rows
+/// with `role: fit` set constants of topologies/catalog/transports, and the others test them.
 Reproduction reproduce_transports(std::size_t jobs);
 
-/// Throughput of training on images from files (results/published/real_images.yaml): every row from the
-/// figure of one device with synthetic images, `training.input` of its table's settings. @param jobs
-/// processes at a time
+/// Throughput of training on images from files (results/published/real_images.yaml): every row is predicted
+/// from the figure of one device with synthetic images, with `training.input` from the settings of its table.
+/// @param jobs processes at a time
 Reproduction reproduce_real_images(std::size_t jobs);
 
-/// Throughput of pipelines (results/published/pipelines.yaml): of one partition from that of plain training,
-/// of several from that of one.
+/// Throughput of pipelines (results/published/pipelines.yaml): that of one partition from plain training,
+/// that of several from one.
 Reproduction reproduce_pipelines();
 
 /// Peak memory of training, of a device's tensors or of its process (results/published/memory.yaml). @param
@@ -189,20 +188,21 @@ Reproduction reproduce_memory(std::size_t jobs);
 std::vector<BatchRow> published_batches(std::size_t jobs);
 /// What the driver of a device of the catalogue leaves to processes.
 double usable_mib(const std::string& device);
-/// Factor within which a process's memory under a framework is with probability 80 %.
+/// The factor within which the memory of a process lies with probability 80 %, by framework.
 double memory_uncertainty(const std::string& framework);
 
-/// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), by epochs as
-/// submitted and by those of the goal's table: epochs x images / predicted throughput, nothing beside
-/// training. @param jobs processes at a time
+/// Minutes to 75.9 % on ImageNet of MLPerf's submissions (results/published/mlperf.csv), with the submitted
+/// epochs and with those of the goal's table: epochs x images / predicted throughput, and nothing in addition
+/// to training. @param jobs processes at a time
 Reproduction reproduce_mlperf(std::size_t jobs);
 
-/// USD that DAWNBench's entries had cost when ResNet-50 reached 93 % (results/published/dawnbench.csv), from
-/// what an epoch of each of their image and batch sizes costs. @param jobs processes at a time
+/// USD that DAWNBench's entries had cost when ResNet-50 reached 93 % (results/published/dawnbench.csv),
+/// computed from the cost of an epoch with each of their image and batch sizes. @param jobs processes at a
+/// time
 Reproduction reproduce_dawnbench(std::size_t jobs);
 
-/// Energy of an image in training on one device under power limits (results/published/energy.csv), J, from
-/// the throughput that was measured at the highest limit of the same batch. @param jobs processes at a time
+/// Energy per image in training on one device under power limits (results/published/energy.csv), J, from the
+/// throughput that was measured at the highest limit with the same batch. @param jobs processes at a time
 Reproduction reproduce_energy(std::size_t jobs);
 
 }  // namespace convoy::studies

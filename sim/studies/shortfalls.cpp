@@ -14,7 +14,7 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// What results/published/shortfalls.yaml says of one comparison.
+/// What results/published/shortfalls.yaml says about one comparison.
 struct Shortfalls {
   struct Row {
     std::string table, model, setup, reason;
@@ -103,7 +103,8 @@ void judge(Reproduction& reproduction) {
         count.pairs > 0 ? static_cast<double>(count.right) / static_cast<double>(count.pairs) : 1,
         *reproduction.order_tolerance, infinite);
   }
-  // A batch that is said to fit and does not costs a night; where it may not fit, the run says so.
+  // Predicting that a batch fits although it does not can cost a user a night; if it may not fit, the run
+  // says so.
   for (const std::string& software : batch_software(reproduction.batches))
     if (const BatchCount failed = count_batches(reproduction.batches, software, false); failed.rows > 0)
       add("false fits of " + software, static_cast<double>(failed.fit) / static_cast<double>(failed.rows), 0,

@@ -9,34 +9,34 @@
 
 namespace convoy::inline studies {
 
-/// A sentence of an abstract with how many of the lines that judge it passed, failed and have no verdict.
+/// A sentence of an abstract, with how many of the lines that judge it passed, failed and have no verdict.
 struct JudgedSentence {
   AbstractSentence sentence;
   int passed = 0, failed = 0, without_verdict = 0;
 };
 
-/// What a thesis or paper claims, made again and judged.
+/// The claims of a thesis or paper, computed again and judged.
 struct ThesisReproduction {
   std::string name, title, note;
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> what and where that is
   std::vector<JudgedClaim> claims;
   std::vector<JudgedSentence> abstract;
-  /// No line fails but those that are listed as known shortfalls, and these do.
+  /// Whether exactly those lines fail that are listed as known shortfalls.
   bool passed() const;
-  /// The text of a claim's source; "" where it is our own.
+  /// The text of a claim's source; "" if it is our own.
   std::string source_of(const JudgedClaim& claim) const;
 };
 
-/// Files of results/published/theses; another thesis costs one of these and its experiments.
+/// Files of results/published/theses; another thesis needs one such file and its experiments.
 std::vector<std::string> thesis_names();
 
-/// A thesis's claims and the records that they are judged on.
+/// The claims of a thesis and the records on which they are judged.
 struct ThesisStudy {
   ClaimFile file;
   RecordTables records;
 };
 /// Runs what the claims of a thesis need. @param jobs processes at a time
-/// @throws InputError, std::runtime_error where a run failed
+/// @throws InputError, std::runtime_error if a run failed
 ThesisStudy run_thesis(const std::string& name, std::size_t jobs);
 
 ThesisReproduction judge(const ThesisStudy& study);

@@ -62,13 +62,46 @@ TEST_CASE("docs: every experiment in configs/ passes check, and every one writte
   CHECK(written >= 2);
 }
 
-TEST_CASE("docs: the README shows what the quickstart prints") {
+namespace {
+
+/// The lines of `text` that `selection` ("1-2 5") names, counted from 1; all where it is empty.
+std::string lines_of(const std::string& text, const std::string& selection) {
+  if (selection.empty()) return text;
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line + "\n");
+  std::string kept;
+  std::istringstream parts(selection);
+  for (std::string part; parts >> part;) {
+    const std::size_t dash = part.find('-');
+    const std::size_t first = std::stoul(part), last = dash == part.npos ? first : std::stoul(part.substr(dash + 1));
+    REQUIRE(first >= 1);
+    REQUIRE(last <= lines.size());
+    for (std::size_t i = first; i <= last; ++i) kept += lines[i - 1];
+  }
+  return kept;
+}
+
+}  // namespace
+
+TEST_CASE("docs: every block of output in the README and in the page of strategies is what its command prints") {
   const Workplace place;
-  const Finished run = place.convoy({"run", std::string(CONVOY_SOURCE) + "/configs/quickstart.yaml"});
-  REQUIRE(run.exit_code == 0);
-  const std::vector<std::string> shown = blocks(page("README.md"), "text");
-  REQUIRE_FALSE(shown.empty());
-  CHECK(shown[0] == run.out);
+  std::filesystem::create_directory_symlink(std::string(CONVOY_SOURCE) + "/configs", place.path() / "configs");
+  const std::regex block("<!-- \\$ build/convoy ([^|]+?)( \\| lines ([0-9 -]+))? -->\n```text\n");
+  std::size_t count = 0;
+  for (const char* name : {"README.md", "docs/strategies.md"}) {
+    const std::string text = page(name);
+    for (std::sregex_iterator it(text.begin(), text.end(), block), end; it != end; ++it, ++count) {
+      const std::size_t begin = static_cast<std::size_t>(it->position() + it->length());
+      const std::string command = (*it)[1];
+      CAPTURE(command);
+      const Finished run = place.shell("$CONVOY " + command);
+      CAPTURE(run.err);
+      REQUIRE(run.exit_code == 0);
+      CHECK(text.substr(begin, text.find("```", begin) - begin) == lines_of(run.out, (*it)[3]));
+    }
+  }
+  CHECK(count == 4);
 }
 
 TEST_CASE("docs: the page of keys is what the program tells of every strategy and section") {

@@ -165,7 +165,7 @@ TEST_CASE("run: every name of the contract is there, and the critical device's t
     CHECK(run["epoch_time_s"].is_null());
   }
   const json& manifest = results["manifest"];
-  CHECK(manifest["version"] == "0.1.0");
+  CHECK(manifest["version"] == "0.2.0");
   CHECK(manifest["simgrid"].get<std::string>().starts_with("3."));
   CHECK(manifest["config_sha256"].get<std::string>().size() == 64);
   CHECK(manifest["inputs"].contains("e.yaml"));

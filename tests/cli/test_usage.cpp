@@ -69,7 +69,7 @@ TEST_CASE("usage: help and version are answers, not errors") {
   const Workplace place;
   const Finished version = place.convoy({"--version"});
   CHECK(version.exit_code == 0);
-  CHECK(version.out.starts_with("convoy 0.1.0 (SimGrid 3."));
+  CHECK(version.out.starts_with("convoy 0.2.0 (SimGrid 3."));
   CHECK(version.err.empty());
   for (const char* command : {"run", "check", "show", "calibrate", "reproduce", "partition"}) {
     const Finished help = place.convoy({command, "--help"});

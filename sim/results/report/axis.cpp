@@ -12,7 +12,7 @@
 namespace convoy::inline results {
 namespace {
 
-/// The smallest of 1, 2, 5 times a power of ten that is not below `value`.
+/// The smallest number of the form 1, 2 or 5 times a power of ten that is not below `value`.
 double round_up(double value) {
   const double decade = std::pow(10, std::floor(std::log10(value)));
   for (const double digit : {1, 2, 5})
@@ -20,7 +20,7 @@ double round_up(double value) {
   return 10 * decade;
 }
 
-/// The largest of them that is not above `value`.
+/// The largest such number that is not above `value`.
 double round_down(double value) {
   const double decade = std::pow(10, std::floor(std::log10(value)));
   for (const double digit : {5, 2, 1})
@@ -74,7 +74,7 @@ Axis::Axis(const AxisRequest& request, double low, double high, double from, dou
     lay_round_ticks();
   } else {
     ticks_ = request.ticks;
-    if (log_) {  // room beside the first and the last value
+    if (log_) {  // leave space beside the first and the last value
       const double margin = std::pow(high_ / low_, 0.04);
       low_ /= margin;
       high_ *= margin;

@@ -6,9 +6,9 @@
 
 namespace convoy::inline results {
 
-/// What an axis counts in.
+/// The unit in which an axis counts.
 struct Unit {
-  double size = 1;        ///< in the unit of the values: 1e-3 for ms where they are s
+  double size = 1;        ///< in the unit of the values: 1e-3 for ms if they are in s
   const char* name = "";  ///< "ms"; empty: a plain number
 };
 
@@ -21,21 +21,21 @@ struct Tick {
   std::string text;
 };
 
-/// What a chart asks of an axis.
+/// What a chart requests of an axis.
 struct AxisRequest {
   std::string title;
   Unit unit = {};
-  bool log = false;              ///< done only where all values are above zero
-  bool from_zero = true;         ///< of linear axes
-  std::vector<Tick> ticks = {};  ///< at these places only, the values that occur; empty: at round ones
+  bool log = false;              ///< only used if all values are positive
+  bool from_zero = true;         ///< for linear axes
+  std::vector<Tick> ticks = {};  ///< only at these places, the values that occur; if empty, at round ones
 };
 
-/// An axis laid over values: from pixel `from` on to pixel `to`.
+/// An axis for values, from pixel `from` to pixel `to`.
 class Axis {
  public:
   /// Round limits around low ... high. @pre both finite, low <= high
   Axis(const AxisRequest& request, double low, double high, double from, double to);
-  double at(double value) const;  ///< its pixel
+  double at(double value) const;  ///< its position in pixels
   const std::vector<Tick>& ticks() const { return ticks_; }
   std::string title() const;  ///< with its unit: "step time (ms)"
   bool log() const { return log_; }

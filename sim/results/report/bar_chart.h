@@ -8,7 +8,7 @@
 
 namespace convoy::inline results {
 
-/// One part of the stacked bars: a colour of the style sheet.
+/// One part of the stacked bars, in a colour of the style sheet.
 struct BarPart {
   std::string name, style;
 };
@@ -23,7 +23,7 @@ struct BarRow {
 
 /// Horizontal bars, each stacked of parts.
 struct BarChart {
-  std::string label;  ///< what it shows, for those who do not see it
+  std::string label;  ///< what it shows, for people who cannot see it
   AxisRequest x;
   std::vector<BarPart> parts;
   std::vector<BarRow> rows;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_bars = 40;
 
-/// Calls `row` with each of `runs`, after a heading where a model begins and there are several.
+/// Calls `row` with each of `runs`, after a heading where a model begins if there are several.
 void by_model(const ReportContext& context, const std::vector<std::size_t>& runs, BarChart& chart,
               auto rows_of) {
   for (const std::string& model : context.labels.models()) {
@@ -45,7 +45,7 @@ std::string limits_table(const ReportContext& context, const std::vector<std::si
 
 using MemoryParts = std::array<double, memory_class_count + 1>;  ///< the last: not known by class
 
-/// Of the fullest device of the run.
+/// For the fullest device of the run.
 MemoryParts memory_parts(const RunResult& run) {
   MemoryParts parts{};
   const auto fullest = std::find_if(
@@ -92,7 +92,7 @@ std::string time_section(const ReportContext& context) {
     shortest = std::min(shortest, context.run(r).step_time_s);
     longest = std::max(longest, context.run(r).step_time_s);
   }
-  // Bars of very different lengths would show the longest only.
+  // With bars of very different lengths, only the longest would be visible.
   const bool shares = longest > 25 * shortest;
   BarChart chart;
   chart.label = "What a step is made of";

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_series = 20, most_models = 12;
 
-/// The series with the highest throughput at their ends, in their order; how many are left out.
+/// Keeps the series with the highest throughput at their ends, in their order; returns how many are left out.
 std::size_t keep_best(const ReportContext& context, std::vector<RunSeries>& all) {
   if (all.size() <= most_series) return 0;
   const auto end = [&](std::size_t s) { return context.run(all[s].runs.back()).throughput_images_per_s; };
@@ -67,7 +67,7 @@ std::string device_charts(const ReportContext& context, const std::string& model
   XyChart throughput, efficiency;
   std::map<double, std::string> counts;
   Extremes devices, speed;
-  double per_device = 0;  // of the best among the fewest, which efficiency refers to
+  double per_device = 0;  // of the best run among those with the fewest devices, to which efficiency refers
   for (std::size_t s = 0; s < all.size(); ++s) {
     XySeries rate{all[s].label, {}, s}, share{all[s].label, {}, s};
     for (const std::size_t r : all[s].runs) {
@@ -87,7 +87,7 @@ std::string device_charts(const ReportContext& context, const std::string& model
     throughput.series.push_back(std::move(rate));
     efficiency.series.push_back(std::move(share));
   }
-  // Both axes or none, so that ideal scaling is a straight line.
+  // Both axes or neither, so that ideal scaling is a straight line.
   const bool log = devices.spread(8);
   const AxisRequest x{"devices", plain, log, true, ticks_of(counts)};
   throughput.label = fmt::format("{}: throughput over devices", model);

@@ -7,7 +7,7 @@
 
 namespace convoy::inline results {
 
-// HTML that is well-formed XML too. All text is escaped here.
+// HTML that is also well-formed XML. All text is escaped here.
 
 struct HtmlColumn {
   std::string title;
@@ -21,13 +21,13 @@ struct HtmlRow {
 
 std::string html_table(const std::vector<HtmlColumn>& columns, const std::vector<HtmlRow>& rows);
 
-/// <p>, of a class of the style sheet where one is given.
+/// <p>, with a class of the style sheet if one is given.
 std::string html_paragraph(std::string_view text, std::string_view style = {});
 
-/// A drawing with its caption below; the caption may be empty.
+/// A drawing with its caption below it; the caption may be empty.
 std::string html_figure(std::string_view svg, std::string_view caption);
 
-/// A large number with its name above and words below.
+/// A large number with its name above it and words below it.
 std::string html_card(std::string_view name, std::string_view big, std::string_view unit,
                       std::string_view below);
 

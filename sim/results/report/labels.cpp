@@ -19,7 +19,7 @@ bool has(const std::vector<std::size_t>& list, std::size_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-/// Whether two of the runs of a series stand at the same place.
+/// Whether two of the runs of a series have the same place.
 bool collide(const std::vector<RunSeries>& all, const std::function<double(std::size_t)>& x) {
   for (const RunSeries& series : all) {
     std::set<double> seen;
@@ -89,10 +89,10 @@ std::vector<std::string> RunLabels::worded(const std::vector<std::size_t>& runs,
                                            const std::vector<std::size_t>& without, bool with_devices) const {
   using Part = std::function<std::string(std::size_t)>;
   std::vector<Part> parts{[&](std::size_t r) { return runs_[r].model; }};
-  // A cluster's name may hold its number of nodes, which is said apart.
+  // A cluster's name may contain its number of nodes, which is shown separately.
   if (sweeps("cluster")) parts.push_back([&](std::size_t r) { return runs_[r].cluster; });
   parts.push_back([&](std::size_t r) { return runs_[r].strategy; });
-  std::vector<Part> more;  // said where the others do not suffice
+  std::vector<Part> more;  // shown if the others do not suffice
   for (const std::size_t c : varying_) {
     const std::string& path = path_of(c);
     if (has(without, c) || path == "model" || path == "cluster" || path == "strategy") continue;
@@ -134,7 +134,7 @@ std::vector<RunSeries> RunLabels::grouped(const std::vector<std::size_t>& runs,
     const RunResult& run = runs_[r];
     std::string key = fmt::format("{}\n{}\n{}\n{}", run.model, run.servers, run.device_type, run.strategy);
     for (const std::size_t c : varying_) {
-      const bool named = over_devices && path_of(c) == "cluster";  // by its servers
+      const bool named = over_devices && path_of(c) == "cluster";  // by the name of its servers
       if (!has(without, c) && !named) key += fmt::format("\n{}", value_text(r, c));
     }
     const auto [it, fresh] = index.emplace(std::move(key), all.size());
@@ -150,7 +150,7 @@ std::vector<RunSeries> RunLabels::over_devices(const std::vector<std::size_t>& r
   for (const std::size_t c : varying_)
     if (counts_devices(path_of(c))) counts.push_back(c);
   std::vector<RunSeries> all = grouped(runs, counts, true);
-  // Several counts may be swept at once: then the series run over one of them.
+  // Several counts may be swept at once: then the series go over one of them.
   for (std::size_t i = 0; i < counts.size() && collide(all, devices); ++i)
     all = grouped(runs, {counts[i]}, true);
   if (collide(all, devices)) all = grouped(runs, {}, false);

@@ -9,13 +9,13 @@
 
 namespace convoy::inline results {
 
-/// Runs (by index) that differ in what an axis shows only.
+/// Runs (by index) that differ only in what an axis shows.
 struct RunSeries {
   std::string label;
   std::vector<std::size_t> runs;
 };
 
-/// What tells the runs of an experiment apart, in words.
+/// What distinguishes the runs of an experiment, in words.
 class RunLabels {
  public:
   explicit RunLabels(const std::vector<RunResult>& runs);
@@ -32,7 +32,7 @@ class RunLabels {
   /// The value as a number: plain, or a quantity in SI units.
   std::optional<double> value_of(std::size_t run, std::size_t coordinate) const;
 
-  /// Among `runs`: "ring all-reduce, bandwidth 10Gbps, 8 devices"; what all of them share is left out.
+  /// For `runs`: "ring all-reduce, bandwidth 10Gbps, 8 devices"; what all of them share is left out.
   std::vector<std::string> labels(const std::vector<std::size_t>& runs) const;
   /// Series over the number of devices, fewest first, in the order of their first runs.
   std::vector<RunSeries> over_devices(const std::vector<std::size_t>& runs) const;

@@ -20,7 +20,7 @@ std::vector<std::size_t> all_runs(const ReportContext& context) {
 std::vector<std::size_t> fastest(const ReportContext& context, const std::vector<std::size_t>& runs,
                                  std::size_t most) {
   if (runs.size() <= most) return runs;
-  // In turn the best of each model, then the second of each, ...
+  // First the best of each model, then the second of each, ...
   struct Ranked {
     std::size_t rank, run;
   };

@@ -11,7 +11,7 @@
 
 namespace convoy::inline results {
 
-/// What every section of the report looks at.
+/// The data for all sections of the report.
 struct ReportContext {
   explicit ReportContext(const Results& all);
   const Results& results;
@@ -21,11 +21,11 @@ struct ReportContext {
   const RunResult& run(std::size_t index) const { return results.runs[index]; }
 };
 
-// The sections, as HTML; empty where the results have nothing for them.
+// The sections, as HTML; empty if the results have nothing for them.
 
-std::string headline(const ReportContext& context);          ///< what was asked, best runs
+std::string headline(const ReportContext& context);          ///< what was simulated, best runs
 std::string failures_section(const ReportContext& context);  ///< points without results, and why
-std::string runs_table(const ReportContext& context);        ///< a row a run
+std::string runs_table(const ReportContext& context);        ///< one row per run
 std::string scaling_section(
     const ReportContext& context);                         ///< throughput over devices and over swept numbers
 std::string time_section(const ReportContext& context);    ///< what steps are made of, and what limits them
@@ -43,13 +43,13 @@ std::string timeline_section(const ReportContext& context, const std::vector<Ste
 std::string machine_section(const ReportContext& context);   ///< busiest links, devices one by one
 std::string manifest_section(const ReportContext& context);  ///< where the results come from
 
-// What several sections need.
+// Functions that several sections use.
 
 /// Classes of the style sheet for the classes of memory.
 inline constexpr std::array<const char*, memory_class_count> memory_styles{"c0", "c1", "c4",
                                                                            "c2", "c3", "c7"};
 
-/// At most `most` of `runs`: all, or for each model those with the highest throughput; in the sweep's order.
+/// At most `most` of `runs`: all, or those with the highest throughput for each model; in the sweep's order.
 std::vector<std::size_t> fastest(const ReportContext& context, const std::vector<std::size_t>& runs,
                                  std::size_t most);
 

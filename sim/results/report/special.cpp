@@ -21,7 +21,7 @@ std::vector<std::size_t> runs_where(const ReportContext& context, auto has) {
   return found;
 }
 
-/// Those no other run beats in both time and cost, fastest first.
+/// The runs that no other run beats in both time and cost, fastest first.
 std::vector<std::size_t> pareto_front(const ReportContext& context, std::vector<std::size_t> runs) {
   std::stable_sort(runs.begin(), runs.end(), [&](std::size_t a, std::size_t b) {
     const RunResult &x = context.run(a), &y = context.run(b);
@@ -36,7 +36,7 @@ std::vector<std::size_t> pareto_front(const ReportContext& context, std::vector<
   return front;
 }
 
-/// Of one model.
+/// For one model.
 std::string pareto_chart(const ReportContext& context, const std::string& model,
                          const std::vector<std::size_t>& runs) {
   XySeries others{"other runs", {}, 7, false}, front_points{"Pareto front", {}, 0};
@@ -81,7 +81,7 @@ std::string pareto_chart(const ReportContext& context, const std::string& model,
              "Joined: the Pareto front with its runs' numbers, the same as in the table. Grey: other runs.");
 }
 
-/// Throughput over time of runs of one model; nobody trains in the pauses.
+/// Throughput over time of the runs of one model; in the pauses nobody trains.
 std::string elastic_chart(const ReportContext& context, const std::vector<std::size_t>& runs) {
   XyChart chart;
   double end_s = 0;
@@ -203,7 +203,7 @@ std::string partition_section(const ReportContext& context) {
 
 namespace {
 
-/// "n0" of one, "n0 and 7 alike" of 8.
+/// "n0" for one, "n0 and 7 alike" for 8.
 std::string with_count(const std::string& name, std::int64_t count) {
   return count == 1 ? name : fmt::format("{} and {} alike", name, count - 1);
 }

@@ -22,7 +22,7 @@ void draw_value_axis(Svg& svg, const Axis& axis) {
   svg.vertical_text(14, (chart_top + chart_bottom) / 2, axis.title(), "title");
 }
 
-/// Bytes sent and received within [from_s, to_s], of which `next` is the first point after from_s.
+/// Bytes sent and received within [from_s, to_s]; `next` is the first point after from_s.
 struct Exchanged {
   double sent_bytes = 0, received_bytes = 0;
 };
@@ -72,7 +72,7 @@ std::string memory_chart(const TraceMemory& memory, double end_s) {
     legend += 34 + text_width(memory_class_names[c]);
   }
   draw_value_axis(svg, y);
-  // From the top class down, each area from zero, so that the next one covers what is not its own.
+  // From the top class down, each area starting at zero, so that the next one covers what is not its own.
   for (std::size_t classes = memory_class_count; classes > 0; --classes) {
     std::string path = fmt::format("M{} {}", px(x.at(0)), px(bottom));
     for (std::size_t i = 0; i < memory.points.size(); ++i) {

@@ -15,12 +15,12 @@ namespace convoy::inline results {
 
 inline constexpr double step_chart_width = 1080, time_axis_height = 44;  ///< pixels
 
-/// Times to the nanosecond, as they stand in trace.json.
+/// Times rounded to nanoseconds, as they are in trace.json.
 inline double rounded_s(double time_s) { return std::round(time_s * 1e9) * 1e-9; }
 
 void draw_time_axis(Svg& svg, const Axis& axis, double left, double top, double bottom);
 
-/// A device's memory over time, classes on top of one another.
+/// A device's memory over time, with the classes stacked.
 std::string memory_chart(const TraceMemory& memory, double end_s);
 
 /// Bytes that a host sends and receives in the step.

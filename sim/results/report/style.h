@@ -5,8 +5,8 @@
 
 namespace convoy::inline results {
 
-/// The report's style sheet: light and dark, screen and paper. The eight series colours are those of Okabe
-/// and Ito, "Color universal design" (2008), black and yellow changed for contrast with the page.
+/// The report's style sheet: light and dark, screen and paper. The eight colours of series are those of Okabe
+/// and Ito, "Color universal design" (2008), with black and yellow changed for contrast with the page.
 std::string_view report_style();
 
 }  // namespace convoy::results

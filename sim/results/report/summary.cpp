@@ -58,7 +58,7 @@ std::string swept_text(const ReportContext& context) {
   return text;
 }
 
-/// The fastest run that fits, or the fastest where none does.
+/// The fastest run that fits, or the fastest one if none does.
 std::size_t best_of(const ReportContext& context, const std::vector<std::size_t>& runs) {
   return *std::max_element(runs.begin(), runs.end(), [&](std::size_t a, std::size_t b) {
     const RunResult &x = context.run(a), &y = context.run(b);
@@ -119,7 +119,7 @@ const TableColumn measures[] = {
      }},
 };
 
-/// Coordinates that have a column of their own; model, cluster and strategy are columns anyway.
+/// Coordinates that have a column of their own; model, cluster and strategy are always columns.
 std::vector<std::size_t> table_coordinates(const ReportContext& context) {
   std::vector<std::size_t> columns;
   for (const std::size_t c : context.labels.varying()) {

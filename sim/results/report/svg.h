@@ -6,24 +6,24 @@
 
 namespace convoy::inline results {
 
-/// Text as it stands in XML, between tags and in attributes: what has a meaning there is written as an
-/// entity; what XML does not allow, or is not UTF-8, becomes U+FFFD.
+/// Text for XML, between tags and in attributes: characters with a special meaning become entities; those
+/// that XML does not allow, or that are not UTF-8, become U+FFFD.
 std::string escaped(std::string_view text);
 
 /// A length on the page, in pixels, to a hundredth: "12.5".
 std::string px(double length);
 
-/// About how wide `text` is drawn at `size` pixels. Fonts differ, so rather too wide than too narrow.
+/// The approximate width of `text` at `size` pixels. Fonts differ, so it is rather too wide than too narrow.
 double text_width(std::string_view text, double size = 12);
 
-/// Where text is fixed to its place.
+/// Which point of a text is at its position.
 enum class Anchor { start, middle, end };
 
-/// A drawing, element by element, to stand within HTML. Colours and fonts come from the page's style sheet by
-/// class (sim/results/report/style.cpp). Texts are escaped here.
+/// A drawing, element by element, to be placed within HTML. Colours and fonts come from the page's style
+/// sheet by class (sim/results/report/style.cpp). Texts are escaped here.
 class Svg {
  public:
-  /// @param label what it shows, for those who do not see it
+  /// @param label what it shows, for people who cannot see it
   Svg(double width, double height, std::string_view label);
 
   void line(double x1, double y1, double x2, double y2, std::string_view style);
@@ -32,7 +32,7 @@ class Svg {
             std::string_view title = {});
   void text(double x, double y, std::string_view content, std::string_view style,
             Anchor anchor = Anchor::start);
-  /// Upwards, centred on its place.
+  /// Upwards, centred on its position.
   void vertical_text(double x, double y, std::string_view content, std::string_view style);
   /// @param d path data
   void path(std::string_view d, std::string_view style);

@@ -17,10 +17,11 @@ namespace convoy::inline results {
 namespace {
 
 constexpr double row_height = 20, bar_height = 13, legend_height = 26;
-constexpr double narrowest = 0.5;  ///< pixels; what is narrower or that near is drawn as one
+constexpr double narrowest = 0.5;  ///< pixels; spans narrower than this, or this close, are drawn as one
 constexpr std::size_t most_threads = 24, most_memories = 2, most_networks = 2;
 
-/// What a span does, by its name: operations are called "layer.phase", perhaps with a micro-batch "#2".
+/// What a span does, according to its name: operations are called "layer.phase", possibly with a micro-batch
+/// "#2".
 struct Kind {
   const char *name, *style;
 };
@@ -40,7 +41,7 @@ struct Row {
   const TraceThread* thread;
 };
 
-/// Spans of one kind that lie so near that they are one bar.
+/// Spans of one kind that are so close that they are one bar.
 struct Bar {
   double from, to;  ///< pixels
   std::size_t kind, spans;
@@ -92,7 +93,8 @@ std::string gantt(const std::vector<Row>& rows, double end_s) {
   return std::move(svg).finish();
 }
 
-/// The hosts that exchange most with others, in their order: a parameter server among its workers.
+/// The hosts that exchange most with others, in their order; for example a parameter server among its
+/// workers.
 std::vector<const TraceProcess*> busiest_hosts(const StepTrace& trace) {
   std::vector<std::pair<double, const TraceProcess*>> hosts;
   for (const TraceProcess& process : trace.processes)

@@ -17,7 +17,7 @@ constexpr double left = 64, top = 14, bottom = 46, right = 16;
 constexpr double label_height = 15;
 constexpr std::size_t longest_label = 46;
 
-/// Neighbours differ in more than their colour.
+/// Neighbouring series differ in more than their colour.
 std::size_t shape(std::size_t style) { return style + style / 8; }
 
 struct Range {
@@ -28,7 +28,7 @@ struct Range {
   }
 };
 
-/// A label at its line's end.
+/// A label at the end of its line.
 struct EndLabel {
   std::string text, title;
   double x, y;     ///< of the line's end
@@ -95,8 +95,8 @@ class Drawing {
     return d;
   }
 
-  /// Its pieces as far as they lie within the plot: a piece ends where it would leave it. The middle one is
-  /// labelled.
+  /// The pieces of the line that lie within the plot: a piece ends where it would leave the plot. The middle
+  /// one is labelled.
   void draw_ideal(Svg& svg) const {
     for (std::size_t i = 1; i < chart_.ideal.size(); ++i) {
       const XyPoint a = chart_.ideal[i - 1], b = chart_.ideal[i];
@@ -104,7 +104,7 @@ class Drawing {
       if (y2 < top && y1 > y2) x2 = x1 + (x2 - x1) * (y1 - top) / (y1 - y2), y2 = top;
       svg.line(x1, y1, x2, y2, "ideal");
       if (i != chart_.ideal.size() / 2) continue;
-      // Above the line: to the left of one that rises, to the right of one that falls.
+      // Above the line: to the left of a rising line, to the right of a falling one.
       const bool falls = y2 > y1;
       svg.text(x1 + 0.6 * (x2 - x1) + (falls ? 8 : -8), y1 + 0.6 * (y2 - y1) - 8, chart_.ideal_label, "note",
                falls ? Anchor::start : Anchor::end);
@@ -132,7 +132,8 @@ class Drawing {
     }
     std::stable_sort(labels.begin(), labels.end(),
                      [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
-    // Downwards each below the one before; then upwards, so that the last is still within the plot.
+    // First downwards, each label below the one before; then upwards, so that the last one is still within
+    // the plot.
     double free = top;
     for (EndLabel& label : labels) {
       label.label_y = std::max(label.y, free);

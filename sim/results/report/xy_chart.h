@@ -21,31 +21,31 @@ struct XySeries {
   bool line = true, markers = true;
 };
 
-/// A word at a place of the plot, left out where it would cover another one.
+/// A word at a place in the plot, left out if it would cover another one.
 struct XyNote {
   double x, y;
   std::string text;
 };
 
 struct XyChart {
-  std::string label;  ///< what it shows, for those who do not see it
+  std::string label;  ///< what it shows, for people who cannot see it
   AxisRequest x, y;
   std::vector<XySeries> series;
   std::vector<XyPoint> ideal = {};  ///< a dashed line behind all others; does not widen the axes
   std::string ideal_label = {};
   std::vector<XyNote> notes = {};
-  double width = 460, height = 300;  ///< of the plot with its axes; labels come on top of the width
-  bool labels = true;                ///< at the lines' ends, where there are several series
+  double width = 460, height = 300;  ///< of the plot with its axes; labels are added to the width
+  bool labels = true;                ///< at the ends of the lines, if there are several series
 };
 
-/// As SVG. Labels at the lines' ends are moved apart, and the chart is made higher where they need it.
+/// As SVG. Labels at the ends of lines are moved apart, and the chart is made higher if they need it.
 std::string draw(const XyChart& chart);
 
-/// The style sheet's classes of the style-th series: "c3", "d1".
+/// The classes of the style sheet for series number `style`: "c3", "d1".
 std::string colour_class(std::size_t style);
 std::string dash_class(std::size_t style);
 
-/// Whether values that far apart are better seen on a logarithmic axis.
+/// Whether values that are this far apart are better shown on a logarithmic axis.
 bool wants_log(double lowest, double highest, double ratio);
 
 }  // namespace convoy::results

@@ -14,7 +14,7 @@
 namespace convoy::inline search {
 namespace {
 
-constexpr double rounding = 1e-6;  ///< far above what bounds and replays are apart by rounding
+constexpr double rounding = 1e-6;  ///< far above the rounding differences between bounds and replays
 
 std::string bound_text(const LowerBound& bound, const Machine& machine) {
   if (bound.link)

@@ -9,7 +9,7 @@
 namespace convoy::inline search {
 namespace {
 
-/// Where a candidate stands: simulated, might have been, too large, impossible.
+/// The group of a candidate: simulated, could have been simulated, too large, impossible.
 int group_of(const Candidate& candidate) {
   switch (candidate.state) {
     case CandidateState::simulated:
@@ -86,7 +86,7 @@ void say_outcome(const SearchSpec& spec, const Candidate& candidate, const Candi
   }
 }
 
-/// Says where the difference to the best is less than predictions are sure of.
+/// States a tie if the difference to the best is smaller than predictions can tell.
 void say_tie(Objective objective, const Candidate& candidate, const RunResult& best,
              const StepSpreads& spreads, CandidateResult& row) {
   if (candidate.state == CandidateState::simulated) {

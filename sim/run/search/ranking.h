@@ -24,19 +24,19 @@ enum class CandidateState : std::uint8_t {
   simulated
 };
 
-/// What is known of a candidate so far.
+/// What is known about a candidate so far.
 struct Candidate {
   CandidateState state = CandidateState::cannot_run;
   std::string message;   ///< why it cannot run, or what failed
-  bool planned = false;  ///< else the assessment is what the cost table says, where that says anything
+  bool planned = false;  ///< if false, the assessment is that of the cost table, if it has one
   Assessment assessment;
   Rank bound;
-  RunResult result;  ///< of a simulated one, without its devices and links
+  RunResult result;  ///< of a simulated candidate, without devices and links
   Rank rank;
 };
 
-/// All candidates, best first, each with a sentence: simulated ones, those that were not, those that do not
-/// fit, those that cannot run.
+/// All candidates, best first, each with a sentence: first simulated ones, then those that were not
+/// simulated, those that do not fit, and those that cannot run.
 /// @param candidates in the order of spec.candidates; `best` is one that was simulated
 /// @param spreads of steps on this cluster, for ties
 SearchSummary summarise(const SearchSpec& spec, const std::vector<Candidate>& candidates, std::size_t best,

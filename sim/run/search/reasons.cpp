@@ -84,8 +84,9 @@ namespace {
 
 double error_of(double spread) { return std::expm1(quantile_80 * spread); }
 
-/// By how much a step that is longer by `longer_s` (shorter: below 0) for one reason may be shorter beside
-/// the best one: what it has more of may be as much less as the error allows, what it has less of more.
+/// If a step is longer than the best one by `longer_s` (negative: shorter) for one reason, by how much it may
+/// be shorter relative to the best one: an additional part may be smaller by the error, and a missing part
+/// larger.
 double error_against_s(double spread, double longer_s) {
   return std::expm1(std::copysign(quantile_80 * spread, -longer_s)) * -longer_s;
 }
@@ -95,8 +96,8 @@ bool is_memory_tie(const Rank& rank, const RunResult& best) {
   return rank.value > 0 && rank.value <= best.interval->peak_memory_bytes[1];
 }
 
-/// How much longer the step of what ranks there is than the best one's, of as many images: as much as its
-/// value is more.
+/// How much longer the step with this rank is than the best one, for the same number of images: in proportion
+/// to its value.
 double longer_s(Objective objective, const Rank& rank, const RunResult& best) {
   const double least = rank_of(objective, best).value;
   return least > 0 && rank.value > 0 ? (rank.value / least - 1) * best.step_time_s

@@ -20,13 +20,14 @@ namespace {
 
 constexpr const char* no_price = "strategy.objective: cost needs the price of every server of the cluster";
 
-/// One search under way.
+/// A running search.
 class Hunt {
  public:
   Hunt(Preparer& preparer, std::size_t index, const SearchSpec& spec, std::size_t jobs)
       : preparer_(preparer), index_(index), spec_(spec), jobs_(jobs), entries_(spec.candidates.size()) {}
 
-  /// What the cost table says of every candidate, and which mappings no strategy can be read from.
+  /// Computes the bounds of all candidates from the cost table, and finds mappings from which no strategy can
+  /// be read.
   void bound_all() {
     const YamlNode alone = parse_yaml("{kind: single}", "auto");
     base_.emplace(preparer_.prepare(index_, &alone));
@@ -50,9 +51,9 @@ class Hunt {
     }
   }
 
-  /// Until no candidate that is left can be the best. A candidate is planned only when all planned ones have
-  /// a greater bound, and simulated only when all others have: what is simulated, and in which order, is what
-  /// it would be if all had been planned.
+  /// Runs until none of the remaining candidates can be the best. A candidate is planned only when all
+  /// planned candidates have a greater bound, and simulated only when all others have. So the same candidates
+  /// are simulated, in the same order, as if all had been planned.
   void hunt(const Search::Told& told) {
     for (;;) {
       told(decided(), entries_.size());
@@ -93,7 +94,7 @@ class Hunt {
     return best_ && cannot_beat(entries_[i].bound, entries_[*best_].rank);
   }
 
-  /// Candidates in a state that may still be the best, by bound, of equals in the order given.
+  /// Candidates in a state that may still be the best, by bound; those with equal bounds in the given order.
   std::vector<std::size_t> hopeful(CandidateState state) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < entries_.size(); ++i)
@@ -103,7 +104,8 @@ class Hunt {
     return found;
   }
 
-  /// A group that grows, so that a space of 10,000 takes few rounds and one whose best comes early few plans.
+  /// A group that grows, so that a space of 10,000 candidates takes few rounds, and one whose best candidate
+  /// comes early takes few plans.
   std::vector<std::size_t> next_to_plan() {
     const std::vector<std::size_t> planned = hopeful(CandidateState::planned);
     std::vector<std::size_t> group = hopeful(CandidateState::open);
@@ -134,7 +136,8 @@ class Hunt {
     });
   }
 
-  /// Knows a planned candidate's bound, or why it is out. What does not fit is out, unless nothing fits.
+  /// Records the bound of a planned candidate, or why it is excluded. A candidate that does not fit is
+  /// excluded, unless none fits.
   void take_in(Candidate& entry) {
     const Assessment& assessment = entry.assessment;
     if (spec_.objective == Objective::cost && !assessment.price_usd_per_h) {
@@ -169,7 +172,7 @@ class Hunt {
     return any;
   }
 
-  /// As many as processes: what the first of them rules out will not count.
+  /// As many as there are processes; candidates that the first of them rules out will not count.
   std::vector<std::size_t> next_to_simulate() const {
     std::vector<std::size_t> batch = hopeful(CandidateState::planned);
     const std::vector<std::size_t> open = hopeful(CandidateState::open);
@@ -198,7 +201,7 @@ class Hunt {
     return decode_output(got.bytes);
   }
 
-  /// The batch counts in its order: what the one before it rules out is as if it had not been simulated.
+  /// The batch counts in its order: a candidate that an earlier one rules out is treated as not simulated.
   void simulate_batch(const std::vector<std::size_t>& batch) {
     if (batch.empty()) return;
     std::vector<WorkerAnswer> answers(batch.size());
@@ -245,10 +248,10 @@ class Hunt {
   std::int64_t simulated_ = 0;
   std::optional<std::size_t> best_;
   std::optional<RunOutput> best_output_;
-  std::optional<PreparedRun> base_;  ///< one device of the cluster, what all candidates have in common
+  std::optional<PreparedRun> base_;  ///< one device of the cluster, with what all candidates have in common
 };
 
-/// Throws what is wrong where no candidate can run.
+/// Throws the error of a candidate if none can run.
 void require_one(Preparer& preparer, std::size_t index, const SearchSpec& spec, const Training& training) {
   if (spec.objective == Objective::cost && !training.samples)
     throw InputError(spec.objective_pos,

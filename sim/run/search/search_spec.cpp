@@ -19,7 +19,7 @@ const std::string& kind_of(const YamlNode& mapping) {
   return kind && kind->kind == YamlNode::Kind::scalar ? kind->scalar : none;
 }
 
-/// The keys of a kind of strategy; none where there is no such kind.
+/// The keys of a kind of strategy; none if there is no such kind.
 const std::vector<KeyText>& keys_of(const std::string& kind) {
   static const std::vector<KeyText> none;
   for (const StrategyEntry& entry : strategy_registry())
@@ -27,13 +27,13 @@ const std::vector<KeyText>& keys_of(const std::string& kind) {
   return none;
 }
 
-/// Whether a key of a strategy takes a list as its one value.
+/// Whether the value of a strategy's key is a list.
 bool takes_list(const std::string& kind, const std::string& key) {
   const KeyText* known = find_key(keys_of(kind), key);
   return known && known->takes_list;
 }
 
-/// @param keys of the mapping, unless it says its `kind`
+/// @param keys of the mapping, unless it states its `kind`
 void order_keys(YamlNode& node, const std::vector<KeyText>& keys) {
   for (YamlNode& item : node.items) order_keys(item, keys);
   if (node.kind != YamlNode::Kind::mapping) return;
@@ -54,7 +54,7 @@ void order_keys(YamlNode& node, const std::vector<KeyText>& keys) {
 
 bool is_sequence(const YamlNode& node) { return node.kind == YamlNode::Kind::sequence; }
 
-/// The values that a key's value stands for.
+/// The values for which a key's value stands.
 std::vector<YamlNode> values_of(const YamlNode& value, bool takes_list) {
   if (value.kind == YamlNode::Kind::mapping) return multiplied_out(value);
   if (!is_sequence(value) || value.items.empty()) return {value};
@@ -88,12 +88,12 @@ std::vector<YamlNode> with_each(const std::vector<YamlNode>& mappings, std::size
   return result;
 }
 
-/// Adds the candidates of a mapping, first those that a strategy can be read from. @throws InputError: none of
-/// them
+/// Adds the candidates of a mapping, those first from which a strategy can be read. @throws InputError: there
+/// is none
 void add_readable(const YamlNode& mapping, SearchSpec& spec) {
   std::optional<InputError> first;
   const std::size_t before = spec.candidates.size();
-  std::vector<SearchCandidate> unreadable;  // values that do not go together
+  std::vector<SearchCandidate> unreadable;  // values that cannot be combined
   for (YamlNode& candidate : multiplied_out(in_table_order(mapping))) {
     try {
       std::shared_ptr<const Strategy> strategy = read_strategy(candidate);
@@ -113,21 +113,21 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), with);
 }
 
-/// The number of rows of the most even grid of so many devices: the largest divisor up to the root.
+/// The number of rows of the most even grid of this many devices: the largest divisor up to the square root.
 std::int64_t rows_of_grid(std::int64_t devices) {
   auto rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(devices)));
   while (rows > 1 && devices % rows != 0) --rows;
   return std::max<std::int64_t>(1, rows);
 }
 
-/// A grid of one row cuts columns only, as strips do.
+/// A grid of one row cuts only columns, as strips do.
 bool has_one_row(const YamlNode& mapping) {
   const YamlNode* conv = mapping.find("conv");
   const YamlNode* height = conv ? conv->find("height") : nullptr;
   return height && height->scalar == "1";
 }
 
-/// The registry's candidates of all kinds; lists of values not yet multiplied out.
+/// The registry's candidates of all kinds; lists of values are not yet multiplied out.
 std::vector<YamlNode> usual_mappings(const ClusterSpec& cluster) {
   std::vector<YamlNode> mappings;
   const auto devices = static_cast<std::int64_t>(cluster.device_count());
@@ -161,7 +161,7 @@ YamlNode in_table_order(YamlNode strategy) {
 
 std::vector<YamlNode> multiplied_out(const YamlNode& mapping) {
   std::vector<YamlNode> result{mapping};
-  // The kind first: it says which keys take lists.
+  // The kind comes first: it determines which keys take lists.
   for (const bool of_kind : {true, false})
     for (std::size_t i = 0; i < mapping.entries.size(); ++i) {
       const std::string& key = mapping.entries[i].first;

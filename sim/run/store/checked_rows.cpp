@@ -10,7 +10,8 @@
 namespace convoy::inline runs {
 namespace {
 
-/// No row has a larger number: of those that the table tells, and those that its file has room for.
+/// An upper bound of the row numbers: of those that the table reports, and of those for which its file has
+/// room.
 std::int64_t last_row(Database& database, const char* table) {
   constexpr std::int64_t least_row_bytes = 64;
   const std::int64_t room =
@@ -86,7 +87,7 @@ void CheckedRows::salvage(CheckedRows& other) {
       } catch (const DamagedStore&) {  // this row only
       }
     }
-  } catch (const DamagedStore&) {  // not even its tables are known: it has nothing to give
+  } catch (const DamagedStore&) {  // not even its tables can be read: it has nothing to give
   }
 }
 

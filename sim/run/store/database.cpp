@@ -14,20 +14,20 @@
 namespace convoy::inline runs {
 namespace {
 
-/// Whether the content of the file, and not the machine, is why something failed.
+/// Whether something failed because of the content of the file, and not because of the machine.
 bool is_damage(int code) {
   switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_FORMAT:
-    case SQLITE_ERROR:  // the tables are others
+    case SQLITE_ERROR:  // its tables are different
     case SQLITE_SCHEMA:
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
     case SQLITE_TOOBIG:
     case SQLITE_RANGE:
       return true;
-    case SQLITE_READONLY:  // it says so itself: permissions are looked at before
+    case SQLITE_READONLY:  // it reports this itself: permissions are checked before
       return code != SQLITE_READONLY_DBMOVED;
     default:
       return code == SQLITE_IOERR_SHORT_READ;
@@ -45,8 +45,8 @@ bool is_damage(int code) {
   throw OutputError(text);
 }
 
-/// The file's path without links in its folder's. @throws OutputError: it, or a file that SQLite keeps beside
-/// it, is a link or no file
+/// The path of the file, without links in that of its folder. @throws OutputError: the file, or one that
+/// SQLite keeps beside it, is a link or not a regular file
 std::string own_path(const std::string& file, Database::Mode mode, const std::string& name) {
   namespace fs = std::filesystem;
   const fs::path given(file);
@@ -54,8 +54,8 @@ std::string own_path(const std::string& file, Database::Mode mode, const std::st
   const fs::path folder = fs::canonical(given.has_parent_path() ? given.parent_path() : ".", error);
   if (error) throw OutputError(fmt::format("{}: {}", name, error.message()));
   const fs::path path = folder / given.filename();
-  // SQLite's journals may name files to be removed. Stores have a log in their place; only one that was not
-  // yet made as a whole leaves a journal.
+  // SQLite's journals may name files to be removed. Stores have a log instead; only a store whose creation
+  // was not finished leaves a journal.
   if (mode == Database::Mode::write) fs::remove(path.string() + "-journal", error);
   for (const char* ending : {"", "-journal", "-wal", "-shm"}) {
     struct stat status {};
@@ -84,7 +84,7 @@ Database::Database(const std::string& file, Mode mode, const std::string& name)
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOFOLLOW, nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) fail(name_, handle, code);
-  sqlite3_busy_timeout(handle, 10'000);  // somebody looks into it
+  sqlite3_busy_timeout(handle, 10'000);  // somebody may be reading it
   for (const auto& [option, value] : {std::pair{SQLITE_DBCONFIG_DEFENSIVE, 1},
                                       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
                                       {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
@@ -135,7 +135,7 @@ bool Statement::step() {
   const int code = sqlite3_step(handle_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  sqlite3_reset(handle_.get());  // for who goes on
+  sqlite3_reset(handle_.get());  // for the next user
   fail(database_.name_, database_.handle_.get(), code);
 }
 

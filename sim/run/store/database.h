@@ -13,22 +13,22 @@ struct sqlite3_stmt;
 
 namespace convoy::inline runs {
 
-/// A file is no database that convoy has written, or is one no longer.
+/// The file is not a database that convoy has written, or no longer is one.
 struct DamagedStore : OutputError {
   using OutputError::OutputError;
 };
 
-/// An SQLite database. All functions of it and of its statements throw OutputError with the file's name.
-/// What somebody else has written can do nothing but hold rows: it is not opened through links, its triggers
-/// and views do not run, and it names no other files.
+/// An SQLite database. All functions of it and of its statements throw OutputError with the name of the file.
+/// What somebody else has written can only hold rows: it is not opened through links, its triggers and views
+/// do not run, and it names no other files.
 class Database {
  public:
   enum class Mode { read, write };
   /// @param file "": in memory, gone with this object
-  /// @param name by which errors call it, where that is not `file`
+  /// @param name the name in errors, if it is not `file`
   Database(const std::string& file, Mode mode, const std::string& name = "");
   void run(const std::string& sql);
-  /// The first column of a query's first row; 0 where there is none.
+  /// The first column of the first row of a query; 0 if there is none.
   std::int64_t number(const std::string& sql);
   const std::string& name() const { return name_; }
 
@@ -41,7 +41,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// A prepared statement: bound from the left, parameters and columns counted from 0.
+/// A prepared statement; parameters and columns count from 0.
 class Statement {
  public:
   Statement(Database& database, const std::string& sql);
@@ -51,7 +51,7 @@ class Statement {
   Statement& bind_null(int parameter);
   /// The next row; false after the last one.
   bool step();
-  /// Runs it to its end and makes it ready for other values.
+  /// Runs it to its end and prepares it for other values.
   void finish();
   void reset();
   std::string_view text(int column) const;  ///< valid until the next step
@@ -65,7 +65,7 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
 
-/// "name" as SQL writes a column's name.
+/// "name" as SQL writes the name of a column.
 std::string quoted_name(std::string_view name);
 
 }  // namespace convoy::runs

@@ -28,7 +28,7 @@ std::string content_of(const fs::path& file) {
   return content;
 }
 
-/// The GNU build id of the first object that is listed: this program.
+/// The GNU build id of the first object in the list: this program.
 int find_build_id(dl_phdr_info* info, std::size_t, void* result) {
   for (int h = 0; h < info->dlpi_phnum; ++h) {
     const ElfW(Phdr)& header = info->dlpi_phdr[h];

@@ -7,13 +7,13 @@
 
 namespace convoy::inline runs {
 
-/// Digest of what every run depends on beside its experiment: this program as it was built, SimGrid, and the
-/// files of the catalogue and of the zoo.
+/// Digest of everything on which each run depends besides its experiment: this program as it was built,
+/// SimGrid, and the files of the catalogue and of the zoo.
 std::string program_digest();
 
-/// Digests by which a store knows points: of the point's content (its parts with sweep and settings in place,
-/// without the experiment's name), of the files that its parts were read from, of the program, and of the
-/// options that change what a run gives.
+/// Digests by which a store identifies points: of the content of the point (its parts with sweep and settings
+/// applied, without the name of the experiment), of the files from which its parts were read, of the program,
+/// and of the options that change the result of a run.
 class PointKeys {
  public:
   explicit PointKeys(const std::string& options);

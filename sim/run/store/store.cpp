@@ -57,8 +57,8 @@ Store::Store(const std::string& file, Database::Mode mode, const std::string& na
     throw OutputError(fmt::format(
         "{}: was written by another version of convoy; `convoy run --fresh` begins anew", database_.name()));
   }
-  // Committed transactions survive the process; only after a power cut the last of them may be computed
-  // again.
+  // Committed transactions survive the process; after a power cut, only the last of them may have to be
+  // computed again.
   if (mode == Database::Mode::write) database_.run("PRAGMA synchronous=NORMAL");
   check_tables();
   load_subject();
@@ -67,11 +67,11 @@ Store::Store(const std::string& file, Database::Mode mode, const std::string& na
 Store::~Store() {
   try {
     commit();
-  } catch (const OutputError&) {  // has been told where it was asked for
+  } catch (const OutputError&) {  // has been reported where it was asked for
   }
 }
 
-/// All or nothing: a store that was not finished is begun again.
+/// All or nothing: a store whose creation was not finished is created again.
 void Store::make_tables() {
   std::string sql;
   for (const Table& table : tables) sql += std::string(table.sql) + ';';
@@ -79,7 +79,7 @@ void Store::make_tables() {
                             application_id, store_version, sql));
 }
 
-/// Rows that a damaged page has lost are missed by nobody; so pages are looked through before rows are read.
+/// Nobody would miss rows that a damaged page has lost; so pages are checked before rows are read.
 void Store::check_tables() {
   const auto damaged = [&](std::string_view why) {
     throw DamagedStore(fmt::format("{}: {}", database_.name(), why));

@@ -15,32 +15,33 @@
 
 namespace convoy::inline runs {
 
-/// What a store holds points of.
+/// What the points in a store belong to.
 struct StoreSubject {
   std::string experiment;  ///< its name
   Manifest manifest;
   std::string jobs;                 ///< `jobs:` of the experiment as YAML in one line; "": none
   std::vector<std::string> points;  ///< of each point in the sweep's order: coordinates as YAML in one line
-  std::vector<std::string> keys;    ///< and the digest of all that its run depends on
+  std::vector<std::string> keys;    ///< and the digest of everything on which its run depends
 };
 
-/// How a point ended that has no results.
+/// The outcome of a point that has no results.
 struct PointFailure {
   std::string kind;  ///< "input" | "memory" | "time" | "crash"
   std::string reason;
 };
 
-/// Finished points of a sweep: `results.sqlite`, or in memory. A point is known by its content's digest, so
-/// that what two sweeps have in common is computed once. Written through a transaction that is committed a
-/// few times a second: what has been committed survives the end of this process, however that comes. Every
-/// row has a digest of its own, which is checked whenever it is read: a row that was damaged is not there.
+/// Finished points of a sweep: `results.sqlite`, or in memory. A point is identified by the digest of its
+/// content, so that what two sweeps have in common is computed once. Points are written in a transaction that
+/// is committed a few times a second: what has been committed survives the end of this process, however it
+/// ends. Every row has a digest of its own, which is checked whenever it is read: a damaged row counts as
+/// absent.
 class Store {
  public:
   /// In memory.
   Store();
-  /// Opens a file, or makes it, and looks through all of its pages. @throws OutputError: it is of another
-  /// version @throws DamagedStore: it is no store, or one whose pages or sweep cannot be read
-  /// @param name by which errors call it, where that is not `file`
+  /// Opens or creates a file, and checks all of its pages. @throws OutputError: it is of another version
+  /// @throws DamagedStore: it is not a store, or its pages or sweep cannot be read
+  /// @param name the name in errors, if it is not `file`
   Store(const std::string& file, Database::Mode mode, const std::string& name = "");
   ~Store();
   Store(const Store&) = delete;
@@ -48,14 +49,14 @@ class Store {
 
   bool empty() const { return !subject_; }
   const StoreSubject& subject() const { return *subject_; }
-  /// Makes the store that of `subject`; the points of the former one stay for who asks for them again.
+  /// Makes this the store of `subject`; the points of the former subject stay available.
   void set_subject(StoreSubject subject);
 
   bool has(const std::string& key, bool with_trace) { return run(key, with_trace).has_value(); }
   bool has_any();  ///< of any sweep
-  /// Whether the point has a row, of a run, its trace or a failure, that cannot be read.
+  /// Whether the point has a row, for a run, its trace or a failure, that cannot be read.
   bool is_damaged(const std::string& key) const;
-  void drop(const std::string& key);  ///< all that it has of the point
+  void drop(const std::string& key);  ///< everything it has about the point
   void put(const std::string& key, const StoredRun& run);
   void put(const std::string& key, const PointFailure& failure);
   std::optional<StoredRun> run(const std::string& key, bool with_trace);
@@ -63,13 +64,13 @@ class Store {
   /// Takes over the sound points of another store that this one does not have.
   /// @returns how many rows of the other are damaged
   std::size_t add_points_of(Store& other);
-  /// Takes over what can be read of a damaged store, but its sweep.
-  /// @param name by which errors call it
-  /// @returns how many runs this one then has
+  /// Takes over what can be read of a damaged store, except its sweep.
+  /// @param name the name in errors
+  /// @returns how many runs this store then has
   std::int64_t salvage(const std::string& file, const std::string& name);
   /// Removes the traces, which only a run with --trace shows.
   void drop_traces();
-  /// Table `runs`: a column for each column of results.csv.
+  /// Table `runs`, with a column for each column of results.csv.
   void write_table(const Results& results);
   void commit();
   void commit_old();  ///< what has waited for a while

@@ -7,8 +7,8 @@
 
 namespace convoy::inline runs {
 
-/// The store of a results folder, for those who only read it. Where the folder cannot be written, which
-/// SQLite has to do to read, it is a copy that is gone with this object.
+/// The store of a results folder, for reading only. If the folder cannot be written, which SQLite needs for
+/// reading, it is a copy that is removed with this object.
 class StoreSource {
  public:
   /// @throws OutputError: the folder has no store, or it cannot be copied

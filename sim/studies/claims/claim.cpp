@@ -19,7 +19,7 @@ const std::vector<std::string> roles{"test", "calibrated", "fit"};
 const std::vector<std::string> places{"abstract", "table", "ours"};
 
 /// Cells of a table: `{name: [values…], …}` stands for all combinations, the last name changing fastest;
-/// `[{name: value, …}, …]` lists them. Nothing: one cell without names.
+/// `[{name: value, …}, …]` lists them. Without the key: one cell without names.
 std::vector<Scope> read_cells(YamlMap& map, std::string_view key) {
   std::vector<Scope> cells{{}};
   const YamlNode* node = map.find(key);

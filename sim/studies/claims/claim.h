@@ -30,18 +30,18 @@ std::string_view to_string(Verdict verdict);
 
 /// One line of a thesis's comparison, judged.
 struct JudgedClaim {
-  std::string title;  ///< as the file of claims has it: one for all of its lines
+  std::string title;  ///< as in the file of claims: the same for all of its lines
   std::string claim, setup, unit;
   std::string source;  ///< key of ClaimFile::sources
   ClaimRole role = ClaimRole::test;
   StatedIn stated_in = StatedIn::ours;
   double ours = 0;
   std::optional<double> published;
-  std::optional<double> low, high;  ///< accepted values of ours; neither: no verdict
-  std::string shortfall;            ///< why it is known to fail; "" where it should pass
-  /// Where the claim lists another number of failing lines than there are: that. No line is excused then.
+  std::optional<double> low, high;  ///< accepted values of ours; if neither is set, there is no verdict
+  std::string shortfall;            ///< why it is known to fail; "" if it should pass
+  /// Set if the number of failing lines differs from the one that the claim states. No line is excused then.
   std::string miscounted;
-  /// Of a line that passed the smallest wrong input under which it fails: "many.step_time_s x 4"; "" where
+  /// For a line that passed, the smallest wrong input under which it fails: "many.step_time_s x 4"; "" if
   /// none does.
   std::string fails_under;
   Verdict verdict() const;
@@ -51,17 +51,17 @@ struct JudgedClaim {
 using RecordTables = std::map<std::string, std::vector<Record>, std::less<>>;
 
 /// An entry of `claims:`: an expression over records for each cell of a table, and what is accepted of it.
-/// With `shortfall: {lines: 2, reason: …}` so many of its lines are known to fail, no more and no fewer.
-/// `fails_if` states a wrong input, or several in a list: other records in some records' place (`select`), or
-/// figures that are scaled (`scale: {name: 2}`). Factors are raised to the power of 1, 2, 3, … 16 until a line
-/// fails, so that each line tells how wrong its input has to be; of several wrong inputs the first that fails
-/// counts.
+/// With `shortfall: {lines: 2, reason: …}`, this many of its lines are known to fail, no more and no fewer.
+/// `fails_if` states a wrong input, or several in a list: other records in place of some (`select`), or
+/// figures that are scaled (`scale: {name: 2}`). Factors are raised to the powers 1, 2, 3, … 16 until a line
+/// fails, so that each line says how wrong its input has to be; of several wrong inputs, the first one that
+/// fails counts.
 class ClaimSpec {
  public:
   /// @param file_sources keys that `source` may name. @throws InputError
   ClaimSpec(const YamlNode& node, const std::vector<std::pair<std::string, std::string>>& file_sources);
-  /// A line a cell. @throws InputError for a selection that is not exactly one record, and for names that the
-  /// records do not have.
+  /// One line per cell. @throws InputError if a selection is not exactly one record, or a name is not in the
+  /// records.
   std::vector<JudgedClaim> judge(const RecordTables& tables) const;
   const std::string& title() const { return claim_; }
   StatedIn stated_in() const { return stated_in_; }
@@ -97,23 +97,23 @@ class ClaimSpec {
 struct AbstractSentence {
   std::string says;
   std::vector<std::string> judged_by;  ///< titles of claims
-  std::string not_judged;              ///< why none does; "" where some do
+  std::string not_judged;              ///< why no claim does; "" if some do
 };
 
 /// results/published/theses/NAME.yaml.
 struct ClaimFile {
   std::string name, title, note;
   std::vector<std::pair<std::string, std::string>> sources;  ///< key -> text
-  std::vector<std::pair<std::string, YamlNode>> records;     ///< table -> how its records come about
+  std::vector<std::pair<std::string, YamlNode>> records;     ///< table -> how to make its records
   std::vector<ClaimSpec> claims;
   std::vector<AbstractSentence> sentences;
 };
-/// @throws InputError, also where a sentence names a claim that is not there, or a claim that the abstract
-/// states belongs to no sentence
+/// @throws InputError, also if a sentence names a claim that does not exist, or a claim stated in the
+/// abstract belongs to no sentence
 ClaimFile read_claims(const std::string& file);
 
 /// Arithmetic with + - * / ^, parentheses and the functions of muParser (min, max, exp, ln, sqrt, ...).
-/// @param value_of a name's value; may throw. @throws InputError at `pos`
+/// @param value_of returns the value of a name; may throw. @throws InputError at `pos`
 double evaluate_expression(const std::string& expression, const SourcePos& pos,
                            const std::function<double(const std::string&)>& value_of);
 

@@ -9,10 +9,10 @@
 
 namespace convoy::inline studies {
 
-/// What kinds of kernels a training step's time goes to on one device, for each point of an experiment: a
-/// record with "device_type", the point's coordinates and, for each kind ("convolution", "matmul", …),
-/// "share.KIND": its part, 0 to 1, of the sum of all operations' times on the cluster's first device, of the
-/// whole batch, by the cost model.
+/// How the time of a training step on one device divides among kinds of kernels, for each point of an
+/// experiment: a record with "device_type", the point's coordinates and, for each kind ("convolution",
+/// "matmul", …), "share.KIND": its share, 0 to 1, of the sum of the times of all operations on the cluster's
+/// first device, for the whole batch, by the cost model.
 std::vector<Record> kernel_share_records(YamlMap& map, std::size_t jobs);
 
 }  // namespace convoy::studies

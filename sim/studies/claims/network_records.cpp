@@ -86,11 +86,11 @@ class PlacedNetwork {
   PartitionTask task_;
 };
 
-/// `start` times the greatest power of two with which the batch fits, no more than `most` on one device.
+/// `start` times the largest power of two with which the batch fits, up to `most` on one device.
 long largest_network_batch(const OperationNetworkFile& file, const NetworkStudy& study, std::uint32_t parts,
                            long start) {
   const PartitionMethod& pardnn = *find_partition_method("pardnn");
-  // Whether memory suffices hardly depends on the refinement, which takes most of the time.
+  // Whether the memory suffices hardly depends on the refinement, which takes most of the time.
   const auto fits = [&](long batch) {
     return PlacedNetwork(file, study, parts, batch, false).report(pardnn).fits;
   };
@@ -116,7 +116,8 @@ double samples_per_s(long batch, const PartitionReport& report) {
   return report.fits ? 1e6 * static_cast<double>(batch) / report.schedule_makespan_us : 0;
 }
 
-/// With a quarter of the largest batch, where memory is less in the way: of ParDNN and of its rivals.
+/// Adds the records of ParDNN and its rivals with a quarter of the largest batch, where memory is less of a
+/// constraint.
 void add_quarter(const OperationNetworkFile& file, const NetworkPoint& point, const NetworkStudy& study,
                  std::uint32_t parts, long largest, std::vector<Record>& records) {
   const long batch = std::max(1L, largest / 4);

@@ -21,7 +21,7 @@ PreparedRun prepare(const std::string& config, long parts, long batch) {
       .prepare(0);
 }
 
-/// Peak of the fullest device over its memory.
+/// Peak of the fullest device divided by its memory.
 double fullest_share(const std::string& config, long parts, long batch) {
   const PreparedRun run = prepare(config, parts, batch);
   double share = 0;
@@ -32,7 +32,7 @@ double fullest_share(const std::string& config, long parts, long batch) {
   return share;
 }
 
-/// The largest of `low`, ..., `high` images that fits, to a precision of `steps` halvings; 0 where `low` does
+/// The largest of `low`, ..., `high` images that fits, to a precision of `steps` halvings; 0 if `low` does
 /// not fit.
 long largest_batch(const std::string& config, long parts, long low, long high, int steps) {
   if (fullest_share(config, parts, low) > 1) return 0;

@@ -10,13 +10,13 @@
 
 namespace convoy::inline studies {
 
-/// One line of what claims are judged on: a run's figures as in results.json, or what a study computed, by
+/// One line on which claims are judged: a run's figures as in results.json, or what a study computed, by
 /// dotted name ("step_time_s", "phases.0.devices", "phases.last.step_time_s", "partition.method"). A value of
 /// the sweep's point is the text "point.PATH".
 struct Record {
   std::map<std::string, double, std::less<>> numbers;
   std::map<std::string, std::string, std::less<>> texts;
-  /// "model resnet50, devices 8": what tells it from others, for messages.
+  /// "model resnet50, devices 8": what distinguishes it from others, for messages.
   std::string name() const;
 };
 
@@ -24,7 +24,7 @@ struct Record {
 std::vector<Record> records_of(std::vector<RunResult> runs);
 std::vector<Record> records_of(const std::vector<ScheduleResult>& schedules);
 
-/// As one line of JSON, and back: what a worker process answers.
+/// As one line of JSON, and back: the answer of a worker process.
 std::string to_json(const std::vector<Record>& records);
 std::vector<Record> records_from_json(std::string_view json);
 

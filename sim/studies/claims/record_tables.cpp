@@ -45,7 +45,7 @@ std::vector<Record> point_records(YamlMap& map, std::size_t jobs) {
   return records;
 }
 
-/// `jobs:` of an experiment with other jobs: those of a workload in a file of the configurations.
+/// `jobs:` of an experiment with other jobs: those of a workload file in configs.
 YamlNode with_workload(const YamlNode& jobs, const std::string& name) {
   YamlNode result = jobs;
   const std::array drawn{"count", "median_length", "spread", "asked", "mean_intervals"};
@@ -60,7 +60,7 @@ YamlNode with_workload(const YamlNode& jobs, const std::string& name) {
   return result;
 }
 
-/// Queues that share their jobs' throughput.
+/// Queues with the same throughput of jobs.
 struct NamedStudy {
   std::string workload;  ///< "" for the experiment's own jobs
   JobStudy study;
