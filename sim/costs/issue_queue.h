@@ -77,13 +77,19 @@ class IssuedStretch {
   /// (issued + device time from it on)).
   /// @param start_s when the device comes to it, from the beginning of the step
   /// @param slowness operations take so many times as long on this device; the host does not
-  double end_s(double start_s, double slowness = 1) const;
+  /// @param done_s of device_s, which has been done when the device comes to it
+  double end_s(double start_s, double slowness = 1, double done_s = 0) const;
+  /// How much of device_s has been done at until_s, where done_s of it has been at start_s.
+  double done_s(double start_s, double done_s, double until_s, double slowness) const;
 
  private:
   struct Operation {
     double issued_s, before_s;  ///< before_s: device time of the stretch before it
   };
-  std::vector<Operation> issued_;  ///< those that the device may have to wait for
+  /// The first of `issued_` that has not begun when so much of device_s has been done.
+  std::vector<Operation>::const_iterator first_after(double done_s) const;
+
+  std::vector<Operation> issued_;  ///< those that the device may have to wait for, in order
   double issued_s_, device_s_ = 0;
 };
 
