@@ -91,7 +91,8 @@ class FilterPlanner {
     e.results = add_message(e, false, "gradients", up_backward);
   }
 
-  /// The convolution's kernel with the filters of device d.
+  /// The convolution's kernel with the filters of device d. Workers get images of the master, which alone
+  /// runs what reads them first.
   PlanOp kernel(const FilterExchange& e, OpId id, EndpointId d) const {
     const Operation& operation = graph_.operations[id];
     return {operation.name,
@@ -99,7 +100,7 @@ class FilterPlanner {
             images_,
             {},
             {},
-            id};
+            d == options_.master ? id : PlanOp::of_plan};
   }
 
   // The master runs the graph in order and waits for its workers at every convolution.
@@ -131,7 +132,7 @@ class FilterPlanner {
       if (operation.phase == Phase::update || moved[id]) continue;
       const auto it = begins.find(id);
       if (it == begins.end()) {
-        positions[id] = add({operation.name, operation.work, images_, {}, {}});
+        positions[id] = add({operation.name, operation.work, images_, {}, {}, id});
         continue;
       }
       const FilterExchange& e = *it->second;
