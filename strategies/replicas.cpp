@@ -10,9 +10,7 @@
 #include <tuple>
 
 #include "sim/base/quantity.h"
-#include "sim/lowering/grouped_launch.h"
-#include "sim/lowering/held_normalization.h"
-#include "sim/lowering/replica_program.h"
+#include "sim/lowering/stage_plan.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -126,8 +124,6 @@ double micro_batch_images(const StrategyInput& input, const ReplicaClass& replic
 
 namespace {
 
-constexpr int communication_stream = 1;  ///< of a replica's role
-
 /// Forward and backward of each micro-batch in turn.
 std::vector<Pass> passes_of(const StrategyInput& input, const ReplicaClass& replica,
                             std::int64_t micro_batches) {
@@ -140,12 +136,6 @@ std::vector<Pass> passes_of(const StrategyInput& input, const ReplicaClass& repl
       passes.push_back({backward, static_cast<std::int64_t>(m), images[m],
                         images.size() > 1 ? fmt::format(" #{}", m) : "", backward && m + 1 == images.size()});
   return passes;
-}
-
-/// What a task that ends with a pass is called; "": the next pass may go into the same.
-std::string task_name(const Pass& pass, int zero) {
-  if (!pass.backward || zero >= 2) return "";
-  return pass.completes ? "compute to the end of backward" : "micro-batch" + pass.suffix;
 }
 
 }  // namespace
@@ -164,34 +154,23 @@ void check_plan_size(const StrategyInput& input, std::int64_t micro_batches) {
 Plan plan_replicas(const StrategyInput& input, const GradientSync& sync,
                    const std::vector<ReplicaClass>& replicas, std::int64_t micro_batches) {
   check_plan_size(input, micro_batches);
-  std::vector<EndpointId> ranks;
-  for (const ReplicaClass& replica : replicas)
-    ranks.insert(ranks.end(), replica.devices.begin(), replica.devices.end());
-  std::sort(ranks.begin(), ranks.end());
-  const Stage stage = whole_network(input.graph);
-  Plan plan;
-  GroupSync group(sync, input.graph, input.machine, replicated(input.graph, stage, std::move(ranks)), "",
-                  plan);
+  StagedPasses passes;
+  passes.shares_tasks = true;
+  StagedLayers& network = passes.stages.emplace_back();
   for (const ReplicaClass& replica : replicas) {
-    plan.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
-    Role role = replica_role(input, replica, group.resident_bytes());
-    const std::vector<Pass> passes = passes_of(input, replica, micro_batches);
-    ReplicaProgram program(input.graph, stage, {&group}, role, communication_stream, passes);
-    for (const Pass& pass : passes) program.next_pass({}, task_name(pass, group.zero()));
-    program.update("");
-    program.end();
-    const DeviceType& type = input.machine.device_types[replica.device_type];
-    hold_normalizations(plan, role, group, input.graph, input.machine, input.cost, type);
-    add_grouped_launches(role, group, input.graph, input.machine, input.cost, type);
-    plan.roles.push_back(std::move(role));
+    passes.images += static_cast<double>(replica.images) * static_cast<double>(replica.devices.size());
+    network.slots.push_back({fmt::format("worker with {} images", replica.images), replica.devices,
+                             passes_of(input, replica, micro_batches)});
   }
-  return plan;
+  return plan_stages(input.graph, input.machine, input.cost, {{whole_network(input.graph)}, {}},
+                     std::move(passes), sync)
+      .plan;
 }
 
 Role replica_role(const StrategyInput& input, const ReplicaClass& replicas, const StateBytes& states) {
   const DeviceType& type = input.machine.device_types[replicas.device_type];
   Role role;
-  role.name = fmt::format("worker on {} with {} images", type.name, replicas.images);
+  role.name = fmt::format("worker with {} images on {}", replicas.images, type.name);
   role.members = replicas.devices;
   role.streams = {"compute", "communication"};
   role.resident_bytes = states;

@@ -51,11 +51,27 @@ void IssuedStretch::add(double issue_s, double device_s) {
   device_s_ += device_s;
 }
 
-double IssuedStretch::end_s(double start_s, double slowness) const {
-  double end_s = start_s + device_s_ * slowness;
-  for (const Operation& operation : issued_)
-    end_s = std::max(end_s, operation.issued_s + (device_s_ - operation.before_s) * slowness);
+std::vector<IssuedStretch::Operation>::const_iterator IssuedStretch::first_after(double done_s) const {
+  return std::lower_bound(issued_.begin(), issued_.end(), done_s,
+                          [](const Operation& operation, double done) { return operation.before_s < done; });
+}
+
+double IssuedStretch::end_s(double start_s, double slowness, double done_s) const {
+  double end_s = start_s + (device_s_ - done_s) * slowness;
+  for (auto operation = first_after(done_s); operation != issued_.end(); ++operation)
+    end_s = std::max(end_s, operation->issued_s + (device_s_ - operation->before_s) * slowness);
   return end_s;
+}
+
+double IssuedStretch::done_s(double start_s, double done_s, double until_s, double slowness) const {
+  for (auto operation = first_after(done_s); operation != issued_.end(); ++operation) {
+    const double there_s = start_s + (operation->before_s - done_s) * slowness;
+    if (there_s > until_s) break;
+    done_s = operation->before_s;
+    start_s = std::max(there_s, operation->issued_s);
+    if (start_s >= until_s) return done_s;
+  }
+  return std::min(device_s_, done_s + (until_s - start_s) / slowness);
 }
 
 }  // namespace convoy::costs

@@ -77,15 +77,21 @@ class IssuedStretch {
   double issued_s() const { return issued_s_; }  ///< when the host has issued the stretch as well
   /// When the last operation ends, from the beginning of the step: max(start + device, max over operations of
   /// (issued + device time from it on)).
-  /// @param start_s when the device reaches the stretch, from the beginning of the step
-  /// @param slowness operations take this many times as long on this device; the host does not
-  double end_s(double start_s, double slowness = 1) const;
+  /// @param start_s when the device comes to it, from the beginning of the step
+  /// @param slowness operations take so many times as long on this device; the host does not
+  /// @param done_s of device_s, which has been done when the device comes to it
+  double end_s(double start_s, double slowness = 1, double done_s = 0) const;
+  /// How much of device_s has been done at until_s, where done_s of it has been at start_s.
+  double done_s(double start_s, double done_s, double until_s, double slowness) const;
 
  private:
   struct Operation {
     double issued_s, before_s;  ///< before_s: device time of the stretch before it
   };
-  std::vector<Operation> issued_;  ///< the operations for which the device may have to wait
+  /// The first of `issued_` that has not begun when so much of device_s has been done.
+  std::vector<Operation>::const_iterator first_after(double done_s) const;
+
+  std::vector<Operation> issued_;  ///< those that the device may have to wait for, in order
   double issued_s_, device_s_ = 0;
 };
 

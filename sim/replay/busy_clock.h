@@ -89,7 +89,11 @@ class DeviceClock {
     advance(now_s), computing_ = true;
     times_.issue_wait_s += issue_wait_s;
   }
-  void compute_ends(double now_s) { advance(now_s), computing_ = false; }
+  /// @param more_wait_s by how much longer than that it has waited
+  void compute_ends(double now_s, double more_wait_s = 0) {
+    advance(now_s), computing_ = false;
+    times_.issue_wait_s += more_wait_s;
+  }
   void message_begins(double now_s) { advance(now_s), ++messages_, has_begun_ = true; }
   void message_ends(double now_s) { advance(now_s), --messages_; }
   const DeviceTimes& times() const { return times_; }  ///< up to the last call of one of the functions above

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "sim/replay/compute_times.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace convoy::inline replays {
 
-ComputeTimes::TaskTime ComputeTimes::time(EndpointId endpoint, std::uint32_t role, TaskId task,
-                                          double start_s, double stretch) {
-  if (endpoint >= machine_.devices.size()) return {plan_.roles[role].program[task].seconds, 0};
+TaskWork ComputeTimes::work(EndpointId endpoint, std::uint32_t role, TaskId task, double stretch) {
+  if (endpoint >= machine_.devices.size()) return {plan_.roles[role].program[task].seconds};
   const Device& device = machine_.devices[endpoint];
-  const double slowness = plan_.roles[role].slowdown * stretch / device.speed;
   const IssuedStretch& issued = stretches(role, device)[task];
-  const double device_s = issued.device_s() * slowness;
-  if (issued.issued_s() == 0) return {device_s, 0};
-  const double time_s = issued.end_s(start_s, slowness) - start_s;
-  return {time_s, std::max(0.0, time_s - device_s)};
+  return {issued.device_s(), plan_.roles[role].slowdown * stretch / device.speed,
+          issued.issued_s() > 0 ? &issued : nullptr};
 }
 
 /// Compute tasks of a role's program on a type of device in a host with this many devices: the host issues

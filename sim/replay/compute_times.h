@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -13,20 +14,35 @@
 
 namespace convoy::inline replays {
 
+/// What a compute task asks of an endpoint: operations in order, each of which begins when the host has
+/// issued it and the one before is done. Times count from the beginning of the step, without those for which
+/// the endpoint was stopped.
+struct TaskWork {
+  double device_s = 0;                    ///< of the operations, on a device that is not slowed
+  double slowness = 1;                    ///< they take so many times as long
+  const IssuedStretch* issued = nullptr;  ///< the operations, where the device may wait for the host
+
+  /// When all is done. @param done_s of device_s, which has been done at now_s
+  /// @param rate at which operations go on from now_s, of 1
+  double end_s(double now_s, double done_s = 0, double rate = 1) const {
+    if (issued) return issued->end_s(now_s, slowness / rate, done_s);
+    return now_s + (device_s - done_s) * slowness / rate;
+  }
+  /// How much of device_s has been done at until_s.
+  double done_at_s(double now_s, double done_s, double until_s, double rate) const {
+    if (issued) return issued->done_s(now_s, done_s, until_s, slowness / rate);
+    return std::min(device_s, done_s + (until_s - now_s) * rate / slowness);
+  }
+};
+
 /// How long compute tasks take on endpoints.
 class ComputeTimes {
  public:
   ComputeTimes(const Plan& plan, const Machine& machine, const CostModel& cost)
       : plan_(plan), machine_(machine), cost_(cost) {}
 
-  struct TaskTime {
-    double time_s = 0;        ///< from the start to the end
-    double issue_wait_s = 0;  ///< the part of it in which the device waits for its host to issue operations
-  };
-  /// The device runs the operations of the task in order, each when the host has issued it.
-  /// @param start_s since the beginning of the step, without the time for which the endpoint was stopped
-  /// @param stretch operations take this many times as long as usual
-  TaskTime time(EndpointId endpoint, std::uint32_t role, TaskId task, double start_s, double stretch);
+  /// @param stretch how many times as long as usual operations last
+  TaskWork work(EndpointId endpoint, std::uint32_t role, TaskId task, double stretch);
 
  private:
   const std::vector<IssuedStretch>& stretches(std::uint32_t role, const Device& device);

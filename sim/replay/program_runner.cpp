@@ -53,9 +53,9 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
       link_clock_(folded.machine, folded.folding),
       courier_(folded.folding, engine_, link_clock_, *this),
       compute_times_(folded.plan, folded.machine, folded.cost),
-      compute_(engine_, processors_taken(folded.machine, folded.folding),
-               surroundings.contention == Contention::shared),
-      stops_(surroundings.disturbances, folded.folding) {
+      stops_(surroundings.disturbances, folded.folding),
+      compute_(engine_, processors_taken(folded.machine, folded.folding), stops_,
+               surroundings.contention == Contention::shared) {
   for (const Role& role : plan_.roles) programs_.push_back(analyse(role));
   progress_.resize(folding_.endpoints.size());
   for (std::uint32_t c = 0; c < progress_.size(); ++c) {
@@ -121,20 +121,16 @@ void ProgramRunner::start(std::uint32_t c, TaskId t) {
     start_message(c, t, it);
     return;
   }
-  const ComputeTimes::TaskTime alone =
-      compute_times_.time(folding_.endpoints[c], role_of(c), t,
-                          now_s - progress.step_began_s - stops_.before_s(c, now_s), progress.stretch);
-  const double duration_s = stops_.with_stops_s(c, now_s, alone.time_s);
-  if (duration_s == 0) {
-    finished_.push_back({c, t});
-    return;
-  }
-  progress.clock.compute_begins(now_s, alone.issue_wait_s);
-  compute_.start(c, duration_s, [this, c, t] {
-    progress_[c].clock.compute_ends(engine_.now_s());
+  const TaskWork work = compute_times_.work(folding_.endpoints[c], role_of(c), t, progress.stretch);
+  const std::optional<double> issue_wait_s = compute_.start(c, work, progress.step_began_s, [this, c, t] {
+    progress_[c].clock.compute_ends(engine_.now_s(), compute_.take_more_wait_s(c));
     finished_.push_back({c, t});
     drain();
   });
+  if (issue_wait_s)
+    progress.clock.compute_begins(now_s, *issue_wait_s);
+  else
+    finished_.push_back({c, t});
 }
 
 void ProgramRunner::drain() {

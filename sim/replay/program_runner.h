@@ -107,8 +107,8 @@ class ProgramRunner : protected MessageListener {
   void after_event() override { drain(); }
 
   ComputeTimes compute_times_;
-  PacedCompute compute_;
   Stops stops_;
+  PacedCompute compute_;
   std::vector<Program> programs_;  ///< by role
   std::vector<std::pair<std::uint32_t, TaskId>> finished_;
   std::size_t next_finished_ = 0;  ///< those before it have been processed

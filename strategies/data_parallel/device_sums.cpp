@@ -257,8 +257,9 @@ class DeviceSums {
       for (std::size_t m = 0; m < messages_.size(); ++m)
         pulled.push_back(add_way_back(role, devices, place, m, {}));
     ComputeTasks tasks(role);
-    const std::vector<TaskId> ready = add_worker_compute(
-        tasks, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled);
+    const std::vector<TaskId> ready =
+        add_worker_compute(tasks, input_.graph, micro_batch_images(input_, replica, options_.micro_batches),
+                           options_.micro_batches, messages_, options_.overlap, pulled);
     std::vector<TaskId> summed;
     for (std::size_t m = 0; m < messages_.size(); ++m)
       summed.push_back(add_way_in(role, devices, place, m, ready[m]));

@@ -32,7 +32,7 @@ class ParameterServer : public Strategy {
   /// Where servers on the nodes have whole tensors, one of them sends the largest to every other node.
   std::optional<StepFloor> floor(const BatchSpec& batch, CostTable& table) const override {
     if (options_.one_by_one() || options_.shares == Shares::speed) return std::nullopt;
-    std::optional<StepFloor> floor = floor_of_replicas(batch, table, 1, false);
+    std::optional<StepFloor> floor = floor_of_replicas(batch, table, options_.micro_batches, false);
     if (!floor || options_.dedicated || options_.sharding == ServerSharding::even) return floor;
     if (const double spread_s = table.spread_largest_tensor_s(); spread_s > floor->step_s) {
       floor->step_s = spread_s;
@@ -43,6 +43,7 @@ class ParameterServer : public Strategy {
     return floor;
   }
   ReportedPlan steady_plan(const StrategyInput& input) const override {
+    check_plan_size(input, options_.micro_batches);
     ReportedPlan planned{plan_parameter_server(options_, input)};
     if (options_.mode != ServerMode::sync) planned.report.staleness.emplace();
     return planned;
@@ -100,6 +101,9 @@ const Keys<ServerOptions>& exchange_keys() {
   static const Keys<Options> keys = [] {
     Keys<Options> table{
         shares_key<Options>(&Options::shares),
+        integer_key<Options>("micro_batches", 1, 1'000'000,
+                             "parts of a device's share, accumulated before sending",
+                             &Options::micro_batches),
         flag_key<Options>("overlap", "send gradients while backward goes on; false: all of them after it",
                           &Options::overlap),
         integer_key<Options>("servers", 1, 100'000, "how many", &Options::servers).at(&Options::servers_pos),

@@ -188,9 +188,10 @@ class ServerPlanner {
     const auto compress = [&](std::size_t m) {
       buffers[m] = compressor_.add_compression(tasks, m, messages_[m].bytes);
     };
-    const std::vector<TaskId> ready = add_worker_compute(
-        tasks, input_.graph, static_cast<double>(replica.images), messages_, options_.overlap, pulled,
-        compressor_.active() ? std::function<void(std::size_t)>(compress) : nullptr);
+    const std::vector<TaskId> ready =
+        add_worker_compute(tasks, input_.graph, micro_batch_images(input_, replica, options_.micro_batches),
+                           options_.micro_batches, messages_, options_.overlap, pulled,
+                           compressor_.active() ? std::function<void(std::size_t)>(compress) : nullptr);
     for (std::size_t m = 0; m < messages_.size(); ++m) {
       role.resident_bytes[static_cast<std::size_t>(MemoryClass::gradients)] +=
           compressor_.residual_bytes(messages_[m].bytes);

@@ -35,6 +35,7 @@ struct ServerOptions {
   PullMode pull = PullMode::as_ready;
   double bucket_bytes = 0;  ///< of sharding `even`
   Shares shares = Shares::equal;
+  std::int64_t micro_batches = 1;  ///< of a worker's share
   ServerMode mode = ServerMode::sync;
   std::uint32_t staleness = 0;                ///< mode ssp
   std::uint32_t backup_workers = 0;           ///< mode sync

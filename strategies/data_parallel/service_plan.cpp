@@ -29,6 +29,7 @@ double random_phase(std::uint32_t worker) {
   return turns - std::floor(turns);
 }
 
+/// Of a worker's micro-batch.
 double images_of(const Role& role) {
   for (const Task& task : role.program)
     for (const PlanOp& op : task.ops) return op.images;
@@ -46,7 +47,8 @@ void add_service(const ServerOptions& options, const StrategyInput& input,
   for (Role& role : plan.roles) {
     if (role.members[0] >= input.machine.devices.size()) continue;
     for (const EndpointId device : role.members) {
-      service.clients.push_back({device, images_of(role), 0, 0});
+      const double images = static_cast<double>(options.micro_batches) * images_of(role);
+      service.clients.push_back({device, images, 0, 0});
       step_s.push_back(compute_time_s(role, input.machine.devices[device], input));
     }
   }

@@ -36,8 +36,8 @@ std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Mac
 }
 
 std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph& graph, double images,
-                                       const std::vector<PushMessage>& messages, bool overlap,
-                                       const std::vector<TaskId>& pulled,
+                                       std::int64_t micro_batches, const std::vector<PushMessage>& messages,
+                                       bool overlap, const std::vector<TaskId>& pulled,
                                        const std::function<void(std::size_t)>& prepare) {
   Stage stage = whole_network(graph);
   const std::vector<StageOp*> program = in_order<StageOp>({&stage.forward, &stage.backward});
@@ -48,12 +48,17 @@ std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph&
     completes[overlap ? messages[m].ready : program.back()->op].push_back(m);
   }
   std::vector<TaskId> ready(messages.size());
-  for (const StageOp* op : program) {
-    for (const TaskId task : waits[op->op]) tasks.wait_for(task);
-    tasks.add(plan_op(*op, images, ""));
-    for (const std::size_t m : completes[op->op])
-      if (prepare) prepare(m);
-    for (const std::size_t m : completes[op->op]) ready[m] = tasks.close();
+  for (std::int64_t i = 0; i < micro_batches; ++i) {
+    const std::string suffix = micro_batches > 1 ? fmt::format(" #{}", i) : "";
+    for (const StageOp* op : program) {
+      if (i == 0)
+        for (const TaskId task : waits[op->op]) tasks.wait_for(task);
+      tasks.add(plan_op(*op, images, suffix));
+      if (i + 1 < micro_batches) continue;
+      for (const std::size_t m : completes[op->op])
+        if (prepare) prepare(m);
+      for (const std::size_t m : completes[op->op]) ready[m] = tasks.close();
+    }
   }
   tasks.close();
   return ready;

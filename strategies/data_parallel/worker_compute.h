@@ -19,14 +19,16 @@ std::uint32_t node_count(const Machine& machine);
 /// workers are backup workers.
 std::vector<EndpointId> server_endpoints(const ServerOptions& options, const Machine& machine);
 
-/// Appends forward and backward of a worker, cut where messages wait for gradients and, with `pulled` (by
-/// message: the task at whose end its parameters are there), where operations wait for parameters.
+/// Appends forward and backward of a worker's micro-batches, cut where messages wait for the last one's
+/// gradients and, with `pulled` (by message: the task at whose end its parameters are there), where the first
+/// one's operations wait for parameters.
+/// @param images of each micro-batch, in turn
 /// @param prepare what the worker does with a message's gradients before it sends them: appends operations to
 /// the task under way; nothing where it does nothing
 /// @return by message: the task at whose end its gradients are complete; with overlap false the last one
 std::vector<TaskId> add_worker_compute(ComputeTasks& tasks, const TrainingGraph& graph, double images,
-                                       const std::vector<PushMessage>& messages, bool overlap,
-                                       const std::vector<TaskId>& pulled,
+                                       std::int64_t micro_batches, const std::vector<PushMessage>& messages,
+                                       bool overlap, const std::vector<TaskId>& pulled,
                                        const std::function<void(std::size_t message)>& prepare = {});
 
 }  // namespace convoy::strategies

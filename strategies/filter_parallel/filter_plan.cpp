@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
-#include "sim/lowering/compute_tasks.h"
 #include "sim/lowering/graph_index.h"
-#include "sim/lowering/liveness.h"
+#include "sim/lowering/placed_plan.h"
 #include "sim/lowering/plan_ops.h"
-#include "strategies/replicas.h"
 
 namespace convoy::inline strategies {
 namespace {
@@ -23,24 +22,24 @@ struct FilterExchange {
   double filter_bytes;               ///< of all filters
   OpId forward, weight_gradient;
   std::optional<OpId> data_gradient;
-  std::vector<EndpointId> workers;  ///< with filters of this layer
-  CommId inputs = 0, outputs = 0, gradients = 0, results = 0;
+  std::vector<EndpointId> workers;                                    ///< with filters of this layer
+  std::uint32_t inputs = 0, outputs = 0, gradients = 0, results = 0;  ///< messages
 };
 
 class FilterPlanner {
  public:
   FilterPlanner(const FilterOptions& options, const StrategyInput& input, double images)
       : options_(options), input_(input), graph_(input.graph), index_(input.graph), images_(images) {
-    plan_.images = images;
+    work_.images = images;
     for (SharedConvolution& shared : share_filters(input, options.shares, options.master, images))
       add_exchange(std::move(shared));
-    for (FilterExchange& exchange : exchanges_) add_communications(exchange);
+    for (FilterExchange& exchange : exchanges_) add_messages(exchange);
   }
 
   ReportedPlan build() {
-    plan_.roles.push_back(master());
+    work_.devices.push_back(master());
     add_workers();
-    return {std::move(plan_), {.partition = summary()}};
+    return {plan_placed(std::move(work_), input_.machine, input_.cost), {.partition = summary()}};
   }
 
  private:
@@ -75,33 +74,25 @@ class FilterPlanner {
   }
 
   template <class Bytes>
-  CommId add_communication(const FilterExchange& exchange, bool down, std::string_view what, Bytes bytes) {
-    std::vector<EndpointId> group{options_.master};
-    Round round{{}, {}, 1};
-    double total = 0;
-    for (const EndpointId d : exchange.workers) total += bytes(exchange, d);
-    for (const EndpointId d : exchange.workers) {
-      const auto position = static_cast<std::uint32_t>(group.size());
-      group.push_back(d);
-      round.pairs.emplace_back(down ? 0 : position, down ? position : 0);
-      round.fractions.push_back(bytes(exchange, d) / total);
-    }
-    plan_.patterns.push_back({{std::move(group)}, {std::move(round)}});
-    plan_.communications.push_back(
-        {fmt::format("{}.{}", graph_.model.layers[exchange.convolution.layer].name, what),
-         static_cast<std::uint32_t>(plan_.patterns.size() - 1), total});
-    return static_cast<CommId>(plan_.communications.size() - 1);
+  std::uint32_t add_message(const FilterExchange& exchange, bool down, std::string_view what, Bytes bytes) {
+    PlacedMessage message{fmt::format("{}.{}", graph_.model.layers[exchange.convolution.layer].name, what),
+                          {}};
+    for (const EndpointId d : exchange.workers)
+      message.parts.push_back({down ? options_.master : d, down ? d : options_.master, bytes(exchange, d)});
+    work_.messages.push_back(std::move(message));
+    return static_cast<std::uint32_t>(work_.messages.size() - 1);
   }
 
-  void add_communications(FilterExchange& e) {
+  void add_messages(FilterExchange& e) {
     if (e.workers.empty()) return;
-    e.inputs = add_communication(e, true, "inputs and filters", down_forward);
-    e.outputs = add_communication(e, false, "outputs", slice_bytes);
-    e.gradients = add_communication(e, true, "output gradients", slice_bytes);
-    e.results = add_communication(e, false, "gradients", up_backward);
+    e.inputs = add_message(e, true, "inputs and filters", down_forward);
+    e.outputs = add_message(e, false, "outputs", slice_bytes);
+    e.gradients = add_message(e, true, "output gradients", slice_bytes);
+    e.results = add_message(e, false, "gradients", up_backward);
   }
 
-  /// The convolution's kernel with the filters of device d.
+  /// The convolution's kernel with the filters of device d. Workers get images of the master, which alone
+  /// runs what reads them first.
   PlanOp kernel(const FilterExchange& e, OpId id, EndpointId d) const {
     const Operation& operation = graph_.operations[id];
     return {operation.name,
@@ -109,18 +100,16 @@ class FilterPlanner {
             images_,
             {},
             {},
-            id};
+            d == options_.master ? id : PlanOp::of_plan};
   }
 
   // The master runs the graph in order and waits for its workers at every convolution.
 
-  Role master() {
-    Role role = replica_role(
-        input_,
-        {input_.machine.devices[options_.master].type, static_cast<std::int64_t>(images_), {options_.master}},
-        graph_.resident_bytes());
-    role.name = "master";
-    role.streams = {"compute"};
+  PlacedDevice master() const {
+    PlacedDevice device;
+    device.name = "master";
+    device.members = {options_.master};
+    device.states = graph_.resident_bytes();
     std::map<OpId, const FilterExchange*> begins;
     std::vector<bool> moved(graph_.operations.size());  // weight gradients that run with the data gradient
     for (const FilterExchange& e : exchanges_) {
@@ -129,38 +118,41 @@ class FilterPlanner {
       begins[backward_of(e)] = &e;
       if (e.data_gradient) moved[e.weight_gradient] = true;
     }
-    ComputeTasks tasks(role);
     std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
-    std::vector<LiveTensor<MemoryDelta>> tensors;
+    std::size_t count = 0;
+    const auto add = [&](PlanOp op) {
+      device.steps.back().ops.push_back(std::move(op));
+      return count++;
+    };
+    device.steps.emplace_back();
     for (OpId id = 0; id < graph_.operations.size(); ++id) {
       const Operation& operation = graph_.operations[id];
+      if (operation.phase == Phase::update)
+        device.update.push_back({operation.name, operation.work, 1, {}, {}, id});
       if (operation.phase == Phase::update || moved[id]) continue;
       const auto it = begins.find(id);
       if (it == begins.end()) {
-        positions[id] = tasks.add({operation.name, operation.work, images_, {}, {}});
+        positions[id] = add({operation.name, operation.work, images_, {}, {}, id});
         continue;
       }
       const FilterExchange& e = *it->second;
       const bool forward = id == e.forward;
-      const TaskId sent = tasks.send(plan_, forward ? e.inputs : e.gradients);
-      if (!options_.overlap) tasks.wait_for(sent);
-      positions[id] = tasks.add(kernel(e, id, options_.master));
+      device.steps.back().sends.push_back(forward ? e.inputs : e.gradients);
+      device.steps.emplace_back().after_sends = !options_.overlap;
+      positions[id] = add(kernel(e, id, options_.master));
       if (!forward && e.data_gradient)
-        positions[e.weight_gradient] = tasks.add(kernel(e, e.weight_gradient, options_.master));
-      tasks.receive(plan_, forward ? e.outputs : e.results);
+        positions[e.weight_gradient] = add(kernel(e, e.weight_gradient, options_.master));
+      device.steps.emplace_back().receives.push_back(forward ? e.outputs : e.results);
       if (!forward && e.data_gradient) {
-        const std::size_t sum = tasks.add(sum_of_partials(e));
+        const std::size_t sum = add(sum_of_partials(e));
         const double received = static_cast<double>(e.workers.size()) * e.input_bytes;
-        tensors.push_back({{MemoryClass::activations, received}, {sum, sum}});
+        device.tensors.push_back({{MemoryClass::activations, received}, {sum, sum}});
       }
     }
-    const TaskId last = tasks.close();
-    add_update(role, graph_, {last});
     for (const Buffer& buffer : graph_.buffers)
       if (const double bytes = bytes_of(buffer, images_); bytes > 0)
-        tensors.push_back({{buffer.memory_class, bytes}, lifetime_of(buffer, positions)});
-    place_tensors(tensors, operations_of(role));
-    return role;
+        device.tensors.push_back({{buffer.memory_class, bytes}, lifetime_of(buffer, positions)});
+    return device;
   }
 
   /// The first operation of a convolution's backward pass.
@@ -190,41 +182,44 @@ class FilterPlanner {
       if (std::any_of(filters.begin(), filters.end(), [](std::int64_t k) { return k > 0; }))
         alike[{input_.machine.devices[d].type, std::move(filters)}].push_back(d);
     }
-    for (auto& [key, members] : alike) plan_.roles.push_back(worker(std::move(members)));
+    for (auto& [key, members] : alike) work_.devices.push_back(worker(std::move(members)));
   }
 
-  Role worker(std::vector<EndpointId> members) {
+  /// What it sends is free when it is delivered, which is waited for before the next message is taken.
+  PlacedDevice worker(std::vector<EndpointId> members) const {
     const EndpointId d = members.front();
-    const DeviceType& type = input_.machine.device_types[input_.machine.devices[d].type];
-    Role role;
-    role.name = fmt::format("worker on {}", type.name);
-    role.members = std::move(members);
-    role.streams = {"compute"};
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] = type.reserved_bytes;
-
-    ComputeTasks tasks(role);
-    std::map<const FilterExchange*, std::vector<std::size_t>>
-        kept;  // tensors that backward uses: inputs, filters
-    std::vector<TaskId> sent;
-    std::vector<std::size_t> under_way;  // tensors of the last message: free once it has been sent
-    const auto release = [&] {
-      if (under_way.empty()) return;
-      tasks.add_unnamed(memory_op("release", {}, {}));
-      for (const std::size_t tensor : under_way) tasks.use(tensor);
-      under_way.clear();
+    PlacedDevice device;
+    device.name =
+        fmt::format("worker on {}", input_.machine.device_types[input_.machine.devices[d].type].name);
+    device.members = std::move(members);
+    std::map<const FilterExchange*, std::vector<std::size_t>> kept;  // tensors that backward uses
+    std::vector<std::size_t> under_way;                              // of the last message
+    std::size_t count = 0;
+    const auto add = [&](PlanOp op) {
+      device.steps.back().ops.push_back(std::move(op));
+      ++count;
     };
     const auto hold = [&](MemoryClass memory_class, double bytes) {
-      const std::size_t tensor = tasks.hold({memory_class, bytes});
-      tasks.use(tensor);
-      return tensor;
+      device.tensors.push_back({{memory_class, bytes}, {count - 1, count - 1}});
+      return device.tensors.size() - 1;
+    };
+    const auto use = [&](const std::vector<std::size_t>& tensors) {
+      for (const std::size_t tensor : tensors) device.tensors[tensor].life.use(count - 1);
+    };
+    const auto begin_step = [&] {
+      device.steps.emplace_back().after_sends = true;
+      if (under_way.empty()) return;
+      add(memory_op("release", {}, {}));
+      use(std::exchange(under_way, {}));
     };
     for (const Step& step : steps()) {
       const FilterExchange& e = *step.exchange;
       if (e.convolution.filters[d] == 0) continue;
       const double filter_bytes = e.convolution.fraction(d) * e.filter_bytes;
-      tasks.receive(plan_, step.forward ? e.inputs : e.gradients, sent);
-      release();
-      tasks.add(kernel(e, step.forward ? e.forward : backward_of(e), d));
+      begin_step();
+      device.steps.back().receives = {step.forward ? e.inputs : e.gradients};
+      device.steps.back().sends = {step.forward ? e.outputs : e.results};
+      add(kernel(e, step.forward ? e.forward : backward_of(e), d));
       if (step.forward) {
         kept[&e] = {hold(MemoryClass::activations, e.input_bytes), hold(MemoryClass::weights, filter_bytes)};
         under_way = {hold(MemoryClass::activations, slice_bytes(e, d))};
@@ -232,16 +227,13 @@ class FilterPlanner {
         under_way = {hold(MemoryClass::gradients, filter_bytes)};
         if (e.data_gradient) under_way.push_back(hold(MemoryClass::activations, e.input_bytes));
         kept[&e].push_back(hold(MemoryClass::activations, slice_bytes(e, d)));  // output gradients
-        if (e.data_gradient) tasks.add(kernel(e, e.weight_gradient, d));
-        for (const std::size_t tensor : kept[&e]) tasks.use(tensor);
+        if (e.data_gradient) add(kernel(e, e.weight_gradient, d));
+        use(kept[&e]);
       }
-      sent = {tasks.send(plan_, step.forward ? e.outputs : e.results)};
     }
-    tasks.wait_for(sent.front());
-    release();
-    tasks.close("end");
-    tasks.place_tensors();
-    return role;
+    begin_step();
+    device.steps.back().name = "end";
+    return device;
   }
 
   struct Step {
@@ -283,7 +275,7 @@ class FilterPlanner {
   const TrainingGraph& graph_;
   const GraphIndex index_;
   double images_;
-  Plan plan_;
+  PlacedWork work_;
   std::vector<FilterExchange> exchanges_;  ///< by layer
 };
 

@@ -4,14 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <stdexcept>
 
 #include "sim/base/quantity.h"
-#include "sim/lowering/compute_tasks.h"
-#include "sim/lowering/plan_ops.h"
-#include "strategies/hypergraph/micro_batch_order.h"
 #include "strategies/hypergraph/node_chain.h"
 #include "strategies/hypergraph/node_program.h"
 #include "strategies/partition/zoltan/zoltan_partition.h"
@@ -72,149 +68,6 @@ Parts partition(const LayeredHypergraph& graph, const Speeds& speeds, const Hype
   return partition_hypergraph(graph, speeds, options.epsilon);
 }
 
-/// Slices and orders as tasks and communications.
-class NodePlanner {
- public:
-  NodePlanner(const StrategyInput& input, NodePrograms programs, std::uint32_t micro_batches, double images)
-      : input_(input), programs_(std::move(programs)), micro_batches_(micro_batches), images_(images) {
-    plan_.images = images * micro_batches;
-    for (std::uint32_t j = 0; j < programs_.messages.size(); ++j)
-      if (!programs_.messages[j].empty()) add_communications(j);
-  }
-
-  Plan build() {
-    const std::vector<std::vector<ScheduledStep>> order =
-        order_micro_batches(ordered_steps(), micro_batches_);
-    for (std::uint32_t p = 0; p < order.size(); ++p) plan_.roles.push_back(role(p, order[p]));
-    return std::move(plan_);
-  }
-
- private:
-  /// Forward, and where a part sends gradients back, backward; one communication a micro-batch.
-  void add_communications(std::uint32_t j) {
-    const std::vector<NodeMessage>& messages = programs_.messages[j];
-    std::vector<EndpointId> group;
-    double bytes = 0;
-    for (const NodeMessage& message : messages) {
-      group.push_back(message.owner);
-      group.push_back(message.reader);
-      bytes += message.bytes;
-    }
-    std::sort(group.begin(), group.end());
-    group.erase(std::unique(group.begin(), group.end()), group.end());
-    const auto position = [&](std::uint32_t part) {
-      return static_cast<std::uint32_t>(std::lower_bound(group.begin(), group.end(), part) - group.begin());
-    };
-    const bool gradient = std::any_of(
-        programs_.steps[messages.front().owner].begin(), programs_.steps[messages.front().owner].end(),
-        [&](const NodeStep& step) { return !step.forward && step.layer == j && !step.receives.empty(); });
-    for (const bool forward : {true, false}) {
-      if (!forward && !gradient) continue;
-      Round round;
-      for (const NodeMessage& message : messages) {
-        const std::uint32_t owner = position(message.owner), reader = position(message.reader);
-        round.pairs.emplace_back(forward ? owner : reader, forward ? reader : owner);
-        round.fractions.push_back(message.bytes / bytes);
-      }
-      plan_.patterns.push_back({{group}, {std::move(round)}});
-      first_comm_[{j, forward}] = static_cast<CommId>(plan_.communications.size());
-      for (std::uint32_t m = 0; m < micro_batches_; ++m)
-        plan_.communications.push_back(
-            {fmt::format("{} of {}{}", forward ? "output" : "gradient", name_of(j), suffix(m)),
-             static_cast<std::uint32_t>(plan_.patterns.size() - 1), bytes * images_});
-    }
-  }
-
-  const std::string& name_of(std::uint32_t j) const { return input_.graph.model.layers[j].name; }
-  std::string suffix(std::uint32_t m) const { return micro_batches_ > 1 ? fmt::format(" #{}", m) : ""; }
-  CommId comm_of(const NodeExchange& exchange, std::uint32_t m) const {
-    return first_comm_.at({exchange.layer, exchange.forward}) + m;
-  }
-
-  /// Latency and transfer alone on the way; what else is under way only the replay knows.
-  double delay_s(std::uint32_t from, std::uint32_t to, double bytes) const {
-    Route route;
-    input_.machine.router->route(from, to, route);
-    double delay = route.latency_s;
-    if (!route.links.empty()) {
-      double bandwidth = input_.machine.links[route.links.front()].bandwidth_Bps;
-      for (const LinkId link : route.links)
-        bandwidth = std::min(bandwidth, input_.machine.links[link].bandwidth_Bps);
-      delay += bytes / bandwidth;
-    }
-    return delay;
-  }
-
-  std::uint32_t sender_step(std::uint32_t part, const NodeExchange& exchange) const {
-    const std::vector<NodeStep>& steps = programs_.steps[part];
-    for (std::uint32_t s = 0; s < steps.size(); ++s)
-      if (std::find(steps[s].sends.begin(), steps[s].sends.end(), exchange) != steps[s].sends.end()) return s;
-    throw std::logic_error("nobody sends what a part waits for");
-  }
-
-  std::vector<std::vector<OrderedStep>> ordered_steps() const {
-    std::vector<std::vector<OrderedStep>> result(programs_.steps.size());
-    for (std::uint32_t p = 0; p < result.size(); ++p) {
-      const Device& device = input_.machine.devices[p];
-      for (const NodeStep& step : programs_.steps[p]) {
-        OrderedStep& ordered = result[p].emplace_back(OrderedStep{{}, step.forward, {}});
-        for (const PlanOp& op : step.ops)
-          ordered.time.then(input_.cost.queued_time(op.work, op.images, input_.machine, device));
-        for (const NodeExchange& exchange : step.receives)
-          for (const NodeMessage& message : programs_.messages[exchange.layer]) {
-            const std::uint32_t to = exchange.forward ? message.reader : message.owner;
-            const std::uint32_t from = exchange.forward ? message.owner : message.reader;
-            if (to == p)
-              ordered.waits_for.push_back(
-                  {from, sender_step(from, exchange), delay_s(from, to, message.bytes * images_)});
-          }
-      }
-    }
-    return result;
-  }
-
-  Role role(std::uint32_t p, const std::vector<ScheduledStep>& order) const {
-    const DeviceType& type = input_.machine.device_types[input_.machine.devices[p].type];
-    Role role;
-    role.name = fmt::format("part {}", p);
-    role.members = {p};
-    role.streams = {"compute"};
-    role.resident_bytes = input_.graph.resident_bytes();
-    for (double& bytes : role.resident_bytes) bytes *= programs_.parameter_share[p];
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += type.reserved_bytes;
-    ComputeTasks tasks(role);
-    for (const ScheduledStep& scheduled : order) add_step(tasks, p, scheduled);
-    add_compute(role, "update", programs_.updates[p], {});
-    return role;
-  }
-
-  void add_step(ComputeTasks& tasks, std::uint32_t p, const ScheduledStep& scheduled) const {
-    const NodeStep& step = programs_.steps[p][scheduled.step];
-    const std::string end = suffix(scheduled.micro_batch);
-    for (const NodeExchange& exchange : step.receives)
-      tasks.receive(plan_, comm_of(exchange, scheduled.micro_batch));
-    for (PlanOp op : step.ops) {
-      op.name += end;
-      tasks.add(std::move(op));
-    }
-    tasks.close(fmt::format("{} {}{}", step.forward ? "forward" : "backward", layer_name(step.layer), end));
-    for (const NodeExchange& exchange : step.sends)
-      tasks.send(plan_, comm_of(exchange, scheduled.micro_batch));
-  }
-
-  /// Losses come after the model's layers.
-  std::string layer_name(std::uint32_t layer) const {
-    return layer < input_.graph.model.layers.size() ? name_of(layer) : "loss";
-  }
-
-  const StrategyInput& input_;
-  NodePrograms programs_;
-  std::uint32_t micro_batches_;
-  double images_;  ///< of a micro-batch
-  Plan plan_;
-  std::map<std::pair<std::uint32_t, bool>, CommId> first_comm_;  ///< by layer and direction: of micro-batch 0
-};
-
 class HypergraphStrategy : public Strategy {
  public:
   explicit HypergraphStrategy(HypergraphOptions options) : options_(std::move(options)) {}
@@ -257,10 +110,11 @@ class HypergraphStrategy : public Strategy {
     const NodeHypergraph nodes = hypergraph_of(input.graph, parts);
     const Speeds speeds = options_.probed ? probed_speeds(input, parts, images) : equal_speeds(parts);
     const Parts assignment = partition(nodes.graph, speeds, options_);
-    Plan plan = parts == 1 ? single_plan(input, batch, options_.micro_batches)
-                           : NodePlanner(input, slice_graph(input.graph, nodes, assignment, parts, images),
-                                         options_.micro_batches, images)
-                                 .build();
+    Plan plan =
+        parts == 1
+            ? single_plan(input, batch, options_.micro_batches)
+            : plan_placed(slice_graph(input.graph, nodes, assignment, parts, images, options_.micro_batches),
+                          input.machine, input.cost);
     PartitionSummary summary{method_names[static_cast<std::size_t>(options_.method)],
                              connectivity(nodes.graph, assignment) * static_cast<double>(batch),
                              cut(nodes.graph, assignment) * static_cast<double>(batch),

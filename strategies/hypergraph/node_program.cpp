@@ -1,22 +1,47 @@
 // SPDX-License-Identifier: MIT
 #include "strategies/hypergraph/node_program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 
 #include "models/memory_rules.h"
-#include "sim/lowering/liveness.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline strategies {
 namespace {
 
+/// What one part has of a layer's output and another one reads.
+struct NodeMessage {
+  std::uint32_t owner, reader;  ///< parts
+  double bytes;                 ///< of a micro-batch
+};
+
+/// A layer's output forward, or its gradient backward.
+struct NodeExchange {
+  std::uint32_t layer;
+  bool forward;
+  auto operator<=>(const NodeExchange&) const = default;
+};
+
+/// What a part does at one layer.
+struct NodeStep {
+  std::uint32_t layer;
+  bool forward;
+  std::vector<PlanOp> ops;
+  std::vector<NodeExchange> receives;  ///< before it
+  std::vector<NodeExchange> sends;     ///< after it
+};
+
 class Slicer {
  public:
   Slicer(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts, std::uint32_t count,
-         double images)
+         double images, std::uint32_t micro_batches)
       : graph_(graph), layers_(nodes.layers), parts_(parts), count_(count), images_(images) {
+    work_.images = images;
+    work_.micro_batches = micro_batches;
     share_.assign(layers_.size(), std::vector<double>(count, 0.0));
     reads_ = share_;
     local_.assign(layers_.size(), std::vector<char>(count, 0));
@@ -24,14 +49,20 @@ class Slicer {
     find_messages();
   }
 
-  NodePrograms build() {
+  PlacedWork build() {
+    std::vector<std::vector<NodeStep>> steps;
+    for (std::uint32_t p = 0; p < count_; ++p) steps.push_back(steps_of(p));
+    for (std::uint32_t j = 0; j < layers_.size(); ++j)
+      if (!messages_[j].empty()) add_messages(j, steps[messages_[j].front().owner]);
     for (std::uint32_t p = 0; p < count_; ++p) {
-      std::vector<NodeStep> steps = steps_of(p);
-      add_memory(p, steps);
-      result_.steps.push_back(std::move(steps));
-      add_update(p);
+      PlacedDevice& device = work_.devices.emplace_back();
+      device.name = fmt::format("part {}", p);
+      device.members = {p};
+      device.tensors = tensors_of(p, steps[p]);
+      for (NodeStep& step : steps[p]) device.steps.push_back(placed(std::move(step)));
+      add_update(p, device);
     }
-    return std::move(result_);
+    return std::move(work_);
   }
 
  private:
@@ -86,17 +117,48 @@ class Slicer {
           if (reads[reader] && reader != part_of_block(block))
             bytes[{part_of_block(block), reader}] += node.bytes * node.share(block);
       }
-      std::vector<NodeMessage>& messages = result_.messages.emplace_back();
-      for (const auto& [pair, size] : bytes) messages.push_back({pair.first, pair.second, size});
+      std::vector<NodeMessage>& messages = messages_.emplace_back();
+      for (const auto& [pair, size] : bytes) messages.push_back({pair.first, pair.second, size * images_});
     }
+  }
+
+  /// Forward, and where a part sends gradients back, backward.
+  /// @param steps of a part that has some of layer j's output
+  void add_messages(std::uint32_t j, const std::vector<NodeStep>& steps) {
+    const bool gradient = std::any_of(steps.begin(), steps.end(), [&](const NodeStep& step) {
+      return !step.forward && step.layer == j && !step.receives.empty();
+    });
+    for (const bool forward : {true, false}) {
+      if (!forward && !gradient) continue;
+      message_[{j, forward}] = static_cast<std::uint32_t>(work_.messages.size());
+      PlacedMessage& message = work_.messages.emplace_back();
+      message.name = fmt::format("{} of {}", forward ? "output" : "gradient", name_of(j));
+      for (const NodeMessage& part : messages_[j])
+        message.parts.push_back(
+            {forward ? part.owner : part.reader, forward ? part.reader : part.owner, part.bytes});
+    }
+  }
+
+  PlacedStep placed(NodeStep step) const {
+    // Losses come after the model's layers.
+    const std::string what = step.layer < graph_.model.layers.size() ? name_of(step.layer) : "loss";
+    PlacedStep result{fmt::format("{} {}", step.forward ? "forward" : "backward", what),
+                      step.forward,
+                      false,
+                      {},
+                      std::move(step.ops),
+                      {}};
+    for (const NodeExchange& exchange : step.receives) result.receives.push_back(message_.at(exchange));
+    for (const NodeExchange& exchange : step.sends) result.sends.push_back(message_.at(exchange));
+    return result;
   }
 
   /// Bytes of a micro-batch that part p gets of others' outputs of layer j (or sends, or gets back).
   template <class Which>
   double message_bytes(std::uint32_t j, Which which) const {
     double bytes = 0;
-    for (const NodeMessage& message : result_.messages[j])
-      if (which(message)) bytes += message.bytes * images_;
+    for (const NodeMessage& message : messages_[j])
+      if (which(message)) bytes += message.bytes;
     return bytes;
   }
   double owned_bytes(std::uint32_t j, std::uint32_t p) const {
@@ -194,20 +256,20 @@ class Slicer {
   /// Positions of the first and the last operation of each step: by layer and direction.
   using StepPositions = std::map<std::pair<std::uint32_t, bool>, Lifetime>;
 
-  void add_memory(std::uint32_t p, std::vector<NodeStep>& steps) {
-    std::vector<PlanOp*> program;
+  Tensors tensors_of(std::uint32_t p, const std::vector<NodeStep>& steps) {
+    std::size_t count = 0;
     std::vector<std::size_t> positions(graph_.operations.size(), Lifetime::nowhere);
     std::vector<std::uint32_t> node_of(graph_.operations.size());
     StepPositions of_step;
     Tensors tensors;
-    for (NodeStep& step : steps) {
-      const std::size_t begin = program.size();
-      for (PlanOp& op : step.ops) program.push_back(&op);
-      of_step[{step.layer, step.forward}] = {begin, program.size() - 1};
+    for (const NodeStep& step : steps) {
+      const std::size_t begin = count;
+      count += step.ops.size();
+      of_step[{step.layer, step.forward}] = {begin, count - 1};
       const std::vector<OpId> kernels = kernels_of(step);
       for (std::size_t k = 0; k < kernels.size(); ++k) {
         node_of[kernels[k]] = step.layer;
-        positions[kernels[k]] = program.size() - kernels.size() + k;
+        positions[kernels[k]] = count - kernels.size() + k;
       }
       if (!step.forward && !step.receives.empty())  // partial gradients, while they are added
         tensors.push_back({{MemoryClass::activations, owned_bytes(step.layer, p)}, {begin, begin}});
@@ -218,7 +280,7 @@ class Slicer {
       if (bytes > 0) tensors.push_back({{buffer.memory_class, bytes}, lifetime_of(buffer, positions)});
     }
     add_copies(p, of_step, tensors);
-    place_tensors(tensors, program);
+    return tensors;
   }
 
   std::vector<OpId> kernels_of(const NodeStep& step) const {
@@ -262,8 +324,7 @@ class Slicer {
     }
   }
 
-  void add_update(std::uint32_t p) {
-    std::vector<PlanOp>& updates = result_.updates.emplace_back();
+  void add_update(std::uint32_t p, PlacedDevice& device) const {
     double own = 0, all = 0;
     for (std::uint32_t i = 0; i < graph_.model.layers.size(); ++i) {
       const auto parameters = static_cast<double>(graph_.model.layers[i].parameter_elements());
@@ -272,9 +333,10 @@ class Slicer {
       if (share_[i][p] == 0 || !layers_[i].update) continue;
       const OpId id = *layers_[i].update;
       const Work work = part_of(graph_.operations[id].work, 0, share_[i][p], share_[i][p]);
-      updates.push_back({graph_.operations[id].name, work, 1, {}, {}, id});
+      device.update.push_back({graph_.operations[id].name, work, 1, {}, {}, id});
     }
-    result_.parameter_share.push_back(all > 0 ? own / all : 0);
+    device.states = graph_.resident_bytes();
+    for (double& bytes : device.states) bytes *= all > 0 ? own / all : 0;
   }
 
   const TrainingGraph& graph_;
@@ -284,14 +346,16 @@ class Slicer {
   double images_;
   std::vector<std::vector<double>> share_, reads_;  ///< by layer and part
   std::vector<std::vector<char>> local_;            ///< by layer and part: it reads its own nodes
-  NodePrograms result_;
+  std::vector<std::vector<NodeMessage>> messages_;  ///< by layer, ordered by owner and reader
+  std::map<NodeExchange, std::uint32_t> message_;   ///< among those of work_
+  PlacedWork work_;
 };
 
 }  // namespace
 
-NodePrograms slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
-                         std::uint32_t count, double images) {
-  return Slicer(graph, nodes, parts, count, images).build();
+PlacedWork slice_graph(const TrainingGraph& graph, const NodeHypergraph& nodes, const Parts& parts,
+                       std::uint32_t count, double images, std::uint32_t micro_batches) {
+  return Slicer(graph, nodes, parts, count, images, micro_batches).build();
 }
 
 }  // namespace convoy::strategies

@@ -8,8 +8,7 @@
 #include <set>
 
 #include "sim/base/quantity.h"
-#include "sim/lowering/compute_tasks.h"
-#include "sim/lowering/liveness.h"
+#include "sim/lowering/placed_plan.h"
 #include "sim/lowering/plan_ops.h"
 #include "strategies/cost_table.h"
 #include "strategies/pardnn/operation_dag.h"
@@ -39,11 +38,11 @@ const Keys<PardnnOptions>& pardnn_keys() {
   return keys;
 }
 
-/// The plan of a placement: one role a device.
-class Planner {
+/// A placement as work of its devices.
+class Placer {
  public:
-  Planner(const StrategyInput& input, const OperationDag& graph, double images, const PartitionTask& task,
-          const PartitionAnswer& answer)
+  Placer(const StrategyInput& input, const OperationDag& graph, double images, const PartitionTask& task,
+         const PartitionAnswer& answer)
       : input_(input),
         graph_(graph),
         dag_(graph.dag),
@@ -53,61 +52,54 @@ class Planner {
         memory_(emulate_memory(dag_, task.link, task.parts, placement_, own_schedule(task, answer))) {}
 
   ReportedPlan run() {
-    plan_.images = images_;
+    work_.images = images_;
     add_messages();
-    for (Part part = 0; part < task_.parts; ++part) plan_.roles.push_back(role(part));
-    return {std::move(plan_), {.partition = summary()}};
+    for (Part part = 0; part < task_.parts; ++part) work_.devices.push_back(device(part));
+    PartitionSummary partition = summary();
+    return {plan_placed(std::move(work_), input_.machine, input_.cost), {.partition = std::move(partition)}};
   }
 
  private:
-  /// One communication for each output and each other device that reads it.
+  /// One for each output and each other device that reads it.
   void add_messages() {
-    std::map<std::pair<Part, Part>, std::uint32_t> patterns;
     for (NodeId v = 0; v < dag_.size(); ++v) {
       for (const NodeId w : dag_.children(v)) {
         const Part from = placement_[v], to = placement_[w];
         if (from == to || message_.contains({v, to})) continue;
-        const auto [pattern, fresh] =
-            patterns.emplace(std::pair{from, to}, static_cast<std::uint32_t>(plan_.patterns.size()));
-        if (fresh) plan_.patterns.push_back({{{from, to}}, {{{{0, 1}}, {1.0}, 1}}});
-        message_.emplace(std::pair{v, to}, static_cast<CommId>(plan_.communications.size()));
-        plan_.communications.push_back(
-            {graph_.nodes[v].name, pattern->second, dag_.output_bytes(v), Fidelity::automatic, 0});
+        message_.emplace(std::pair{v, to}, static_cast<std::uint32_t>(work_.messages.size()));
+        work_.messages.push_back({graph_.nodes[v].name, {{from, to, dag_.output_bytes(v)}}});
       }
     }
   }
 
-  Role role(Part part) {
-    const Device& device = input_.machine.devices[part];
-    Role role;
-    role.name = fmt::format("part {} on {}", part, device.name);
-    role.members = {part};
-    role.streams = {"compute"};
-    role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] =
-        input_.machine.device_types[device.type].reserved_bytes;
-    ComputeTasks tasks(role);
+  PlacedDevice device(Part part) const {
+    PlacedDevice device;
+    device.name = fmt::format("part {} on {}", part, input_.machine.devices[part].name);
+    device.members = {part};
     std::set<NodeId> received;
     for (const NodeId v : memory_.sequence[part]) {
-      add_residents(role, v);
+      add_residents(device.states, v);
+      PlacedStep step;
       for (const NodeId u : dag_.parents(v))
-        if (placement_[u] != part && received.insert(u).second) tasks.receive(plan_, message_.at({u, part}));
-      tasks.add(plan_op(v));
+        if (placement_[u] != part && received.insert(u).second)
+          step.receives.push_back(message_.at({u, part}));
+      step.ops.push_back(plan_op(v));
       for (Part to = 0; to < task_.parts; ++to)
-        if (const auto comm = message_.find({v, to}); comm != message_.end()) tasks.send(plan_, comm->second);
+        if (const auto message = message_.find({v, to}); message != message_.end())
+          step.sends.push_back(message->second);
+      device.steps.push_back(std::move(step));
     }
-    if (!memory_.sequence[part].empty()) tasks.close();
-    std::vector<LiveTensor<MemoryDelta>> tensors;
     for (const HeldOutput& held : memory_.outputs)
       if (held.part == part)
-        tensors.push_back({{graph_.nodes[held.node].output_class, held.bytes}, {held.first, held.last}});
-    place_tensors(tensors, operations_of(role));
-    return role;
+        device.tensors.push_back(
+            {{graph_.nodes[held.node].output_class, held.bytes}, {held.first, held.last}});
+    return device;
   }
 
-  void add_residents(Role& role, NodeId v) const {
+  void add_residents(StateBytes& states, NodeId v) const {
     if (graph_.nodes[v].content != OperationDag::Content::variable) return;
-    const auto bytes = layer_resident_bytes(input_.graph, graph_.nodes[v].index);
-    for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += bytes[c];
+    const StateBytes bytes = layer_resident_bytes(input_.graph, graph_.nodes[v].index);
+    for (std::size_t c = 0; c < memory_class_count; ++c) states[c] += bytes[c];
   }
 
   PlanOp plan_op(NodeId v) const {
@@ -121,7 +113,7 @@ class Planner {
     PartitionSummary summary;
     summary.method = "pardnn";
     std::vector<bool> sent(dag_.size());
-    for (const auto& [key, comm] : message_) {
+    for (const auto& [key, message] : message_) {
       summary.connectivity_bytes += dag_.output_bytes(key.first);
       if (!sent[key.first]) summary.cut_bytes += dag_.output_bytes(key.first);
       sent[key.first] = true;
@@ -137,8 +129,8 @@ class Planner {
   const PartitionTask& task_;
   const Placement& placement_;
   const MemoryUse memory_;
-  std::map<std::pair<NodeId, Part>, CommId> message_;  ///< of an output to a part
-  Plan plan_;
+  std::map<std::pair<NodeId, Part>, std::uint32_t> message_;  ///< of an output to a part
+  PlacedWork work_;
 };
 
 class Pardnn : public Strategy {
@@ -171,7 +163,7 @@ class Pardnn : public Strategy {
     const OperationDag graph = operation_dag(input, static_cast<double>(images), parts);
     const PartitionTask task{
         graph.dag, parts, part_link(input.machine, parts), room(input.machine, parts), 1, options_.refine};
-    return Planner(input, graph, static_cast<double>(images), task, partition_pardnn(task)).run();
+    return Placer(input, graph, static_cast<double>(images), task, partition_pardnn(task)).run();
   }
 
  private:

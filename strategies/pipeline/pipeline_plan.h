@@ -26,11 +26,8 @@ std::vector<Pass> passes_of_slot(const PipelineShape& shape, const StageChoice& 
 ///   gpipe        all forward, then all backward from the last one on (Huang et al., NeurIPS 2019, figure 2)
 ///   one_f_one_b  as many forward as in_flight says, then backward and forward in turn (PipeDream-flush:
 ///                Narayanan et al., ICML 2021, section 2.2; the schedule of Megatron-LM)
-/// A pipeline of one stage is naive in any case: there is nothing to overlap. Outputs leave when a stage's
-/// pass is over, in order, while it goes on; activations, gradients and sums are on streams of their own.
-/// Replicas of a stage sum its gradients and update its parameters as `sync` says (ReplicaProgram) when their
-/// last backward pass completes them; without flush in the same way after the backward pass that completes an
-/// update's (share_of_update), between the passes of other micro-batches.
+/// A pipeline of one stage is naive in any case: there is nothing to overlap. What becomes of these orders
+/// stands in sim/lowering/stage_plan.h.
 ReportedPlan plan_pipeline(const StrategyInput& input, const PipelineShape& shape,
                            const std::vector<StageChoice>& choices, const Stages& stages,
                            const GradientSync& sync);

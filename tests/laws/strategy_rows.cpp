@@ -141,9 +141,9 @@ std::string server_options(Dice& dice, const StrategySetting& setting, const std
   const bool dedicated = dice.coin();
   return fmt::format(
       "{{kind: data_parallel, sync: parameter_server, servers: {}, placement: {}, sharding: {}, overlap: "
-      "{}{}}}",
+      "{}, micro_batches: {}{}}}",
       dice.between(1, dedicated ? 3 : setting.hosts), dedicated ? "dedicated" : "colocated",
-      dice.coin() ? "tensor" : "even", dice.coin(), more);
+      dice.coin() ? "tensor" : "even", dice.coin(), setting.devices > 1 ? dice.one_of<int>({1, 2}) : 1, more);
 }
 
 /// A pipeline of one or two stages, each data-parallel.

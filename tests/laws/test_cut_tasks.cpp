@@ -36,13 +36,6 @@ std::pair<Task, Task> cut(const Task& task, Dice& dice) {
   return {first, second};
 }
 
-/// Whether collectives take a part of the devices' processors. What a task waits for its host is then slowed
-/// down with it, where operations alone should be: cut tasks differ a little, and are left out.
-bool shares_processors(const Machine& machine) {
-  return std::any_of(machine.device_types.begin(), machine.device_types.end(),
-                     [&](const DeviceType& type) { return machine.processors_taken(type) > 0; });
-}
-
 /// Most tasks in two, the second one after the first one.
 /// @return how many were cut
 int cut_tasks(Plan& plan, Dice& dice) {
@@ -77,7 +70,6 @@ int cut_tasks(Plan& plan, Dice& dice) {
 TEST_CASE("cutting tasks in two changes no time, no bytes and no memory") {
   int cuts = 0, waits = 0;
   for_random_plans(8, [&](const Experiment& experiment, Dice& dice) {
-    if (shares_processors(experiment.machine())) return;
     const CostModel cost = with_software(experiment);
     const ReplayResult whole = replay(experiment.plan(), experiment.machine(), cost, {});
     Plan plan = experiment.plan();
@@ -92,7 +84,7 @@ TEST_CASE("cutting tasks in two changes no time, no bytes and no memory") {
 
 TEST_CASE("cutting tasks in two changes nothing where devices stop and go on") {
   for_random_plans(4, [&](const Experiment& experiment, Dice& dice) {
-    if (experiment.plan().endless() || shares_processors(experiment.machine())) return;
+    if (experiment.plan().endless()) return;
     const CostModel cost = with_software(experiment);
     const double step_s = replay(experiment.plan(), experiment.machine(), cost, {}).step_time_s;
     ReplayOptions options;

@@ -244,6 +244,33 @@ TEST_CASE("workers that do not wait for each other each wait for their own image
   }
 }
 
+TEST_CASE("whoever shares the work of a step, all of its images are read, and each once") {
+  const std::string text = "{kind: jpeg, library: pil, workers_per_device: 1}";
+  const std::string layers =
+      "{name: conv1, kind: conv2d, out_channels: 8, kernel: 3, padding: 1}, {name: relu, kind: relu}, {name: "
+      "conv2, kind: conv2d, out_channels: 8, kernel: 3, padding: 1}, {name: flat, kind: flatten}, {name: fc, "
+      "kind: linear, out_features: 12}]}";
+  for (const std::string first : {"", "{name: norm, kind: batch_norm}, "})
+    for (const char* strategy :
+         {"{kind: single}", synchronous, "{kind: data_parallel, sync: parameter_server}",
+          "{kind: filter_parallel}", "{kind: hybrid, conv: batch, fc: filter}", "{kind: hypergraph}",
+          "{kind: hypergraph, micro_batches: 2}", "{kind: pardnn}", "{kind: pipeline, micro_batches: 2}"}) {
+      CAPTURE(first);
+      CAPTURE(strategy);
+      lab::Experiment experiment("{name: net, input: [3, 8, 8], layers: [" + first + layers,
+                                 hosts_with(16, 2), strategy, 8);
+      add_input(experiment.plan(), experiment.graph(), experiment.machine(), input(text));
+      REQUIRE(experiment.plan().input);
+      double images = 0;
+      std::vector<double> of_host;
+      for (const double interval_s : experiment.plan().input->interval_s)
+        of_host.push_back(interval_s * rate(text, 16, 2)), images += of_host.back();
+      CHECK(images == approx(experiment.plan().images).epsilon(1e-9));
+      const bool has_master = experiment.strategy().label().starts_with("filter parallel");
+      if (has_master) CHECK(of_host[1] == 0);
+    }
+}
+
 TEST_CASE("dali_gpu's part is the device's work") {
   const ReplayResult cpu =
       run("{kind: jpeg, library: dali_cpu, workers_per_device: 100}", 100'000, synchronous);

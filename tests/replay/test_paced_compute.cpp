@@ -8,12 +8,18 @@
 
 using namespace convoy;
 
+namespace {
+
+const Stops no_stops({}, {});
+
+}  // namespace
+
 TEST_CASE("a task goes on at the rest of its rate while collectives are under way") {
   Engine engine({1.0}, 1, Contention::none);
-  PacedCompute compute(engine, {0.25, 0.0});
+  PacedCompute compute(engine, {0.25, 0.0}, no_stops);
   double end_s = 0, other_end_s = 0;
-  compute.start(0, 10, [&] { end_s = engine.now_s(); });
-  compute.start(1, 10, [&] { other_end_s = engine.now_s(); });
+  compute.start(0, {10}, 0, [&] { end_s = engine.now_s(); });
+  compute.start(1, {10}, 0, [&] { other_end_s = engine.now_s(); });
   for (const std::uint32_t c : {0u, 1u}) {
     engine.after(2, [&compute, c] { compute.collective_begins(c, 0); });
     engine.after(4,
@@ -34,7 +40,7 @@ TEST_CASE("a task's work is the integral of its rate, whatever comes and goes") 
     std::mt19937 dice(seed);
     const double taken = 0.5 * std::uniform_real_distribution<>(0, 1)(dice);
     Engine engine({1.0}, 1, Contention::none);
-    PacedCompute compute(engine, {taken});
+    PacedCompute compute(engine, {taken}, no_stops);
     std::uniform_real_distribution<> moment(0, 4);
     std::vector<std::pair<double, double>> collectives;
     for (int i = 0; i < 5; ++i) {
@@ -44,7 +50,7 @@ TEST_CASE("a task's work is the integral of its rate, whatever comes and goes") 
       engine.after(end_s, [&] { compute.collective_ends(0); });
     }
     double end_s = 0;
-    compute.start(0, 5, [&] { end_s = engine.now_s(); });
+    compute.start(0, {5}, 0, [&] { end_s = engine.now_s(); });
     engine.run();
     // Second implementation: small steps.
     double done_s = 0, now_s = 0;
@@ -60,10 +66,10 @@ TEST_CASE("a task's work is the integral of its rate, whatever comes and goes") 
 
 TEST_CASE("a collective of d seconds beside endless computing takes d / (1 - share), beside none d") {
   Engine engine({1.0}, 1, Contention::none);
-  PacedCompute compute(engine, {0.2, 0.2, 0.0});
+  PacedCompute compute(engine, {0.2, 0.2, 0.0}, no_stops);
   std::vector<double> end_s(3, 0);
   for (const std::uint32_t c : {0u, 1u, 2u}) {
-    if (c != 1) compute.start(c, 100, [] {});
+    if (c != 1) compute.start(c, {100}, 0, [] {});
     engine.after(1, [&compute, c] { compute.collective_begins(c, 7); });
     engine.after(5, [&, c] {  // its last message
       const bool owes = compute.works_off(c, 7, [&, c] { end_s[c] = engine.now_s(); });
@@ -86,7 +92,7 @@ TEST_CASE("what a collective and a task take from each other: as in small steps"
     const double taken = draw(0, 0.5), begin_s = draw(0, 3), messages_s = draw(0.1, 4);
     const double task_s[2]{draw(0.5, 4), draw(0.5, 4)}, pause_s = draw(0, 2);
     Engine engine({1.0}, 1, Contention::none);
-    PacedCompute compute(engine, {taken});
+    PacedCompute compute(engine, {taken}, no_stops);
     double collective_end_s = 0, compute_end_s = 0;
     const auto ended = [&] {
       collective_end_s = engine.now_s();
@@ -96,8 +102,10 @@ TEST_CASE("what a collective and a task take from each other: as in small steps"
     engine.after(begin_s + messages_s, [&] {
       if (!compute.works_off(0, 0, [&ended] { ended(); })) ended();
     });
-    const auto second_task = [&] { compute.start(0, task_s[1], [&] { compute_end_s = engine.now_s(); }); };
-    compute.start(0, task_s[0], [&engine, &second_task, pause_s] {
+    const auto second_task = [&] {
+      compute.start(0, {task_s[1]}, 0, [&] { compute_end_s = engine.now_s(); });
+    };
+    compute.start(0, {task_s[0]}, 0, [&engine, &second_task, pause_s] {
       engine.after(pause_s, [&second_task] { second_task(); });
     });
     engine.run();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "strategies/hypergraph/micro_batch_order.h"
+#include "sim/lowering/micro_batch_order.h"
 
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
 
-namespace convoy::inline strategies {
+namespace convoy::inline lowering {
 namespace {
 
 constexpr double not_yet = -1;
@@ -74,4 +74,4 @@ std::vector<std::vector<ScheduledStep>> order_micro_batches(
   return Scheduler(steps, micro_batches).run();
 }
 
-}  // namespace convoy::strategies
+}  // namespace convoy::inline lowering

@@ -6,7 +6,7 @@
 
 #include "sim/costs/issue_queue.h"
 
-namespace convoy::inline strategies {
+namespace convoy::inline lowering {
 
 /// A step that one device does for every micro-batch.
 struct OrderedStep {
@@ -31,4 +31,4 @@ struct ScheduledStep {
 std::vector<std::vector<ScheduledStep>> order_micro_batches(
     const std::vector<std::vector<OrderedStep>>& steps, std::uint32_t micro_batches);
 
-}  // namespace convoy::strategies
+}  // namespace convoy::inline lowering

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/costs/cost_model.h"
+#include "sim/lowering/liveness.h"
+#include "sim/plan/plan.h"
+#include "topologies/machine.h"
+
+namespace convoy::inline lowering {
+
+/// What devices send each other for every micro-batch, all of it one communication.
+struct PlacedMessage {
+  struct Part {
+    EndpointId from, to;
+    double bytes;
+  };
+  std::string name;
+  std::vector<Part> parts;
+};
+
+/// What a device does at one go, for every micro-batch.
+struct PlacedStep {
+  std::string name;          ///< of the task that it ends with; "": the next step may go into the same
+  bool forward = true;       ///< backward steps go before forward ones that could begin as early
+  bool after_sends = false;  ///< everything that the device has sent is delivered before it begins
+  std::vector<std::uint32_t> receives;  ///< messages that it waits for
+  std::vector<PlanOp> ops;
+  std::vector<std::uint32_t> sends;  ///< messages that leave at its end
+};
+
+/// A device with its own part of the work, or several that do the same.
+struct PlacedDevice {
+  std::string name;
+  std::vector<EndpointId> members;
+  StateBytes states{};                           ///< of each, throughout the step
+  std::vector<PlacedStep> steps;                 ///< of a micro-batch, in order
+  std::vector<LiveTensor<MemoryDelta>> tensors;  ///< positions count the steps' operations
+  std::vector<PlanOp> update;                    ///< after all micro-batches
+};
+
+/// An annotation of work that is placed on devices operation by operation or channel by channel, and not
+/// layer by layer on stages: what each device does in which order, and what it sends. Messages follow from
+/// who makes a tensor and who reads it.
+struct PlacedWork {
+  double images = 0;  ///< of a micro-batch
+  std::uint32_t micro_batches = 1;
+  std::vector<PlacedMessage> messages;
+  std::vector<PlacedDevice> devices;
+};
+
+/// The plan of placed work. A device goes through its steps in their order; of several micro-batches, which
+/// are under way at a time, in that of a list schedule (micro_batch_order.h). Tensors are allocated and freed
+/// by the liveness pass, in every micro-batch.
+Plan plan_placed(PlacedWork work, const Machine& machine, const CostModel& cost);
+
+}  // namespace convoy::lowering

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+#include "sim/lowering/stage_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sim/lowering/grouped_launch.h"
+#include "sim/lowering/held_normalization.h"
+#include "sim/lowering/plan_ops.h"
+
+namespace convoy::inline lowering {
+namespace {
+
+enum Stream : int { receiving = 1, sending_activations, sending_gradients, summing };
+
+class StagePlanner {
+ public:
+  StagePlanner(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+               const Stages& stages, StagedPasses passes, const GradientSync& sync)
+      : graph_(graph),
+        machine_(machine),
+        cost_(cost),
+        stages_(stages.stages),
+        passes_(std::move(passes)),
+        sync_(sync),
+        edges_(stages.edges) {}
+
+  ReportedPlan build() {
+    plan_.images = passes_.images;
+    if (passes_.endless) begin_endless();
+    for (std::uint32_t s = 0; s < stages_.size(); ++s) {
+      report_.stages.push_back({devices_of(s), stages_[s].layers, of(s).weight_versions, {}});
+      std::vector<EndpointId> ranks = devices_of(s);
+      std::sort(ranks.begin(), ranks.end());
+      groups_.emplace_back(sync_, graph_, machine_, replicated(graph_, stages_[s], std::move(ranks)),
+                           is_alone() ? "" : fmt::format(" of stage {}", s), plan_);
+      for (const StageSlot& slot : of(s).slots) add_slot(s, slot);
+    }
+    if (passes_.endless) end_endless();
+    return {std::move(plan_), std::move(report_)};
+  }
+
+ private:
+  const StagedLayers& of(std::uint32_t s) const { return passes_.stages[s]; }
+  std::int64_t slot_count(std::uint32_t s) const { return static_cast<std::int64_t>(of(s).slots.size()); }
+  /// Replicas of the whole network.
+  bool is_alone() const { return stages_.size() == 1; }
+
+  std::vector<EndpointId> devices_of(std::uint32_t s) const {
+    std::vector<EndpointId> devices;
+    for (const StageSlot& slot : of(s).slots)
+      devices.insert(devices.end(), slot.devices.begin(), slot.devices.end());
+    return devices;
+  }
+
+  // Endless runs.
+
+  /// Stages that send each other nothing keep in step by messages without bytes, as do those that have no
+  /// gradient to send: else one of them could run ahead for ever.
+  void begin_endless() {
+    EndlessRun& run = plan_.course.emplace<EndlessRun>();
+    run.steady_steps = static_cast<std::size_t>(passes_.endless->steady / passes_.endless->micro_batches);
+    run.steps.resize(static_cast<std::size_t>(passes_.endless->all / passes_.endless->micro_batches));
+    for (std::uint32_t s = 0; s + 1 < stages_.size(); ++s)
+      if (std::none_of(edges_.begin(), edges_.end(),
+                       [&](const StageEdge& edge) { return edge.from == s && edge.to == s + 1; }))
+        edges_.push_back({s, s + 1});
+  }
+
+  void end_endless() {
+    const auto per_step = [&](std::int64_t micro_batches) {
+      return static_cast<double>(passes_.endless->micro_batches) / static_cast<double>(micro_batches);
+    };
+    std::vector<double>& uses_per_step = std::get<EndlessRun>(plan_.course).uses_per_step;
+    uses_per_step.resize(plan_.patterns.size());
+    for (std::uint32_t s = 0; s < stages_.size(); ++s)
+      for (const std::uint32_t pattern : groups_[s].patterns())
+        uses_per_step[pattern] = per_step(slot_count(s) * of(s).share_of_update);
+    for (const auto& [key, pattern] : patterns_) {
+      const StageEdge& edge = edges_[std::get<0>(key)];
+      uses_per_step[pattern] = per_step(std::lcm(slot_count(edge.from), slot_count(edge.to)));
+    }
+    // Of all tensors, each of whose gradients is that of one micro-batch.
+    Staleness total;
+    double tensors = 0;
+    for (std::uint32_t s = 0; s < stages_.size(); ++s) {
+      const auto weight = static_cast<double>(stages_[s].parameters.size());
+      total.mean += weight * report_.stages[s].staleness.mean;
+      if (weight > 0) total.max = std::max(total.max, report_.stages[s].staleness.max);
+      tensors += weight;
+    }
+    if (tensors > 0) total.mean /= tensors;
+    report_.staleness = total;
+  }
+
+  // Communications. Those of one micro-batch have one for each edge between stages and direction.
+
+  CommId message(std::size_t edge, const Pass& pass) {
+    const auto [it, fresh] = messages_.try_emplace({edge, pass.backward, pass.micro_batch});
+    if (!fresh) return it->second;
+    const StageEdge& e = edges_[edge];
+    const std::uint32_t from = pass.backward ? e.to : e.from, to = pass.backward ? e.from : e.to;
+    const std::vector<EndpointId>&senders = devices(from, pass), &receivers = devices(to, pass);
+    const auto [pattern, fresh_pattern] = patterns_.try_emplace(
+        {edge, pass.backward, senders.front(), receivers.front()}, plan_.patterns.size());
+    if (fresh_pattern) {
+      Pattern pairs{{}, {{{{0, 1}}, {1.0}, 1}}};
+      for (std::size_t r = 0; r < senders.size(); ++r) pairs.groups.push_back({senders[r], receivers[r]});
+      plan_.patterns.push_back(std::move(pairs));
+    }
+    plan_.communications.push_back(
+        {fmt::format("{} #{}, stage {} to {}", pass.backward ? "gradients" : "activations", pass.micro_batch,
+                     from, to),
+         static_cast<std::uint32_t>(pattern->second),
+         pass.images * (pass.backward ? e.backward_bytes : e.forward_bytes), sync_.fidelity, 0});
+    return it->second = static_cast<CommId>(plan_.communications.size() - 1);
+  }
+  const std::vector<EndpointId>& devices(std::uint32_t s, const Pass& pass) const {
+    return of(s).slots[static_cast<std::size_t>(pass.micro_batch % slot_count(s))].devices;
+  }
+
+  // Programs.
+
+  void add_slot(std::uint32_t s, const StageSlot& slot) {
+    Role role;
+    role.streams = {"compute", "receive", "send activations", "send gradients", "all-reduce"};
+    if (is_alone()) role.streams = {"compute", "communication"};
+    ReplicaProgram program(graph_, stages_[s], {&groups_[s]}, role, is_alone() ? 1 : summing, slot.passes);
+    if (passes_.endless) {
+      add_endless(s, slot.passes, program, role);
+    } else {
+      for (const Pass& pass : slot.passes) add_pass(s, pass, program, role);
+      program.update("");
+    }
+    program.end();
+    add_roles(s, slot, std::move(role));
+  }
+
+  /// Updates follow the backward pass that completes their gradients; double-buffered weights are not needed
+  /// at once, so that their sum has until the next backward pass, which adds to the gradients again.
+  void add_endless(std::uint32_t s, const std::vector<Pass>& passes, ReplicaProgram& program, Role& role) {
+    const std::int64_t share = of(s).share_of_update;
+    const bool delayed = passes_.endless->delayed;
+    std::int64_t forward = 0, updates = 0, due = 0;  // of this slot's, how many
+    std::vector<std::int64_t> version;               // updates that its weights have seen, by micro-batch
+    std::vector<double> missed;                      // updates that they had not, by gradient
+    const auto update = [&] {
+      if (due == updates) return;
+      program.update(fmt::format(" #{}", updates));
+      // Micro-batches that were first to fill the pipeline met newer weights than later ones do.
+      if (updates * share >= 2 * of(s).in_flight + share)
+        for (std::int64_t i = updates * share; i < due * share; ++i)
+          missed.push_back(static_cast<double>(updates - version[static_cast<std::size_t>(i)]));
+      updates = due;
+    };
+    for (const Pass& pass : passes) {
+      if (pass.backward || !delayed) update();
+      ends_[pass.micro_batch] = add_pass(s, pass, program, role);
+      if (pass.completes) ++due;
+      if (pass.backward) continue;
+      version.push_back(delayed ? std::max<std::int64_t>(0, forward / share - 1) : updates);
+      ++forward;
+    }
+    update();
+    if (!missed.empty())
+      report_.stages[s].staleness = {
+          std::accumulate(missed.begin(), missed.end(), 0.0) / static_cast<double>(missed.size()),
+          *std::max_element(missed.begin(), missed.end())};
+  }
+
+  TaskId add_message(Role& role, Task::Kind kind, std::size_t edge, const Pass& pass, int stream,
+                     std::vector<TaskId> after) {
+    const CommId comm = message(edge, pass);
+    const TaskId task =
+        convoy::add_message(role, kind, plan_.communications[comm].name, comm, std::move(after));
+    role.program[task].stream = stream;
+    return task;
+  }
+
+  /// What a task that ends with a pass is called; "": the next pass may go into the same.
+  std::string task_name(std::uint32_t s, const Pass& pass) const {
+    if (!passes_.shares_tasks)
+      return fmt::format("{} #{}", pass.backward ? "backward" : "forward", pass.micro_batch);
+    if (!pass.backward || groups_[s].zero() >= 2) return "";
+    return pass.completes ? "compute to the end of backward" : "micro-batch" + pass.suffix;
+  }
+
+  /// @return the task at whose end the pass is done, where it has a name
+  TaskId add_pass(std::uint32_t s, const Pass& pass, ReplicaProgram& program, Role& role) {
+    std::vector<TaskId> received;
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      if (goes(e, s, pass.backward, false))
+        received.push_back(add_message(role, Task::Kind::receive, e, pass, receiving, {}));
+    const TaskId done = program.next_pass(received, task_name(s, pass));
+    for (std::size_t e = 0; e < edges_.size(); ++e)
+      if (goes(e, s, pass.backward, true))
+        add_message(role, Task::Kind::send, e, pass, pass.backward ? sending_gradients : sending_activations,
+                    {done});
+    return done;
+  }
+
+  /// Whether an edge's message of a pass leaves (or reaches) a stage.
+  bool goes(std::size_t edge, std::uint32_t s, bool backward, bool leaves) const {
+    const StageEdge& e = edges_[edge];
+    return (passes_.endless || (backward ? e.backward_bytes : e.forward_bytes) > 0) &&
+           s == (backward == leaves ? e.to : e.from);
+  }
+
+  /// One role for each type of device in the slot: what the system reserves differs.
+  void add_roles(std::uint32_t s, const StageSlot& slot, const Role& program) {
+    std::map<std::uint32_t, std::vector<EndpointId>> by_type;
+    for (const EndpointId device : slot.devices) by_type[machine_.devices[device].type].push_back(device);
+    const StateBytes states = groups_[s].resident_bytes();
+    const double version_bytes = stages_[s].parameter_elements * element_bytes(graph_.options.precision);
+    for (auto& [type, members] : by_type) {
+      Role role = program;
+      const DeviceType& device_type = machine_.device_types[type];
+      // An endless run's steps are told by the numbers of tasks, which holding changes.
+      if (!passes_.endless)
+        hold_normalizations(plan_, role, groups_[s], graph_, machine_, cost_, device_type);
+      add_grouped_launches(role, groups_[s], graph_, machine_, cost_, device_type);
+      role.name = fmt::format("{} on {}", slot.name, device_type.name);
+      role.members = std::move(members);
+      for (std::size_t c = 0; c < memory_class_count; ++c) role.resident_bytes[c] += states[c];
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::reserved)] += device_type.reserved_bytes;
+      role.resident_bytes[static_cast<std::size_t>(MemoryClass::weights)] +=
+          (of(s).weight_versions - 1) * version_bytes;
+      plan_.roles.push_back(std::move(role));
+      for (const auto& [micro_batch, task] : ends_)
+        if ((micro_batch + 1) % passes_.endless->micro_batches == 0) {
+          const auto step = static_cast<std::size_t>(micro_batch / passes_.endless->micro_batches);
+          std::get<EndlessRun>(plan_.course)
+              .steps[step]
+              .push_back({static_cast<std::uint32_t>(plan_.roles.size() - 1), task});
+        }
+    }
+    ends_.clear();
+  }
+
+  const TrainingGraph& graph_;
+  const Machine& machine_;
+  const CostModel& cost_;
+  const std::vector<Stage>& stages_;
+  StagedPasses passes_;
+  const GradientSync& sync_;
+  std::vector<StageEdge> edges_;
+  Plan plan_;
+  StrategyReport report_;
+  std::deque<GroupSync> groups_;  ///< by stage; they stay where they are
+  std::map<std::tuple<std::size_t, bool, std::int64_t>, CommId> messages_;  ///< edge, backward, micro-batch
+  std::map<std::tuple<std::size_t, bool, EndpointId, EndpointId>, std::size_t> patterns_;
+  std::map<std::int64_t, TaskId> ends_;  ///< endless: by micro-batch of the slot, its backward pass
+};
+
+}  // namespace
+
+ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                         const Stages& stages, StagedPasses passes, const GradientSync& sync) {
+  return StagePlanner(graph, machine, cost, stages, std::move(passes), sync).build();
+}
+
+}  // namespace convoy::lowering

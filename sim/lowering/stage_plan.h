@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/costs/cost_model.h"
+#include "sim/lowering/gradient_sync.h"
+#include "sim/lowering/replica_program.h"
+#include "sim/lowering/stages.h"
+#include "sim/plan/phases.h"
+
+namespace convoy::inline lowering {
+
+/// Devices that run the same passes of a stage, each on images of its own.
+struct StageSlot {
+  std::string name;                 ///< of its roles, followed by the type of the devices
+  std::vector<EndpointId> devices;  ///< replicas
+  std::vector<Pass> passes;         ///< in order
+};
+
+/// A stage of a cut network, all of which each of its devices computes.
+struct StagedLayers {
+  std::vector<StageSlot> slots;       ///< of several, slot m mod their number has micro-batch m
+  std::uint32_t weight_versions = 1;  ///< that each device keeps
+  std::int64_t share_of_update = 1;   ///< without flush: micro-batches that a slot adds up for one update
+  std::int64_t in_flight = 1;         ///< without flush: of which a slot may hold the activations at once
+};
+
+/// A stretch of passes that are never flushed.
+struct EndlessPasses {
+  std::int64_t micro_batches = 1;  ///< of a step
+  std::int64_t steady = 0;         ///< micro-batches after which the first stage has nothing more to do
+  std::int64_t all = 0;            ///< that are simulated
+  /// Double-buffered weights: a slot's update may wait until its next backward pass begins.
+  bool delayed = false;
+};
+
+/// An annotation of whole layers on consecutive stages, each a stage's devices' own: replicas of the network
+/// are one stage.
+struct StagedPasses {
+  double images = 0;  ///< of a step, over all devices
+  std::vector<StagedLayers> stages;
+  std::optional<EndlessPasses> endless{};  ///< else one step, ended by an update of all parameters
+  /// Passes may share tasks, since nothing else waits for the end of one.
+  bool shares_tasks = false;
+};
+
+/// The plan of staged passes. Outputs leave when a stage's pass is over, in order, while it goes on;
+/// activations, gradients and sums are on streams of their own. All devices of a stage are replicas: they sum
+/// its gradients and update its parameters as `sync` says (ReplicaProgram) when their last backward passes
+/// complete them; without flush in the same way after the backward pass that completes an update's, between
+/// the passes of other micro-batches. Launches (grouped_launch.h) and waits (held_normalization.h) of
+/// replicas included.
+/// @param stages of the network: as many as the annotation's
+ReportedPlan plan_stages(const TrainingGraph& graph, const Machine& machine, const CostModel& cost,
+                         const Stages& stages, StagedPasses passes, const GradientSync& sync);
+
+}  // namespace convoy::lowering
