@@ -2,10 +2,19 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/base/yaml_node.h"
 
 namespace convoy::inline runs {
+
+/// The build id of the program or module that holds this code, in hexadecimal.
+std::string program_build();
+
+/// The files of the catalogue and of the zoo with the SHA-256 of each: "models/zoo/alexnet.yaml", sorted.
+/// Read once a process.
+const std::vector<std::pair<std::string, std::string>>& program_files();
 
 /// Digest of what every run depends on beside its experiment: this program as it was built, SimGrid, and the
 /// files of the catalogue and of the zoo.
