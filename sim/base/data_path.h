@@ -15,6 +15,10 @@ namespace convoy::inline base {
 /// @throws std::runtime_error when neither exists.
 std::string data_path(const std::string& folder);
 
+/// The path of another program of convoy's, which is beside this one, or where an installed or built Python
+/// module finds it; "" where there is none.
+std::string program_beside(const std::string& name);
+
 /// Folders of the data that simulations depend on: they are a part of the program (store/point_key.h).
 inline constexpr std::array digested_data_folders{"models/zoo", "topologies/catalog"};
 
