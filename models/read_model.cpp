@@ -212,15 +212,32 @@ std::string buildable_near(const YamlNode& definition, const std::string& name, 
 }
 
 /// @param input in place of the definition's, if any
-Model read_zoo(const std::string& name, const SourcePos& pos, const std::string& path,
+/// Names of families have their parameters in capital letters.
+bool is_pattern(const std::string& name) {
+  return std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+/// The zoo's name of what a user calls a model: "ResNet-50" is resnet50, "WRN-28-10" wrn_28_10.
+std::string zoo_name(const std::string& written, const std::vector<std::string>& names,
+                     const SourcePos& pos) {
+  std::vector<std::string> models;
+  for (const std::string& name : names)
+    if (!is_pattern(name)) models.push_back(name);
+  std::string member = written;
+  for (char& c : member) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string& name : names)
+    if (match_pattern(name, member, pos)) return member;
+  return meant(written, models);
+}
+
+Model read_zoo(const std::string& written, const SourcePos& pos, const std::string& path,
                YamlMap* reference = nullptr, const std::optional<Shape>& input = std::nullopt) {
   const std::vector<std::string> names = zoo_names();
+  const std::string name = zoo_name(written, names, pos);
   std::string file;
   Scope given;
   for (const std::string& known : names) {
-    const bool is_pattern =
-        std::any_of(known.begin(), known.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-    if (known == name && !is_pattern) file = known;
+    if (known == name && !is_pattern(known)) file = known;
     if (const std::optional<Scope> match = match_pattern(known, name, pos)) {
       file = known;
       given = *match;
@@ -232,10 +249,13 @@ Model read_zoo(const std::string& name, const SourcePos& pos, const std::string&
     if (file.empty() && ending == of_files)
       throw InputError(pos, fmt::format("{}: '{}' is not a model of the zoo; a file is named by {{{}: {}}}",
                                         path, name, key, name));
-  if (file.empty())
+  if (file.empty()) {
+    const std::string hint = suggestion(name, names);
     throw InputError(
-        pos, fmt::format("{}: unknown model '{}'{}; the zoo has: {}. A model of your own needs `layers`",
-                         path, name, suggestion(name, names), list_of(names, names.size())));
+        pos, fmt::format("{}: unknown model '{}'{}; {}. A model of your own needs `layers`", path, name, hint,
+                         hint.empty() ? "the zoo has: " + list_of(names, names.size())
+                                      : "`convoy show models` lists them"));
+  }
   const std::string folder = data_path(zoo_folder);
   const YamlNode& definition = data_yaml(zoo_folder, file);
   try {

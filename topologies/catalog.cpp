@@ -11,7 +11,8 @@ namespace convoy::inline topologies {
 std::vector<std::string> server_names() { return catalogue_names(CatalogueKind::server); }
 std::vector<std::string> cluster_names() { return catalogue_names(CatalogueKind::cluster); }
 
-ServerSpec load_server(const std::string& name, const SourcePos& pos) {
+ServerSpec load_server(const std::string& written, const SourcePos& pos) {
+  const std::string name = catalogue_name(CatalogueKind::server, written);
   return read_catalogue_server(load_catalogue_entry(CatalogueKind::server, name, pos), "", name, load_device);
 }
 
@@ -27,7 +28,8 @@ ServerSpec read_catalogue_server(const CatalogueEntry& entry, const std::string&
   return server;
 }
 
-ClusterSpec load_cluster(const std::string& name, const SourcePos& pos) {
+ClusterSpec load_cluster(const std::string& written, const SourcePos& pos) {
+  const std::string name = catalogue_name(CatalogueKind::cluster, written);
   const YamlNode node = load_catalogue_entry(CatalogueKind::cluster, name, pos).node;
   if (node.kind != YamlNode::Kind::mapping)
     throw InputError(node.pos, fmt::format("expected a mapping (key: value), found {}", describe(node)));

@@ -49,11 +49,12 @@ bool has_program_entry(CatalogueKind kind, const std::string& name) {
 [[noreturn]] void unknown_entry(CatalogueKind kind, const std::string& name, const SourcePos& pos) {
   const char* what = text_of(kind).what;
   const std::vector<std::string> names = catalogue_names(kind);
-  // Devices are few enough to be told at once.
-  const std::string known = kind == CatalogueKind::device
+  const std::string hint = suggestion(name, names);
+  // Devices are few enough to be told at once, where nothing is near.
+  const std::string known = kind == CatalogueKind::device && hint.empty()
                                 ? fmt::format("the catalogue has {}", list_of(names, names.size()))
                                 : fmt::format("`convoy show {}s` lists them", what);
-  throw InputError(pos, fmt::format("unknown {} '{}'{}; {}", what, name, suggestion(name, names), known));
+  throw InputError(pos, fmt::format("unknown {} '{}'{}; {}", what, name, hint, known));
 }
 
 YamlNode* find_value(YamlNode& mapping, const std::string& key) {
@@ -193,8 +194,9 @@ CatalogueEntry load_entry_at(CatalogueKind kind, const std::string& name, const 
   std::error_code ignored;
   if (of_user && !own.empty() && fs::exists(own, ignored)) {
     YamlNode node = load_yaml(own.string());
-    const std::string base = base_of(node);
+    std::string base = base_of(node);
     if (base.empty()) return {std::move(node), name};
+    base = catalogue_name(kind, base);
     CatalogueEntry from = load_entry_at(kind, base, node.find("base")->pos, base != name, depth + 1);
     return {with_changes(kind, name, std::move(from.node), node), from.root};
   }
@@ -210,6 +212,7 @@ CatalogueEntry derive_at(CatalogueKind kind, const std::string& name, const Yaml
   SourcePos pos = node.pos;
   if (!base.empty()) {
     pos = node.find("base")->pos;
+    if (!own.contains(base)) base = catalogue_name(kind, base);
   } else {
     const std::vector<std::string> names = catalogue_names(kind);
     if (node.find(text_of(kind).defining_key) || !std::binary_search(names.begin(), names.end(), name))
@@ -243,6 +246,11 @@ std::vector<std::string> catalogue_names(CatalogueKind kind) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+std::string catalogue_name(CatalogueKind kind, const std::string& written) {
+  if (has_program_entry(kind, written)) return written;  // without looking at the user's folder
+  return meant(written, catalogue_names(kind));
 }
 
 CatalogueEntry load_catalogue_entry(CatalogueKind kind, const std::string& name, const SourcePos& pos) {

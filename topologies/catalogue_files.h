@@ -20,6 +20,10 @@ std::string user_catalogue();
 /// Names of the program's and the user's entries, sorted, each once.
 std::vector<std::string> catalogue_names(CatalogueKind kind);
 
+/// The entry that a user means (meant, sim/base/names.h): the name itself where there is such an entry, or
+/// none that it can only mean.
+std::string catalogue_name(CatalogueKind kind, const std::string& written);
+
 /// An entry with all that it derives from put together.
 struct CatalogueEntry {
   YamlNode node;

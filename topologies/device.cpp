@@ -192,7 +192,8 @@ KeySection device_keys() {
           texts_of(all_device_keys())};
 }
 
-DeviceType load_device(const std::string& name, const SourcePos& pos) {
+DeviceType load_device(const std::string& written, const SourcePos& pos) {
+  const std::string name = catalogue_name(CatalogueKind::device, written);
   const CatalogueEntry entry = load_catalogue_entry(CatalogueKind::device, name, pos);
   DeviceType device = read_device(entry.node, name);
   device.framework_reserves = !entry.node.find("reserved");

@@ -18,13 +18,27 @@ OwnEntries entries_of(YamlMap& map) {
   return own;
 }
 
+template <class Own>
+std::vector<std::string> own_names(const Own& own) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : own) names.push_back(key);
+  return names;
+}
+
+/// The entry, of the experiment's own and the catalogue's, that a name means.
+template <class Own>
+std::string meant_entry(const Own& own, const std::vector<std::string>& catalogue, const std::string& name) {
+  std::vector<std::string> names = own_names(own);
+  names.insert(names.end(), catalogue.begin(), catalogue.end());
+  return meant(name, names);
+}
+
 /// The catalogue's reader would suggest names of the catalogue only; the experiment's own are nearer at hand.
 template <class Own>
 void suggest_own(const Own& own, const char* what, const std::vector<std::string>& catalogue,
                  const std::string& name, const SourcePos& pos) {
-  if (std::binary_search(catalogue.begin(), catalogue.end(), name)) return;
-  std::vector<std::string> names;
-  for (const auto& [key, value] : own) names.push_back(key);
+  if (own.empty() || std::binary_search(catalogue.begin(), catalogue.end(), name)) return;
+  const std::vector<std::string> names = own_names(own);
   if (const std::string hint = suggestion(name, names); !hint.empty())
     throw InputError(pos, fmt::format("unknown {} '{}'{}", what, name, hint));
 }
@@ -59,14 +73,20 @@ ServerSpec Inventory::read_own_server(const std::string& name, const YamlNode& n
 
 ServerSpec Inventory::find_server(const std::string& name, const SourcePos& pos) const {
   if (const auto own = servers_.find(name); own != servers_.end()) return own->second;
-  suggest_own(servers_, "server", server_names(), name, pos);
-  return load_server(name, pos);
+  const std::vector<std::string> catalogue = server_names();
+  const std::string meant_name = meant_entry(servers_, catalogue, name);
+  if (const auto own = servers_.find(meant_name); own != servers_.end()) return own->second;
+  suggest_own(servers_, "server", catalogue, meant_name, pos);
+  return load_server(meant_name, pos);
 }
 
 DeviceType Inventory::find_device(const std::string& name, const SourcePos& pos) const {
   if (const auto own = devices_.find(name); own != devices_.end()) return own->second;
-  suggest_own(devices_, "device", device_names(), name, pos);
-  return load_device(name, pos);
+  const std::vector<std::string> catalogue = device_names();
+  const std::string meant_name = meant_entry(devices_, catalogue, name);
+  if (const auto own = devices_.find(meant_name); own != devices_.end()) return own->second;
+  suggest_own(devices_, "device", catalogue, meant_name, pos);
+  return load_device(meant_name, pos);
 }
 
 }  // namespace convoy::topologies

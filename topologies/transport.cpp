@@ -57,12 +57,13 @@ Transport ideal_transport() {
 
 std::vector<std::string> transport_names() { return data_names(transport_folder); }
 
-Transport load_transport(const std::string& name, const SourcePos& pos) {
+Transport load_transport(const std::string& written, const SourcePos& pos) {
+  const std::vector<std::string> names = transport_names();
+  const std::string name = meant(written, names);
   for (std::size_t l = 0; l < library_names.size(); ++l)
     for (const Protocol protocol : {Protocol::tcp, Protocol::rdma})
       if (const auto library = static_cast<Library>(l); name == name_of(library, protocol))
         return load_transport(library, protocol);
-  const std::vector<std::string> names = transport_names();
   throw InputError(pos, fmt::format("unknown transport '{}'{}; there are {}", name, suggestion(name, names),
                                     list_of(names)));
 }

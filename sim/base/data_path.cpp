@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sim/base/data_path.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,13 +13,41 @@
 namespace convoy::inline base {
 namespace fs = std::filesystem;
 
-std::string data_path(const std::string& folder) {
+namespace {
+
+/// The folder of what holds this code: the program, or the Python module in a program of others.
+struct OwnFolder {
+  fs::path path;
+  bool module = false;
+};
+OwnFolder own_folder() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path installed = program.parent_path().parent_path() / "share" / "convoy" / folder;
-    if (fs::is_directory(installed, error)) return installed.string();
-  }
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || !info.dli_fname) return {program};
+  const fs::path object = fs::canonical(info.dli_fname, error);
+  return object.extension() == ".so" ? OwnFolder{object.parent_path(), true} : OwnFolder{program};
+}
+
+}  // namespace
+
+std::string program_beside(const std::string& name) {
+  const OwnFolder here = own_folder();
+  std::error_code error;
+  // The module is in build/python/convoy, or in lib/python3/dist-packages/convoy.
+  for (const char* way : {here.module ? "../.." : ".", here.module ? "../../../../bin" : "."})
+    if (const fs::path program = (here.path / way / name).lexically_normal();
+        fs::is_regular_file(program, error))
+      return program.string();
+  return "";
+}
+
+std::string data_path(const std::string& folder) {
+  const OwnFolder here = own_folder();
+  std::error_code error;
+  const fs::path installed =
+      (here.path / (here.module ? "../../../../share" : "../share") / "convoy" / folder).lexically_normal();
+  if (fs::is_directory(installed, error)) return installed.string();
   const fs::path source = fs::path(CONVOY_SOURCE_DIR) / folder;
   if (fs::is_directory(source, error)) return source.string();
   throw std::runtime_error(fmt::format("convoy's data folder '{}' is neither beside the program nor in {}",

@@ -15,7 +15,11 @@ namespace convoy::inline base {
 /// @throws std::runtime_error if neither exists.
 std::string data_path(const std::string& folder);
 
-/// Folders with data on which simulations depend: they count as part of the program (store/point_key.h).
+/// The path of another program of convoy's, which is beside this one, or where an installed or built Python
+/// module finds it; "" where there is none.
+std::string program_beside(const std::string& name);
+
+/// Folders of the data that simulations depend on: they are a part of the program (store/point_key.h).
 inline constexpr std::array digested_data_folders{"models/zoo", "topologies/catalog"};
 
 /// Names (without ".yaml") of the YAML files directly in data_path(folder), sorted. A folder is read once:

@@ -44,8 +44,15 @@ std::string digest_of(const std::string& file) {
 
 void note_input(const std::string& file) {
   if (!innermost || is_program_data(file)) return;
-  const std::string line = digest_of(file) + '\n';
-  for (InputRecord* record = innermost; record; record = record->outer_) record->digests_ += line;
+  const std::string digest = digest_of(file);
+  for (InputRecord* record = innermost; record; record = record->outer_)
+    record->files_.emplace_back(file, digest);
+}
+
+std::string InputRecord::digests() const {
+  std::string lines;
+  for (const auto& [file, digest] : files_) lines += digest + '\n';
+  return lines;
 }
 
 std::ifstream open_input(const std::string& file, std::ios::openmode mode) {

@@ -3,6 +3,8 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace convoy::inline base {
 
@@ -24,13 +26,15 @@ class InputRecord {
   InputRecord(const InputRecord&) = delete;
   InputRecord& operator=(const InputRecord&) = delete;
 
-  /// Digests of the files' contents in the order in which they were opened, one per line; "" if none were.
-  const std::string& digests() const { return digests_; }
+  /// Digests of the files' content in the order in which they were opened, a line each; "": none were.
+  std::string digests() const;
+  /// The same files with their names, as they were opened.
+  const std::vector<std::pair<std::string, std::string>>& files() const { return files_; }
 
  private:
   friend void note_input(const std::string& file);
-  std::string digests_;
-  InputRecord* outer_;  ///< the record that was active before, which continues afterwards
+  std::vector<std::pair<std::string, std::string>> files_;
+  InputRecord* outer_;  ///< the record that was under way, which goes on
 };
 
 }  // namespace convoy::base

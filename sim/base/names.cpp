@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace convoy::inline base {
@@ -28,9 +29,127 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+using Words = std::vector<std::string>;
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+/// Runs of letters and runs of digits in lower case: "GTX-1080Ti" is gtx, 1080, ti.
+Words words_of(std::string_view text) {
+  const auto kind = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return std::isdigit(byte) ? 1 : std::isalpha(byte) ? 2 : 0;
+  };
+  Words words;
+  int before = 0;
+  for (const char c : text) {
+    if (kind(c) != 0 && kind(c) != before) words.emplace_back();
+    if (kind(c) != 0) words.back() += lower(c);
+    before = kind(c);
+  }
+  return words;
+}
+
+std::string joined(const Words& words) { return fmt::format("{}", fmt::join(words, "")); }
+
+bool is_part_of(const Words& part, const Words& whole) {
+  return std::search(whole.begin(), whole.end(), part.begin(), part.end()) != whole.end();
+}
+
+/// Words of the field that are no spelling of a name here, without separators, and the names that they may
+/// mean.
+struct Alias {
+  std::string_view words;
+  std::array<std::string_view, 2> names;
+};
+constexpr std::array aliases{
+    Alias{"ddp", {"data_parallel"}},
+    Alias{"dp", {"data_parallel"}},
+    Alias{"distributeddataparallel", {"data_parallel"}},
+    Alias{"horovod", {"data_parallel"}},
+    Alias{"ps", {"parameter_server"}},
+    Alias{"amp", {"fp16", "bf16"}},
+    Alias{"mixed", {"fp16", "bf16"}},
+    Alias{"half", {"fp16"}},
+    Alias{"float16", {"fp16"}},
+    Alias{"bfloat16", {"bf16"}},
+    Alias{"float32", {"fp32"}},
+    Alias{"single", {"fp32"}},
+    Alias{"tensorfloat32", {"tf32"}},
+    Alias{"torch", {"pytorch"}},
+    Alias{"tf", {"tensorflow"}},
+    Alias{"channelsfirst", {"nchw"}},
+    Alias{"channelslast", {"nhwc"}},
+    Alias{"torchcompile", {"compiled"}},
+    Alias{"xla", {"compiled"}},
+    Alias{"cudagraphs", {"graph"}},
+    Alias{"batchsize", {"batch_per_device", "global_batch"}},
+    Alias{"batch", {"batch_per_device", "global_batch"}},
+    Alias{"lr", {"learning_rate"}},
+    Alias{"gradaccumulation", {"micro_batches"}},
+    Alias{"gpus", {"devices", "devices_per_node"}},
+    Alias{"dtype", {"precision"}},
+};
+
+/// What is a mapping here where others have one word.
+struct Paraphrase {
+  std::string_view words, name, text;
+};
+constexpr std::array paraphrases{
+    Paraphrase{"fsdp", "data_parallel", "kind: data_parallel with zero: 3"},
+    Paraphrase{"zero", "data_parallel", "kind: data_parallel with zero: 1, 2 or 3"},
+    Paraphrase{"deepspeed", "data_parallel", "kind: data_parallel with zero: 1, 2 or 3"},
+};
+
+/// What makers put before the names of their products.
+constexpr std::array<std::string_view, 5> makers_words{"nvidia", "tesla", "geforce", "gpu", "standard"};
+
+std::vector<std::string> meanings_of(const Words& words, std::span<const std::string> known) {
+  constexpr std::size_t least_part = 3;  // letters and digits: of fewer nearly anything is a part
+  const std::string written = joined(words);
+  std::vector<std::string> equal, larger;
+  for (const std::string& name : known) {
+    const Words of_name = words_of(name);
+    if (joined(of_name) == written) equal.push_back(name);
+    if (written.size() >= least_part && is_part_of(words, of_name)) larger.push_back(name);
+  }
+  return equal.empty() ? larger : equal;
+}
+
 }  // namespace
 
+std::vector<std::string> meanings(std::string_view written, std::span<const std::string> known) {
+  constexpr std::size_t longest = 64;
+  if (std::find(known.begin(), known.end(), written) != known.end()) return {std::string(written)};
+  Words words = words_of(written);
+  if (words.empty() || written.size() > longest) return {};
+  std::vector<std::string> found;
+  for (const Alias& alias : aliases)
+    if (alias.words == joined(words))
+      for (const std::string_view name : alias.names)
+        if (!name.empty() && std::find(known.begin(), known.end(), name) != known.end())
+          found.emplace_back(name);
+  if (found.empty()) found = meanings_of(words, known);
+  if (!found.empty()) return found;
+  std::erase_if(words, [](const std::string& word) {
+    return std::find(makers_words.begin(), makers_words.end(), word) != makers_words.end();
+  });
+  return words.empty() ? found : meanings_of(words, known);
+}
+
+std::string meant(std::string_view written, std::span<const std::string> known) {
+  const std::vector<std::string> names = meanings(written, known);
+  return names.size() == 1 ? names.front() : std::string(written);
+}
+
 std::string suggestion(std::string_view wrong, std::span<const std::string> known) {
+  for (const Paraphrase& row : paraphrases)
+    if (row.words == joined(words_of(wrong)) &&
+        std::find(known.begin(), known.end(), row.name) != known.end())
+      return fmt::format(" (write {})", row.text);
+  if (const std::vector<std::string> names = meanings(wrong, known); names.size() == 1)
+    return fmt::format(" (did you mean '{}'?)", names.front());
+  else if (names.size() > 1)
+    return fmt::format(" (did you mean one of {}?)", list_of(names, 12));
   const std::string* best = nullptr;
   std::size_t best_distance = std::max<std::size_t>(2, wrong.size() / 4) + 1;
   if (wrong.size() > 64) return {};
@@ -41,23 +160,15 @@ std::string suggestion(std::string_view wrong, std::span<const std::string> know
       best_distance = d;
     }
   }
-  // "v100" is taken to mean v100-pcie-16gb, however many letters are missing; "p3.16xlarge" means
-  // aws-p3.16xlarge; "V100" and "v100" are the same.
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
+  // A name that is not finished: "wide_res" is meant to be wide_resnet50_2, however few letters make it
+  // another one.
   const auto begins = [&](const std::string& each) {
-    return each.size() >= wrong.size() && std::equal(wrong.begin(), wrong.end(), each.begin(), same);
+    return each.size() >= wrong.size() && std::equal(wrong.begin(), wrong.end(), each.begin(),
+                                                     [](char a, char b) { return lower(a) == lower(b); });
   };
-  const auto ends = [&](const std::string& each) {
-    return each.size() >= wrong.size() && std::equal(wrong.rbegin(), wrong.rend(), each.rbegin(), same);
-  };
-  if (wrong.size() >= 3 && best_distance > 1) {
-    const auto found = [&](auto part) { return std::find_if(known.begin(), known.end(), part); };
-    auto name = found(begins);
-    if (name == known.end() && !best) name = found(ends);
-    if (name != known.end()) best = &*name;
-  }
+  if (wrong.size() >= 3 && best_distance > 1)
+    if (const auto name = std::find_if(known.begin(), known.end(), begins); name != known.end())
+      best = &*name;
   return best ? fmt::format(" (did you mean '{}'?)", *best) : std::string{};
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <span>
@@ -22,7 +23,8 @@ struct Unit {
 std::span<const Unit> units_of(Dimension dimension) {
   static constexpr std::array bytes{Unit{"B", 1, true, true}};
   static constexpr std::array bandwidth{Unit{"B/s", 1, true, true}, Unit{"Bps", 1, true, true},
-                                        Unit{"bps", 0.125, true, false}, Unit{"bit/s", 0.125, true, false}};
+                                        Unit{"bps", 0.125, true, false}, Unit{"bit/s", 0.125, true, false},
+                                        Unit{"b/s", 0.125, true, false}};
   static constexpr std::array time{Unit{"ns", 1e-9, false, false}, Unit{"us", 1e-6, false, false},
                                    Unit{"ms", 1e-3, false, false}, Unit{"s", 1, false, false},
                                    Unit{"min", 60, false, false},  Unit{"h", 3600, false, false},
@@ -103,7 +105,37 @@ std::optional<double> unit_factor(std::string_view unit, Dimension dimension) {
   return std::nullopt;
 }
 
-/// std::from_chars does not accept a plus sign.
+bool same_letters(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+/// Units as people write them who do not mind capitals: "gbps", "gib", "tflops", "GHZ", and the Greek letter
+/// of microseconds. The factor where all units that a text may be are the same; where they are not, `many`
+/// lists them: "GBPS" may be gigabits or gigabytes. A small b among capitals is a bit, and no size.
+std::optional<double> meant_unit(std::string_view unit, Dimension dimension, std::string& many) {
+  for (const std::string_view micro : {"\xc2\xb5s", "\xce\xbcs"})  // the sign of micro, and the letter mu
+    if (unit == micro) unit = "us";
+  static constexpr std::array<std::string_view, 10> prefixes{"",  "k",  "M",  "G",  "T",
+                                                             "P", "Ki", "Mi", "Gi", "Ti"};
+  const bool bits = unit.find('b') != std::string_view::npos;
+  const bool capitals = std::any_of(unit.begin(), unit.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  std::optional<double> factor;
+  for (const Unit& base : units_of(dimension))
+    for (const std::string_view prefix : prefixes) {
+      const std::string name = std::string(prefix) + std::string(base.name);
+      const std::optional<double> of_name = unit_factor(name, dimension);
+      if (!of_name || !same_letters(name, unit)) continue;
+      if (bits && (base.name == "Bps" || (base.name.front() == 'B' && capitals))) continue;
+      many += (many.empty() ? "" : ", ") + name;
+      if (factor && *factor != *of_name) return std::nullopt;
+      factor = of_name;
+    }
+  return factor;
+}
+
+/// std::from_chars takes no plus sign.
 std::string_view without_plus(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   return text;
@@ -202,7 +234,13 @@ std::optional<double> parse_quantity(std::string_view text, Dimension dimension,
     why = fmt::format("'{}' lacks its unit; write {}", text, quantity_help(dimension));
     return std::nullopt;
   }
-  const std::optional<double> factor = unit_factor(unit, dimension);
+  std::optional<double> factor = unit_factor(unit, dimension);
+  std::string many;
+  if (!factor) factor = meant_unit(unit, dimension, many);
+  if (!factor && !many.empty()) {
+    why = fmt::format("unit '{}' may be any of {}; write one of them", unit, many);
+    return std::nullopt;
+  }
   if (!factor) {
     why = fmt::format("unit '{}' does not fit here; write {}", unit, quantity_help(dimension));
     return std::nullopt;

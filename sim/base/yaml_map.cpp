@@ -98,7 +98,9 @@ YamlMap YamlMap::map(std::string_view key) { return YamlMap(node(key), path_of(k
 std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   const YamlNode& list = node(key);
   if (list.kind != YamlNode::Kind::sequence)
-    fail(key, fmt::format("expected a list of mappings, found {}", describe(list)));
+    fail(key,
+         fmt::format("expected a list of mappings, found {}{}", describe(list),
+                     list.kind == YamlNode::Kind::mapping ? "; each of them begins with a dash: '- '" : ""));
   std::vector<YamlMap> result;
   result.reserve(list.items.size());
   for (std::size_t i = 0; i < list.items.size(); ++i)
@@ -117,7 +119,7 @@ std::size_t YamlMap::choice(std::string_view key, const std::vector<std::string>
                             std::string_view or_else) {
   node(key, allowed);
   const std::string value = text(key);
-  const auto it = std::find(allowed.begin(), allowed.end(), value);
+  const auto it = std::find(allowed.begin(), allowed.end(), meant(value, allowed));
   if (it == allowed.end())
     fail(key, fmt::format("unknown value '{}'{}; allowed: {}{}{}", value, suggestion(value, allowed),
                           list_of(allowed), or_else.empty() ? "" : ", ", or_else));
@@ -168,6 +170,8 @@ void YamlMap::finish() const {
   for (const auto& [name, value] : node_->entries) {
     if (known_.contains(name)) continue;
     const std::vector<std::string> known(known_.begin(), known_.end());
+    if (const std::size_t colon = name.find(':'); known_.contains(name.substr(0, colon)))
+      fail_at(value.key_pos, path_of(name.substr(0, colon)), "a space is missing after the colon");
     fail_at(value.key_pos, path_of(name),
             fmt::format("unknown key{}; known here: {}", suggestion(name, known), list_of(known)));
   }

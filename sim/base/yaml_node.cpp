@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <unordered_map>
 
@@ -165,6 +167,64 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t values_ = 0;
 };
 
+/// A mistake that YAML's own message does not name, and where it stands.
+struct Mistake {
+  std::size_t line = 0, column = 0;  ///< from 0
+  std::string what;
+};
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::size_t indentation_of(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t"), line.size());
+}
+
+/// Where the colon of `key:value` stands, a plain word at the line's begin with something else right behind
+/// it; npos where the line is none. Not of C:\\ and http://.
+std::size_t tight_colon(std::string_view line) {
+  std::size_t begin = indentation_of(line);
+  while (line.substr(begin).starts_with("- ")) begin += 2;
+  std::size_t end = begin;
+  const auto in_key = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+  };
+  while (end < line.size() && in_key(line[end])) ++end;
+  const bool tight = end > begin && end + 1 < line.size() && line[end] == ':' && line[end + 1] != ' ' &&
+                     line[end + 1] != '\t' && line[end + 1] != '\r' && line[end + 1] != '/' &&
+                     line[end + 1] != '\\';
+  return tight ? end : std::string_view::npos;
+}
+
+/// The mistake that most likely made a text invalid in line `broken`: a tab in the indentation, no space
+/// behind a colon, no dash before an item of a list. The last one before the place counts: an error is seen
+/// where the text no longer fits, which is at the mistake or behind it.
+std::optional<Mistake> likely_mistake(std::string_view text, std::size_t broken) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  if (lines.empty()) return std::nullopt;
+  broken = std::min(broken, lines.size() - 1);
+  for (std::size_t i = broken + 1; i-- > 0;) {
+    const std::string_view line = lines[i];
+    if (const std::size_t tab = line.find('\t'); tab < indentation_of(line))
+      return Mistake{i, tab, "a tab cannot indent; use spaces"};
+    if (const std::size_t colon = tight_colon(line); colon != std::string_view::npos)
+      return Mistake{i, colon + 1, "a space is missing after the colon"};
+  }
+  const std::size_t here = indentation_of(lines[broken]);
+  if (lines[broken].substr(here).starts_with("-")) return std::nullopt;
+  for (std::size_t i = broken; i-- > 0 && (lines[i].empty() || indentation_of(lines[i]) >= here);)
+    if (indentation_of(lines[i]) == here && lines[i].substr(here).starts_with("- "))
+      return Mistake{broken, here, fmt::format("a dash is missing: line {} is an item of a list", i + 1)};
+  return std::nullopt;
+}
+
 bool is_index(std::string_view step, std::size_t& index) {
   const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
   return error == std::errc{} && end == step.data() + step.size();
@@ -213,6 +273,10 @@ YamlNode parse_yaml(const std::string& text, const std::string& file) {
     if (parser.HandleNextDocument(rest) && rest.root.kind != YamlNode::Kind::null)
       throw InputError(rest.root.pos, "a second YAML document; a file holds one");
   } catch (const YAML::Exception& e) {
+    if (const auto mistake =
+            e.mark.is_null() ? std::nullopt : likely_mistake(text, static_cast<std::size_t>(e.mark.line)))
+      throw InputError({file, static_cast<int>(mistake->line) + 1, static_cast<int>(mistake->column) + 1},
+                       "not valid YAML: " + mistake->what);
     const int line = e.mark.is_null() ? 0 : e.mark.line + 1;
     throw InputError({file, line, line ? e.mark.column + 1 : 0}, "not valid YAML: " + e.msg);
   }

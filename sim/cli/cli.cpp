@@ -57,6 +57,7 @@ struct CommandLine {
   ReproduceArguments reproduce;
   ValidateArguments validate;
   ReportArguments report;
+  CompareArguments compare;
   MergeArguments merge;
   PartitionArguments partition;
 
@@ -77,6 +78,7 @@ struct CommandLine {
     add_reproduce();
     add_validate();
     add_report();
+    add_compare();
     add_merge();
     add_partition();
   }
@@ -223,6 +225,14 @@ struct CommandLine {
     CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run");
     sub->add_option("DIR", report.folder, "folder of the run")->required();
     sub->callback([this] { command = [this] { return report_command(report); }; });
+  }
+  void add_compare() {
+    CLI::App* sub = app.add_subcommand("compare", "what two results differ in, point by point, and why");
+    sub->add_option("A", compare.a, "folder of a run, its results.sqlite or its results.json")->required();
+    sub->add_option("B", compare.b, "what it is compared with")->required();
+    CLI::Option* json = sub->add_flag("--json", compare.json, "as JSON (docs/compare.md)");
+    sub->add_flag("--html", compare.html, "as a page")->excludes(json);
+    sub->callback([this] { command = [this] { return compare_command(compare); }; });
   }
   void add_merge() {
     CLI::App* sub = app.add_subcommand("merge", "join the results of shards");

@@ -189,6 +189,27 @@ DeviceType device_to_fit(const CalibrateArguments& arguments, const SourcePos& p
 
 }  // namespace
 
+CalibrationReport calibrated_device(
+    const CalibrateArguments& arguments,
+    const std::function<void(const KinetoTrace& trace, const std::string& file)>& told) {
+  const SourcePos pos{arguments.profiles.front(), 0, 0};
+  std::vector<Measurement> measurements;
+  double launch_s = 0;
+  for (const std::string& file : arguments.profiles) {
+    std::vector<Measurement> more;
+    if (is_json(file)) {
+      KinetoTrace trace = read_kineto_trace(file, arguments.device);
+      told(trace, file);
+      launch_s = trace.launch_s;
+      more = std::move(trace.measurements);
+    } else {
+      more = read_measurements(file);
+    }
+    std::move(more.begin(), more.end(), std::back_inserter(measurements));
+  }
+  return calibrate(measurements, device_to_fit(arguments, pos), pos, launch_s);
+}
+
 Exit calibrate_command(const CalibrateArguments& arguments) {
   if (!arguments.catalogue.empty()) return calibrate_catalogue(arguments);
   if (!arguments.leave_out.empty()) return calibrate_leaving_out(arguments);
@@ -200,22 +221,7 @@ Exit calibrate_command(const CalibrateArguments& arguments) {
                      "is no log of nccl-tests and no table of batch and epochs; say with --device what "
                      "device a profile or trace is of");
   }
-  const SourcePos pos{first, 0, 0};
-  std::vector<Measurement> measurements;
-  double launch_s = 0;
-  for (const std::string& file : arguments.profiles) {
-    std::vector<Measurement> more;
-    if (is_json(file)) {
-      KinetoTrace trace = read_kineto_trace(file, arguments.device);
-      print_trace(trace, file);
-      launch_s = trace.launch_s;
-      more = std::move(trace.measurements);
-    } else {
-      more = read_measurements(file);
-    }
-    std::move(more.begin(), more.end(), std::back_inserter(measurements));
-  }
-  const CalibrationReport report = calibrate(measurements, device_to_fit(arguments, pos), pos, launch_s);
+  const CalibrationReport report = calibrated_device(arguments, print_trace);
   write_stdout([&](std::ostream& out) { out << report.yaml; });
   print_rows(report);
   const DeviceType& fitted = report.device;

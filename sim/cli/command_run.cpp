@@ -30,9 +30,8 @@ std::string files_text(const std::string& path, bool trace) {
                      trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
 }
 
-void warn(Preparer& preparer) {
-  for (const std::string& warning : model_warnings(preparer))
-    fmt::print(stderr, "convoy: warning: {}\n", clean(warning));
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "convoy: warning: {}\n", clean(warning));
 }
 
 /// Of one search the candidates tell how far it is, of a sweep the points.
@@ -97,6 +96,8 @@ double quantity_option(const char* name, const std::string& text, Dimension dime
   return *value;
 }
 
+}  // namespace
+
 SweepOptions sweep_options(const RunArguments& arguments) {
   SweepOptions options;
   options.explain = arguments.explain;
@@ -108,9 +109,10 @@ SweepOptions sweep_options(const RunArguments& arguments) {
                                                machine_memory_bytes() / static_cast<double>(arguments.jobs));
   options.point_time_s =
       quantity_option("--point-time", arguments.point_time, Dimension::time, options.point_time_s);
-  options.stop = [] { return InterruptGuard::signal() != 0; };
   return options;
 }
+
+namespace {
 
 /// Tells how to go on; what the program ends with after a signal.
 Exit interrupted(const Results& results, const std::string& path) {
@@ -141,14 +143,11 @@ void throw_if_all_wrong(const Results& results) {
   throw InputError({}, results.failed.front().reason);
 }
 
-Exit run_shard(ResultsPlace& place, bool whole) {
-  const Results results = load_results(place.store());
-  place.keep();
-  if (!whole) return interrupted(results, place.folder()->path());
+Exit tell_shard(const Results& results, const std::string& path) {
   write_stdout([&](std::ostream& out) {
-    out << fmt::format("{}: {} of {} points in {}; `convoy merge DIR... --out DIR` joins the shards\n",
-                       results.experiment, results.runs.size(), results.points.value_or(0),
-                       place.folder()->store());
+    out << fmt::format(
+        "{}: {} of {} points in {}/results.sqlite; `convoy merge DIR... --out DIR` joins the shards\n",
+        results.experiment, results.runs.size(), results.points.value_or(0), path);
   });
   tell_failures(results);
   return Exit::done;  // those who join the shards end with what failed
@@ -156,45 +155,59 @@ Exit run_shard(ResultsPlace& place, bool whole) {
 
 }  // namespace
 
+FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
+                       const SweepOptions& options) {
+  if (!path.empty()) OutputFolder::check(path);
+  if (experiment.jobs())
+    read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
+  std::optional<ResultsPlace> place;
+  if (path.empty())
+    place.emplace();
+  else
+    place.emplace(path, arguments.fresh);
+  Preparer preparer(experiment);
+  place->begin(make_subject(preparer, arguments.file, arguments.settings,
+                            path.empty() ? std::nullopt
+                                         : std::optional((arguments.full ? "full " : "") +
+                                                         std::string(arguments.explain ? "explain " : "") +
+                                                         arguments.network_model)));
+  FinishedRun run;
+  run.whole = run_sweep(preparer, options, place->store());
+  run.origin = place->store().subject().origin;
+  if (arguments.shard.of > 1) {
+    run.results = load_results(place->store());
+    place->keep();
+    return run;
+  }
+  run.results = results_of(place->store(), &experiment);
+  throw_if_all_wrong(run.results);
+  run.warnings = model_warnings(preparer);
+  if (!path.empty()) place->write(run.results, arguments.trace);
+  return run;
+}
+
 Exit run_command(const RunArguments& arguments) {
   Experiment experiment = Experiment::load(arguments.file, arguments.settings);
   if (arguments.network_model == "simgrid") experiment.use(NetworkModel::simgrid);
-  const std::string path =
-      arguments.out.empty() ? default_folder(experiment.name(), arguments.settings) : arguments.out;
   const bool to_folder =
       !arguments.json || !arguments.out.empty() || arguments.trace || arguments.shard.of > 1;
-  if (to_folder) OutputFolder::check(path);
-  if (experiment.jobs())
-    read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
-
-  const InterruptGuard guard;
-  std::optional<ResultsPlace> place;
+  std::string path;
   if (to_folder)
-    place.emplace(path, arguments.fresh);
-  else
-    place.emplace();
-  Preparer preparer(experiment);
-  place->begin(make_subject(
-      preparer, arguments.file, arguments.settings,
-      to_folder ? std::optional((arguments.full ? "full " : "") +
-                                std::string(arguments.explain ? "explain " : "") + arguments.network_model)
-                : std::nullopt));
-  bool whole = true;
-  {
-    Progress progress(arguments.progress, "simulating");
-    SweepOptions options = sweep_options(arguments);
-    options.progress = [&](const SweepProgress& now) { show(now, experiment, progress); };
-    options.damaged = [&](const std::vector<std::size_t>& points) {
-      fmt::print(stderr, "convoy: {}\n", damaged_points(place->store().name(), points));
-    };
-    whole = run_sweep(preparer, options, place->store());
-  }
-  if (arguments.shard.of > 1) return run_shard(*place, whole);
-  const Results results = results_of(place->store(), &experiment);
-  throw_if_all_wrong(results);
-  warn(preparer);
-  if (to_folder) place->write(results, arguments.trace);
-  if (!whole) return interrupted(results, to_folder ? path : "");
+    path = arguments.out.empty() ? default_folder(experiment.name(), arguments.settings) : arguments.out;
+  const InterruptGuard guard;
+  std::optional<Progress> progress(std::in_place, arguments.progress, "simulating");
+  SweepOptions options = sweep_options(arguments);
+  options.stop = [] { return InterruptGuard::signal() != 0; };
+  options.progress = [&](const SweepProgress& now) { show(now, experiment, *progress); };
+  options.damaged = [&](const std::vector<std::size_t>& points) {
+    fmt::print(stderr, "convoy: {}\n", damaged_points(path + "/results.sqlite", points));
+  };
+  const FinishedRun run = run_points(experiment, arguments, path, options);
+  progress.reset();
+  const Results& results = run.results;
+  warn(run.warnings);
+  if (!run.whole) return interrupted(results, path);
+  if (arguments.shard.of > 1) return tell_shard(results, path);
   write_stdout([&](std::ostream& out) {
     if (arguments.json)
       write_json(results, out);
@@ -228,7 +241,7 @@ Exit check_command(const CheckArguments& arguments) {
   failures.failed = check.failed;
   if (const Exit failed = tell_failures(failures); failed != Exit::done) return failed;
   Preparer preparer(experiment);
-  warn(preparer);
+  warn(model_warnings(preparer));
   warn(experiment, check);
   write_stdout([&](std::ostream& out) { out << checked_text(experiment, check); });
   return Exit::done;

@@ -3,12 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/calibration/calibration.h"
+#include "sim/calibration/kineto_trace.h"
 #include "sim/cli/progress.h"
+#include "sim/results/origin.h"
+#include "sim/results/result.h"
 #include "sim/run/sweep.h"
 
 namespace convoy::inline cli {
@@ -88,6 +93,11 @@ struct ReportArguments {
   std::string folder;  ///< of a finished run
 };
 
+struct CompareArguments {
+  std::string a, b;  ///< results: folders of runs, stores or results.json
+  bool json = false, html = false;
+};
+
 struct MergeArguments {
   std::vector<std::string> folders;  ///< of shards
   std::string out;
@@ -105,6 +115,30 @@ struct PartitionArguments {
   bool json = false;
 };
 
+/// What an experiment came to, for whoever prints it.
+struct FinishedRun {
+  Results results;
+  std::optional<Origin> origin;       ///< nothing in memory
+  std::vector<std::string> warnings;  ///< of its models
+  bool whole = true;                  ///< false: stopped before all points were done
+};
+
+/// Computes what `path` does not have of an experiment, and writes its results there; of a shard only the
+/// store.
+/// @param path a folder; "": in memory
+/// @throws InputError, OutputError; InputError too where all points are wrong
+FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
+                       const SweepOptions& options);
+
+/// The options of a sweep that its arguments say. @throws InputError
+SweepOptions sweep_options(const RunArguments& arguments);
+
+/// What a device's, or an experiment's device's, measured times give. @throws InputError
+/// @param told of each trace that was read
+CalibrationReport calibrated_device(
+    const CalibrateArguments& arguments,
+    const std::function<void(const KinetoTrace& trace, const std::string& file)>& told);
+
 // The commands. Data goes to standard output, talk to standard error. @throws InputError, OutputError
 
 Exit run_command(const RunArguments& arguments);
@@ -115,6 +149,7 @@ Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
 Exit validate_command(const ValidateArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
+Exit compare_command(const CompareArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);
 Exit partition_command(const PartitionArguments& arguments);
 

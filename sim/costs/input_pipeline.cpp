@@ -18,9 +18,10 @@ constexpr const char* input_folder = "topologies/catalog/inputs";
 constexpr double imagenet_image_bytes = 113'959;  // about 146 GB / 1,281,167 files of ImageNet-1k train
 constexpr double vcpus_per_core = 2;
 
-const YamlNode& catalogue_entry(const char* folder, const char* what, const std::string& name,
+const YamlNode& catalogue_entry(const char* folder, const char* what, const std::string& written,
                                 const SourcePos& pos) {
   const std::vector<std::string>& names = data_names(folder);
+  const std::string name = meant(written, names);
   if (!std::binary_search(names.begin(), names.end(), name))
     throw InputError(pos, fmt::format("unknown {} '{}'{}; known: {}", what, name, suggestion(name, names),
                                       list_of(names)));

@@ -23,7 +23,7 @@ std::vector<std::size_t> read_choices(YamlMap& map, std::string_view key,
   std::vector<std::size_t> found;
   for (const YamlNode* item : list_items(map, key)) {
     const std::string text = read_text(*item, map.path_of(key));
-    const auto at = std::find(allowed.begin(), allowed.end(), text);
+    const auto at = std::find(allowed.begin(), allowed.end(), meant(text, allowed));
     if (at == allowed.end())
       throw InputError(item->pos, fmt::format("{}: '{}'{}; allowed are {}", map.path_of(key), text,
                                               suggestion(text, allowed), list_of(allowed)));

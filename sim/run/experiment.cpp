@@ -166,9 +166,18 @@ std::string fingerprint(const YamlNode& node) {
 }
 
 Experiment Experiment::load(const std::string& file, const std::vector<std::string>& settings) {
+  return read(load_yaml(file), settings);
+}
+
+Experiment Experiment::parse(const std::string& text, const std::string& place,
+                             const std::vector<std::string>& settings) {
+  return read(parse_yaml(text, place), settings);
+}
+
+Experiment Experiment::read(YamlNode read_tree, const std::vector<std::string>& settings) {
   Experiment experiment;
   YamlNode& tree = experiment.tree_;
-  tree = load_yaml(file);
+  tree = std::move(read_tree);
   YamlMap(tree, "");  // a mapping, before settings are put into it
   refuse_other_document(tree, DocumentKind::experiment);
   for (const std::string& setting : settings) apply_setting(tree, setting);

@@ -33,6 +33,10 @@ class Experiment {
   /// @throws InputError: the file cannot be read, or a part of it that does not depend on the point is wrong.
   static Experiment load(const std::string& file, const std::vector<std::string>& settings);
 
+  /// The same of a text. @param place by which errors call it; files that it names are beside that
+  static Experiment parse(const std::string& text, const std::string& place,
+                          const std::vector<std::string>& settings);
+
   const std::string& name() const { return name_; }
   /// Everything on which the results depend, as exact text: the content of the file with the settings
   /// applied.
@@ -57,6 +61,7 @@ class Experiment {
 
  private:
   using Axis = std::pair<std::string, std::vector<YamlNode>>;
+  static Experiment read(YamlNode tree, const std::vector<std::string>& settings);
   void read_sweep(const YamlNode& sweep);
 
   YamlNode tree_;  ///< without `sweep`

@@ -241,7 +241,8 @@ void write_stdout(const std::function<void(std::ostream&)>& content) {
   errno = 0;
   content(std::cout);
   std::cout.flush();
-  if (!std::cout) throw OutputError(fmt::format("standard output: {}", reason()));
+  if (!std::cout && errno != EPIPE)  // a reader that has seen enough, such as head, is no error
+    throw OutputError(fmt::format("standard output: {}", reason()));
 }
 
 }  // namespace convoy::runs

@@ -67,7 +67,8 @@ class OutputFolder {
   Descriptor folder_, lock_;
 };
 
-/// Writes to standard output. @throws OutputError if writing fails.
+/// Writes to standard output. @throws OutputError when writing fails, save where the reader of a pipe is
+/// gone: it has seen enough.
 void write_stdout(const std::function<void(std::ostream&)>& content);
 
 }  // namespace convoy::runs

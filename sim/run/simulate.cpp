@@ -72,7 +72,7 @@ const DeviceType& measured_device(const std::string& key, const SourcePos& pos,
     throw InputError(pos, fmt::format("{}: the cluster has several kinds of device; say which one was "
                                       "measured with 'device: NAME', one of {}",
                                       key, list_of(names)));
-  const std::string& wanted = name ? *name : names.front();
+  const std::string wanted = name ? meant(*name, names) : names.front();
   const auto type = std::find(names.begin(), names.end(), wanted);
   if (type == names.end())
     throw InputError(pos, fmt::format("{}.device: the cluster has no device '{}'{}; it has {}", key, wanted,

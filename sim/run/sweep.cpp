@@ -10,6 +10,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "sim/base/input_file.h"
 #include "sim/results/classes.h"
 #include "sim/results/field_text.h"
 #include "sim/run/evaluate.h"
@@ -70,6 +71,13 @@ std::function<RunOutput()> simulation(Preparer& preparer, std::size_t index, std
   }
   auto run = std::make_shared<const PreparedRun>(preparer.prepare(index));
   return [run, trace] { return simulate(*run, trace); };
+}
+
+Origin origin_of(const Experiment& experiment, const InputRecord& record) {
+  Origin origin{program_build(), experiment.tree(), program_files()};
+  const std::set<std::pair<std::string, std::string>> named(record.files().begin(), record.files().end());
+  origin.files.insert(origin.files.end(), named.begin(), named.end());
+  return origin;
 }
 
 YamlNode mapping_of(Coordinates coordinates) {
@@ -139,6 +147,7 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
                           const std::optional<std::string>& options) {
   const Experiment& experiment = preparer.experiment();
   StoreSubject subject{experiment.name(), make_manifest(experiment, file, settings), {}, {}, {}};
+  const InputRecord record;  // the experiment's own file, read above, is in the origin as a tree
   if (experiment.jobs()) subject.jobs = to_flow(with_trace_read(*experiment.jobs()));
   std::optional<PointKeys> keys;
   if (options) keys.emplace(*options);
@@ -148,10 +157,12 @@ StoreSubject make_subject(Preparer& preparer, const std::string& file,
     subject.keys.push_back(keys ? keys->key(resolved, inputs) : point_id(i));
     subject.points.push_back(to_flow(mapping_of(experiment.coordinates(i))));
   }
+  if (options) subject.origin = origin_of(experiment, record);
   return subject;
 }
 
-SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes) {
+SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes,
+                       const std::function<bool()>& stop) {
   Preparer preparer(experiment);
   const FirstHalf plan = [&](std::size_t index) -> SecondHalf {
     if (is_search(experiment.point(index).strategy)) {
@@ -174,7 +185,7 @@ SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double po
     else if (!answer.bytes.empty())
       check.planned[index] = from_text<PlannedPoint>(answer.bytes, planned_fields);
   };
-  run_in_workers(experiment.size(), jobs, plan, answered, {.memory_bytes = point_memory_bytes});
+  run_in_workers(experiment.size(), jobs, plan, answered, {.memory_bytes = point_memory_bytes, .stop = stop});
   if (!wrong.empty()) throw InputError({}, wrong.begin()->second);
   for (auto& [index, point] : failed) check.failed.push_back(std::move(point));
   return check;

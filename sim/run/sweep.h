@@ -65,9 +65,12 @@ struct SweepCheck {
 };
 
 /// Reads, checks and plans every point, each in a process as run_sweep does, and simulates none. @throws
-/// InputError: that of the first point that is wrong.
-/// @param point_memory_bytes memory that a point may take
-SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double point_memory_bytes);
+/// InputError: the first point's that is wrong.
+/// @param point_memory_bytes that a point may take
+/// @param stop asked several times a second; true ends the check, which then has what it got
+SweepCheck check_sweep(
+    const Experiment& experiment, std::size_t jobs, double point_memory_bytes,
+    const std::function<bool()>& stop = [] { return false; });
 
 /// What the models of the preparer's experiment were read without, one line each, for those that can be read.
 std::vector<std::string> model_warnings(Preparer& preparer);

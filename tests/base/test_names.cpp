@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cctype>
+#include <random>
+#include <string>
+#include <vector>
+
 #include "sim/base/names.h"
 
 using namespace convoy;
@@ -12,8 +17,9 @@ TEST_CASE("suggestion: the nearest known name, if it is near") {
   CHECK(suggestion("rsenet101", known) == " (did you mean 'resnet101'?)");
   CHECK(suggestion("transformer", known).empty());
   const std::vector<std::string> devices{"a10", "v100-pcie-16gb", "v100-sxm2-16gb"};
-  CHECK(suggestion("v100", devices) == " (did you mean 'v100-pcie-16gb'?)");
-  CHECK(suggestion("V100", devices) == " (did you mean 'v100-pcie-16gb'?)");
+  CHECK(suggestion("v100", devices) == " (did you mean one of v100-pcie-16gb, v100-sxm2-16gb?)");
+  CHECK(suggestion("V100", devices) == " (did you mean one of v100-pcie-16gb, v100-sxm2-16gb?)");
+  CHECK(suggestion("v100-sx", devices) == " (did you mean 'v100-sxm2-16gb'?)");
   CHECK(suggestion("SXM2-16GB", devices) == " (did you mean 'v100-sxm2-16gb'?)");
   CHECK(suggestion("sxm2-16gb", devices) == " (did you mean 'v100-sxm2-16gb'?)");
   CHECK(suggestion("gb", devices).empty());
@@ -21,6 +27,74 @@ TEST_CASE("suggestion: the nearest known name, if it is near") {
   CHECK(suggestion("", known).empty());
   CHECK(suggestion(std::string(65, 'r'), known).empty());
   CHECK(suggestion("resnet50", {}).empty());
+}
+
+TEST_CASE("meant: names as people write them, where they can mean one thing only") {
+  const std::vector<std::string> models{"resnet50", "resnet18",        "vgg16",
+                                        "vgg16_bn", "wide_resnet50_2", "inception_v3"};
+  CHECK(meant("ResNet50", models) == "resnet50");
+  CHECK(meant("resnet-50", models) == "resnet50");
+  CHECK(meant("ResNet 50", models) == "resnet50");
+  CHECK(meant("VGG16", models) == "vgg16");  // itself, though vgg16_bn holds it too
+  CHECK(meant("Inception-v3", models) == "inception_v3");
+  CHECK(meant("WideResNet50", models) == "WideResNet50");
+  CHECK(meant("wide-resnet", models) == "wide_resnet50_2");
+  CHECK(meant("resnet", models) == "resnet");
+  CHECK(suggestion("resnet", models) == " (did you mean one of resnet50, resnet18, wide_resnet50_2?)");
+  const std::vector<std::string> devices{
+      "a10", "a100-pcie-40gb", "a100-sxm4-40gb", "gtx-1080", "gtx-1080-ti", "t4", "k80", "v100-sxm2-16gb"};
+  CHECK(meant("1080ti", devices) == "gtx-1080-ti");
+  CHECK(meant("GeForce GTX 1080 Ti", devices) == "gtx-1080-ti");
+  CHECK(meant("GTX1080", devices) == "gtx-1080");
+  CHECK(meant("Tesla T4", devices) == "t4");
+  CHECK(meant("NVIDIA A100-SXM4-40GB", devices) == "a100-sxm4-40gb");
+  CHECK(meant("Tesla V100", devices) == "v100-sxm2-16gb");
+  CHECK(meant("A100", devices) == "A100");
+  CHECK(suggestion("A100", devices) == " (did you mean one of a100-pcie-40gb, a100-sxm4-40gb?)");
+  CHECK(meant("1080", devices) == "1080");
+  const std::vector<std::string> servers{"aws-p3.16xlarge", "aws-p4d.24xlarge", "dgx1-p100", "dgx1-v100",
+                                         "dgx2"};
+  CHECK(meant("p4d", servers) == "aws-p4d.24xlarge");
+  CHECK(meant("p3.16xlarge", servers) == "aws-p3.16xlarge");
+  CHECK(meant("DGX-2", servers) == "dgx2");
+  CHECK(suggestion("DGX-1", servers) == " (did you mean one of dgx1-p100, dgx1-v100?)");
+  const std::vector<std::string> kinds{"single", "data_parallel", "filter_parallel"};
+  CHECK(meant("ddp", kinds) == "data_parallel");
+  CHECK(meant("DataParallel", kinds) == "data_parallel");
+  CHECK(meant("data-parallel", kinds) == "data_parallel");
+  CHECK(meant("fsdp", kinds) == "fsdp");
+  CHECK(suggestion("FSDP", kinds) == " (write kind: data_parallel with zero: 3)");
+  const std::vector<std::string> precisions{"fp32", "tf32", "fp16", "bf16"};
+  CHECK(meant("bfloat16", precisions) == "bf16");
+  CHECK(meant("FP-16", precisions) == "fp16");
+  CHECK(suggestion("amp", precisions) == " (did you mean one of fp16, bf16?)");
+  const std::vector<std::string> keys{"batch_per_device", "global_batch", "precision"};
+  CHECK(suggestion("batch_size", keys) == " (did you mean one of batch_per_device, global_batch?)");
+  CHECK(meant("", keys).empty());
+  CHECK(meant("--", keys) == "--");
+}
+
+TEST_CASE("meant: case and separators change nothing, and no name is taken for another") {
+  const std::vector<std::string> names{"resnet50",        "resnext50_32x4d",
+                                       "wide_resnet50_2", "vgg16",
+                                       "vgg16_bn",        "a10",
+                                       "a100-sxm4-40gb",  "a100-sxm4-80gb",
+                                       "p100-pcie-16gb",  "gtx-1080",
+                                       "gtx-1080-ti",     "dgx-a100",
+                                       "dgx1-v100",       "dgx2",
+                                       "aws-p3.2xlarge",  "aws-p3.16xlarge"};
+  for (unsigned seed = 1; seed <= 500; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 engine(seed);
+    const std::string& name = names[engine() % names.size()];
+    CHECK(meant(name, names) == name);
+    std::string other;
+    for (const char c : name) {
+      const bool separator = !std::isalnum(static_cast<unsigned char>(c));
+      other += separator ? "-_ ."[engine() % 4] : engine() % 2 ? static_cast<char>(std::toupper(c)) : c;
+    }
+    CHECK(meant(other, names) == name);
+  }
 }
 
 TEST_CASE("list_of: all names, or the first and how many more") {

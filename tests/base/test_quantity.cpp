@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
 #include "sim/base/quantity.h"
 #include "tests/support/approx.h"
 
@@ -58,8 +62,6 @@ TEST_CASE("quantity: what is refused, and why") {
   CHECK(refusal("25", Dimension::bytes) == "'25' lacks its unit; write a size such as 25MiB or 100MB");
   CHECK(refusal("25Mb", Dimension::bytes) ==
         "unit 'Mb' does not fit here; write a size such as 25MiB or 100MB");
-  CHECK(refusal("25mib", Dimension::bytes) ==
-        "unit 'mib' does not fit here; write a size such as 25MiB or 100MB");
   CHECK(refusal("10", Dimension::bandwidth) ==
         "'10' lacks its unit; write a bandwidth such as 10Gbps or 12GB/s");
   CHECK(refusal("10Gibps", Dimension::bandwidth) ==
@@ -152,4 +154,58 @@ TEST_CASE("number: however it is written it has one spelling, of the same value"
     CHECK(parse_number(spelling(text)) == parse_number(text));
     CHECK(spelling(spelling(text)) == spelling(text));
   }
+}
+
+TEST_CASE("quantity: units are understood without their capitals where they can be one thing only") {
+  CHECK(parsed("25mib", Dimension::bytes) == parsed("25MiB", Dimension::bytes));
+  CHECK(parsed("16gb", Dimension::bytes) == 16e9);
+  CHECK(parsed("10gbps", Dimension::bandwidth) == parsed("10Gbps", Dimension::bandwidth));
+  CHECK(parsed("10gbit/s", Dimension::bandwidth) == parsed("10Gbps", Dimension::bandwidth));
+  CHECK(parsed("10Gb/s", Dimension::bandwidth) == parsed("10Gbps", Dimension::bandwidth));
+  CHECK(parsed("50\xc2\xb5s", Dimension::time) == parsed("50us", Dimension::time));
+  CHECK(parsed("50\xce\xbcs", Dimension::time) == parsed("50us", Dimension::time));
+  CHECK(parsed("15.7tflops", Dimension::flop_rate) == 15.7e12);
+  CHECK(parsed("1380mhz", Dimension::frequency) == 1.38e9);
+  CHECK(parsed("1usd/h", Dimension::price) == 1);
+  CHECK(refusal("10GBPS", Dimension::bandwidth).find("may be any of GBps, Gbps") != std::string::npos);
+  CHECK(refusal("10gb/s", Dimension::bandwidth).find("may be any of GB/s, Gb/s") != std::string::npos);
+  CHECK(refusal("3mw", Dimension::power).find("may be any of MW, mW") != std::string::npos);
+}
+
+TEST_CASE("quantity: a unit in other capitals is read as the unit itself, or as nothing") {
+  const std::vector<std::pair<Dimension, std::vector<std::string>>> units{
+      {Dimension::bytes, {"B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"}},
+      {Dimension::bandwidth,
+       {"MB/s", "Mb/s", "GB/s", "Gb/s", "MBps", "Mbps", "GBps", "Gbps", "Gbit/s", "GiB/s"}},
+      {Dimension::time, {"ns", "us", "ms", "s", "min", "h", "d"}},
+      {Dimension::flop_rate, {"GFLOPS", "TFLOP/s"}},
+      {Dimension::power, {"W", "kW", "MW", "mW"}},
+      {Dimension::frequency, {"MHz", "GHz"}}};
+  for (const auto& [dimension, names] : units)
+    for (const std::string& name : names)
+      for (unsigned capitals = 0; capitals < 1u << name.size(); ++capitals) {
+        std::string other = "3";
+        for (std::size_t i = 0; i < name.size(); ++i)
+          other += static_cast<char>(capitals >> i & 1u ? std::toupper(name[i]) : std::tolower(name[i]));
+        // "mW" is one thing, "MW" another: what is a unit as it is written is read as that.
+        bool unit = false;
+        for (const std::string& each : names) unit = unit || other == "3" + each;
+        if (unit) continue;
+        CAPTURE(other);
+        std::string why;
+        const std::optional<double> value = parse_quantity(other, dimension, why);
+        double least = INFINITY, most = 0;  // of all units of the same letters
+        for (const std::string& each : names) {
+          const bool same = std::equal(each.begin(), each.end(), other.begin() + 1, other.end(),
+                                       [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+          if (!same) continue;
+          least = std::min(least, parsed("3" + each, dimension));
+          most = std::max(most, parsed("3" + each, dimension));
+        }
+        if (value) CHECK((*value == least || *value == most));
+        if (value && dimension != Dimension::bandwidth) CHECK(least == most);
+        // Of bits and bytes only those that a small b tells.
+        if (value && least != most) CHECK((*value == least && other.find('B') == std::string::npos));
+        CHECK((value || !why.empty()));
+      }
 }

@@ -82,7 +82,8 @@ TEST_CASE("YamlMap: types") {
   CHECK(refusal("k: word", [](YamlMap& m) { m.map("k"); }) ==
         "f.yaml:1:4: box.k: expected a mapping (key: value), found 'word'");
   CHECK(refusal("k: {}", [](YamlMap& m) { m.maps("k"); }) ==
-        "f.yaml:1:4: box.k: expected a list of mappings, found a mapping");
+        "f.yaml:1:4: box.k: expected a list of mappings, found a mapping; each of them begins with a dash: "
+        "'- '");
   CHECK(refusal("k: [1]", [](YamlMap& m) { m.maps("k"); }) ==
         "f.yaml:1:5: box.k[0]: expected a mapping (key: value), found '1'");
   CHECK(refusal("k: [1]", [](YamlMap& m) { m.text("k"); }) ==

@@ -25,4 +25,11 @@ TEST_CASE("install: the program finds its data beside it, wherever it is put") {
   CAPTURE(run.err);
   CHECK(run.exit_code == 0);
   CHECK(nlohmann::json::parse(run.out)["runs"].size() == 15);
+#ifdef CONVOY_PYTHON
+  const Finished module = place.shell("PYTHONPATH=elsewhere/lib/python3/dist-packages " CONVOY_PYTHON
+                                      " -B -c 'import convoy; print(*convoy.show(\"models\"))'");
+  CAPTURE(module.err);
+  CHECK(module.out.find("resnet50") != std::string::npos);
+  CHECK(module.out.find("vgg16 ") == std::string::npos);
+#endif
 }

@@ -177,10 +177,27 @@ TEST_CASE("every zoo file reads, and has a loss") {
   }
 }
 
-TEST_CASE("an unknown model name gets a suggestion and the list") {
+TEST_CASE("models are found however their names are written, and keep the zoo's names") {
+  for (const auto& [written, name] : {std::pair{"ResNet50", "resnet50"},
+                                      {"resnet-50", "resnet50"},
+                                      {"VGG-16", "vgg16"},
+                                      {"Inception-V3", "inception_v3"},
+                                      {"WRN-28-10", "wrn_28_10"},
+                                      {"MobileNetV2", "mobilenet_v2"}}) {
+    const Model model = model_from(written);
+    CHECK(model.name == name);
+    CHECK(summarize(model).parameters == summarize(model_from(name)).parameters);
+  }
+  CHECK(error_of("resnet").find("(did you mean one of resnet101, resnet152, resnet18, ") !=
+        std::string::npos);
+  CHECK(error_of("transformer").find("; the zoo has: alexnet, ") != std::string::npos);
+}
+
+TEST_CASE("an unknown model name gets a suggestion or the list") {
   const std::string error = error_of("resnet51");
   CHECK(error.starts_with(
-      "test.yaml:1:1: model: unknown model 'resnet51' (did you mean 'resnet50'?); the zoo has: alexnet, "));
+      "test.yaml:1:1: model: unknown model 'resnet51' (did you mean 'resnet50'?); `convoy show models` lists "
+      "them"));
   CHECK(error.ends_with(". A model of your own needs `layers`"));
   CHECK(error_of("{name: wrn_DEPTH_WIDTH}")
             .starts_with("test.yaml:1:8: model.name: unknown model 'wrn_DEPTH_WIDTH'"));

@@ -212,7 +212,25 @@ TEST_CASE("an unknown device is refused with the nearest name") {
   const std::string message = device_error([] { load_device("v100-sxm2-16g", {"cluster.yaml", 3, 5}); });
   CHECK(
       message.starts_with("cluster.yaml:3:5: unknown device 'v100-sxm2-16g' (did you mean "
-                          "'v100-sxm2-16gb'?); the catalogue has a10, "));
+                          "'v100-sxm2-16gb'?); `convoy show devices` lists them"));
+  CHECK(device_error([] {
+          load_device("A100", {"cluster.yaml", 3, 5});
+        }) ==
+        "cluster.yaml:3:5: unknown device 'A100' (did you mean one of a100-pcie-40gb, a100-pcie-80gb, "
+        "a100-sxm4-40gb, a100-sxm4-80gb?); `convoy show devices` lists them");
+  CHECK(device_error([] {
+          load_device("transformer", {"cluster.yaml", 3, 5});
+        }).starts_with("cluster.yaml:3:5: unknown device 'transformer'; the catalogue has a10, "));
+}
+
+TEST_CASE("devices are found by what their makers call them, and keep their own names") {
+  const SourcePos pos{"cluster.yaml", 3, 5};
+  for (const auto& [written, name] : {std::pair{"Tesla T4", "t4"},
+                                      {"NVIDIA A100-SXM4-80GB", "a100-sxm4-80gb"},
+                                      {"1080ti", "gtx-1080-ti"},
+                                      {"GeForce RTX 2080 Ti", "rtx-2080-ti"},
+                                      {"Tesla V100-SXM2-16GB", "v100-sxm2-16gb"}})
+    CHECK(load_device(written, pos).name == name);
 }
 
 TEST_CASE("the catalogue has every device it promises") {

@@ -7,16 +7,22 @@
 #include <cmath>
 #include <map>
 
+#include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
 #include "strategies/strategy.h"
 
 namespace convoy::inline search {
 namespace {
 
-const std::string& kind_of(const YamlNode& mapping) {
-  static const std::string none;
+/// The name of the kind that is meant; "" where there is none.
+std::string kind_of(const YamlNode& mapping) {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> names;
+    for (const StrategyEntry& entry : strategy_registry()) names.emplace_back(entry.kind);
+    return names;
+  }();
   const YamlNode* kind = mapping.find("kind");
-  return kind && kind->kind == YamlNode::Kind::scalar ? kind->scalar : none;
+  return kind && kind->kind == YamlNode::Kind::scalar ? meant(kind->scalar, kinds) : std::string{};
 }
 
 /// The keys of a kind of strategy; none if there is no such kind.

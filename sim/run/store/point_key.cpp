@@ -28,8 +28,21 @@ std::string content_of(const fs::path& file) {
   return content;
 }
 
-/// The GNU build id of the first object in the list: this program.
+void add_folder(const std::string& folder, std::vector<std::pair<std::string, std::string>>& files) {
+  const std::string place = data_path(folder);
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(place))
+    if (entry.is_regular_file())
+      files.emplace_back((fs::path(folder) / entry.path().lexically_relative(place)).string(),
+                         sha256(content_of(entry.path())));
+}
+
+/// The GNU build id of the object, program or shared library, that holds this code.
 int find_build_id(dl_phdr_info* info, std::size_t, void* result) {
+  const auto here = reinterpret_cast<ElfW(Addr)>(&find_build_id);
+  const auto holds = [&](const ElfW(Phdr) & header) {
+    return header.p_type == PT_LOAD && here - (info->dlpi_addr + header.p_vaddr) < header.p_memsz;
+  };
+  if (std::none_of(info->dlpi_phdr, info->dlpi_phdr + info->dlpi_phnum, holds)) return 0;
   for (int h = 0; h < info->dlpi_phnum; ++h) {
     const ElfW(Phdr)& header = info->dlpi_phdr[h];
     if (header.p_type != PT_NOTE) continue;
@@ -48,29 +61,28 @@ int find_build_id(dl_phdr_info* info, std::size_t, void* result) {
   return 1;
 }
 
-std::string build_id() {
-  std::string id;
-  ::dl_iterate_phdr(find_build_id, &id);
-  return id;
-}
-
-void add_folder(const std::string& folder, std::string& text) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) {
-    const std::string content = content_of(file);
-    text += fmt::format("{}:{}\n", file.lexically_relative(folder).string(), content.size());
-    text += content;
-  }
-}
-
 }  // namespace
 
+std::string program_build() {
+  std::string id, text;
+  ::dl_iterate_phdr(find_build_id, &id);
+  for (const char c : id) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+const std::vector<std::pair<std::string, std::string>>& program_files() {
+  static const std::vector<std::pair<std::string, std::string>> files = [] {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const char* folder : digested_data_folders) add_folder(folder, found);
+    std::sort(found.begin(), found.end());
+    return found;
+  }();
+  return files;
+}
+
 std::string program_digest() {
-  std::string text = fmt::format("{}\n{}\n{}\n", version(), Engine::simgrid_version(), build_id());
-  for (const char* folder : digested_data_folders) add_folder(data_path(folder), text);
+  std::string text = fmt::format("{}\n{}\n{}\n", version(), Engine::simgrid_version(), program_build());
+  for (const auto& [file, digest] : program_files()) text += fmt::format("{} {}\n", file, digest);
   return sha256(text);
 }
 

@@ -2,13 +2,22 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/base/yaml_node.h"
 
 namespace convoy::inline runs {
 
-/// Digest of everything on which each run depends besides its experiment: this program as it was built,
-/// SimGrid, and the files of the catalogue and of the zoo.
+/// The build id of the program or module that holds this code, in hexadecimal.
+std::string program_build();
+
+/// The files of the catalogue and of the zoo with the SHA-256 of each: "models/zoo/alexnet.yaml", sorted.
+/// Read once a process.
+const std::vector<std::pair<std::string, std::string>>& program_files();
+
+/// Digest of what every run depends on beside its experiment: this program as it was built, SimGrid, and the
+/// files of the catalogue and of the zoo.
 std::string program_digest();
 
 /// Digests by which a store identifies points: of the content of the point (its parts with sweep and settings

@@ -33,11 +33,13 @@ constexpr std::array<Table, 5> tables{
       "digest TEXT NOT NULL)"},
      {"traces", "CREATE TABLE traces(key TEXT PRIMARY KEY, trace TEXT NOT NULL, digest TEXT NOT NULL)"}}};
 
-std::string digest_of_subject(const StoreSubject& subject, const std::string& manifest) {
+std::string digest_of_subject(const StoreSubject& subject, const std::string& manifest,
+                              const std::string& origin) {
   Sha256 digest;
   digest.add_field(subject.experiment).add_field(manifest).add_field(subject.jobs);
   for (std::size_t i = 0; i < subject.points.size(); ++i)
     digest.add_field(subject.points[i]).add_field(subject.keys[i]);
+  if (!origin.empty()) digest.add_field(origin);
   return digest.text();
 }
 
@@ -114,13 +116,15 @@ void Store::load_subject() {
   }
   if (values.empty() && subject.points.empty()) return;
   subject.experiment = values["experiment"], subject.jobs = values["jobs"];
-  const std::string& manifest = values["manifest"];
-  if (values["digest"] != digest_of_subject(subject, manifest))
+  const std::string &manifest = values["manifest"], &origin = values["origin"];
+  if (values["digest"] != digest_of_subject(subject, manifest, origin))
     throw DamagedStore(fmt::format("{}: the list of its points is damaged", database_.name()));
   try {
     subject.manifest = from_text<Manifest>(manifest, manifest_fields);
+    if (!origin.empty()) subject.origin = from_text<Origin>(origin, origin_fields);
   } catch (const JsonError& error) {
-    throw DamagedStore(fmt::format("{}: manifest: {}", database_.name(), error.what()));
+    throw DamagedStore(
+        fmt::format("{}: what its points were computed from: {}", database_.name(), error.what()));
   }
   subject_ = std::move(subject);
 }
@@ -133,7 +137,9 @@ void Store::set_subject(StoreSubject subject) {
   about.bind(0, "experiment").bind(1, subject.experiment).finish();
   about.bind(0, "manifest").bind(1, manifest).finish();
   about.bind(0, "jobs").bind(1, subject.jobs).finish();
-  about.bind(0, "digest").bind(1, digest_of_subject(subject, manifest)).finish();
+  const std::string origin = subject.origin ? to_text(*subject.origin, origin_fields) : std::string{};
+  if (!origin.empty()) about.bind(0, "origin").bind(1, origin).finish();
+  about.bind(0, "digest").bind(1, digest_of_subject(subject, manifest, origin)).finish();
   Statement sweep(database_, "INSERT INTO sweep VALUES(?, ?, ?)");
   for (std::size_t i = 0; i < subject.points.size(); ++i)
     sweep.bind(0, static_cast<std::int64_t>(i + 1))

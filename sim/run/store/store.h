@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/results/origin.h"
 #include "sim/results/result.h"
 #include "sim/run/store/checked_rows.h"
 #include "sim/run/store/database.h"
@@ -21,7 +22,10 @@ struct StoreSubject {
   Manifest manifest;
   std::string jobs;                 ///< `jobs:` of the experiment as YAML in one line; "": none
   std::vector<std::string> points;  ///< of each point in the sweep's order: coordinates as YAML in one line
-  std::vector<std::string> keys;    ///< and the digest of everything on which its run depends
+  std::vector<std::string> keys;    ///< and the digest of all that its run depends on
+  /// What the runs are computed from, for comparisons; nothing for a store that is used once, and in stores
+  /// that were written before there was one.
+  std::optional<Origin> origin = {};
 };
 
 /// The outcome of a point that has no results.

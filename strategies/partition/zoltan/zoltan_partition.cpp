@@ -11,14 +11,12 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/base/data_path.h"
+
 namespace convoy::inline partition {
 namespace {
 
-std::string program() {
-  std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string() : (self.parent_path() / "convoy-zoltan").string();
-}
+std::string program() { return program_beside("convoy-zoltan"); }
 
 std::string request(const Hypergraph& graph, Part count, double epsilon) {
   std::string text = fmt::format("{} {}\n{} {}\n", count, epsilon, graph.weight.size(), graph.nets.size());

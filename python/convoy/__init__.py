@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: MIT
+"""Simulates distributed training of convolutional networks (docs/python.md).
+
+    import convoy
+    results = convoy.run("lab.yaml", set={"cluster.nodes": 16})
+    results[0].step_time_s
+
+The functions do what the commands of the same names do, with the same engine in this process: the same
+values, byte for byte. What is wrong with an input is an InputError with its place.
+"""
+
+import collections.abc
+import json
+import os
+import re
+import warnings
+
+from . import _convoy
+
+__all__ = ["Check", "Comparison", "ConvoyWarning", "Calibration", "InputError", "Plan", "Results", "Run",
+           "calibrate", "check", "compare", "plan", "run", "show"]
+__version__ = _convoy.version
+
+
+class InputError(ValueError):
+    """The input is wrong: `file`, `line` and `column` say where, as far as that is known (else None)."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        place = re.match(r"(.+?):(\d+):(\d+): (.*)", text, re.DOTALL)
+        self.file = place[1] if place else None
+        self.line = int(place[2]) if place else None
+        self.column = int(place[3]) if place else None
+        self.message = place[4] if place else text
+
+
+class ConvoyWarning(UserWarning):
+    """What results rest on that is doubtful, such as parts of a model that were read without."""
+
+
+class Record(collections.abc.Mapping):
+    """An object of the JSON that the command prints; its fields are attributes and items."""
+
+    def __init__(self, fields):
+        self._fields = fields
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return _wrapped(self._fields[name])
+        except KeyError:
+            raise AttributeError(f"there is no {name!r}; there are {', '.join(self._fields)}") from None
+
+    def __getitem__(self, name):
+        return _wrapped(self._fields[name])
+
+    def __iter__(self):
+        return iter(self._fields)
+
+    def __len__(self):
+        return len(self._fields)
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._fields]
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._fields!r})"
+
+    def __eq__(self, other):
+        return isinstance(other, Record) and self._fields == other._fields
+
+    __hash__ = None
+
+    def to_dict(self):
+        """The object as Python's json module reads it."""
+        return self._fields
+
+
+def _wrapped(value):
+    if isinstance(value, dict):
+        return Record(value)
+    if isinstance(value, list):
+        return [_wrapped(item) for item in value]
+    return value
+
+
+class Run(Record):
+    """The run of one point: the fields of docs/results.md as attributes, in SI units as named."""
+
+    def __repr__(self):
+        fields = self._fields
+        return (f"<Run {fields['id']}: {fields['model']} on {fields['devices']} x {fields['device_type']}, "
+                f"{fields['step_time_s']:.6g} s a step>")
+
+
+class Results(collections.abc.Sequence):
+    """The runs of an experiment, in the order of its sweep; `failed` and `manifest` as in results.json."""
+
+    def __init__(self, text, origin=""):
+        self._text, self._origin = text, origin
+        self._fields = json.loads(text)
+        self._runs = [Run(run) for run in self._fields["runs"]]
+
+    def __getitem__(self, index):
+        return self._runs[index]
+
+    def __len__(self):
+        return len(self._runs)
+
+    @property
+    def experiment(self):
+        return self._fields["experiment"]
+
+    @property
+    def failed(self):
+        return _wrapped(self._fields["failed"])
+
+    @property
+    def manifest(self):
+        return _wrapped(self._fields["manifest"])
+
+    @property
+    def schedules(self):
+        return _wrapped(self._fields.get("schedules", []))
+
+    def to_dict(self):
+        """results.json as Python's json module reads it."""
+        return self._fields
+
+    def to_json(self):
+        """results.json, byte for byte what `convoy run --json` prints."""
+        return self._text
+
+    def columns(self):
+        """Lists of one value a run by name: the point's coordinates, and the runs' numbers and words."""
+        columns = {}
+        for index, run in enumerate(self._fields["runs"]):
+            for name, value in _flat(run):
+                columns.setdefault(name, [None] * index).append(value)
+            for values in columns.values():
+                values.extend([None] * (index + 1 - len(values)))
+        return columns
+
+    def to_pandas(self):
+        """The columns as a pandas.DataFrame, indexed by the runs' ids."""
+        import pandas
+        columns = self.columns()
+        return pandas.DataFrame(columns, index=columns.get("id", [])).rename_axis("run")
+
+    def __str__(self):
+        return _convoy.table(self._text)
+
+    def __repr__(self):
+        return f"<Results of {self.experiment}: {len(self)} runs, {len(self._fields['failed'])} failed>"
+
+    def _repr_html_(self):
+        """The report's page, in a frame of its own so that its style stays there."""
+        page = _convoy.report(self._text).replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{page}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+def _flat(run):
+    """What of a run is a single value; the point's coordinates under their paths."""
+    for name, value in run.items():
+        if name == "point":
+            for path, coordinate in value.items():
+                yield path, coordinate if not isinstance(coordinate, (dict, list)) else json.dumps(coordinate)
+        elif isinstance(value, dict) and name in ("software", "bottleneck", "interval", "staleness", "partition"):
+            for inner, single in value.items():
+                if isinstance(single, list) and len(single) == 2:
+                    yield f"{name}_{inner}_low", single[0]
+                    yield f"{name}_{inner}_high", single[1]
+                elif not isinstance(single, (dict, list)):
+                    yield f"{name}_{inner}", single
+        elif not isinstance(value, (dict, list)):
+            yield name, value
+
+
+class Check(Record):
+    """What `convoy check` says: `points` with the memory that each needs, or what a plan would try."""
+
+
+class Plan(Record):
+    """plan.json: `choice`, `front`, `runners_up` and more (docs/planning.md)."""
+
+    def __init__(self, text):
+        super().__init__(json.loads(text))
+        self._text = text
+
+    def to_json(self):
+        """plan.json, byte for byte."""
+        return self._text
+
+
+class Comparison(Record):
+    """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
+
+    def __init__(self, text, page, words):
+        super().__init__(json.loads(text))
+        self._text, self._page, self._words = text, page, words
+
+    def to_json(self):
+        """As `convoy compare --json` prints it, byte for byte."""
+        return self._text
+
+    def __str__(self):
+        return self._words
+
+    def _repr_html_(self):
+        page = self._page.replace("&", "&amp;").replace('"', "&quot;")
+        return f'<iframe srcdoc="{page}" style="width:100%;height:30em;border:0"></iframe>'
+
+
+class Calibration:
+    """A device fitted to measured times: `yaml` has its keys, `rows` the measurements beside the fit."""
+
+    def __init__(self, yaml, mean_error, worst_error, rows):
+        self.yaml, self.mean_error, self.worst_error = yaml, mean_error, worst_error
+        self.rows = _wrapped(json.loads(rows))
+
+    def __repr__(self):
+        return f"<Calibration: {len(self.rows)} rows, mean error of the fit {100 * self.mean_error:.1f} %>"
+
+
+def _call(function, *arguments):
+    try:
+        return function(*arguments)
+    except _convoy.InputErrorText as error:
+        text = str(error)
+    except _convoy.OutputErrorText as error:
+        raise OSError(str(error)) from None
+    raise InputError(text)
+
+
+def _plain(value):
+    """Numbers of NumPy and the like as Python's own."""
+    if hasattr(value, "item"):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, collections.abc.Mapping):
+        return dict(value)
+    if isinstance(value, collections.abc.Iterable):
+        return list(value)
+    raise TypeError(f"{value!r} is no value of an experiment")
+
+
+def _json(value):
+    return json.dumps(value, default=_plain, ensure_ascii=False)
+
+
+def _setting(path, value):
+    return f"{path}={value if isinstance(value, str) and _is_plain(value) else _json(value)}"
+
+
+def _is_plain(text):
+    """Whether YAML reads the text, without quotes, as the text or the quantity that it is: "ring", "25MiB"."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./%+-]*", text) or text in ("true", "false", "null"):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
+
+
+def _experiment(experiment, settings, sweep):
+    """File, text and settings as the module takes them; a mapping is read as the text of its JSON."""
+    lines = [_setting(path, value) for path, value in settings.items()]
+    lines += [_setting("sweep." + path, list(values)) for path, values in sweep.items()]
+    if isinstance(experiment, collections.abc.Mapping):
+        return "experiment", _json(experiment), lines
+    return os.fspath(experiment), "", lines
+
+
+def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None):
+    """Simulates an experiment, all points of its sweep, as `convoy run` does.
+
+    experiment  a file's path, or the file's content as a dict
+    set         {"cluster.nodes": 16}: values that replace those of the file
+    sweep       {"cluster.nodes": [1, 2, 4]}: lists of values to try
+    jobs        processes at a time; None: as many as there are cores
+    out         a folder for the results, where a later call goes on; None: in memory
+    progress    called with the points done and all points
+
+    Raises InputError, OSError where the folder cannot be written, and KeyboardInterrupt after Ctrl-C: what
+    was done by then is in the folder.
+    """
+    file, text, settings = _experiment(experiment, set, sweep)
+    results, origin, doubts = _call(_convoy.run, file, text, settings, jobs,
+                                    "" if out is None else os.fspath(out), progress)
+    for doubt in doubts:
+        warnings.warn(doubt, ConvoyWarning, stacklevel=2)
+    return Results(results, origin)
+
+
+def check(experiment, set={}, sweep={}, jobs=None):
+    """Reads and plans an experiment without simulating it, as `convoy check` does."""
+    file, text, settings = _experiment(experiment, set, sweep)
+    return Check(json.loads(_call(_convoy.check, file, text, settings, jobs)))
+
+
+def plan(experiment, set={}, jobs=None, out=None, prices=None, exhaustive=False, progress=None):
+    """What to rent for a goal, as `convoy plan` does; `choice` is None where nothing meets the constraints.
+
+    out     a folder for plan.json; None: nothing is written
+    prices  a table of prices (CSV) in place of the program's own
+    """
+    file, text, settings = _experiment(experiment, set, {})
+    return Plan(_call(_convoy.plan, file, text, settings, "" if prices is None else os.fspath(prices), exhaustive,
+                      jobs, "" if out is None else os.fspath(out), progress))
+
+
+def compare(a, b):
+    """What two results differ in, point by point, and why: Results, or paths of folders, stores or results.json."""
+    def side(results, name):
+        if isinstance(results, Results):
+            return name, results._text, results._origin
+        return os.fspath(results), "", ""
+    return Comparison(*_call(_convoy.compare, side(a, "a"), side(b, "b")))
+
+
+def show(what, name=None):
+    """What there is ("models", "devices", "servers", "clusters", "strategies", ...), or one of them in detail.
+
+    A list of names, or the object that `convoy show WHAT NAME --json` prints.
+    """
+    return _wrapped(json.loads(_call(_convoy.show, what, "" if name is None else os.fspath(name))))
+
+
+def calibrate(profiles, device, experiment=None):
+    """Fits a device's efficiencies to measured times, as `convoy calibrate` does.
+
+    profiles    a file or several: measured speeds (CSV, docs/cost_model.md) or traces of torch.profiler
+    device      of the catalogue, or of the cluster of `experiment` (a file)
+    """
+    files = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
+    return Calibration(*_call(_convoy.calibrate, [os.fspath(file) for file in files], device,
+                              "" if experiment is None else os.fspath(experiment)))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+__version__: str
+
+Experiment = str | PathLike[str] | Mapping[str, Any]
+Progress = Callable[[int, int], object]
+
+class InputError(ValueError):
+    file: str | None
+    line: int | None
+    column: int | None
+    message: str
+
+class ConvoyWarning(UserWarning): ...
+
+class Record(Mapping[str, Any]):
+    def __getattr__(self, name: str) -> Any: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+class Run(Record):
+    id: str
+    point: Record
+    model: str
+    cluster: str
+    servers: str
+    device_type: str
+    strategy: str
+    algorithms: list[str]
+    devices: int
+    global_batch: float
+    step_time_s: float
+    throughput_images_per_s: float
+    epoch_time_s: float | None
+    cost_usd_per_epoch: float | None
+    energy_j: float
+    compute_s: float
+    issue_wait_s: float
+    exposed_comm_s: float
+    idle_s: float
+    comm_bytes: float
+    load_imbalance: float
+    peak_memory_bytes: float
+    process_memory_bytes: float
+    device_memory_bytes: float
+    fits: bool
+    software: Record
+    warnings: list[str]
+    bottleneck: Record
+    per_device: list[Record]
+    per_link: list[Record]
+
+class Results(Sequence[Run]):
+    experiment: str
+    failed: list[Record]
+    manifest: Record
+    schedules: list[Record]
+    def __getitem__(self, index: Any) -> Any: ...
+    def __len__(self) -> int: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_json(self) -> str: ...
+    def columns(self) -> dict[str, list[Any]]: ...
+    def to_pandas(self) -> Any: ...
+
+class Check(Record): ...
+
+class Plan(Record):
+    choice: Record | None
+    front: list[Record]
+    def to_json(self) -> str: ...
+
+class Comparison(Record):
+    same: int
+    only_a: list[Record]
+    only_b: list[Record]
+    changed: list[Record]
+    def to_json(self) -> str: ...
+
+class Calibration:
+    yaml: str
+    mean_error: float
+    worst_error: float
+    rows: list[Record]
+
+def run(experiment: Experiment, set: Mapping[str, Any] = ..., sweep: Mapping[str, Iterable[Any]] = ...,
+        jobs: int | None = ..., out: str | PathLike[str] | None = ...,
+        progress: Progress | None = ...) -> Results: ...
+def check(experiment: Experiment, set: Mapping[str, Any] = ..., sweep: Mapping[str, Iterable[Any]] = ...,
+          jobs: int | None = ...) -> Check: ...
+def plan(experiment: Experiment, set: Mapping[str, Any] = ..., jobs: int | None = ...,
+         out: str | PathLike[str] | None = ..., prices: str | PathLike[str] | None = ..., exhaustive: bool = ...,
+         progress: Progress | None = ...) -> Plan: ...
+def compare(a: Results | str | PathLike[str], b: Results | str | PathLike[str]) -> Comparison: ...
+def show(what: str, name: str | None = ...) -> Any: ...
+def calibrate(profiles: str | PathLike[str] | Iterable[str | PathLike[str]], device: str,
+              experiment: str | PathLike[str] | None = ...) -> Calibration: ...

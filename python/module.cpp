@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+// What the commands do, as functions that take texts and give JSON; convoy/__init__.py makes a Python
+// interface of them.
+#include <fmt/format.h>
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <sstream>
+
+#include "sim/base/clean_text.h"
+#include "sim/base/input_error.h"
+#include "sim/base/names.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/compared.h"
+#include "sim/plan/ledger.h"
+#include "sim/planning/answer.h"
+#include "sim/planning/plan_spec.h"
+#include "sim/planning/write_plan.h"
+#include "sim/results/field_text.h"
+#include "sim/results/field_writer.h"
+#include "sim/results/read_json.h"
+#include "sim/results/write_json.h"
+#include "sim/results/write_report.h"
+#include "sim/results/write_table.h"
+#include "sim/run/manifest.h"
+#include "sim/run/output_folder.h"
+#include "sim/run/store/point_key.h"
+#include "sim/run/sweep.h"
+#include "sim/run/workers.h"
+
+namespace py = pybind11;
+
+namespace convoy {
+namespace {
+
+using Settings = std::vector<std::string>;
+using Told = std::function<void(std::size_t done, std::size_t all)>;
+
+/// An experiment of a file, or of a text where `text` is not empty.
+Experiment experiment_of(const std::string& file, const std::string& text, const Settings& settings) {
+  return text.empty() ? Experiment::load(file, settings) : Experiment::parse(text, file, settings);
+}
+
+/// What Python raises while a computation is under way without the interpreter's lock: KeyboardInterrupt
+/// after Ctrl-C, or an exception of a progress function. It is kept until the computation has stopped and
+/// written what it has.
+class Raised {
+ public:
+  /// Looks for signals; true where the computation has to stop.
+  bool stops() {
+    if (!exception_)
+      guard([] {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      });
+    return exception_ != nullptr;
+  }
+  void tell(const Told& told, std::size_t done, std::size_t all) {
+    if (told && !exception_) guard([&] { told(done, all); });
+  }
+  void rethrow() const {
+    if (exception_) std::rethrow_exception(exception_);
+  }
+
+ private:
+  template <class Body>
+  void guard(Body body) {
+    try {
+      const py::gil_scoped_acquire lock;
+      body();
+    } catch (const py::error_already_set&) {
+      exception_ = std::current_exception();
+    }
+  }
+  std::exception_ptr exception_;
+};
+
+template <class Write>
+std::string text_of(Write write) {
+  std::ostringstream out;
+  write(out);
+  return std::move(out).str();
+}
+
+std::size_t jobs_or_all(const std::optional<std::size_t>& jobs) {
+  if (jobs && *jobs == 0) throw InputError({"jobs", 0, 0}, "must be at least 1");
+  return jobs ? *jobs : all_cores();
+}
+
+/// Memory that a worker has for its point beside what it has of this process, which may hold much.
+double worker_memory_bytes(std::size_t jobs) {
+  std::size_t pages[6] = {};
+  if (std::FILE* statm = std::fopen("/proc/self/statm", "r")) {
+    for (std::size_t& count : pages)
+      if (std::fscanf(statm, "%zu", &count) != 1) break;
+    std::fclose(statm);
+  }
+  const double here = static_cast<double>(pages[5]) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
+  return here + machine_memory_bytes() / static_cast<double>(jobs);
+}
+
+/// @returns results as JSON, what they were computed from as JSON, and warnings
+std::tuple<std::string, std::string, std::vector<std::string>> run_experiment(
+    const std::string& file, const std::string& text, const Settings& settings,
+    const std::optional<std::size_t>& jobs, const std::string& out, const Told& told) {
+  const py::gil_scoped_release unlocked;
+  const Experiment experiment = experiment_of(file, text, settings);
+  if (experiment.plan())
+    throw InputError(experiment.plan()->key_pos,
+                     "plan: this file asks what to rent, and names no one cluster: use convoy.plan");
+  RunArguments arguments;
+  if (text.empty()) arguments.file = file;
+  arguments.settings = settings;
+  arguments.jobs = jobs_or_all(jobs);
+  SweepOptions options = sweep_options(arguments);
+  options.point_memory_bytes = worker_memory_bytes(arguments.jobs);
+  Raised raised;
+  options.stop = [&] { return raised.stops(); };
+  std::optional<std::size_t> done;
+  options.progress = [&](const SweepProgress& now) {
+    if (done == now.done) return;
+    done = now.done;
+    raised.tell(told, now.done, now.all);
+  };
+  FinishedRun finished = run_points(experiment, arguments, out, options);
+  raised.rethrow();
+  if (!finished.origin) finished.origin = Origin{program_build(), experiment.tree(), program_files()};
+  return {text_of([&](std::ostream& stream) { write_json(finished.results, stream); }),
+          to_text(*finished.origin, origin_fields), std::move(finished.warnings)};
+}
+
+/// What a sweep's points would be; of a plan what it would try.
+std::string check_experiment(const std::string& file, const std::string& text, const Settings& settings,
+                             const std::optional<std::size_t>& jobs) {
+  const py::gil_scoped_release unlocked;
+  const Experiment experiment = experiment_of(file, text, settings);
+  std::ostringstream out;
+  {
+    JsonWriter json(out);
+    json.begin_object();
+    json.field("experiment", experiment.name());
+    if (experiment.plan()) {
+      json.field("plan", check_plan(read_plan(experiment), jobs_or_all(jobs)));
+      json.end_object();
+      json.flush();
+      return std::move(out).str();
+    }
+    Raised raised;
+    const SweepCheck checked =
+        check_sweep(experiment, jobs_or_all(jobs), worker_memory_bytes(jobs_or_all(jobs)),
+                    [&] { return raised.stops(); });
+    raised.rethrow();
+    FieldWriter archive(json);
+    json.key("points");
+    json.begin_array();
+    for (std::size_t i = 0; i < experiment.size(); ++i) {
+      json.begin_object();
+      json.field("id", point_id(i));
+      archive.point("point", experiment.coordinates(i));
+      if (const std::optional<PlannedPoint>& planned = checked.planned[i]) {
+        json.field("device", planned->device);
+        json.field("device_memory_bytes", planned->device_bytes);
+        json.field("peak_memory_bytes", total_bytes(planned->peak_bytes));
+        json.field("process_memory_bytes", planned->process_bytes);
+        archive.texts("warnings", planned->warnings);
+      }
+      json.end_object();
+    }
+    json.end_array();
+    archive.list("failed", checked.failed, failed_fields);
+    json.end_object();
+  }
+  return std::move(out).str();
+}
+
+/// @returns plan.json
+std::string plan_experiment(const std::string& file, const std::string& text, const Settings& settings,
+                            const std::string& prices, bool exhaustive,
+                            const std::optional<std::size_t>& jobs, const std::string& out,
+                            const Told& told) {
+  const py::gil_scoped_release unlocked;
+  const Experiment experiment = experiment_of(file, text, settings);
+  const PlanSpec spec = read_plan(experiment, prices);
+  if (!out.empty()) OutputFolder::check(out);
+  PlanOptions options;
+  options.jobs = jobs_or_all(jobs);
+  options.exhaustive = exhaustive;
+  Raised raised;
+  options.progress = [&](const std::string&, std::size_t done, std::size_t all) {
+    raised.tell(told, done, all);
+    if (raised.stops()) raised.rethrow();  // ends the workers on its way out
+  };
+  PlanAnswer answer = make_plan(spec, options);
+  answer.manifest = make_manifest(experiment, text.empty() ? file : std::string{}, settings);
+  if (!out.empty())
+    OutputFolder(out).replace_all({{"plan.json", [&](std::ostream& stream) { write_json(answer, stream); }}});
+  return text_of([&](std::ostream& stream) { write_json(answer, stream); });
+}
+
+Results results_of_json(const std::string& json) {
+  std::istringstream in(json);
+  return read_json(in, "results");
+}
+
+/// One side of a comparison: a place, or results with their origin as JSON.
+ComparedResults side(const std::string& place, const std::string& json, const std::string& origin) {
+  if (json.empty()) return read_compared(place);
+  return {place, results_of_json(json), from_text<Origin>(origin, origin_fields)};
+}
+
+using Side = std::tuple<std::string, std::string, std::string>;
+
+/// @returns convoy.compare/1, the page, and the text for people
+std::tuple<std::string, std::string, std::string> compare_sides(const Side& a, const Side& b) {
+  const py::gil_scoped_release unlocked;
+  const Comparison comparison = compare(std::apply(side, a), std::apply(side, b));
+  return {text_of([&](std::ostream& out) { write_json(comparison, out); }),
+          text_of([&](std::ostream& out) { write_page(comparison, out); }), comparison_text(comparison)};
+}
+
+std::string show_subject(const std::string& what, const std::string& name) {
+  const py::gil_scoped_release unlocked;
+  const std::vector<std::string> subjects = show_subjects();
+  if (std::find(subjects.begin(), subjects.end(), what) == subjects.end())
+    throw InputError({"show", 0, 0}, fmt::format("there is no '{}'{}; there are {}", excerpt(what),
+                                                 suggestion(what, subjects), list_of(subjects)));
+  ShowArguments arguments;
+  arguments.what = what;
+  arguments.name = name;
+  arguments.json = true;
+  return text_of([&](std::ostream& out) { show(out, arguments); });
+}
+
+/// @returns the fitted device as YAML, the fit's mean and worst error, and its rows as JSON
+std::tuple<std::string, double, double, std::string> calibrate_device(
+    const std::vector<std::string>& profiles, const std::string& device, const std::string& experiment) {
+  const py::gil_scoped_release unlocked;
+  CalibrateArguments arguments;
+  arguments.profiles = profiles;
+  arguments.device = device;
+  arguments.experiment = experiment;
+  const CalibrationReport report =
+      calibrated_device(arguments, [](const KinetoTrace&, const std::string&) {});
+  std::ostringstream out;
+  {
+    JsonWriter json(out);
+    json.begin_array();
+    for (const AccuracyRow& row : report.rows) {
+      json.begin_object();
+      json.field("role", row.role);
+      json.field("model", row.model);
+      json.field("kind", row.kind);
+      json.field("batch", static_cast<double>(row.batch));
+      json.field("images_per_s", row.published);
+      json.field("fitted", row.predicted);
+      json.field("error", row.error);
+      json.end_object();
+    }
+    json.end_array();
+  }
+  return {report.yaml, report.mean_error, report.worst_error, std::move(out).str()};
+}
+
+std::string report_page(const std::string& json) {
+  const py::gil_scoped_release unlocked;
+  return text_of([&](std::ostream& out) { write_report(results_of_json(json), {}, out); });
+}
+
+std::string results_table(const std::string& json) {
+  const py::gil_scoped_release unlocked;
+  return table(results_of_json(json));
+}
+
+}  // namespace
+}  // namespace convoy
+
+PYBIND11_MODULE(_convoy, module) {
+  using namespace convoy;
+  module.attr("version") = std::string(version());
+  // convoy/__init__.py makes its own exceptions of these.
+  py::register_exception<InputError>(module, "InputErrorText");
+  py::register_exception<OutputError>(module, "OutputErrorText", PyExc_OSError);
+  module.def("run", &run_experiment);
+  module.def("check", &check_experiment);
+  module.def("plan", &plan_experiment);
+  module.def("compare", &compare_sides);
+  module.def("show", &show_subject);
+  module.def("calibrate", &calibrate_device);
+  module.def("report", &report_page);
+  module.def("table", &results_table);
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "sim/base/clean_text.h"
+#include "sim/base/quantity.h"
+#include "sim/results/comparison.h"
+#include "sim/results/field_writer.h"
+#include "sim/results/report/html.h"
+#include "sim/results/report/style.h"
+#include "sim/results/report/svg.h"
+#include "sim/results/text.h"
+
+namespace convoy::inline results {
+namespace {
+
+using Style = JsonWriter::Style;
+using Coordinates = std::vector<std::pair<std::string, YamlNode>>;
+
+constexpr std::size_t most_listed = 20, page_rows = 2000;
+
+void write_points(JsonWriter& json, const char* name, const std::vector<Coordinates>& list) {
+  json.key(name);
+  json.begin_array();
+  for (const Coordinates& point : list) {
+    json.begin_object(Style::compact);
+    for (const auto& [path, value] : point) json.field(path, value);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_pair(JsonWriter& json, const char* name, const std::array<std::optional<double>, 2>& values) {
+  json.key(name);
+  json.begin_array(Style::compact);
+  for (const std::optional<double>& value : values) value ? json.value(*value) : json.null();
+  json.end_array();
+}
+
+std::string point_text(const Coordinates& point) {
+  std::string text;
+  for (const auto& [path, value] : point)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", path, shortened(to_flow(value), 60));
+  return text.empty() ? "the experiment's one point" : text;
+}
+
+/// "3.2 % slower", "2.5 times as fast", "as fast".
+std::string change_text(const std::array<double, 2>& step_time_s) {
+  const auto [a, b] = step_time_s;
+  if (a == b || a <= 0 || b <= 0) return "as fast";
+  if (b > 2 * a) return fmt::format("{} times as slow", number_text(b / a));
+  if (a > 2 * b) return fmt::format("{} times as fast", number_text(a / b));
+  return fmt::format("{} {}", percent_text(std::abs(b / a - 1)), b > a ? "slower" : "faster");
+}
+
+/// What people call a term, and how its values are shown.
+struct TermWords {
+  const char *name, *words;
+  std::string (*text)(double);
+};
+std::string energy_text(double joules) { return number_text(joules) + " J"; }
+std::string money_text(double usd) { return number_text(usd) + " USD"; }
+constexpr std::array<TermWords, 10> term_words{{{"compute_s", "compute", &format_time},
+                                                {"exposed_comm_s", "exposed communication", &format_time},
+                                                {"idle_s", "waiting", &format_time},
+                                                {"throughput_images_per_s", "images/s", &number_text},
+                                                {"comm_bytes", "sent", &format_bytes},
+                                                {"peak_memory_bytes", "peak memory", &format_bytes},
+                                                {"process_memory_bytes", "process memory", &format_bytes},
+                                                {"energy_j", "energy", &energy_text},
+                                                {"epoch_time_s", "epoch", &format_time},
+                                                {"cost_usd_per_epoch", "cost of an epoch", &money_text}}};
+
+/// "compute 2.1 ms -> 5.4 ms"; "" where a term is the same in the digits that are shown.
+std::string term_text(const ComparedTerm& term) {
+  const auto row = std::find_if(term_words.begin(), term_words.end(),
+                                [&](const TermWords& words) { return term.name == words.name; });
+  const auto shown = [&](const std::optional<double>& value) { return value ? row->text(*value) : "none"; };
+  const std::string a = shown(term.values[0]), b = shown(term.values[1]);
+  return a == b ? std::string{} : fmt::format("{} {} -> {}", row->words, a, b);
+}
+
+std::vector<std::string> changed_terms(const ChangedPoint& point) {
+  std::vector<std::string> texts;
+  for (const ComparedTerm& term : point.terms)
+    if (std::string text = term_text(term); !text.empty()) texts.push_back(std::move(text));
+  if (texts.empty()) texts.push_back("no term that three digits show (--json has all of them)");
+  return texts;
+}
+
+std::string points_text(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "point" : "points");
+}
+
+std::string comparison_summary(const Comparison& comparison) {
+  std::string text =
+      fmt::format("{} the same, {} changed", points_text(static_cast<std::size_t>(comparison.same)),
+                  comparison.changed.size());
+  for (std::size_t side = 0; side < 2; ++side)
+    if (!comparison.only[side].empty())
+      text += fmt::format(", {} only in {}", comparison.only[side].size(), comparison.names[side]);
+  return text;
+}
+
+std::string steps_text(const ChangedPoint& point) {
+  return fmt::format("{} -> {} a step: {}", format_time(point.step_time_s[0]),
+                     format_time(point.step_time_s[1]), change_text(point.step_time_s));
+}
+
+}  // namespace
+
+void write_json(const Comparison& comparison, std::ostream& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("schema", "convoy.compare/1");
+  json.field("a", comparison.names[0]);
+  json.field("b", comparison.names[1]);
+  json.field("same", comparison.same);
+  write_points(json, "only_a", comparison.only[0]);
+  write_points(json, "only_b", comparison.only[1]);
+  json.key("changed");
+  json.begin_array();
+  for (const ChangedPoint& point : comparison.changed) {
+    json.begin_object();
+    FieldWriter archive(json);
+    archive.point("point", point.point);
+    archive.texts("ids", {point.ids.begin(), point.ids.end()});
+    archive.range("step_time_s", point.step_time_s);
+    json.key("terms");
+    json.begin_object();
+    for (const ComparedTerm& term : point.terms) write_pair(json, term.name.c_str(), term.values);
+    json.end_object();
+    archive.texts("because", point.because);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.raw("\n");
+}
+
+std::string comparison_text(const Comparison& comparison) {
+  std::string text = comparison_summary(comparison) + "\n";
+  for (std::size_t i = 0; i < std::min(most_listed, comparison.changed.size()); ++i) {
+    const ChangedPoint& point = comparison.changed[i];
+    text += fmt::format("\n{}\n  {}\n", point_text(point.point), steps_text(point));
+    for (const std::string& term : changed_terms(point)) text += fmt::format("    {}\n", term);
+    for (const std::string& reason : point.because) text += fmt::format("  because {}\n", reason);
+  }
+  if (comparison.changed.size() > most_listed)
+    text += fmt::format("\nand {} more, which --json and --html list\n",
+                        points_text(comparison.changed.size() - most_listed));
+  for (std::size_t side = 0; side < 2; ++side) {
+    const std::vector<Coordinates>& only = comparison.only[side];
+    if (!only.empty()) text += fmt::format("\nonly in {}\n", comparison.names[side]);
+    for (std::size_t i = 0; i < std::min(most_listed, only.size()); ++i)
+      text += fmt::format("  {}\n", point_text(only[i]));
+    if (only.size() > most_listed) text += fmt::format("  and {} more\n", only.size() - most_listed);
+  }
+  std::string cleaned;  // names of files and values of users; line breaks are this text's own
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    cleaned += clean(text.substr(begin, end - begin)) + '\n';
+    begin = end + 1;
+  }
+  return cleaned;
+}
+
+void write_page(const Comparison& comparison, std::ostream& out) {
+  out << "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta "
+         "charset=\"utf-8\"/>\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>"
+      << escaped(fmt::format("{} and {}", comparison.names[0], comparison.names[1]))
+      << " - convoy</title>\n<style>" << report_style() << "</style>\n</head>\n<body><main>\n<h1>"
+      << escaped(fmt::format("{} and {}", comparison.names[0], comparison.names[1])) << "</h1>\n"
+      << html_paragraph(comparison_summary(comparison));
+  std::vector<HtmlColumn> columns{
+      {"point"}, {"step, first", true}, {"step, second", true}, {"the second is"}};
+  for (const TermWords& term : term_words) columns.push_back({term.words, true});
+  columns.push_back({"because"});
+  std::vector<HtmlRow> rows;
+  for (std::size_t i = 0; i < std::min(page_rows, comparison.changed.size()); ++i) {
+    const ChangedPoint& point = comparison.changed[i];
+    HtmlRow row{{point_text(point.point), format_time(point.step_time_s[0]),
+                 format_time(point.step_time_s[1]), change_text(point.step_time_s)}};
+    for (const ComparedTerm& term : point.terms) {
+      const std::string text = term_text(term);
+      const std::size_t words = std::string_view(term_words[row.cells.size() - 4].words).size();
+      row.cells.push_back(text.empty() ? "same" : text.substr(words + 1));
+    }
+    std::string because;
+    for (const std::string& reason : point.because) because += (because.empty() ? "" : "; ") + reason;
+    row.cells.push_back(because);
+    rows.push_back(std::move(row));
+  }
+  if (!rows.empty()) out << "<h2>What changed</h2>\n" << html_table(columns, rows);
+  if (comparison.changed.size() > page_rows)
+    out << html_paragraph(
+        fmt::format("The {} largest changes; all are in `convoy compare --json`.", page_rows));
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (comparison.only[side].empty()) continue;
+    std::vector<HtmlRow> points;
+    for (std::size_t i = 0; i < std::min(page_rows, comparison.only[side].size()); ++i)
+      points.push_back({{point_text(comparison.only[side][i])}});
+    out << "<h2>" << escaped("Only in " + comparison.names[side]) << "</h2>\n"
+        << html_table({{"point"}}, points);
+  }
+  out << "</main></body>\n</html>\n";
+}
+
+}  // namespace convoy::results

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""The Python module says what the program says, byte for byte, and fails as it does."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+import convoy
+
+PROGRAM = os.environ["CONVOY"]
+CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
+
+EXPERIMENT = {
+    "experiment": "small",
+    "model": {"name": "toy", "input": [3, 8, 8], "layers": [
+        {"name": "conv", "kind": "conv2d", "out_channels": 8, "kernel": 3, "padding": 1},
+        {"name": "relu", "kind": "relu"},
+        {"name": "flat", "kind": "flatten"},
+        {"name": "fc", "kind": "linear", "out_features": 10}]},
+    "training": {"batch_per_device": 8, "precision": "fp32", "optimizer": "sgd"},
+    "cluster": {
+        "name": "lab",
+        "nodes": [{"name": "n", "count": 4, "server": "box"}],
+        "fabric": {"kind": "switch", "bandwidth": "10Gbps", "latency": "25us"},
+        "servers": {"box": {"devices": [{"device": "ideal", "count": 1}], "interconnect": {"kind": "none"}}},
+        "devices": {"ideal": {"peak": {"fp32": "10TFLOPS"}, "memory": "16GiB", "memory_bandwidth": "500GB/s",
+                              "efficiency": 1.0}}},
+    "strategy": {"kind": "data_parallel", "sync": "all_reduce", "algorithm": "ring"},
+}
+
+
+class InFolder(unittest.TestCase):
+    """Each test in an empty folder with the experiment in e.yaml."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        pathlib.Path("e.yaml").write_text(json.dumps(EXPERIMENT, indent=1))
+
+    def program(self, *arguments):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+
+class Runs(InFolder):
+    def test_a_run_is_the_commands_byte_for_byte(self):
+        results = convoy.run("e.yaml", jobs=1)
+        printed = self.program("run", "e.yaml", "--json")
+        self.assertEqual(results.to_json(), printed)
+        self.assertEqual(results.to_dict(), json.loads(printed))
+
+    def test_settings_and_sweeps_are_those_of_the_command_on_any_number_of_jobs(self):
+        for seed in range(8):
+            with self.subTest(seed=seed):
+                dice = random.Random(seed)
+                values = {"strategy.bucket": dice.choice(["1MiB", "25MiB"]),
+                          "training.batch_per_device": dice.randint(1, 64),
+                          "strategy.overlap": dice.choice([True, False])}
+                counts = dice.sample([1, 2, 3, 4, 8], 3)
+                results = convoy.run("e.yaml", set=values, sweep={"cluster.nodes.0.count": counts},
+                                     jobs=dice.randint(1, 4))
+                settings = [f"{path}={str(value).lower() if isinstance(value, bool) else value}"
+                            for path, value in values.items()]
+                settings.append(f"sweep.cluster.nodes.0.count={json.dumps(counts)}")
+                printed = self.program("run", "e.yaml", "--json",
+                                       *[part for setting in settings for part in ("--set", setting)])
+                self.assertEqual(results.to_json(), printed)
+
+    def test_a_dict_is_read_as_the_file_with_its_content(self):
+        of_dict, of_file = convoy.run(EXPERIMENT).to_dict(), convoy.run("e.yaml").to_dict()
+        self.assertEqual(of_dict["runs"], of_file["runs"])
+        self.assertEqual(of_dict["manifest"]["config_sha256"], of_file["manifest"]["config_sha256"])
+
+    def test_fields_are_attributes(self):
+        results = convoy.run("e.yaml", sweep={"cluster.nodes.0.count": [1, 4]})
+        self.assertEqual(len(results), 2)
+        first = results.to_dict()["runs"][0]
+        for name, value in first.items():
+            if not isinstance(value, (dict, list)):
+                self.assertEqual(getattr(results[0], name), value)
+        self.assertEqual(results[1].point["cluster.nodes.0.count"], 4)
+        self.assertEqual(results[1].software.framework, first["software"]["framework"])
+        self.assertEqual([run.id for run in results[:]], ["1", "2"])
+        self.assertEqual(results.columns()["cluster.nodes.0.count"], [1, 4])
+        self.assertEqual(results.columns()["step_time_s"], [run.step_time_s for run in results])
+        with self.assertRaisesRegex(AttributeError, "there is no 'step_time'; there are id, "):
+            results[0].step_time
+        self.assertIn("<iframe", results._repr_html_())
+        self.assertIn("ring all-reduce", str(results))
+
+    def test_a_folder_is_the_commands_and_is_gone_on_with(self):
+        convoy.run("e.yaml", sweep={"cluster.nodes.0.count": [1, 2]}, out="o")
+        done = []
+        convoy.run("e.yaml", sweep={"cluster.nodes.0.count": [1, 2, 4]}, out="o",
+                   progress=lambda done_points, points: done.append((done_points, points)))
+        self.assertEqual(done[-1], (1, 1))  # only the third was left
+        self.program("run", "e.yaml", "--set", "sweep.cluster.nodes.0.count=[1, 2, 4]", "--out", "p")
+        for name in ("results.json", "results.csv", "report.html"):
+            self.assertEqual(pathlib.Path("o", name).read_bytes(), pathlib.Path("p", name).read_bytes(), name)
+
+    def test_large_arrays_of_the_interpreter_are_not_counted_as_memory_of_a_point(self):
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        held = bytearray(machine // 32)  # pages that nobody touches
+        self.assertEqual(len(convoy.run("e.yaml", jobs=64)), 1)  # a point may take a 64th of the machine
+        self.assertEqual(len(held), machine // 32)
+
+    def test_other_threads_go_on_while_a_run_is_under_way(self):
+        ticks, stop = [], threading.Event()
+
+        def tick():
+            while not stop.wait(0.005):
+                ticks.append(time.monotonic())
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begun = time.monotonic()
+        convoy.run("e.yaml", sweep={"training.batch_per_device": list(range(1, 41))}, jobs=1)
+        ended = time.monotonic()
+        stop.set()
+        thread.join()
+        during = [at for at in ticks if begun < at < ended]
+        self.assertGreater(len(during), 3)
+
+    @unittest.skipUnless(__import__("importlib").util.find_spec("pandas"), "pandas is not installed")
+    def test_pandas(self):
+        frame = convoy.run("e.yaml", sweep={"cluster.nodes.0.count": [1, 4]}).to_pandas()
+        self.assertEqual(list(frame["cluster.nodes.0.count"]), [1, 4])
+        self.assertEqual(frame["step_time_s"].dtype, float)
+
+
+class Errors(InFolder):
+    def test_wrong_input_has_its_place_and_the_commands_words(self):
+        pathlib.Path("wrong.yaml").write_text("experiment: e\nmodel: resnet50\ntraining: {batch_per_device: -1}\n"
+                                              "cluster: {server: dgx2, nodes: 1}\nstrategy: {kind: single}\n")
+        done = subprocess.run([PROGRAM, "run", "wrong.yaml", "--json"], capture_output=True, text=True)
+        for function in (convoy.run, convoy.check):
+            with self.assertRaises(convoy.InputError) as caught:
+                function("wrong.yaml")
+            self.assertEqual(str(caught.exception) + "\n", done.stderr)
+            self.assertEqual((caught.exception.file, caught.exception.line, caught.exception.column),
+                             ("wrong.yaml", 3, 30))
+
+    def test_what_has_no_place_in_a_file(self):
+        with self.assertRaises(convoy.InputError) as caught:
+            convoy.run("nowhere.yaml")
+        self.assertIsNone(caught.exception.line)
+        with self.assertRaises(convoy.InputError) as caught:
+            convoy.run("e.yaml", set={"strategy.kind": "nothing"})
+        self.assertIn("nothing", str(caught.exception))
+        with self.assertRaises(convoy.InputError):
+            convoy.run({})
+        with self.assertRaises(convoy.InputError):
+            convoy.show("models", "resnet51")
+        with self.assertRaises(convoy.InputError):
+            convoy.show("gpus")
+        with self.assertRaises(convoy.InputError):
+            convoy.compare("e.yaml", "nowhere")
+        with self.assertRaises(OSError):
+            convoy.run("e.yaml", out="/proc/convoy")
+        with self.assertRaises(TypeError):
+            convoy.run({"experiment": object()})
+
+    def test_a_point_that_is_wrong_fails_alone(self):
+        results = convoy.run("e.yaml", sweep={"training.precision": ["fp32", "fp16"]})
+        self.assertEqual(len(results), 1)
+        self.assertEqual(results.failed[0].kind, "input")
+
+    def test_an_exception_of_progress_ends_the_run(self):
+        def refuse(done, points):
+            raise ZeroDivisionError
+
+        with self.assertRaises(ZeroDivisionError):
+            convoy.run("e.yaml", progress=refuse)
+        self.assertEqual(len(convoy.run("e.yaml")), 1)
+
+
+class Interrupt(InFolder):
+    def test_ctrl_c_raises_keyboard_interrupt_and_keeps_what_was_done(self):
+        seen = []
+
+        def progress(done, points):
+            seen.append(done)
+            if done == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        batches = list(range(1, 2001))
+        begun = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            convoy.run("e.yaml", sweep={"training.batch_per_device": batches}, jobs=2, out="o", progress=progress)
+        self.assertLess(time.monotonic() - begun, 60)
+        kept = json.loads(pathlib.Path("o/results.json").read_text())
+        self.assertGreaterEqual(kept["done"], 3)
+        self.assertLess(kept["done"], 2000)
+        # No worker is left behind, and the process can go on.
+        with self.assertRaises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        self.assertEqual(len(convoy.run("e.yaml")), 1)
+
+    def test_a_signal_while_a_point_is_under_way(self):
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        self.addCleanup(timer.join)
+        with self.assertRaises(KeyboardInterrupt):
+            for batch in range(1, 10000):  # one of them is under way after half a second
+                convoy.run("e.yaml", set={"training.batch_per_device": batch}, jobs=1)
+
+
+class Others(InFolder):
+    def test_show(self):
+        self.assertEqual(convoy.show("models"), json.loads(self.program("show", "models", "--json")))
+        shown = convoy.show("models", "ResNet-50")
+        self.assertEqual(shown.to_dict(), json.loads(self.program("show", "models", "resnet50", "--json")))
+
+    def test_check(self):
+        checked = convoy.check("e.yaml", sweep={"cluster.nodes.0.count": [1, 2]})
+        self.assertEqual([point.id for point in checked.points], ["1", "2"])
+        results = convoy.run("e.yaml", sweep={"cluster.nodes.0.count": [1, 2]})
+        for point, run in zip(checked.points, results):
+            self.assertAlmostEqual(point.peak_memory_bytes, run.peak_memory_bytes, delta=1)
+
+    def test_compare(self):
+        convoy.run("e.yaml", out="a")
+        other = convoy.run("e.yaml", set={"training.batch_per_device": 16}, out="b")
+        comparison = convoy.compare("a", "b")
+        self.assertEqual(comparison.to_json(), self.program("compare", "a", "b", "--json"))
+        self.assertEqual(comparison.changed[0].because, ["training.batch_per_device: 8 -> 16"])
+        in_memory = convoy.compare(convoy.run("e.yaml"), other)
+        self.assertEqual(in_memory.changed[0].because, ["training.batch_per_device: 8 -> 16"])
+        self.assertEqual(in_memory.changed[0].terms.to_dict(), comparison.changed[0].terms.to_dict())
+
+    def test_plan(self):
+        plan = {"experiment": "p", "model": "resnet18",
+                "training": {"optimizer": "sgd", "dataset": {"samples": 1000000}}, "goal": {"epochs": 1},
+                "plan": {"objective": "cost", "servers": ["aws-p3.2xlarge"], "nodes": [1, 2],
+                         "batch_per_device": [64],
+                         "strategies": [{"kind": "data_parallel", "sync": "all_reduce", "algorithm": "ring"}]}}
+        pathlib.Path("p.yaml").write_text(json.dumps(plan))
+        answer = convoy.plan("p.yaml")
+        self.assertEqual(answer.to_json(), self.program("plan", "p.yaml", "--json"))
+        self.assertEqual(answer.choice.servers.to_dict(), {"aws-p3.2xlarge": answer.choice.devices})
+
+    def test_calibrate(self):
+        rows = ["device,model,batch,precision,framework,images_per_s,role,source"]
+        pathlib.Path("none.csv").write_text("\n".join(rows) + "\n")
+        with self.assertRaises(convoy.InputError):
+            convoy.calibrate("none.csv", device="k80")
+
+    def test_doubts_of_models_are_warnings(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            convoy.run("e.yaml")
+        self.assertEqual([str(each.message) for each in caught], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
