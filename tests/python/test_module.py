@@ -251,6 +251,10 @@ class Others(InFolder):
         self.assertEqual(answer.choice.servers.to_dict(), {"aws-p3.2xlarge": answer.choice.devices})
 
     def test_calibrate(self):
+        measured = str(CONFIGS.parent / "results/published/single_device.csv")
+        fit = convoy.calibrate(measured, device="k80")
+        self.assertEqual(fit.yaml, self.program("calibrate", measured, "--device", "k80"))
+        self.assertGreater(len(fit.rows), 10)
         rows = ["device,model,batch,precision,framework,images_per_s,role,source"]
         pathlib.Path("none.csv").write_text("\n".join(rows) + "\n")
         with self.assertRaises(convoy.InputError):
