@@ -211,7 +211,6 @@ std::string buildable_near(const YamlNode& definition, const std::string& name, 
   return "";
 }
 
-/// @param input in place of the definition's, if any
 /// Names of families have their parameters in capital letters.
 bool is_pattern(const std::string& name) {
   return std::any_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
@@ -230,6 +229,7 @@ std::string zoo_name(const std::string& written, const std::vector<std::string>&
   return meant(written, models);
 }
 
+/// @param input in place of the definition's, if any
 Model read_zoo(const std::string& written, const SourcePos& pos, const std::string& path,
                YamlMap* reference = nullptr, const std::optional<Shape>& input = std::nullopt) {
   const std::vector<std::string> names = zoo_names();

@@ -33,6 +33,7 @@
 #include "sim/run/store/point_key.h"
 #include "sim/run/sweep.h"
 #include "sim/run/workers.h"
+#include "sim/studies/validation.h"
 
 namespace py = pybind11;
 
@@ -223,6 +224,16 @@ std::tuple<std::string, std::string, std::string> compare_sides(const Side& a, c
           text_of([&](std::ostream& out) { write_page(comparison, out); }), comparison_text(comparison)};
 }
 
+/// @returns convoy.validate/1
+std::string validate(const std::string& rows, const std::optional<std::size_t>& jobs) {
+  const py::gil_scoped_release unlocked;
+  Raised raised;
+  const Validation validation = validate_rows(rows, jobs_or_all(jobs), [&](std::size_t, std::size_t) {
+    if (raised.stops()) raised.rethrow();  // ends the workers on its way out
+  });
+  return text_of([&](std::ostream& out) { write_validation(validation, out); });
+}
+
 std::string show_subject(const std::string& what, const std::string& name) {
   const py::gil_scoped_release unlocked;
   const std::vector<std::string> subjects = show_subjects();
@@ -289,6 +300,7 @@ PYBIND11_MODULE(_convoy, module) {
   module.def("check", &check_experiment);
   module.def("plan", &plan_experiment);
   module.def("compare", &compare_sides);
+  module.def("validate", &validate);
   module.def("show", &show_subject);
   module.def("calibrate", &calibrate_device);
   module.def("report", &report_page);

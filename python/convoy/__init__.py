@@ -18,7 +18,7 @@ import warnings
 from . import _convoy
 
 __all__ = ["Check", "Comparison", "ConvoyWarning", "Calibration", "InputError", "Plan", "Results", "Run",
-           "calibrate", "check", "compare", "plan", "run", "show"]
+           "Validation", "calibrate", "check", "compare", "plan", "run", "show", "validate"]
 __version__ = _convoy.version
 
 
@@ -193,6 +193,10 @@ class Plan(Record):
         return self._text
 
 
+class Validation(Record):
+    """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`."""
+
+
 class Comparison(Record):
     """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
 
@@ -319,6 +323,11 @@ def compare(a, b):
             return name, results._text, results._origin
         return os.fspath(results), "", ""
     return Comparison(*_call(_convoy.compare, side(a, "a"), side(b, "b")))
+
+
+def validate(rows, jobs=None):
+    """Measured training steps of your own (a CSV file) beside their predictions, as `convoy validate` does."""
+    return Validation(json.loads(_call(_convoy.validate, os.fspath(rows), jobs)))
 
 
 def show(what, name=None):

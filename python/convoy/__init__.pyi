@@ -81,6 +81,11 @@ class Comparison(Record):
     changed: list[Record]
     def to_json(self) -> str: ...
 
+class Validation(Record):
+    rows: list[Record]
+    summary: Record
+    terms: list[Record]
+
 class Calibration:
     yaml: str
     mean_error: float
@@ -96,6 +101,7 @@ def plan(experiment: Experiment, set: Mapping[str, Any] = ..., jobs: int | None 
          out: str | PathLike[str] | None = ..., prices: str | PathLike[str] | None = ..., exhaustive: bool = ...,
          progress: Progress | None = ...) -> Plan: ...
 def compare(a: Results | str | PathLike[str], b: Results | str | PathLike[str]) -> Comparison: ...
+def validate(rows: str | PathLike[str], jobs: int | None = ...) -> Validation: ...
 def show(what: str, name: str | None = ...) -> Any: ...
 def calibrate(profiles: str | PathLike[str] | Iterable[str | PathLike[str]], device: str,
               experiment: str | PathLike[str] | None = ...) -> Calibration: ...

@@ -215,7 +215,7 @@ struct CommandLine {
   }
   void add_validate() {
     CLI::App* sub = app.add_subcommand("validate", "predict measured training steps of your own and compare");
-    sub->add_option("ROWS", validate.file, "measured rows (CSV, docs/accuracy.md#your-own-rows)")->required();
+    sub->add_option("ROWS", validate.file, "measured rows (CSV, docs/compare.md#measurements-of-your-own)")->required();
     sub->add_flag("--json", validate.json, "as JSON");
     add_jobs(sub, validate.jobs);
     add_progress(sub, validate.progress);

@@ -6,69 +6,13 @@
 #include <ostream>
 
 #include "sim/base/clean_text.h"
-#include "sim/base/quantity.h"
 #include "sim/cli/commands.h"
-#include "sim/results/json_writer.h"
 #include "sim/results/text.h"
 #include "sim/run/output_folder.h"
 #include "sim/studies/validation.h"
 
 namespace convoy::inline cli {
 namespace {
-
-using Style = JsonWriter::Style;
-
-void write_json(const Validation& validation, std::ostream& out) {
-  JsonWriter json(out);
-  json.begin_object();
-  json.field("schema", "convoy.validate/1");
-  json.key("rows");
-  json.begin_array();
-  for (const ValidatedRow& row : validation.rows) {
-    json.begin_object(Style::compact);
-    for (const auto& [column, text] : row.cells) {
-      json.key(column);
-      if (const std::optional<double> number = parse_number(text))
-        json.value(*number);
-      else
-        json.value(std::string_view(text));
-    }
-    json.field("predicted", row.predicted);
-    json.key("interval");
-    if (row.interval) {
-      json.begin_array(Style::compact);
-      for (const double end : *row.interval) json.value(end);
-      json.end_array();
-    } else {
-      json.null();
-    }
-    json.field("error", row.error());
-    json.end_object();
-  }
-  json.end_array();
-  json.key("summary");
-  json.begin_object(Style::compact);
-  json.field("rows", static_cast<std::int64_t>(validation.summary.rows));
-  json.field("median", validation.summary.median);
-  json.field("mean", validation.summary.mean);
-  json.field("bias", validation.summary.bias);
-  json.key("coverage");
-  validation.coverage ? json.value(*validation.coverage) : json.null();
-  json.end_object();
-  json.key("terms");
-  json.begin_array();
-  for (const ValidatedTerm& term : validation.terms) {
-    json.begin_object(Style::compact);
-    json.field("term", term.term);
-    json.field("factor", term.factor);
-    json.field("before", term.before);
-    json.field("after", term.after);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-  json.raw("\n");
-}
 
 /// "a100-pcie-40gb resnet50 fp16 256": what the row is of.
 std::string name_of(const ValidatedRow& row) {
@@ -120,7 +64,7 @@ Exit validate_command(const ValidateArguments& arguments) {
       });
   progress.reset();
   write_stdout([&](std::ostream& out) {
-    arguments.json ? write_json(validation, out) : write_table(validation, out);
+    arguments.json ? write_validation(validation, out) : write_table(validation, out);
   });
   return Exit::done;
 }

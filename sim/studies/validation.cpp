@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -219,6 +220,58 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
                    [](const ValidatedTerm& a, const ValidatedTerm& b) { return a.after < b.after; });
   result.summary = summaries_by_group({{{"", "", "all"}, errors}}).front();
   return result;
+}
+
+void write_validation(const Validation& validation, std::ostream& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.field("schema", "convoy.validate/1");
+  json.key("rows");
+  json.begin_array();
+  for (const ValidatedRow& row : validation.rows) {
+    json.begin_object(JsonWriter::Style::compact);
+    for (const auto& [column, text] : row.cells) {
+      json.key(column);
+      if (const std::optional<double> number = parse_number(text))
+        json.value(*number);
+      else
+        json.value(std::string_view(text));
+    }
+    json.field("predicted", row.predicted);
+    json.key("interval");
+    if (row.interval) {
+      json.begin_array(JsonWriter::Style::compact);
+      for (const double end : *row.interval) json.value(end);
+      json.end_array();
+    } else {
+      json.null();
+    }
+    json.field("error", row.error());
+    json.end_object();
+  }
+  json.end_array();
+  json.key("summary");
+  json.begin_object(JsonWriter::Style::compact);
+  json.field("rows", static_cast<std::int64_t>(validation.summary.rows));
+  json.field("median", validation.summary.median);
+  json.field("mean", validation.summary.mean);
+  json.field("bias", validation.summary.bias);
+  json.key("coverage");
+  validation.coverage ? json.value(*validation.coverage) : json.null();
+  json.end_object();
+  json.key("terms");
+  json.begin_array();
+  for (const ValidatedTerm& term : validation.terms) {
+    json.begin_object(JsonWriter::Style::compact);
+    json.field("term", term.term);
+    json.field("factor", term.factor);
+    json.field("before", term.before);
+    json.field("after", term.after);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  json.raw("\n");
 }
 
 }  // namespace convoy::studies

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,6 +48,9 @@ struct Validation {
 /// @throws InputError at the cell that is wrong
 Validation validate_rows(const std::string& file, std::size_t jobs,
                          const std::function<void(std::size_t done, std::size_t all)>& progress);
+
+/// Writes convoy.validate/1 (docs/compare.md).
+void write_validation(const Validation& validation, std::ostream& out);
 
 /// The columns that are no dotted paths.
 const std::vector<std::string>& validation_columns();

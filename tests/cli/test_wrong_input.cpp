@@ -316,7 +316,8 @@ TEST_CASE("wrong input: --set points at itself") {
       "1000000000 is allowed");
   with_set(
       "training.batch=1",
-      "--set training.batch:1:1: training.batch: unknown key (did you mean 'batch_per_device'?); known here: "
+      "--set training.batch:1:1: training.batch: unknown key (did you mean one of batch_per_device, "
+      "global_batch?); known here: "
       "anchor, batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, "
       "precision, processes, profile, recompute, update");
   with_set("training.batch_per_device",

@@ -251,10 +251,22 @@ class Others(InFolder):
         self.assertEqual(answer.choice.servers.to_dict(), {"aws-p3.2xlarge": answer.choice.devices})
 
     def test_calibrate(self):
+        measured = str(CONFIGS.parent / "results/published/single_device.csv")
+        fit = convoy.calibrate(measured, device="k80")
+        self.assertEqual(fit.yaml, self.program("calibrate", measured, "--device", "k80"))
+        self.assertGreater(len(fit.rows), 10)
         rows = ["device,model,batch,precision,framework,images_per_s,role,source"]
         pathlib.Path("none.csv").write_text("\n".join(rows) + "\n")
         with self.assertRaises(convoy.InputError):
             convoy.calibrate("none.csv", device="k80")
+
+    def test_validate(self):
+        pathlib.Path("rows.csv").write_text("device,model,batch_per_device,images_per_s\n"
+                                            "k80,resnet18,16,90\nt4,alexnet,32,700\n")
+        validation = convoy.validate("rows.csv")
+        self.assertEqual(validation.to_dict(), json.loads(self.program("validate", "rows.csv", "--json")))
+        row = validation.rows[0]
+        self.assertAlmostEqual(row.error, row.predicted / 90 - 1)
 
     def test_doubts_of_models_are_warnings(self):
         with warnings.catch_warnings(record=True) as caught:

@@ -59,10 +59,10 @@ TEST_CASE("compare: what changed, the largest first, and what is only in one") {
   CHECK(json["changed"][0]["ids"] == nlohmann::json::parse(R"(["1", "5"])"));
   const std::string text = comparison_text(comparison);
   CHECK(text.starts_with("1 point the same, 3 changed, 1 only in a, 1 only in b\n\ncluster.nodes: 1\n"));
-  CHECK(text.find("1.00 s -> 3.00 s a step: 3 times as slow") != std::string::npos);
+  CHECK(text.find("1.00 s -> 3.00 s a step: 3.00 times as slow") != std::string::npos);
   std::ostringstream page;
   write_page(comparison, page);
-  CHECK(page.str().find("3 times as slow") != std::string::npos);
+  CHECK(page.str().find("3.00 times as slow") != std::string::npos);
   CHECK(parse_xml(page.str()).all("table").size() == 3);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("compare: a number that is no part of the step is a change too") {
   const nlohmann::json json = json_of(compare(a, b));
   REQUIRE(json["changed"].size() == 1);
   CHECK(json["changed"][0]["terms"]["cost_usd_per_epoch"] == nlohmann::json::parse("[null, 3.0]"));
-  CHECK(comparison_text(compare(a, b)).find("cost of an epoch none -> 3 USD") != std::string::npos);
+  CHECK(comparison_text(compare(a, b)).find("cost of an epoch none -> 3.00 USD") != std::string::npos);
   b = a;
   b.results.runs[0].warnings = {"e.yaml:3:1: a place that is another in another file"};
   b.results.runs[0].strategy = "all-reduce, not overlapped";  // of one device it is all the same

@@ -44,8 +44,8 @@ TEST_CASE("unknown keys and values name what is allowed") {
   CHECK(registry_error("{kind: single, micro_batch: 2}") ==
         "s.yaml:1:16: strategy.micro_batch: unknown key (did you mean 'micro_batches'?); known here: kind, "
         "micro_batches");
-  CHECK(registry_error("{kind: data_parallel, sync: allreduce}") ==
-        "s.yaml:1:29: strategy.sync: unknown value 'allreduce' (did you mean 'all_reduce'?); allowed: "
+  CHECK(registry_error("{kind: data_parallel, sync: allreduc}") ==
+        "s.yaml:1:29: strategy.sync: unknown value 'allreduc' (did you mean 'all_reduce'?); allowed: "
         "all_reduce, "
         "parameter_server");
   CHECK(registry_error("{kind: data_parallel}") ==
