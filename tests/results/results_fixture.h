@@ -34,7 +34,7 @@ inline RunResult run_of(const std::string& id, std::int64_t devices, double imag
   run.peak_memory_bytes = 1048576;
   run.process_memory_bytes = 1572864;
   run.device_memory_bytes = 2097152;
-  run.software = {"pytorch", "eager", "nchw", "fp32", "foreach", "ideal", "", "synthetic"};
+  run.software = {"pytorch", "eager", "nchw", "fp32", "foreach", "ideal", false, "", "synthetic"};
   run.bottleneck = {"compute", "n0", 1, "the k80 computes 100 % of the step"};
   run.per_device.push_back({"n0", 0.5, 1, 2, 3, 0.1, {1, 2, 3, 4, 5, 6}});
   run.per_link.push_back({"n0.nic.up", 4, 0.25});
