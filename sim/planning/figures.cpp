@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace convoy::inline planning {
 namespace {
 
@@ -77,6 +79,13 @@ std::vector<std::string> Ledger::doubts(std::size_t c) const {
   if (hosts_[candidate.setup] > 1)
     if (const std::string& doubt = network_doubts_.at(kinds_of(setup.order)); !doubt.empty())
       doubts.push_back(doubt);
+  for (const auto& [name, count] : setup.order)
+    for (const auto& [type, devices] : trials_.servers().at(name).devices)
+      if (std::string doubt =
+              fmt::format("nobody measured {}: its efficiencies are those of others like it", type.name);
+          type.evidence_spread > 0 && type.evidence_rows == 0 &&
+          std::find(doubts.begin(), doubts.end(), doubt) == doubts.end())
+        doubts.push_back(std::move(doubt));
   if (candidate.market != Market::spot) return doubts;
   for (const auto& [name, count] : setup.order) {
     const std::optional<SpotRisk>& risk = spot_risks_.at({name, candidate.region});

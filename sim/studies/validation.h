@@ -42,8 +42,8 @@ struct Validation {
 /// Columns: `model` and `images_per_s` (all devices together); `server` of the catalogue or `device`, with
 /// `nodes` and `devices_per_node` (default 1; of a server all its devices); `batch_per_device`; and where
 /// known `framework`, `execution`, `precision`, `layout`, `optimizer`, `strategy` (one line of YAML; default
-/// all-reduce). A column whose name is a dotted path, such as `cluster.fabric.bandwidth` or
-/// `training.input.kind`, is that key of an experiment. `source` and `note` are carried along. An empty cell
+/// all-reduce). A column whose name is a dotted path, such as `training.input` or
+/// `cluster.fabric`, is that key of an experiment. `source` and `note` are carried along. An empty cell
 /// is a key left out.
 /// @throws InputError at the cell that is wrong
 Validation validate_rows(const std::string& file, std::size_t jobs,

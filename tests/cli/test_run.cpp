@@ -335,7 +335,8 @@ TEST_CASE("check: tells the memory that a run reports, and warns of what does no
   const Workplace place;
   const auto text = [](int batch) {
     return fmt::format("experiment: e\nmodel: resnet50\ntraining: {{batch_per_device: {}, precision: fp32}}\ncluster: "
-                       "{{server: aws-p3.2xlarge, nodes: 2}}\nstrategy: {{kind: data_parallel, sync: all_reduce}}\n",
+                       "{{server: aws-p3.2xlarge, nodes: 2, fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, protocol: "
+                       "tcp}}}}\nstrategy: {{kind: data_parallel, sync: all_reduce}}\n",
                        batch);
   };
   for (const int batch : {16, 100'000'000}) {

@@ -212,7 +212,7 @@ TEST_CASE("show servers: every price has its date and region") {
   CHECK(server["prices"][0]["from"] == "2025-06-23");
   CHECK(server["prices"].size() >= 4);
   const std::string text = place.convoy({"show", "servers", "azure-nc6"}).out;
-  CHECK(text.find("0.9 USD/h, on demand, eastus, 2023-10-27 to 2024-12-13: no longer offered") !=
+  CHECK(text.find("0.9 USD/h, on demand, eastus, 2023-10-27 to 2024-12-13 (data_sheet): no longer offered") !=
         std::string::npos);
 }
 

@@ -376,6 +376,30 @@ TEST_CASE(
   CHECK(tied >= 10);
 }
 
+TEST_CASE("planner: a device that nobody measured is a doubt") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 30}",
+      "{servers: [aws-p3.2xlarge, aws-g4dn.xlarge, gcp-g2-standard-8, aws-g3.4xlarge], nodes: [1], "
+      "batch_per_device: [128], strategies: [{kind: single}]}");
+  Trials trials = plans::trials_of(spec, 2);
+  Planner planner(trials);
+  const Scenario scenario = scenario_of(spec);
+  planner.simulate_all(scenario);
+  int doubted = 0;
+  REQUIRE(trials.space().candidates.size() >= 4);
+  for (std::size_t c = 0; c < trials.space().candidates.size(); ++c) {
+    const CandidateResultOfPlan shown = result_of(planner, c, scenario);
+    const DeviceType device = load_server(shown.order.front().first, {}).devices.front().first;
+    CAPTURE(device.name);
+    const bool doubts = std::any_of(shown.doubts.begin(), shown.doubts.end(), [&](const std::string& doubt) {
+      return doubt.find("nobody measured " + device.name) == 0;
+    });
+    CHECK(doubts == (device.evidence_rows == 0));
+    doubted += doubts;
+  }
+  CHECK(doubted > 0);
+}
+
 TEST_CASE("planner: what hangs on an assumed network between hosts has a doubt, and loses a tie by it") {
   const PlanSpec spec =
       plans::spec_of("{epochs: 30}",

@@ -84,9 +84,9 @@ TEST_CASE("validation: the term that is off by a common factor is the one that m
 
 TEST_CASE("validation: the number of processes changes nothing, and several devices of a server have a network") {
   const std::string text =
-      "server,model,framework,precision,batch_per_device,nodes,devices_per_node,images_per_s,cluster.fabric.bandwidth\n"
+      "server,model,framework,precision,batch_per_device,nodes,devices_per_node,images_per_s,cluster.fabric\n"
       "aws-p3.16xlarge,alexnet,pytorch,fp32,64,2,1,3000,\n"
-      "aws-p3.16xlarge,alexnet,pytorch,fp32,64,2,1,3000,1Gbps\n";
+      "aws-p3.16xlarge,alexnet,pytorch,fp32,64,2,1,3000,\"{kind: switch, bandwidth: 1Gbps, latency: 50us, protocol: tcp}\"\n";
   const Validation one = Rows(text).validate(1), two = Rows(text).validate(2);
   for (std::size_t r = 0; r < 2; ++r) CHECK(one.rows[r].predicted == two.rows[r].predicted);
   CHECK(one.rows[1].predicted < one.rows[0].predicted / 2);  // 244 MB of gradients over 1 Gbit/s
