@@ -19,7 +19,7 @@ nlohmann::json compared(const Workplace& place, const std::string& a, const std:
 }  // namespace
 
 TEST_CASE(
-    "compare: folders, stores and results.json say the same of the points; stores say which key it was") {
+    "compare: folders, stores and results.json say the same of the points, and stores say which key it was") {
   const Workplace place;
   place.file("e.yaml", small_experiment() + "sweep: {cluster.nodes.0.count: [1, 2, 4]}\n");
   place.file("f.yaml", replaced(small_experiment(), "batch_per_device: 8", "batch_per_device: 16") +
