@@ -218,7 +218,7 @@ void show_server(std::ostream& out, const ShowArguments& arguments) {
           host.disk_bytes > 0 ? fmt::format(", local disks of {}", format_bytes(host.disk_bytes)) : "");
     if (host.host_power_w > 0)
       out << fmt::format("  power     {:g} W without the devices\n", host.host_power_w);
-    print_prices(out, name);
+    print_prices(out, server.host.server);
     print_sources(out, server.sources);
     return;
   }
@@ -312,10 +312,13 @@ void show(std::ostream& out, const ShowArguments& arguments) {
                      "--dot shows one model or cluster: convoy show models NAME, convoy show clusters NAME");
   if (!one_cluster && arguments.svg)
     throw InputError(argument_pos(arguments.what), "--svg shows one cluster: convoy show clusters NAME");
-  if (arguments.name.empty())
+  if (arguments.name.empty()) {
     print_list(out, {subject->names(), subject->line}, arguments.json);
-  else
-    subject->show(out, arguments);
+    return;
+  }
+  ShowArguments named = arguments;
+  if (!one_model) named.name = meant(arguments.name, subject->names());  // models have names of families, too
+  subject->show(out, named);
 }
 
 Exit show_command(const ShowArguments& arguments) {
