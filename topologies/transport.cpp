@@ -45,7 +45,7 @@ std::string name_of(Library library, Protocol protocol) {
 }  // namespace
 
 std::string assumption_text(const SpokenProtocol& spoken) {
-  return fmt::format("that hosts speak {} is assumed: {}",
+  return fmt::format("the protocol between hosts is assumed to be {}: {}",
                      protocol_names[static_cast<std::size_t>(spoken.protocol)], spoken.source.text);
 }
 

@@ -24,7 +24,7 @@ struct SpokenProtocol {
   bool assumed() const { return is_guess(source.grade); }
 };
 
-/// "that hosts speak tcp is assumed: ..." @pre it is assumed
+/// "the protocol between hosts is assumed to be tcp: ..." @pre it is assumed
 std::string assumption_text(const SpokenProtocol& spoken);
 
 /// Library that moves bytes between devices (`transport:` of a strategy).

@@ -280,7 +280,7 @@ std::vector<std::string> warnings_of(const PreparedRun& run) {
   std::vector<std::string> warnings;
   if (!run.assumed_network.empty())
     warnings.push_back(run.assumed_network +
-                       (run.on_ideal_network ? "; the interval holds for an ideal network too" : ""));
+                       (run.on_ideal_network ? "; the interval includes an ideal network" : ""));
   if (run.cost.is_anchored()) return warnings;
   for (const DeviceType& type : run.machine.device_types) {
     const bool unseen = unseen_spread(run, type) > 0;

@@ -417,7 +417,7 @@ TEST_CASE("planner: what hangs on an assumed network between hosts has a doubt, 
     const std::string server = shown.order.front().first;
     CAPTURE(server);
     const bool doubts = std::any_of(shown.doubts.begin(), shown.doubts.end(), [](const std::string& doubt) {
-      return doubt.find("that hosts speak") == 0;
+      return doubt.find("the protocol between hosts is assumed") == 0;
     });
     const Source* source = find_source(load_server(server, {}).sources, "fabric.protocol");
     REQUIRE(source);
