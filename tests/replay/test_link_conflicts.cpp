@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/replay/company.h"
+#include "sim/replay/link_conflicts.h"
 #include "tests/support/hand.h"
 
 using namespace convoy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/replay/lone_groups.h"
+#include "sim/replay/uncontended_collectives.h"
 
 #include <algorithm>
 #include <limits>
@@ -17,7 +17,8 @@ constexpr double measured_bytes = 0x1p50;
 
 }  // namespace
 
-LoneGroups::LoneGroups(const Folding& folding, const LinkClock& clock, std::vector<double> link_bandwidth_Bps)
+UncontendedCollectives::UncontendedCollectives(const Folding& folding, const LinkClock& clock,
+                                               std::vector<double> link_bandwidth_Bps)
     : folding_(folding),
       clock_(clock),
       link_bandwidth_Bps_(std::move(link_bandwidth_Bps)),
@@ -25,20 +26,21 @@ LoneGroups::LoneGroups(const Folding& folding, const LinkClock& clock, std::vect
       place_(clock.size(), nowhere),
       round_s_(clock.size(), -1) {}
 
-std::optional<LoneGroup> LoneGroups::find(std::span<const std::vector<std::uint32_t>> flows,
-                                          const std::vector<Round>& rounds) {
-  LoneGroup group;
+std::optional<UncontendedCollective> UncontendedCollectives::find(
+    std::span<const std::vector<std::uint32_t>> flows, const std::vector<Round>& rounds) {
+  UncontendedCollective group;
   bool found = true;
   for (std::size_t r = 0; r < flows.size() && found; ++r)
     found = flows[r].empty() || add_round(flows[r], rounds[r].repeat, group);
-  for (const LoneGroup::Use& use : group.uses) place_[use.clock] = nowhere;
+  for (const UncontendedCollective::Use& use : group.uses) place_[use.clock] = nowhere;
   if (!found) return std::nullopt;
   group.uses.shrink_to_fit();
   return group;
 }
 
 /// @return whether all its flows have the same latency
-bool LoneGroups::add_round(const std::vector<std::uint32_t>& flows, double repeat, LoneGroup& group) {
+bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, double repeat,
+                                       UncontendedCollective& group) {
   const double latency_s = folding_.flows[flows.front()].latency_s;
   for (const std::uint32_t f : flows)
     if (folding_.flows[f].latency_s != latency_s) return false;
@@ -54,7 +56,7 @@ bool LoneGroups::add_round(const std::vector<std::uint32_t>& flows, double repea
         place_[clock] = static_cast<std::uint32_t>(group.uses.size());
         group.uses.push_back({clock, 0, 0});
       }
-      LoneGroup::Use& use = group.uses[place_[clock]];
+      UncontendedCollective::Use& use = group.uses[place_[clock]];
       use.latency_s += latency_s * repeat;
       use.s_per_byte += time_s * repeat;
     });
@@ -64,7 +66,7 @@ bool LoneGroups::add_round(const std::vector<std::uint32_t>& flows, double repea
 }
 
 /// Time of each flow per byte of the communication.
-std::vector<double> LoneGroups::times_s_per_byte(const std::vector<std::uint32_t>& flows) {
+std::vector<double> UncontendedCollectives::times_s_per_byte(const std::vector<std::uint32_t>& flows) {
   std::vector<double> result;
   result.reserve(flows.size());
   bool shared = false;
@@ -82,7 +84,7 @@ std::vector<double> LoneGroups::times_s_per_byte(const std::vector<std::uint32_t
   return shared ? shared_times_s_per_byte(flows) : result;
 }
 
-std::vector<double> LoneGroups::shared_times_s_per_byte(const std::vector<std::uint32_t>& flows) {
+std::vector<double> UncontendedCollectives::shared_times_s_per_byte(const std::vector<std::uint32_t>& flows) {
   std::vector<double> bandwidth_Bps;
   for (const std::uint32_t f : flows)
     for (const LinkUse& use : folding_.flow_route[f])

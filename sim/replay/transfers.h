@@ -28,9 +28,9 @@ class MessageListener {
 
 /// Transports messages of flow classes from end to end: latency, then a share of the links. The state of a
 /// message under way is in the event of its end.
-class Courier {
+class Transfers {
  public:
-  Courier(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
+  Transfers(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
 
   /// One message per flow, or `repeat` consecutive messages treated as one.
   /// @param delivered a closure of at most 16 bytes
@@ -46,12 +46,12 @@ class Courier {
   /// The message counts as under way at both ends until it is delivered.
   template <class Closure>
   void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
-    listener_.message_begins(lanes_[flow_class].from);
-    listener_.message_begins(lanes_[flow_class].to);
+    listener_.message_begins(routes_[flow_class].from);
+    listener_.message_begins(routes_[flow_class].to);
     send(flow_class, bytes, 1, [this, flow_class, delivered]() mutable {
       link_clock_.flow_ends(flow_class, engine_.now_s());
-      listener_.message_ends(lanes_[flow_class].from);
-      listener_.message_ends(lanes_[flow_class].to);
+      listener_.message_ends(routes_[flow_class].from);
+      listener_.message_ends(routes_[flow_class].to);
       delivered();
       listener_.after_event();
     });
@@ -60,7 +60,7 @@ class Courier {
  private:
   static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
   /// What the messages of one flow class have in common.
-  struct Lane {
+  struct MessageRoute {
     std::uint32_t from, to;  ///< endpoint classes
     std::uint32_t route;  ///< no_route: both ends are in one place; unknown: looked up at the first message
     double latency_s;
@@ -72,7 +72,7 @@ class Courier {
   Engine& engine_;
   LinkClock& link_clock_;
   MessageListener& listener_;
-  std::vector<Lane> lanes_;  ///< by flow class
+  std::vector<MessageRoute> routes_;  ///< by flow class
 };
 
 }  // namespace convoy::replays

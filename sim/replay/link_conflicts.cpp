@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sim/replay/company.h"
+#include "sim/replay/link_conflicts.h"
 
 #include <algorithm>
 #include <limits>
@@ -21,7 +21,8 @@ void for_each_crossing(const FlowTable& table, Crossing crossing) {
 
 }  // namespace
 
-Company::Company(const Plan& plan, const FlowTable& table, const std::function<std::uint32_t(LinkId)>& place)
+LinkConflicts::LinkConflicts(const Plan& plan, const FlowTable& table,
+                             const std::function<std::uint32_t(LinkId)>& place)
     : stream_(plan.patterns.size(), unused), meets_(plan.patterns.size(), false) {
   std::vector<std::uint32_t> uses(plan.patterns.size(), 0);
   for (const Communication& comm : plan.communications) ++uses[comm.pattern];
@@ -32,14 +33,14 @@ Company::Company(const Plan& plan, const FlowTable& table, const std::function<s
   meet_in_places(plan, table, place);
 }
 
-void Company::add(std::uint32_t pattern, const Task& task) {
+void LinkConflicts::add(std::uint32_t pattern, const Task& task) {
   const int stream = task.kind == Task::Kind::collective ? task.stream : no_order;
   stream_[pattern] = stream_[pattern] == unused || stream_[pattern] == stream ? stream : no_order;
 }
 
 /// Groups that cross one place: all of them follow one another if each of them follows the first.
-void Company::meet_in_places(const Plan& plan, const FlowTable& table,
-                             const std::function<std::uint32_t(LinkId)>& place) {
+void LinkConflicts::meet_in_places(const Plan& plan, const FlowTable& table,
+                                   const std::function<std::uint32_t(LinkId)>& place) {
   std::map<std::vector<EndpointId>, std::uint32_t> known;
   std::vector<std::uint32_t> members;  // by group of the table; equal if the members are the same
   for (const FlowGroup& group : table.groups)
@@ -67,11 +68,11 @@ std::vector<bool> has_links_for_itself(const Plan& plan, const Machine& machine,
   std::uint32_t ports = 0;
   for (const Link& link : machine.links) ports = std::max(ports, link.port + 1);
   const auto links = static_cast<LinkId>(machine.links.size());
-  const Company in_company(plan, table, [&](LinkId link) {
+  const LinkConflicts conflicts(plan, table, [&](LinkId link) {
     return link < links ? machine.links[link].port : ports + (link - links);
   });
   std::vector<bool> result(plan.patterns.size());
-  for (std::size_t p = 0; p < result.size(); ++p) result[p] = !in_company(p);
+  for (std::size_t p = 0; p < result.size(); ++p) result[p] = !conflicts(p);
   return result;
 }
 

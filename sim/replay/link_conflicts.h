@@ -14,10 +14,10 @@ namespace convoy::inline replays {
 /// For each pattern: whether something else may be on its links, or in places that consist of several links
 /// each, while one of its communications is under way. Communications of the same endpoints on one stream
 /// follow one another.
-class Company {
+class LinkConflicts {
  public:
   /// @param place by link
-  Company(const Plan& plan, const FlowTable& table, const std::function<std::uint32_t(LinkId)>& place);
+  LinkConflicts(const Plan& plan, const FlowTable& table, const std::function<std::uint32_t(LinkId)>& place);
   bool operator()(std::size_t pattern) const { return meets_[pattern]; }
 
  private:
