@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/base/data_path.h"
+#include "sim/base/median.h"
 #include "sim/calibration/calibration.h"
 
 namespace convoy::inline calibration {
@@ -13,14 +14,6 @@ namespace {
 
 // |predicted/measured time - 1| of a row in images/s.
 double time_error(const AccuracyRow& row) { return std::abs(row.published / row.predicted - 1); }
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 template <class Value>
 void add_once(std::vector<Value>& list, const Value& value) {

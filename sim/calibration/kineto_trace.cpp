@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "sim/base/input_file.h"
+#include "sim/base/median.h"
 #include "sim/calibration/kineto_operation.h"
 
 namespace convoy::inline calibration {
@@ -117,9 +118,7 @@ class KinetoReader {
       Measurement m;
       m.device = device;
       std::tie(m.kernel, m.batch, m.precision, m.step) = key;
-      const auto middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
-      std::nth_element(list.begin(), middle, list.end());
-      m.images_per_s = m.batch / (*middle * 1e-6);
+      m.images_per_s = m.batch / (median(list) * 1e-6);
       m.without_launch = true;
       m.source = file_;
       m.note = fmt::format("median of {}", list.size());
@@ -205,10 +204,7 @@ class KinetoReader {
       for (std::size_t i = 1; i < list.size(); ++i)
         pauses.push_back(std::max(0.0, list[i]->start_us - list[i - 1]->start_us - list[i - 1]->duration_us));
     }
-    if (pauses.empty()) return 0;
-    const auto middle = pauses.begin() + static_cast<std::ptrdiff_t>(pauses.size() / 2);
-    std::nth_element(pauses.begin(), middle, pauses.end());
-    return *middle * 1e-6;
+    return median(std::move(pauses)) * 1e-6;
   }
 
   std::string file_;

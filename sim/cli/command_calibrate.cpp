@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "sim/base/input_file.h"
+#include "sim/base/median.h"
 #include "sim/base/names.h"
 #include "sim/calibration/calibration.h"
 #include "sim/calibration/catalogue_fit.h"
@@ -40,11 +41,9 @@ void print_rows(const CalibrationReport& report) {
     fmt::print(stderr, "{:<6} {:<24} batch {:<5} {:>9.1f} images/s measured, {:>9.1f} fitted, {:+.1f} %\n",
                row.role, row.model, row.batch, row.published, row.predicted, 100 * row.error);
   }
-  for (auto& [name, errors] : kernels) {
-    std::sort(errors.begin(), errors.end());
+  for (const auto& [name, errors] : kernels)
     fmt::print(stderr, "{:<19} {:>5} kernels, median error {:.1f} %\n", name, errors.size(),
-               100 * errors[errors.size() / 2]);
-  }
+               100 * median(errors));
   fmt::print(stderr, "mean error of the fit {:.1f} %, worst {:.1f} %\n", 100 * report.mean_error,
              100 * report.worst_error);
 }
@@ -148,11 +147,9 @@ Exit calibrate_leaving_out(const CalibrateArguments& arguments) {
       sizes["all"].push_back(sizes[row.group].back());
     }
   });
-  for (auto& [group, errors] : sizes) {
-    std::sort(errors.begin(), errors.end());
+  for (const auto& [group, errors] : sizes)
     fmt::print(stderr, "{:<36} {:>4} rows, median error {:5.1f} %\n", group, errors.size(),
-               100 * errors[errors.size() / 2]);
-  }
+               100 * median(errors));
   return Exit::done;
 }
 

@@ -74,4 +74,4 @@ std::vector<std::vector<ScheduledStep>> order_micro_batches(
   return Scheduler(steps, micro_batches).run();
 }
 
-}  // namespace convoy::inline lowering
+}  // namespace convoy::lowering

@@ -31,4 +31,4 @@ struct ScheduledStep {
 std::vector<std::vector<ScheduledStep>> order_micro_batches(
     const std::vector<std::vector<OrderedStep>>& steps, std::uint32_t micro_batches);
 
-}  // namespace convoy::inline lowering
+}  // namespace convoy::lowering

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "sim/replay/company.h"
+#include "sim/replay/link_conflicts.h"
 
 namespace convoy::inline replays {
 namespace {
@@ -196,15 +196,15 @@ std::vector<double> message_counts(const Plan& plan) {
 /// By pattern: what `automatic` means for it.
 std::vector<bool> automatic_is_chunk(const Plan& plan, const Machine& machine, const FlowTable& table) {
   EqualRounds equal_rounds(machine, table);
-  const Company in_company(plan, table, [](LinkId link) { return link; });
+  const LinkConflicts conflicts(plan, table, [](LinkId link) { return link; });
   const std::vector<double> messages = message_counts(plan);
   std::vector<bool> result(plan.patterns.size(), false);
   double total = 0;
   for (std::size_t p = 0; p < plan.patterns.size(); ++p) {
     const Pattern& pattern = plan.patterns[p];
     if (pattern.groups.empty() || pattern.groups.front().empty()) continue;
-    result[p] = in_company(p) || !equal_rounds(pattern, table.first_group[p], table.first_group[p + 1],
-                                               ranks_are_alike(plan, machine, pattern));
+    result[p] = conflicts(p) || !equal_rounds(pattern, table.first_group[p], table.first_group[p + 1],
+                                              ranks_are_alike(plan, machine, pattern));
     if (result[p]) total += messages[p];
   }
   if (total > automatic_messages_limit) result.assign(plan.patterns.size(), false);

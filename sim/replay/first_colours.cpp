@@ -6,11 +6,11 @@
 namespace convoy::inline replays {
 namespace {
 
-enum class ThingKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver, peer };
+enum class NodeKind : std::uint8_t { endpoint = 1, flow, group, link, sender, receiver, peer };
 
 class FirstColours {
  public:
-  FirstColours(const Plan& plan, const Machine& machine, const FlowTable& table, const ThingNumbers& numbers)
+  FirstColours(const Plan& plan, const Machine& machine, const FlowTable& table, const NodeIds& numbers)
       : plan_(plan), machine_(machine), table_(table), numbers_(numbers) {
     colours_.reserve(numbers.count);
   }
@@ -18,27 +18,27 @@ class FirstColours {
   std::vector<Colour> find(const Disturbances& disturbances) {
     add_endpoints();
     for (const Flow& flow : table_.flows)
-      add(ThingKind::flow, mix(mix(table_.groups[flow.group].pattern, flow.round),
-                               mix(mix(bits(flow.fraction), bits(flow.latency_s)), flow.link_count)));
+      add(NodeKind::flow, mix(mix(table_.groups[flow.group].pattern, flow.round),
+                              mix(mix(bits(flow.fraction), bits(flow.latency_s)), flow.link_count)));
     for (const FlowGroup& group : table_.groups)
-      add(ThingKind::group, mix(group.pattern, plan_.patterns[group.pattern].groups[group.index].size()));
-    for (const Link& link : machine_.links) add(ThingKind::link, bits(link.bandwidth_Bps));
-    for (const double connection_Bps : table_.connections_Bps) add(ThingKind::link, bits(connection_Bps));
+      add(NodeKind::group, mix(group.pattern, plan_.patterns[group.pattern].groups[group.index].size()));
+    for (const Link& link : machine_.links) add(NodeKind::link, bits(link.bandwidth_Bps));
+    for (const double connection_Bps : table_.connections_Bps) add(NodeKind::link, bits(connection_Bps));
     for (const AllToAllFlows& flows : table_.all_to_all) {
       const Colour message = mix(table_.groups[flows.group].pattern, flows.round);
-      const auto add_end = [&](ThingKind kind, const AllToAllFlows::End& end) {
+      const auto add_end = [&](NodeKind kind, const AllToAllFlows::End& end) {
         add(kind, mix(message, mix(mix(bits(end.share), bits(end.latency_s)), end.link_count)));
       };
-      for (const AllToAllFlows::End& end : flows.senders) add_end(ThingKind::sender, end);
-      for (const AllToAllFlows::End& end : flows.receivers) add_end(ThingKind::receiver, end);
+      for (const AllToAllFlows::End& end : flows.senders) add_end(NodeKind::sender, end);
+      for (const AllToAllFlows::End& end : flows.receivers) add_end(NodeKind::receiver, end);
     }
-    for (std::uint32_t p = 0; p < 2 * table_.peers; ++p) add(ThingKind::peer, p < table_.peers);
+    for (std::uint32_t p = 0; p < 2 * table_.peers; ++p) add(NodeKind::peer, p < table_.peers);
     disturb(disturbances);
     return std::move(colours_);
   }
 
  private:
-  void add(ThingKind kind, Colour colour) { colours_.push_back(mix(colour, static_cast<Colour>(kind))); }
+  void add(NodeKind kind, Colour colour) { colours_.push_back(mix(colour, static_cast<Colour>(kind))); }
 
   void add_endpoints() {
     colours_.assign(machine_.endpoint_count(), 0);
@@ -75,14 +75,14 @@ class FirstColours {
   const Plan& plan_;
   const Machine& machine_;
   const FlowTable& table_;
-  const ThingNumbers& numbers_;
+  const NodeIds& numbers_;
   std::vector<Colour> colours_;
 };
 
 }  // namespace
 
 std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
-                                  const ThingNumbers& numbers, const Disturbances& disturbances) {
+                                  const NodeIds& numbers, const Disturbances& disturbances) {
   return FirstColours(plan, machine, table, numbers).find(disturbances);
 }
 

@@ -15,6 +15,6 @@ namespace convoy::inline replays {
 /// For each object, what distinguishes it before its neighbours are considered: its kind, and its own
 /// properties.
 std::vector<Colour> first_colours(const Plan& plan, const Machine& machine, const FlowTable& table,
-                                  const ThingNumbers& numbers, const Disturbances& disturbances);
+                                  const NodeIds& numbers, const Disturbances& disturbances);
 
 }  // namespace convoy::replays

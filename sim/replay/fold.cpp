@@ -41,7 +41,7 @@ EndClasses end_classes(std::span<const std::uint32_t> classes) {
 /// Classes of flows, with their routes over link classes.
 class FlowClasses {
  public:
-  FlowClasses(const FlowTable& table, const ThingClasses& classes, const Machine& machine, Folding& folding)
+  FlowClasses(const FlowTable& table, const NodeClasses& classes, const Machine& machine, Folding& folding)
       : table_(table), classes_(classes), machine_(machine), folding_(folding) {}
 
   void find() {
@@ -179,7 +179,7 @@ class FlowClasses {
   }
 
   const FlowTable& table_;
-  const ThingClasses& classes_;
+  const NodeClasses& classes_;
   const Machine& machine_;
   Folding& folding_;
   std::uint32_t listed_ = 0;                  ///< classes of listed flows
@@ -189,8 +189,8 @@ class FlowClasses {
   std::vector<std::uint32_t> connection_class_;
 };
 
-ThingClasses all_apart(const Machine& machine, const FlowTable& table) {
-  ThingClasses classes{ThingNumbers(machine, table), {}};
+NodeClasses all_apart(const Machine& machine, const FlowTable& table) {
+  NodeClasses classes{NodeIds(machine, table), {}};
   classes.class_of.resize(classes.numbers.count);
   std::iota(classes.class_of.begin(), classes.class_of.end(), 0u);
   return classes;
@@ -218,7 +218,7 @@ std::vector<std::uint32_t> answers(const Plan& plan, const FlowTable& table) {
 Folding fold(const Plan& plan, const Machine& machine, const FlowTable& table,
              const std::vector<bool>& one_by_one, bool fold, const Disturbances& disturbances) {
   if (!fold && !table.all_to_all.empty()) throw std::logic_error("what is not listed cannot be told apart");
-  const ThingClasses classes =
+  const NodeClasses classes =
       fold ? refined_classes(plan, machine, table, one_by_one, disturbances) : all_apart(machine, table);
   std::vector<std::uint32_t> role_of(machine.endpoint_count(), Folding::none);
   for (std::uint32_t r = 0; r < plan.roles.size(); ++r)

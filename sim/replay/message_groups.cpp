@@ -10,13 +10,13 @@
 namespace convoy::inline replays {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
-                             const Folding& folding, Engine& engine, Courier& courier,
-                             MessageListener& listener, LoneGroups* lone, std::vector<bool> alone)
+                             const Folding& folding, Engine& engine, Transfers& transfers,
+                             MessageListener& listener, UncontendedCollectives* lone, std::vector<bool> alone)
     : plan_(plan),
       one_by_one_(one_by_one),
       folding_(folding),
       engine_(engine),
-      courier_(courier),
+      transfers_(transfers),
       listener_(listener),
       lone_(lone),
       alone_(std::move(alone)),
@@ -184,10 +184,10 @@ void MessageGroups::start_in_step(Run& run) {
   });
 }
 
-void MessageGroups::count_lone_groups(LinkClock& clock) const {
+void MessageGroups::count_uncontended(LinkClock& clock) const {
   for (const Lone& lone : lone_of_)
     if (lone.times)
-      for (const LoneGroup::Use& use : lone.times->uses)
+      for (const UncontendedCollective::Use& use : lone.times->uses)
         clock.add(use.clock, lone.communications * use.latency_s + lone.bytes * use.s_per_byte);
 }
 
@@ -201,7 +201,7 @@ void MessageGroups::next_round_in_step(Run& run) {
   const double repeat = rounds_of(run)[run.round].repeat;
   run.under_way = rounds[run.round].size();
   for (const std::uint32_t flow_class : rounds[run.round])
-    courier_.launch(flow_class, bytes_of(run, flow_class), repeat, [this, &run] {
+    transfers_.launch(flow_class, bytes_of(run, flow_class), repeat, [this, &run] {
       if (--run.under_way > 0) return;
       ++run.round;
       next_round_in_step(run);
@@ -242,7 +242,7 @@ void MessageGroups::launch_if_met(Run& run, std::uint32_t member, const Group::M
   const Run::Rank& peer = run.ranks[message.peer];
   if (peer.step != run.ranks[member].step || !peer.step_begun) return;
   const std::uint32_t from = sends ? member : message.peer, to = sends ? message.peer : member;
-  courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [&run, from, to] {
+  transfers_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class), [&run, from, to] {
     run.groups->message_there(run, from);
     run.groups->message_there(run, to);
   });
@@ -261,8 +261,8 @@ void MessageGroups::send(Run& run, std::uint32_t member) {
   Run::Rank& rank = run.ranks[member];
   if (rank.to_deliver == 0) listener_.task_done(run.group->members[member].endpoint_class, rank.task);
   for (const Group::Message& message : run.group->sends(member, 0))
-    courier_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
-                             [&run, member, to = message.peer] { run.groups->sent(run, member, to); });
+    transfers_.launch_for_ends(message.flow_class, bytes_of(run, message.flow_class),
+                               [&run, member, to = message.peer] { run.groups->sent(run, member, to); });
 }
 
 void MessageGroups::sent(Run& run, std::uint32_t from, std::uint32_t to) {

@@ -8,30 +8,30 @@
 #include <vector>
 
 #include "sim/plan/plan.h"
-#include "sim/replay/courier.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/flows.h"
 #include "sim/replay/fold.h"
-#include "sim/replay/lone_groups.h"
+#include "sim/replay/transfers.h"
+#include "sim/replay/uncontended_collectives.h"
 
 namespace convoy::inline replays {
 
 /// Executes communications between classes: collectives whose ranks proceed in step (fluid) or one by one
 /// (chunk), and sends and receives. A message of a collective whose ranks proceed one by one begins when both
 /// its ends have reached its round (rendezvous), as with NCCL and with MPI for large messages. A
-/// communication in step that has its links to itself is one delay (LoneGroup) instead of its messages.
+/// communication in step that has its links to itself is one delay (UncontendedCollective) instead of its messages.
 class MessageGroups {
  public:
   /// @param lone if given, finds the times of groups whose patterns are marked in `alone` (by pattern)
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
-                const Folding& folding, Engine& engine, Courier& courier, MessageListener& listener,
-                LoneGroups* lone, std::vector<bool> alone);
+                const Folding& folding, Engine& engine, Transfers& transfers, MessageListener& listener,
+                UncontendedCollectives* lone, std::vector<bool> alone);
 
   /// Called when it is the turn of `task` (a collective, send or receive) of `endpoint_class`.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
 
   /// Called at the end: adds the time for which such groups used links and ports.
-  void count_lone_groups(LinkClock& clock) const;
+  void count_uncontended(LinkClock& clock) const;
 
  private:
   /// A class of equal groups: its members, and the flow classes of each round.
@@ -92,7 +92,7 @@ class MessageGroups {
   /// The state of a class of groups, once one of its communications has started.
   struct Lone {
     bool known = false;
-    std::optional<LoneGroup> times;
+    std::optional<UncontendedCollective> times;
     double communications = 0, bytes = 0;  ///< done so far
   };
 
@@ -122,9 +122,9 @@ class MessageGroups {
   const std::vector<bool>& one_by_one_;
   const Folding& folding_;
   Engine& engine_;
-  Courier& courier_;
+  Transfers& transfers_;
   MessageListener& listener_;
-  LoneGroups* lone_;
+  UncontendedCollectives* lone_;
   std::vector<bool> alone_;                                               ///< by pattern
   std::vector<Group> groups_;                                             ///< by group class
   std::vector<Lone> lone_of_;                                             ///< by group class

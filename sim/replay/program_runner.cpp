@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/replay/service_desk.h"
+#include "sim/replay/parameter_servers.h"
 
 namespace convoy::inline replays {
 namespace {
@@ -16,7 +16,7 @@ std::vector<double> capacities(const FoldedPlan& folded) {
   std::vector<double> result;
   for (const LinkId link : folded.folding.links)
     result.push_back(bandwidth_Bps(folded.machine, folded.table, link));
-  for (const double adder : ServiceDesk::adder_capacities(folded.plan, folded.machine, folded.folding))
+  for (const double adder : ParameterServers::adder_capacities(folded.plan, folded.machine, folded.folding))
     result.push_back(adder);
   return result;
 }
@@ -51,7 +51,7 @@ ProgramRunner::ProgramRunner(const FoldedPlan& folded, const Surroundings& surro
       engine_(capacities(folded), largest_flow_bytes(folded.plan), surroundings.contention,
               surroundings.network_model),
       link_clock_(folded.machine, folded.folding),
-      courier_(folded.folding, engine_, link_clock_, *this),
+      transfers_(folded.folding, engine_, link_clock_, *this),
       compute_times_(folded.plan, folded.machine, folded.cost),
       stops_(surroundings.disturbances, folded.folding),
       compute_(engine_, processors_taken(folded.machine, folded.folding), stops_,

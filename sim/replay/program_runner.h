@@ -8,12 +8,12 @@
 
 #include "sim/replay/busy_clock.h"
 #include "sim/replay/compute_times.h"
-#include "sim/replay/courier.h"
 #include "sim/replay/disturbed.h"
 #include "sim/replay/engine.h"
 #include "sim/replay/executor.h"
 #include "sim/replay/paced_compute.h"
 #include "sim/replay/step_watch.h"
+#include "sim/replay/transfers.h"
 
 namespace convoy::inline replays {
 
@@ -75,7 +75,7 @@ class ProgramRunner : protected MessageListener {
   const Folding& folding_;
   Engine engine_;
   LinkClock link_clock_;
-  Courier courier_;
+  Transfers transfers_;
   std::vector<Progress> progress_;   ///< by endpoint class
   std::vector<Timeline> timelines_;  ///< by endpoint class
 

@@ -51,7 +51,7 @@ class Refiner {
   }
 
   /// First every object shows its class to those that see it, then only objects whose class has changed do.
-  ThingClasses refine() {
+  NodeClasses refine() {
     show_all();
     for (auto changed = classes_.split(); !changed.empty(); changed = classes_.split()) {
       if (!of_links_) list_viewers();
@@ -311,7 +311,7 @@ class Refiner {
   const Plan& plan_;
   const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
-  const ThingNumbers numbers_;
+  const NodeIds numbers_;
   SplittingClasses classes_;
   std::optional<Viewers> of_endpoints_, of_links_, of_peers_;
   std::vector<std::uint32_t> peer_of_end_;  ///< empty: there are none, or they have not been needed yet
@@ -322,7 +322,7 @@ class Refiner {
 
 }  // namespace
 
-ThingNumbers::ThingNumbers(const Machine& machine, const FlowTable& table)
+NodeIds::NodeIds(const Machine& machine, const FlowTable& table)
     : flows(static_cast<std::uint32_t>(machine.endpoint_count())),
       groups(flows + static_cast<std::uint32_t>(table.flows.size())),
       links(groups + static_cast<std::uint32_t>(table.groups.size())),
@@ -335,8 +335,8 @@ ThingNumbers::ThingNumbers(const Machine& machine, const FlowTable& table)
   count = peers + 2 * table.peers;
 }
 
-ThingClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
-                             const std::vector<bool>& one_by_one, const Disturbances& disturbances) {
+NodeClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
+                            const std::vector<bool>& one_by_one, const Disturbances& disturbances) {
   return Refiner(plan, machine, table, one_by_one, disturbances).refine();
 }
 

@@ -15,8 +15,8 @@ namespace convoy::inline replays {
 /// Numbers for all objects that a folding distinguishes: endpoints from 0, then FlowTable::flows,
 /// FlowTable::groups, links, ends of FlowTable::all_to_all (for each of them its senders, then its
 /// receivers), and FlowTable::peers, first all of them as senders, then as receivers.
-struct ThingNumbers {
-  ThingNumbers(const Machine& machine, const FlowTable& table);
+struct NodeIds {
+  NodeIds(const Machine& machine, const FlowTable& table);
 
   std::uint32_t flows, groups, links, ends, peers;  ///< the first of each kind
   std::uint32_t count;
@@ -25,8 +25,8 @@ struct ThingNumbers {
 
 /// A partition of the objects; equal numbers mean the same class, and objects of different kinds are never in
 /// one class.
-struct ThingClasses {
-  ThingNumbers numbers;
+struct NodeClasses {
+  NodeIds numbers;
   std::vector<std::uint32_t> class_of;
 
   using Span = std::span<const std::uint32_t>;
@@ -47,7 +47,7 @@ struct ThingClasses {
 /// of one class have equally many ends of every class; therefore connections between peers of the same two
 /// classes carry the same load.
 /// @param one_by_one by pattern
-ThingClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
-                             const std::vector<bool>& one_by_one, const Disturbances& disturbances);
+NodeClasses refined_classes(const Plan& plan, const Machine& machine, const FlowTable& table,
+                            const std::vector<bool>& one_by_one, const Disturbances& disturbances);
 
 }  // namespace convoy::replays

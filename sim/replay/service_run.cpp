@@ -9,7 +9,7 @@ namespace convoy::inline replays {
 
 ServiceRun::ServiceRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
-      desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, courier_, *this),
+      desk_(folded.plan, folded.machine, folded.table, folded.folding, engine_, transfers_, *this),
       steady_(*folded.plan.service(), folded.folding),
       shown_(class_count()),
       input_wait_s_(class_count(), 0) {}

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/replay/input_queue.h"
+#include "sim/replay/parameter_servers.h"
 #include "sim/replay/program_runner.h"
-#include "sim/replay/service_desk.h"
 #include "sim/replay/steady_state.h"
 
 namespace convoy::inline replays {
@@ -30,7 +30,7 @@ class ServiceRun final : ProgramRunner {
   void add_client(std::uint32_t endpoint_class, Execution& execution);
   Execution result();
 
-  ServiceDesk desk_;
+  ParameterServers desk_;
   SteadyState steady_;
   Readings open_, closed_;                      ///< when the measurement begins and ends
   std::vector<std::vector<TaskTimes>> shown_;   ///< by endpoint class: the step that timelines show

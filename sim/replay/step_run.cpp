@@ -4,31 +4,33 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/replay/company.h"
+#include "sim/replay/link_conflicts.h"
 
 namespace convoy::inline replays {
 namespace {
 
 /// Communications that have their links to themselves are one delay, unless something else may use the links,
 /// or the caller wants to see the messages.
-std::unique_ptr<LoneGroups> lone_groups(const FoldedPlan& folded, const Surroundings& surroundings,
-                                        const LinkClock& clock) {
+std::unique_ptr<UncontendedCollectives> uncontended_collectives(const FoldedPlan& folded,
+                                                                const Surroundings& surroundings,
+                                                                const LinkClock& clock) {
   if (folded.plan.endless() || surroundings.contention == Contention::none ||
       surroundings.network_model == NetworkModel::simgrid || !surroundings.disturbances.empty())
     return nullptr;
   std::vector<double> link_Bps;
   for (const LinkId link : folded.folding.links)
     link_Bps.push_back(bandwidth_Bps(folded.machine, folded.table, link));
-  return std::make_unique<LoneGroups>(folded.folding, clock, std::move(link_Bps));
+  return std::make_unique<UncontendedCollectives>(folded.folding, clock, std::move(link_Bps));
 }
 
 }  // namespace
 
 StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
-      lone_(lone_groups(folded, surroundings, link_clock_)),
+      lone_(uncontended_collectives(folded, surroundings, link_clock_)),
       messages_(
-          folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, courier_, *this, lone_.get(),
+          folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, transfers_, *this,
+          lone_.get(),
           lone_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
   if (plan_.endless()) watch_.emplace(*plan_.endless(), folding_);
 }
@@ -45,7 +47,7 @@ Execution StepRun::run() {
     execution.usage.push_back({without_slowdown(c, progress_[c].clock.times()), end_s});
     execution.end_s = std::max(execution.end_s, end_s);
   }
-  messages_.count_lone_groups(link_clock_);
+  messages_.count_uncontended(link_clock_);
   execution.link_busy_s = link_clock_.link_busy_s(engine_.now_s());
   execution.port_busy_s = link_clock_.port_busy_s(engine_.now_s());
   execution.pace.assign(class_count(), 1);

@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "sim/replay/lone_groups.h"
 #include "sim/replay/message_groups.h"
 #include "sim/replay/program_runner.h"
+#include "sim/replay/uncontended_collectives.h"
 
 namespace convoy::inline replays {
 
@@ -23,7 +23,7 @@ class StepRun final : ProgramRunner {
   void task_ended(std::uint32_t endpoint_class, TaskId id) override;
   void show_one_step(Execution& execution) const;
 
-  std::unique_ptr<LoneGroups> lone_;
+  std::unique_ptr<UncontendedCollectives> lone_;
   MessageGroups messages_;
   std::optional<StepWatch> watch_;  ///< of an endless run
 };

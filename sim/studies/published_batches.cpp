@@ -43,7 +43,7 @@ std::vector<PublishedBatch> read_batches() {
   return batches;
 }
 
-/// "efficientnet_b4@320" and "models/regnet_x_002.yaml" as values of `--set model`.
+/// "efficientnet_b4@320" and "regnet_x_200mf" as values of `--set model`.
 std::string model_setting(const std::string& model) {
   const std::size_t at = model.find('@');
   const std::string name = model.substr(0, at);

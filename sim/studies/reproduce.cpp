@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "sim/base/median.h"
 #include "sim/calibration/calibration.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/workers.h"
@@ -28,7 +29,7 @@ ErrorSummary summary_of(std::vector<double> errors) {
   }
   for (double& error : errors) error = std::abs(error);
   std::sort(errors.begin(), errors.end());
-  summary.median = errors[errors.size() / 2];
+  summary.median = median(errors);
   summary.ninety = errors[errors.size() * 9 / 10];
   return summary;
 }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "sim/base/key_parts.h"
+#include "sim/plan/process_memory.h"
 #include "strategies/data_parallel/all_reduce.h"
 #include "strategies/elastic/elastic_shares.h"
 #include "strategies/elastic/reconfigure.h"
@@ -79,20 +80,17 @@ class Elastic : public Strategy {
   const GradientSync* sums() const override { return options_.inner->sums(); }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
-    for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
-    check_dealt_size(input);
-    return plan_on(options_.schedule.back().devices, input, &Strategy::steady_plan);
+    return plan_on(options_.schedule.back().devices, input, checked_micro_batch(input), &Strategy::steady_plan);
   }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
-    for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
-    check_dealt_size(input);
+    const std::int64_t micro_batch = checked_micro_batch(input);
     std::vector<RunPhase> phases;
     for (const ScheduleEntry& entry : options_.schedule) {
       RunPhase& phase = phases.emplace_back();
       phase.at_step = entry.at_step;
       phase.devices = entry.devices;
-      ReportedPlan planned = plan_on(entry.devices, input, &Strategy::plan);
+      ReportedPlan planned = plan_on(entry.devices, input, micro_batch, &Strategy::plan);
       phase.plan = std::move(planned.plan);
       phase.report = std::move(planned.report);
       if (phases.size() > 1)
@@ -102,14 +100,24 @@ class Elastic : public Strategy {
   }
 
  private:
+  /// Makes sure that all phases can be planned. Returns micro_batch_of, or 0 where no batch is dealt out here.
+  /// @throws InputError
+  std::int64_t checked_micro_batch(const StrategyInput& input) const {
+    for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
+    if (!options_.deals) return 0;
+    const std::int64_t micro_batch = micro_batch_of(input);
+    check_dealt_size(input, micro_batch);
+    return micro_batch;
+  }
+
   /// What the inner strategy plans for the first devices.
   /// @param how Strategy::plan or Strategy::steady_plan
-  ReportedPlan plan_on(std::uint32_t devices, const StrategyInput& input,
+  ReportedPlan plan_on(std::uint32_t devices, const StrategyInput& input, std::int64_t micro_batch,
                        ReportedPlan (Strategy::*how)(const StrategyInput&) const) const {
     BatchSpec batch = input.batch;
     if (options_.deals)
-      batch.dealt = (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, devices,
-                                                                    micro_batch_of(input));
+      batch.dealt =
+          (options_.uniform ? deal_uniform : deal_coarse)(*input.batch.global, devices, micro_batch);
     const Machine machine = first_devices(input.machine, devices);
     ReportedPlan planned = (*options_.inner.*how)({input.graph, machine, input.cost, batch});
     planned.report.images_by_device =
@@ -136,10 +144,9 @@ class Elastic : public Strategy {
 
   /// All phases are planned, each with every operation of every micro-batch of a device of each kind of share;
   /// what that takes is told before the batch is dealt. @throws InputError
-  void check_dealt_size(const StrategyInput& input) const {
-    if (!options_.deals) return;
+  void check_dealt_size(const StrategyInput& input, std::int64_t at_once) const {
     const auto ceiling = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
-    const std::int64_t global = *input.batch.global, at_once = micro_batch_of(input);
+    const std::int64_t global = *input.batch.global;
     std::int64_t micro_batches = 0;
     for (const ScheduleEntry& entry : options_.schedule)
       micro_batches += options_.uniform ? ceiling(ceiling(global, entry.devices), at_once)
@@ -159,13 +166,33 @@ class Elastic : public Strategy {
   /// first devices, so that it stays what it is later.
   std::int64_t micro_batch_of(const StrategyInput& input) const {
     if (options_.micro_batch) return *options_.micro_batch;
-    const std::int64_t global = *input.batch.global;
-    std::int64_t most = global;
+    const std::int64_t global = *input.batch.global, first = options_.schedule.front().devices;
+    std::int64_t most = options_.uniform ? global : (global + first - 1) / first;
     for (const DeviceType& type : input.machine.device_types)
       most = std::min(most, std::max<std::int64_t>(1, largest_micro_batch(input.graph, type)));
-    if (options_.uniform) return most;
-    const std::int64_t first = options_.schedule.front().devices;
-    return std::min(most, (global + first - 1) / first);
+    // The framework's process takes more than its tensors do.
+    if (fits(input, most)) return most;
+    std::int64_t too_many = most, least = 1;  // which is taken where not even one image fits
+    while (too_many - least > 1) {
+      const std::int64_t middle = least + (too_many - least) / 2;
+      (fits(input, middle) ? least : too_many) = middle;
+    }
+    return least;
+  }
+
+  /// Whether a process that accumulates gradients over micro-batches of so many images, and exchanges them,
+  /// fits on devices of every type.
+  bool fits(const StrategyInput& input, std::int64_t micro_batch) const {
+    const auto devices = static_cast<std::uint32_t>(std::min<std::size_t>(2, input.machine.devices.size()));
+    BatchSpec batch = input.batch;
+    batch.dealt = DealtBatch(devices, {micro_batch, micro_batch});
+    const Machine machine = first_devices(input.machine, devices);
+    const Plan plan = options_.inner->plan({input.graph, machine, input.cost, batch}).plan;
+    return std::all_of(plan.roles.begin(), plan.roles.end(), [&](const Role& role) {
+      return std::all_of(
+          input.machine.device_types.begin(), input.machine.device_types.end(),
+          [&](const DeviceType& type) { return process_memory(role, type, input.graph.options).fits(); });
+    });
   }
 
   Reconfiguration change(const StrategyInput& input, const Plan& plan, std::uint32_t from,

@@ -32,6 +32,9 @@ class CycleError : public std::runtime_error {
 
 /// Operations with their times and the bytes they hand on, and who reads whose output. Plain values: the
 /// raw graph that `convoy partition` reads, or a training graph seen by a partitioner.
+///
+/// Times are microseconds, as in the files of graphs: whole ones add up exactly, so that two equally long paths
+/// stay equal, whatever the order of their sums, and ties are broken by rule and not by rounding.
 class Dag {
  public:
   struct Node {

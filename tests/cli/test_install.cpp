@@ -25,6 +25,13 @@ TEST_CASE("install: the program finds its data beside it, wherever it is put") {
   CAPTURE(run.err);
   CHECK(run.exit_code == 0);
   CHECK(nlohmann::json::parse(run.out)["runs"].size() == 15);
+  // What stands in for ns-3's libraries (cmake/SimGridWithoutNs3.cmake) moves with the program.
+  const Finished libraries = place.shell("LD_TRACE_LOADED_OBJECTS=1 elsewhere/bin/convoy");
+  CAPTURE(libraries.out);
+  CHECK(libraries.out.find("libsimgrid") != std::string::npos);
+  if (const std::size_t ns3 = libraries.out.find("=>", libraries.out.find("libns3")); ns3 != std::string::npos)
+    CHECK(libraries.out.substr(ns3, libraries.out.find('\n', ns3) - ns3).find("/convoy/libns3") !=
+          std::string::npos);
 #ifdef CONVOY_PYTHON
   const Finished module = place.shell("PYTHONPATH=elsewhere/lib/python3/dist-packages " CONVOY_PYTHON
                                       " -B -c 'import convoy; print(*convoy.show(\"models\"))'");

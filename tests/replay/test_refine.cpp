@@ -179,7 +179,7 @@ class PlanSights {
   const FlowTable& table_;
   const std::vector<bool>& one_by_one_;
   const Disturbances& disturbances_;
-  const ThingNumbers at_;
+  const NodeIds at_;
   Sights sights_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_;  ///< with their peers as senders or receivers
 };
@@ -201,7 +201,7 @@ std::pair<std::size_t, std::size_t> check_as_plainly(const Plan& plan, const Mac
       expand_flows(plan, machine, plan.service() ? Listing::always : Listing::where_needed);
   const std::vector<bool> one_by_one =
       ranks ? std::vector<bool>(plan.patterns.size(), *ranks) : ranks_go_one_by_one(plan, machine, table);
-  const ThingClasses found = refined_classes(plan, machine, table, one_by_one, disturbances);
+  const NodeClasses found = refined_classes(plan, machine, table, one_by_one, disturbances);
   const Sights sights = PlanSights(plan, machine, table, one_by_one, disturbances).find();
   const std::vector<std::uint32_t> plain = plainly_refined(sights);
   std::vector<std::uint32_t> expected;  // of what is numbered: all but messages of all-to-alls

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
+#include "sim/plan/process_memory.h"
 #include "sim/plan/validate.h"
 #include "sim/replay/replay.h"
 #include "strategies/elastic/elastic.h"
@@ -235,4 +237,32 @@ TEST_CASE("elastic: keys that deal out a batch are for inner data parallelism") 
   CHECK(error_of("{kind: elastic, inner: {kind: pardnn}, schedule: [{at_step: 0, devices: 4}]}") ==
         "strategy.yaml:1:31: strategy.inner.kind: unknown value 'pardnn'; allowed: data_parallel, pipeline, "
         "hybrid");
+}
+
+TEST_CASE("elastic takes the largest micro-batch with which the process fits, and not its tensors alone") {
+  for (const std::string device : {"gtx-1080-ti", "v100-sxm2-16gb", "a100-sxm4-40gb"})
+    for (const std::string model : {"resnet50", "vgg16", "densenet121"}) {
+      CAPTURE(device);
+      CAPTURE(model);
+      const std::string cluster =
+          "{name: lab, nodes: [{name: n, count: 2, server: box}], fabric: {kind: switch, bandwidth: 10Gbps, "
+          "latency: 20us}, servers: {box: {devices: [{device: " +
+          device + ", count: 1}], interconnect: {kind: none}}}}";
+      const auto with = [&](const std::string& more) {
+        return lab::Experiment::with_global_batch(model, cluster,
+                                                  elastic("[{at_step: 0, devices: 2}]", more), 65'536);
+      };
+      const lab::Experiment lab = with("");
+      const auto fit = [](const lab::Experiment& experiment) {
+        const std::vector<ProcessMemory> memories = process_memories(
+            experiment.plan(), experiment.machine(), experiment.graph().options, [](std::size_t) { return 0; });
+        return std::all_of(memories.begin(), memories.end(),
+                           [](const ProcessMemory& memory) { return memory.fits(); });
+      };
+      double images = 0;
+      for (const Task& task : lab.plan().roles.front().program)
+        for (const PlanOp& op : task.ops) images = std::max(images, op.images);
+      CHECK(fit(lab));
+      CHECK(!fit(with(fmt::format(", micro_batch: {}", std::ceil(images * 1.03 + 1)))));
+    }
 }

@@ -21,9 +21,9 @@ namespace {
 constexpr const char* no_price = "strategy.objective: cost needs the price of every server of the cluster";
 
 /// A running search.
-class Hunt {
+class BranchAndBound {
  public:
-  Hunt(Preparer& preparer, std::size_t index, const SearchSpec& spec, std::size_t jobs)
+  BranchAndBound(Preparer& preparer, std::size_t index, const SearchSpec& spec, std::size_t jobs)
       : preparer_(preparer), index_(index), spec_(spec), jobs_(jobs), entries_(spec.candidates.size()) {}
 
   /// Computes the bounds of all candidates from the cost table, and finds mappings from which no strategy can
@@ -54,9 +54,9 @@ class Hunt {
   /// Runs until none of the remaining candidates can be the best. A candidate is planned only when all
   /// planned candidates have a greater bound, and simulated only when all others have. So the same candidates
   /// are simulated, in the same order, as if all had been planned.
-  void hunt(const Search::Told& told) {
+  void run(const Search::Progress& progress) {
     for (;;) {
-      told(decided(), entries_.size());
+      progress(decided(), entries_.size());
       if (spent()) break;
       if (const std::vector<std::size_t> group = next_to_plan(); !group.empty())
         plan(group);
@@ -281,11 +281,11 @@ Search::Search(Preparer& preparer, std::size_t index) : preparer_(preparer), ind
   require_one(preparer, index, spec_, point.training);
 }
 
-RunOutput Search::run(std::size_t jobs, bool with_trace, const Told& told) const {
-  Hunt hunt(preparer_, index_, spec_, jobs);
-  hunt.bound_all();
-  hunt.hunt(told);
-  return hunt.outcome(with_trace);
+RunOutput Search::run(std::size_t jobs, bool with_trace, const Progress& progress) const {
+  BranchAndBound branch_and_bound(preparer_, index_, spec_, jobs);
+  branch_and_bound.bound_all();
+  branch_and_bound.run(progress);
+  return branch_and_bound.outcome(with_trace);
 }
 
 }  // namespace convoy::search

@@ -26,14 +26,14 @@ class Search {
   Search(Preparer& preparer, std::size_t index);
 
   /// How many candidates are decided (simulated, ruled out or refused), and how many there are.
-  using Told = std::function<void(std::size_t decided, std::size_t all)>;
+  using Progress = std::function<void(std::size_t decided, std::size_t all)>;
 
   /// The output of the best candidate, with the summary of the search. @pre SIGPIPE is ignored.
   /// @param jobs processes at a time
-  /// @param told called from time to time
+  /// @param progress called from time to time
   /// @throws std::runtime_error: no candidate could be simulated
   RunOutput run(
-      std::size_t jobs, bool with_trace, const Told& told = [](std::size_t, std::size_t) {}) const;
+      std::size_t jobs, bool with_trace, const Progress& progress = [](std::size_t, std::size_t) {}) const;
 
  private:
   Preparer& preparer_;

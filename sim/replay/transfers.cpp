@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/transfers.h"
+
+namespace convoy::inline replays {
+
+Transfers::Transfers(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener)
+    : folding_(folding), engine_(engine), link_clock_(link_clock), listener_(listener) {
+  routes_.reserve(folding.flows.size());
+  for (std::size_t c = 0; c < folding.flows.size(); ++c) {
+    const Flow& flow = folding.flows[c];
+    routes_.push_back({folding.endpoint_class[flow.from], folding.endpoint_class[flow.to],
+                       folding.flow_route[c].empty() ? no_route : unknown, flow.latency_s});
+  }
+}
+
+void Transfers::send(std::uint32_t flow_class, double bytes, double repeat, Callback end) {
+  MessageRoute& message_route = routes_[flow_class];
+  if (message_route.route == unknown)
+    message_route.route = engine_.add_route(folding_.flow_route[flow_class]);
+  link_clock_.flow_begins(flow_class, engine_.now_s());
+  if (bytes == 0 || message_route.route == no_route)
+    engine_.after(message_route.latency_s * repeat, end);
+  else
+    engine_.start_message(message_route.latency_s * repeat, bytes * repeat, message_route.route, end);
+}
+
+}  // namespace convoy::replays

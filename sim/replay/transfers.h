@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/replay/busy_clock.h"
+#include "sim/replay/callback.h"
+#include "sim/replay/engine.h"
+#include "sim/replay/flows.h"
+#include "sim/replay/fold.h"
+
+namespace convoy::inline replays {
+
+/// Is notified of what happens to the tasks of endpoint classes.
+class MessageListener {
+ public:
+  virtual void messages_begin(std::uint32_t endpoint_class,
+                              TaskId task) = 0;  ///< the task's first message or overhead begins
+  virtual void message_begins(std::uint32_t endpoint_class) = 0;
+  virtual void message_ends(std::uint32_t endpoint_class) = 0;
+  virtual void task_done(std::uint32_t endpoint_class, TaskId task) = 0;
+  virtual void after_event() = 0;  ///< called when all events of one moment have been reported
+
+ protected:
+  ~MessageListener() = default;
+};
+
+/// Transports messages of flow classes from end to end: latency, then a share of the links. The state of a
+/// message under way is in the event of its end.
+class Transfers {
+ public:
+  Transfers(const Folding& folding, Engine& engine, LinkClock& link_clock, MessageListener& listener);
+
+  /// One message per flow, or `repeat` consecutive messages treated as one.
+  /// @param delivered a closure of at most 16 bytes
+  template <class Closure>
+  void launch(std::uint32_t flow_class, double bytes, double repeat, Closure delivered) {
+    send(flow_class, bytes, repeat, [this, flow_class, delivered]() mutable {
+      link_clock_.flow_ends(flow_class, engine_.now_s());
+      delivered();
+      listener_.after_event();
+    });
+  }
+
+  /// The message counts as under way at both ends until it is delivered.
+  template <class Closure>
+  void launch_for_ends(std::uint32_t flow_class, double bytes, Closure delivered) {
+    listener_.message_begins(routes_[flow_class].from);
+    listener_.message_begins(routes_[flow_class].to);
+    send(flow_class, bytes, 1, [this, flow_class, delivered]() mutable {
+      link_clock_.flow_ends(flow_class, engine_.now_s());
+      listener_.message_ends(routes_[flow_class].from);
+      listener_.message_ends(routes_[flow_class].to);
+      delivered();
+      listener_.after_event();
+    });
+  }
+
+ private:
+  static constexpr std::uint32_t no_route = Folding::none, unknown = no_route - 1;
+  /// What the messages of one flow class have in common.
+  struct MessageRoute {
+    std::uint32_t from, to;  ///< endpoint classes
+    std::uint32_t route;  ///< no_route: both ends are in one place; unknown: looked up at the first message
+    double latency_s;
+  };
+
+  void send(std::uint32_t flow_class, double bytes, double repeat, Callback end);
+
+  const Folding& folding_;
+  Engine& engine_;
+  LinkClock& link_clock_;
+  MessageListener& listener_;
+  std::vector<MessageRoute> routes_;  ///< by flow class
+};
+
+}  // namespace convoy::replays

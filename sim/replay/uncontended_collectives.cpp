@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "sim/replay/uncontended_collectives.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "sim/replay/flow_model.h"
+
+namespace convoy::inline replays {
+namespace {
+
+constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
+/// Large compared with what a flow model does in one moment, and a power of two, so that dividing by it does
+/// not round.
+constexpr double measured_bytes = 0x1p50;
+
+}  // namespace
+
+UncontendedCollectives::UncontendedCollectives(const Folding& folding, const LinkClock& clock,
+                                               std::vector<double> link_bandwidth_Bps)
+    : folding_(folding),
+      clock_(clock),
+      link_bandwidth_Bps_(std::move(link_bandwidth_Bps)),
+      number_(link_bandwidth_Bps_.size(), nowhere),
+      place_(clock.size(), nowhere),
+      round_s_(clock.size(), -1) {}
+
+std::optional<UncontendedCollective> UncontendedCollectives::find(
+    std::span<const std::vector<std::uint32_t>> flows, const std::vector<Round>& rounds) {
+  UncontendedCollective group;
+  bool found = true;
+  for (std::size_t r = 0; r < flows.size() && found; ++r)
+    found = flows[r].empty() || add_round(flows[r], rounds[r].repeat, group);
+  for (const UncontendedCollective::Use& use : group.uses) place_[use.clock] = nowhere;
+  if (!found) return std::nullopt;
+  group.uses.shrink_to_fit();
+  return group;
+}
+
+/// @return whether all its flows have the same latency
+bool UncontendedCollectives::add_round(const std::vector<std::uint32_t>& flows, double repeat,
+                                       UncontendedCollective& group) {
+  const double latency_s = folding_.flows[flows.front()].latency_s;
+  for (const std::uint32_t f : flows)
+    if (folding_.flows[f].latency_s != latency_s) return false;
+  const std::vector<double> times = times_s_per_byte(flows);
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    clock_.for_each(flows[i],
+                    [&](std::uint32_t clock) { round_s_[clock] = std::max(round_s_[clock], times[i]); });
+  for (const std::uint32_t f : flows)
+    clock_.for_each(f, [&](std::uint32_t clock) {
+      const double time_s = std::exchange(round_s_[clock], -1);
+      if (time_s < 0) return;  // done
+      if (place_[clock] == nowhere) {
+        place_[clock] = static_cast<std::uint32_t>(group.uses.size());
+        group.uses.push_back({clock, 0, 0});
+      }
+      UncontendedCollective::Use& use = group.uses[place_[clock]];
+      use.latency_s += latency_s * repeat;
+      use.s_per_byte += time_s * repeat;
+    });
+  group.latency_s += latency_s * repeat;
+  group.s_per_byte += *std::max_element(times.begin(), times.end()) * repeat;
+  return true;
+}
+
+/// Time of each flow per byte of the communication.
+std::vector<double> UncontendedCollectives::times_s_per_byte(const std::vector<std::uint32_t>& flows) {
+  std::vector<double> result;
+  result.reserve(flows.size());
+  bool shared = false;
+  for (std::size_t i = 0; i < flows.size() && !shared; ++i) {
+    double time_s = 0;
+    for (const LinkUse& use : folding_.flow_route[flows[i]]) {
+      shared = shared || number_[use.link] != nowhere;
+      number_[use.link] = 0;
+      time_s = std::max(time_s, use.multiplicity / link_bandwidth_Bps_[use.link]);
+    }
+    result.push_back(time_s * folding_.flows[flows[i]].fraction);
+  }
+  for (const std::uint32_t f : flows)
+    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+  return shared ? shared_times_s_per_byte(flows) : result;
+}
+
+std::vector<double> UncontendedCollectives::shared_times_s_per_byte(const std::vector<std::uint32_t>& flows) {
+  std::vector<double> bandwidth_Bps;
+  for (const std::uint32_t f : flows)
+    for (const LinkUse& use : folding_.flow_route[f])
+      if (number_[use.link] == nowhere) {
+        number_[use.link] = static_cast<std::uint32_t>(bandwidth_Bps.size());
+        bandwidth_Bps.push_back(link_bandwidth_Bps_[use.link]);
+      }
+  FlowModel model(bandwidth_Bps);
+  std::vector<double> result(flows.size(), 0);
+  std::vector<LinkUse> uses;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const double bytes = folding_.flows[flows[i]].fraction * measured_bytes;
+    uses = folding_.flow_route[flows[i]];
+    if (bytes == 0 || uses.empty()) continue;
+    for (LinkUse& use : uses) use.link = number_[use.link];
+    model.start_flow(bytes, model.add_route(uses, std::numeric_limits<double>::infinity()),
+                     [&model, &result, i] { result[i] = model.now_s() / measured_bytes; });
+  }
+  while (model.advance()) continue;
+  for (const std::uint32_t f : flows)
+    for (const LinkUse& use : folding_.flow_route[f]) number_[use.link] = nowhere;
+  return result;
+}
+
+}  // namespace convoy::replays
