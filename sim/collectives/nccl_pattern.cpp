@@ -88,6 +88,7 @@ NcclSituation situation_of(const CollectiveCall& call, const Pattern& ring) {
   const std::vector<std::vector<Chain>> hosts = channels_by_host(call.ranks, call.machine, call.order);
   situation.ranks = static_cast<std::uint32_t>(call.ranks.size());
   situation.hosts = static_cast<std::uint32_t>(hosts.size());
+  situation.channels = static_cast<std::uint32_t>(hosts[0].size());
   situation.ideal = call.machine.transport.ideal();
   situation.generation =
       nccl_generation(call.machine.device_types[call.machine.devices[call.ranks[0]].type].generation);

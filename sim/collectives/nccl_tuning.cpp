@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 namespace convoy::inline collectives {
@@ -36,20 +35,10 @@ constexpr ByProtocol inside_base_us{0, 11, 13}, inside_share{0.38, 0.7, 1};
 constexpr std::array<double, 4> inside_bus_share{0.89, 0.89, 1.03, 0.92};
 constexpr double half_share = 0.86, pair_share = 0.8;
 
-// By how much trees fall short of their bandwidth, by size: powers of two from 64 bytes on (NCCL 01afd20a).
-constexpr std::array<std::array<double, 22>, protocol_count> tree_correction{
-    {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1},
-     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1},
-     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9}}};
-
-/// Between two sizes as the logarithm is, so that more bytes never take less time.
-double correction(std::size_t protocol, double bytes) {
-  const auto& by_size = tree_correction[protocol];
-  const double size = std::log2(std::max(bytes, 64.0) / 64);
-  const auto below = static_cast<std::size_t>(std::min(size, static_cast<double>(by_size.size() - 1)));
-  if (below + 1 >= by_size.size()) return 1;
-  return std::lerp(by_size[below], by_size[below + 1], size - static_cast<double>(below));
-}
+/// Bytes of a piece of a channel, before which a tree's next level has nothing to pass on: fitted to the
+/// all-reduces of one device a host (role fit of results/published/collectives.csv). They take the place of the
+/// shares by size (tree_correction) of NCCL's tuning.
+constexpr ByProtocol piece_bytes{64.0 * 1024, 0, 256.0 * 1024};
 
 /// Whether all ranks are in one host and joined by NVLink alone.
 bool is_inside(const NcclSituation& situation) {
@@ -123,11 +112,17 @@ double nccl_tree_s(const NcclSituation& situation, double bytes) {
   hops[static_cast<std::size_t>(NcclWire::net)] = {levels, situation.between_s};
   for (const std::size_t p : {ll, simple}) {
     if (!available(situation, p)) continue;
-    double bandwidth_Bps = situation.bus_bandwidth_Bps / 2;
-    if (!situation.ideal) bandwidth_Bps *= tree_share * correction(p, bytes);
-    if (p == ll) bandwidth_Bps = std::min(bandwidth_Bps * ll_tree_share, ll_most_Bps(situation));
+    double bandwidth_Bps = situation.bus_bandwidth_Bps / 2, piece_Bps = bandwidth_Bps, pieces_bytes = 0;
+    if (!situation.ideal) {
+      bandwidth_Bps *= tree_share;
+      pieces_bytes = std::min(bytes, situation.channels * piece_bytes[p]);
+    }
+    if (p == ll) {
+      bandwidth_Bps = std::min(bandwidth_Bps * ll_tree_share, ll_most_Bps(situation));
+      piece_Bps = std::min(piece_Bps * ll_ring_share, ll_most_Bps(situation) / 2);
+    }
     best_s = std::min(best_s, base_s(situation, base_tree_us, p) + 2 * steps_s(situation, hops, tree_us, p) +
-                                  bytes / bandwidth_Bps);
+                                  2 * levels * pieces_bytes / piece_Bps + bytes / bandwidth_Bps);
   }
   return best_s;
 }

@@ -20,6 +20,7 @@ using NcclHopsByWire = std::array<NcclHops, 3>;
 /// On what NCCL's choice between its algorithms and protocols depends.
 struct NcclSituation {
   std::uint32_t ranks = 1, hosts = 1;
+  std::uint32_t channels = 1;    ///< rings side by side, and pairs of trees
   double bus_bandwidth_Bps = 0;  ///< of the rings: (2 (N-1)/N) S over the time of an all-reduce of large S
   NcclHopsByWire ring;           ///< once around a ring
   NcclHopsByWire chain;          ///< from the last rank of a host to the one at which the edges of trees end
@@ -39,7 +40,7 @@ double nccl_call_s(std::size_t generation);
 /// that is the fastest for it (LL, Simple; inside one host over NVLink also LL128, in rings): for each step the
 /// latency of its route, shorter by what the protocol's step is shorter than one of Simple in a ring, and bytes
 /// over bandwidth. Between hosts, latencies of steps, shares and limits of bandwidths are those of NCCL's tuning
-/// (src/graph/tuning.cc of NCCL 5067397c; falling short of trees by size: NCCL 01afd20a), inside a host they
+/// (src/graph/tuning.cc of NCCL 5067397c), and trees pass on a piece when all of it is there; inside a host they
 /// are fitted. Without what comes before the first step (Transport::start_s).
 double nccl_ring_s(const NcclSituation& situation, double bytes, bool half);
 /// Double binary trees; all-reduce only. @pre several hosts
