@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <map>
 
 namespace convoy::inline collectives {
 namespace {
@@ -206,6 +208,7 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
   double total_s = 0;
   std::vector<double> load(machine.links.size(), 0.0);
   std::vector<LinkId> touched;
+  std::map<std::pair<EndpointId, EndpointId>, double> on_connection;
   Route route;
   for (const Round& round : pattern.rounds) {
     double latency_s = 0, transfer_s = 0;
@@ -217,6 +220,11 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
           if (load[link] == 0) touched.push_back(link);
           load[link] += bytes * fraction;
         }
+        if (std::isfinite(route.connection_Bps)) {
+          double& sent = on_connection[route.connection];
+          sent += bytes * fraction;
+          transfer_s = std::max(transfer_s, sent / route.connection_Bps);
+        }
       });
     }
     for (const LinkId link : touched) {
@@ -224,6 +232,7 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
       load[link] = 0;
     }
     touched.clear();
+    on_connection.clear();
     total_s += round.repeat * (latency_s + transfer_s);
   }
   return total_s;

@@ -242,6 +242,21 @@ TEST_CASE(
         approx(91e-6 + 1.125 * bytes / (0.85 * 1.03 * 240e9)).epsilon(1e-6));
 }
 
+TEST_CASE("estimates and NCCL's time know what a connection over TCP carries, however fast the wires are") {
+  const Transport tcp = load_transport(Library::nccl, Protocol::tcp);
+  REQUIRE(tcp.pair_bandwidth_Bps() < tcp.host_bandwidth_Bps / 2);
+  const Machine machine = build_machine(
+      read_cluster(parse_yaml("{name: lab, nodes: [{name: n, count: 4, server: box}], fabric: {kind: switch, "
+                              "bandwidth: 1000GB/s, latency: 25us, protocol: tcp}, servers: {box: {devices: "
+                              "[{device: a100-sxm4-40gb, count: 1}]}}}",
+                              "c")),
+      0, tcp);
+  const double bytes = 1e9;
+  for (const AllReduceAlgorithm algorithm : {AllReduceAlgorithm::ring, AllReduceAlgorithm::nccl})
+    CHECK(time_s(algorithm, machine, bytes) - time_s(algorithm, machine, 0) ==
+          approx(1.5 * bytes / tcp.pair_bandwidth_Bps()).epsilon(1e-3));
+}
+
 TEST_CASE("algorithm nccl moves the bytes of one of the two that NCCL has, for every size") {
   const Machine machine = hand::star(64, 1e9, 10e-6);
   const auto sent = [&](AllReduceAlgorithm algorithm, double bytes) {
