@@ -27,15 +27,18 @@ struct Entry {
 
 constexpr const char* layers = "layers";
 
-constexpr std::array entries{Entry{"single-device", &reproduce_single_device},
-                             Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
-                             Entry{"transports", [] { return reproduce_transports(all_cores()); }},
-                             Entry{"real-images", [] { return reproduce_real_images(all_cores()); }},
-                             Entry{"pipelines", &reproduce_pipelines},
-                             Entry{"memory", [] { return reproduce_memory(all_cores()); }},
-                             Entry{"energy", [] { return reproduce_energy(all_cores()); }},
-                             Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }},
-                             Entry{"dawnbench", [] { return reproduce_dawnbench(all_cores()); }}};
+constexpr std::array entries{
+    Entry{"single-device", &reproduce_single_device},
+    Entry{"scaling", [] { return reproduce_scaling(all_cores()); }},
+    Entry{"transports", [] { return reproduce_transports(all_cores()); }},
+    Entry{"real-images", [] { return reproduce_real_images(all_cores()); }},
+    Entry{"collectives-inside", [] { return reproduce_collectives_inside(all_cores()); }},
+    Entry{"collectives-between", [] { return reproduce_collectives_between(all_cores()); }},
+    Entry{"pipelines", &reproduce_pipelines},
+    Entry{"memory", [] { return reproduce_memory(all_cores()); }},
+    Entry{"energy", [] { return reproduce_energy(all_cores()); }},
+    Entry{"mlperf", [] { return reproduce_mlperf(all_cores()); }},
+    Entry{"dawnbench", [] { return reproduce_dawnbench(all_cores()); }}};
 
 /// "mean error: 5.3 %, at most 6.0 %"
 std::string gate_text(const Gate& gate) {
@@ -231,4 +234,4 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
              : Exit::check_failed;
 }
 
-}  // namespace convoy::cli
+}  // namespace convoy::inline cli

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <map>
 
 namespace convoy::inline collectives {
 namespace {
@@ -184,20 +186,44 @@ bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machin
   return equal_hosts(positions_by_host(ranks, machine));
 }
 
+Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Machine& machine) {
+  Role role;
+  role.name = "worker";
+  role.streams = {"compute", "communication"};
+  for (EndpointId d = 0; d < machine.devices.size(); ++d) role.members.push_back(d);
+  Task task;
+  task.name = name;
+  task.kind = Task::Kind::collective;
+  task.stream = 1;
+  role.program.push_back(std::move(task));
+  Plan plan;
+  plan.patterns.push_back(std::move(pattern));
+  plan.communications.push_back(
+      {std::move(name), 0, bytes, Fidelity::automatic, machine.collective_overhead_s});
+  plan.roles.push_back(std::move(role));
+  return plan;
+}
+
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) {
   double total_s = 0;
   std::vector<double> load(machine.links.size(), 0.0);
   std::vector<LinkId> touched;
+  std::map<std::pair<EndpointId, EndpointId>, double> on_connection;
   Route route;
   for (const Round& round : pattern.rounds) {
     double latency_s = 0, transfer_s = 0;
     for (const std::vector<EndpointId>& group : pattern.groups) {
       round.for_each_message([&](Position from, Position to, double fraction) {
         machine.router->route(group[from], group[to], route);
-        latency_s = std::max(latency_s, route.latency_s);
+        latency_s = std::max(latency_s, round.latency_s.value_or(route.latency_s));
         for (const LinkId link : route.links) {
           if (load[link] == 0) touched.push_back(link);
           load[link] += bytes * fraction;
+        }
+        if (std::isfinite(route.connection_Bps)) {
+          double& sent = on_connection[route.connection];
+          sent += bytes * fraction;
+          transfer_s = std::max(transfer_s, sent / route.connection_Bps);
         }
       });
     }
@@ -206,6 +232,7 @@ double estimate_s(const Pattern& pattern, const Machine& machine, double bytes) 
       load[link] = 0;
     }
     touched.clear();
+    on_connection.clear();
     total_s += round.repeat * (latency_s + transfer_s);
   }
   return total_s;

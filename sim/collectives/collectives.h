@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sim/collectives/rings.h"
@@ -35,7 +36,9 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
                                 RingOrder order = RingOrder::mesh);
 
 /// NCCL's double binary trees: two trees over the hosts such that every host is an inner node of at most one
-/// of them. Each tree carries half of the data to its root and back, in consecutive chunks. Inside a host,
+/// of them, for each ring of find_rings over the same ranks: R pairs of trees enter and leave the hosts by as
+/// many NICs. Each tree carries its share (half of the data, with R = 1) to its root and back, in consecutive
+/// chunks. Inside a host,
 /// the ranks form a chain behind the rank at which the edges of the host's tree end (the first rank for one
 /// tree, the last for the other). With L levels of edges from the farthest rank to the root, and k chunks,
 /// the time is at most (k + 2 L - 1) (alpha + 2 S/(k B)) if B is the bandwidth at which a rank can send, so 2
@@ -62,8 +65,12 @@ std::vector<Round> hierarchical_half(const std::vector<EndpointId>& ranks, const
 /// Whether all hosts have the same number of these ranks.
 bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machine);
 
+/// A step of nothing but one collective of all devices of the machine, which are the pattern's group.
+Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Machine& machine);
+
 /// Time of a pattern alone on the machine if every round waits for the one before: the sum over rounds of
-/// their repetitions times (greatest latency + greatest bytes / bandwidth of a link). For choosing between
+/// their repetitions times (greatest latency + greatest bytes / bandwidth of a link, or of a connection of the
+/// transport). For choosing between
 /// algorithms, not a prediction.
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes);
 

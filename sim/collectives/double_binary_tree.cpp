@@ -85,25 +85,30 @@ Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, cons
                                       double bytes) {
   Pattern pattern{{ranks}, {}};
   if (ranks.size() < 2) return pattern;
-  std::vector<std::vector<std::uint32_t>> chains;
-  for (const auto& rings : rings_by_host(ranks, machine)) chains.push_back(rings.front());
+  const std::vector<std::vector<std::vector<std::uint32_t>>> channels = channels_by_host(ranks, machine);
+  const std::size_t channel_count = channels[0].size();
   std::vector<Way> ways;
   std::uint32_t most_levels = 0;
-  for (const bool second : {false, true}) {
-    const std::vector<std::uint32_t> parent = parents(chains, ranks.size(), second), depth = depths(parent);
-    const std::uint32_t levels = *std::max_element(depth.begin(), depth.end());
-    most_levels = std::max(most_levels, levels);
-    for (std::uint32_t i = 0; i < ranks.size(); ++i) {
-      if (parent[i] == root) continue;
-      ways.push_back({i, parent[i], levels - depth[i]});
-      ways.push_back({parent[i], i, levels + depth[i] - 1});
+  for (std::size_t channel = 0; channel < channel_count; ++channel) {
+    std::vector<std::vector<std::uint32_t>> chains;
+    for (const auto& host : channels) chains.push_back(host[channel]);
+    for (const bool second : {false, true}) {
+      const std::vector<std::uint32_t> parent = parents(chains, ranks.size(), second), depth = depths(parent);
+      const std::uint32_t levels = *std::max_element(depth.begin(), depth.end());
+      most_levels = std::max(most_levels, levels);
+      for (std::uint32_t i = 0; i < ranks.size(); ++i) {
+        if (parent[i] == root) continue;
+        ways.push_back({i, parent[i], levels - depth[i]});
+        ways.push_back({parent[i], i, levels + depth[i] - 1});
+      }
     }
   }
-  const std::uint32_t chunks = chunk_count(ways, ranks, most_levels, machine, bytes);
+  const std::uint32_t chunks =
+      chunk_count(ways, ranks, most_levels, machine, bytes / static_cast<double>(channel_count));
   std::set<std::uint32_t> changes;
   for (const Way& way : ways) changes.insert({way.first, way.first + chunks});
   for (auto begin = changes.begin(); std::next(begin) != changes.end(); ++begin) {
-    Round round{{}, {0.5 / chunks}, *std::next(begin) - *begin};
+    Round round{{}, {0.5 / static_cast<double>(chunks * channel_count)}, *std::next(begin) - *begin};
     for (const Way& way : ways)
       if (way.first <= *begin && *begin < way.first + chunks) round.pairs.emplace_back(way.from, way.to);
     if (!round.pairs.empty()) pattern.rounds.push_back(std::move(round));

@@ -2,7 +2,6 @@
 #include "sim/collectives/nccl_tuning.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <limits>
 
@@ -11,68 +10,127 @@ namespace {
 
 enum : std::size_t { ll, ll128, simple, protocol_count };
 using ByProtocol = std::array<double, protocol_count>;
+using ByWire = std::array<ByProtocol, 3>;
 
 // Microseconds: baseLatencies and hwLatencies of src/graph/tuning.cc, NCCL 5067397c.
 constexpr ByProtocol base_tree_us{6.8, 14.0, 8.4}, base_ring_us{6.6, 14.0, 8.4};
-constexpr ByProtocol nvlink_tree_us{0.6, 1.25, 4.0}, nvlink_ring_us{0.6, 1.9, 3.4};
-constexpr ByProtocol pcie_tree_us{1.0, 1.9, 4.0}, pcie_ring_us{1.0, 2.5, 5.7};
-constexpr ByProtocol net_tree_us{5.0, 8.5, 14.0}, net_ring_us{2.7, 4.0, 14.0};
+constexpr ByWire tree_us{{{0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14.0}}};
+constexpr ByWire ring_us{{{0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14.0}}};
+// Shares of the bus bandwidth that a protocol's payload has, and of it in trees: the same file.
+constexpr double ll_ring_share = 1.0 / 2, ll_tree_share = 1.0 / 3.8, tree_share = 0.92;
+/// llMaxBws: of LL at most, in GB/s, by generation, with one host, two, and more.
+constexpr std::array<std::array<double, 3>, 4> ll_most_GBps{
+    {{39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}}};
+/// nvlsEfficiency: of the switches' sums, by generation.
+constexpr std::array<double, 4> switch_share{0, 0, 0.85, 0.74};
 
-// Factors of src/graph/tuning.cc, NCCL 01afd20a: share of the bus bandwidth that a protocol's payload has ...
-constexpr double ll_ring_share = 1.0 / 4, ll_tree_share = 1.0 / 3.8, tree_share = 0.9;
-constexpr double ll128_ring_share = 0.92, ll128_tree_share = 7.0 / 9;
-// ... latency of LL inside hosts where there are several, of the ring's Simple protocol from
-// ranks / 16 x 65,536 bytes on where there are several hosts ...
-constexpr double ll_inside_factor = 1.8, ring_plateau_factor = 1.9;
-// ... and by how much trees fall short of their bandwidth, by size: powers of two from 64 bytes on.
-constexpr std::array<std::array<double, 22>, protocol_count> tree_correction{
-    {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1},
-     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, 1},
-     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .5, .5, .6, .6, .7, .8, .9}}};
+// Inside a single host whose devices are joined by NVLink alone, in place of those above. Fitted by least mean
+// relative error to nccl-tests with 2, 4 and 8 A100, H100 and B200 (role fit of results/published/
+// collectives.csv); the step of Simple comes out as NCCL has it. By generation: what a call takes when calls
+// follow one another, and a step of LL. By protocol: in addition before the first step, and shares of bandwidth.
+constexpr std::array<double, 4> call_us{9.6, 9.6, 5.1, 7.3}, inside_ll_us{0.86, 0.86, 0.79, 1.35};
+constexpr double inside_ll128_us = 0.62, inside_switch_us = 91;
+constexpr ByProtocol inside_base_us{0, 11, 13}, inside_share{0.38, 0.7, 1};
+/// Of the links' bandwidth: all-reduces, by generation; of these halves, and all sums of two devices.
+constexpr std::array<double, 4> inside_bus_share{0.89, 0.89, 1.03, 0.92};
+constexpr double half_share = 0.86, pair_share = 0.8;
 
-double correction(std::size_t protocol, double bytes) {
-  const auto units = static_cast<std::uint64_t>(std::max(64.0, std::min(bytes, 1e15))) >> 6;
-  const auto size = static_cast<std::size_t>(std::bit_width(units)) - 1;
-  return size < tree_correction[protocol].size() ? tree_correction[protocol][size] : 1;
+/// Bytes of a piece of a channel, before which a tree's next level has nothing to pass on: fitted to the
+/// all-reduces of one device a host (role fit of results/published/collectives.csv). They take the place of the
+/// shares by size (tree_correction) of NCCL's tuning.
+constexpr ByProtocol piece_bytes{64.0 * 1024, 0, 256.0 * 1024};
+
+/// Whether all ranks are in one host and joined by NVLink alone.
+bool is_inside(const NcclSituation& situation) {
+  return !situation.ideal && situation.hosts == 1 &&
+         situation.ring[static_cast<std::size_t>(NcclWire::nvlink)].count == situation.ranks;
 }
 
 bool available(const NcclSituation& situation, std::size_t protocol) {
-  return protocol != ll128 || (situation.nvlink && situation.hosts == 1);
+  if (situation.ideal) return protocol == simple;
+  return protocol != ll128 || is_inside(situation);
+}
+
+/// Latency of a step over a route whose latency is that of a step of Simple in a ring, as the catalogue's
+/// are. What a step saves, or takes in addition, is software's: routes that are longer have no more of it, and
+/// of shorter ones it is the same share.
+double step_s(double route_s, double step_us, double simple_us) {
+  const double share_s = route_s * step_us / simple_us, moved_s = route_s + 1e-6 * (step_us - simple_us);
+  return step_us < simple_us ? std::max(share_s, moved_s) : std::min(share_s, moved_s);
+}
+
+double steps_s(const NcclSituation& situation, const NcclHopsByWire& hops, const ByWire& step_us,
+               std::size_t protocol) {
+  double total_s = 0;
+  for (std::size_t wire = 0; wire < hops.size(); ++wire) {
+    if (hops[wire].count == 0) continue;
+    total_s += hops[wire].count * (situation.ideal ? hops[wire].latency_s
+                                                   : step_s(hops[wire].latency_s, step_us[wire][protocol],
+                                                            ring_us[wire][simple]));
+  }
+  return total_s;
+}
+
+/// Before the first step, beyond the least of all protocols, which the transport's start has.
+double base_s(const NcclSituation& situation, const ByProtocol& base_us, std::size_t protocol) {
+  return situation.ideal ? 0 : 1e-6 * (base_us[protocol] - base_ring_us[ll]);
+}
+
+double ll_most_Bps(const NcclSituation& situation) {
+  return 1e9 * ll_most_GBps[situation.generation][std::min(situation.hosts, 3u) - 1];
 }
 
 }  // namespace
 
-double nccl_ring_s(const NcclSituation& situation, double bytes) {
+double nccl_call_s(std::size_t generation) { return 1e-6 * call_us[generation]; }
+
+double nccl_ring_s(const NcclSituation& situation, double bytes, bool half) {
   double best_s = std::numeric_limits<double>::infinity();
-  const double steps = 2 * (situation.ranks - 1.0), between = 2 * (situation.hosts - 1.0);
+  const double n = situation.ranks, steps = (half ? 1 : 2) * (n - 1);
+  const bool inside = is_inside(situation);
+  ByWire step_us = ring_us;
+  if (inside) step_us[0] = {inside_ll_us[situation.generation], inside_ll128_us, ring_us[0][simple]};
   for (std::size_t p = 0; p < protocol_count; ++p) {
     if (!available(situation, p)) continue;
-    double inside_us = (situation.nvlink ? nvlink_ring_us : pcie_ring_us)[p];
-    if (p == ll && situation.hosts > 1) inside_us *= ll_inside_factor;
-    double latency_us = base_ring_us[p] + (steps - between) * inside_us + between * net_ring_us[p];
-    if (p == simple && situation.hosts > 1 && bytes >= situation.ranks / 16.0 * 65536)
-      latency_us *= ring_plateau_factor;
-    const double share = p == ll ? ll_ring_share : p == ll128 ? ll128_ring_share : 1;
-    const double bandwidth_Bps = situation.bus_bandwidth_Bps * share * situation.ranks / steps;
-    best_s = std::min(best_s, 1e-6 * latency_us + bytes / bandwidth_Bps);
+    double bandwidth_Bps = situation.bus_bandwidth_Bps;
+    if (inside)
+      bandwidth_Bps *= inside_bus_share[situation.generation] * inside_share[p] * (half ? half_share : 1) *
+                       (situation.ranks == 2 ? pair_share : 1);
+    else if (p == ll)
+      bandwidth_Bps = std::min(bandwidth_Bps * ll_ring_share, ll_most_Bps(situation));
+    const double first_s = inside ? 1e-6 * inside_base_us[p] : base_s(situation, base_ring_us, p);
+    best_s = std::min(best_s, first_s + steps / n * steps_s(situation, situation.ring, step_us, p) +
+                                  steps / n * bytes / bandwidth_Bps);
   }
   return best_s;
 }
 
 double nccl_tree_s(const NcclSituation& situation, double bytes) {
   double best_s = std::numeric_limits<double>::infinity();
-  const double in_chain = static_cast<double>(situation.ranks / situation.hosts) - 1;
   const double levels = std::bit_width(situation.hosts) - 1;
-  for (std::size_t p = 0; p < protocol_count; ++p) {
+  NcclHopsByWire hops = situation.chain;
+  hops[static_cast<std::size_t>(NcclWire::net)] = {levels, situation.between_s};
+  for (const std::size_t p : {ll, simple}) {
     if (!available(situation, p)) continue;
-    double inside_us = (situation.nvlink ? nvlink_tree_us : pcie_tree_us)[p];
-    if (p == ll && situation.hosts > 1) inside_us *= ll_inside_factor;
-    const double latency_us = base_tree_us[p] + 2 * (in_chain * inside_us + levels * net_tree_us[p]);
-    const double share = tree_share * (p == ll ? ll_tree_share : p == ll128 ? ll128_tree_share : 1);
-    const double bandwidth_Bps = situation.bus_bandwidth_Bps * share * correction(p, bytes) / 2;
-    best_s = std::min(best_s, 1e-6 * latency_us + bytes / bandwidth_Bps);
+    double bandwidth_Bps = situation.bus_bandwidth_Bps / 2, piece_Bps = bandwidth_Bps, pieces_bytes = 0;
+    if (!situation.ideal) {
+      bandwidth_Bps *= tree_share;
+      pieces_bytes = std::min(bytes, situation.channels * piece_bytes[p]);
+    }
+    if (p == ll) {
+      bandwidth_Bps = std::min(bandwidth_Bps * ll_tree_share, ll_most_Bps(situation));
+      piece_Bps = std::min(piece_Bps * ll_ring_share, ll_most_Bps(situation) / 2);
+    }
+    best_s = std::min(best_s, base_s(situation, base_tree_us, p) + 2 * steps_s(situation, hops, tree_us, p) +
+                                  2 * levels * pieces_bytes / piece_Bps + bytes / bandwidth_Bps);
   }
   return best_s;
 }
 
-}  // namespace convoy::collectives
+double nccl_switch_s(const NcclSituation& situation, double bytes) {
+  const double bandwidth_Bps = situation.bus_bandwidth_Bps * inside_bus_share[situation.generation] *
+                               switch_share[situation.generation];
+  return 1e-6 * inside_switch_us + (1 + 1.0 / situation.ranks) * bytes / bandwidth_Bps;
+}
+
+}  // namespace convoy::inline collectives

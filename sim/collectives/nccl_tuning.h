@@ -1,23 +1,52 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace convoy::inline collectives {
 
-/// The situation on which NCCL's choice between its rings and its double binary trees depends.
+/// What a message between two ranks goes over, as NCCL's tuning tells it.
+enum class NcclWire : std::uint8_t { nvlink, pcie, net };
+
+/// Messages that follow one another.
+struct NcclHops {
+  double count = 0;
+  double latency_s = 0;  ///< of the route of one, on average
+};
+using NcclHopsByWire = std::array<NcclHops, 3>;
+
+/// On what NCCL's choice between its algorithms and protocols depends.
 struct NcclSituation {
   std::uint32_t ranks = 1, hosts = 1;
-  bool nvlink = false;           ///< between the devices of a host; else PCIe
-  double bus_bandwidth_Bps = 0;  ///< of the ring: (2 (N-1)/N) S over the time of an all-reduce of large S
+  std::uint32_t channels = 1;    ///< rings side by side, and pairs of trees
+  double bus_bandwidth_Bps = 0;  ///< of the rings: (2 (N-1)/N) S over the time of an all-reduce of large S
+  NcclHopsByWire ring;           ///< once around a ring
+  NcclHopsByWire chain;          ///< from the last rank of a host to the one at which the edges of trees end
+  double between_s = 0;          ///< latency of the route of a tree's edge
+  /// 0 Volta and before, 1 Ampere and Ada, 2 Hopper, 3 Blackwell; nothing: wires only, without any software,
+  /// whose messages take the latency and the bandwidth of their routes (an ideal fabric).
+  std::size_t generation = 0;
+  bool ideal = false;
+  bool switch_sums = false;  ///< an NVSwitch that adds up joins all ranks (NVLS)
 };
 
-/// The time that NCCL expects for an all-reduce of `bytes` with its fastest protocol (LL, LL128 with NVLink
-/// inside one host, Simple): base latency + latency per step + bytes over bandwidth, with the constants of
-/// its tuning (latencies: NCCL 5067397c, factors of bandwidth: NCCL 01afd20a, both src/graph/tuning.cc).
-/// NCCL's upper limits per channel are left out, since channels are not modelled here. For choosing an
-/// algorithm, not a prediction.
-double nccl_ring_s(const NcclSituation& situation, double bytes);
-double nccl_tree_s(const NcclSituation& situation, double bytes);
+/// What a call of NCCL takes on a device before its first step when calls follow one another without pause, as
+/// in nccl-tests inside one host. Transport::start_s, of a call from a framework, has it in itself.
+double nccl_call_s(std::size_t generation);
 
-}  // namespace convoy::collectives
+/// The time of an all-reduce of `bytes` (with `half`, of a reduce-scatter or all-gather) with the protocol
+/// that is the fastest for it (LL, Simple; inside one host over NVLink also LL128, in rings): for each step the
+/// latency of its route, shorter by what the protocol's step is shorter than one of Simple in a ring, and bytes
+/// over bandwidth. Between hosts, latencies of steps, shares and limits of bandwidths are those of NCCL's tuning
+/// (src/graph/tuning.cc of NCCL 5067397c), and trees pass on a piece when all of it is there; inside a host they
+/// are fitted. Without what comes before the first step (Transport::start_s).
+double nccl_ring_s(const NcclSituation& situation, double bytes, bool half);
+/// Double binary trees; all-reduce only. @pre several hosts
+double nccl_tree_s(const NcclSituation& situation, double bytes);
+/// Sums in the switch (NVLS): every device sends and gets (1 + 1/N) S. All-reduce only.
+/// @pre situation.switch_sums
+double nccl_switch_s(const NcclSituation& situation, double bytes);
+
+}  // namespace convoy::inline collectives

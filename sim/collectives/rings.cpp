@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 
 namespace convoy::inline collectives {
@@ -188,12 +189,93 @@ std::vector<std::vector<Order>> rings_by_host(const std::vector<EndpointId>& ran
   return result;
 }
 
+namespace {
+
+/// The ways of ranks to other hosts, by position.
+struct WaysOut {
+  std::vector<std::uint32_t> nic;       ///< number of its NIC among those that its host's ranks use
+  std::vector<double> out_Bps, in_Bps;  ///< of the narrowest link on the way there and back
+};
+
+/// @return the number of NICs that the host's ranks use
+std::uint32_t add_ways(const Order& host, EndpointId elsewhere, const std::vector<EndpointId>& ranks,
+                       const Machine& machine, WaysOut& ways) {
+  std::map<LinkId, std::uint32_t> numbers;
+  Route route;
+  for (const std::uint32_t position : host) {
+    ways.in_Bps[position] = narrowest_Bps(machine, elsewhere, ranks[position], route);
+    ways.out_Bps[position] = narrowest_Bps(machine, ranks[position], elsewhere, route);
+    const auto nic = std::find_if(route.links.begin(), route.links.end(),
+                                  [&](LinkId link) { return machine.links[link].kind == LinkKind::nic; });
+    const LinkId link = nic == route.links.end() ? std::numeric_limits<LinkId>::max() : *nic;
+    const auto number = static_cast<std::uint32_t>(numbers.size());
+    ways.nic[position] = numbers.emplace(link, number).first->second;
+  }
+  return static_cast<std::uint32_t>(numbers.size());
+}
+
+/// A host's chains in `channels` rings over several hosts: its own rings in turn, each cut open where the
+/// fewest rings before it enter and leave by the same NICs; among such cuts between two NICs (then the next
+/// ring finds those of the others free), and among these where the ways are widest.
+std::vector<Order> cut_open(const std::vector<Order>& rings, const WaysOut& ways, std::uint32_t channels) {
+  std::map<std::uint32_t, int> entered, left;  // by NIC
+  std::vector<Order> chains;
+  for (std::uint32_t c = 0; c < channels; ++c) {
+    Order chain = rings[c % rings.size()];
+    const auto value = [&](std::size_t first) {
+      const std::uint32_t enters = chain[first], leaves = chain[(first + chain.size() - 1) % chain.size()];
+      return std::tuple{-entered[ways.nic[enters]] - left[ways.nic[leaves]],
+                        ways.nic[enters] != ways.nic[leaves],
+                        std::min(ways.in_Bps[enters], ways.out_Bps[leaves])};
+    };
+    std::size_t best = 0;
+    for (std::size_t first = 1; first < chain.size(); ++first)
+      if (value(first) > value(best)) best = first;
+    std::rotate(chain.begin(), chain.begin() + static_cast<std::ptrdiff_t>(best), chain.end());
+    ++entered[ways.nic[chain.front()]], ++left[ways.nic[chain.back()]];
+    chains.push_back(std::move(chain));
+  }
+  return chains;
+}
+
+}  // namespace
+
+std::vector<std::vector<Order>> channels_by_host(const std::vector<EndpointId>& ranks, const Machine& machine,
+                                                 RingOrder order) {
+  std::vector<std::vector<Order>> hosts = rings_by_host(ranks, machine, order);
+  std::uint32_t channels = 1;
+  WaysOut ways{Order(ranks.size()), std::vector<double>(ranks.size()), std::vector<double>(ranks.size())};
+  if (hosts.size() > 1) {
+    channels = std::numeric_limits<std::uint32_t>::max();
+    for (const std::vector<Order>& rings : hosts) {
+      const EndpointId elsewhere = ranks[hosts[&rings == &hosts[0] ? 1 : 0][0][0]];
+      channels = std::min(channels, add_ways(rings[0], elsewhere, ranks, machine, ways));
+    }
+  }
+  for (std::vector<Order>& rings : hosts) {
+    if (channels > 1)
+      rings = cut_open(rings, ways, channels);
+    else
+      rings.resize(1);  // cut open by rings_among
+  }
+  return hosts;
+}
+
 std::vector<Order> find_rings(const std::vector<EndpointId>& ranks, const Machine& machine, RingOrder order) {
-  const std::vector<std::vector<Order>> hosts = rings_by_host(ranks, machine, order);
-  if (hosts.size() == 1) return hosts[0];
-  Order ring;
-  for (const std::vector<Order>& rings : hosts) ring.insert(ring.end(), rings[0].begin(), rings[0].end());
-  return {ring};
+  if (positions_by_host(ranks, machine).size() == 1) return rings_by_host(ranks, machine, order)[0];
+  const std::vector<std::vector<Order>> hosts = channels_by_host(ranks, machine, order);
+  std::vector<Order> rings(hosts[0].size());
+  for (std::size_t h = 0; h < hosts.size(); ++h)
+    for (std::size_t c = 0; c < rings.size(); ++c) {
+      const Order& chain = hosts[h][c];
+      // Forwards through one host and backwards through the next: what leaves by a NIC comes in by the NIC of
+      // the same number, so that rings stay on their rails.
+      if (h % 2 == 0 || rings.size() == 1)
+        rings[c].insert(rings[c].end(), chain.begin(), chain.end());
+      else
+        rings[c].insert(rings[c].end(), chain.rbegin(), chain.rend());
+    }
+  return rings;
 }
 
 }  // namespace convoy::collectives

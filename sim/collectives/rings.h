@@ -16,9 +16,16 @@ enum class RingOrder : std::uint8_t { mesh, in_order };
 ///
 /// With `mesh`, for ranks of one host with point-to-point cables among them (NVLink meshes): as many
 /// edge-disjoint Hamiltonian cycles over the cables as a search finds, each in both directions, as NCCL
-/// builds its rings on such machines (4 rings on a DGX-1 with P100, 6 with V100). Everywhere else there is
-/// one ring: hosts in the order of their first rank, and the ranks of each host along such a cycle if there
-/// is one, cut open where the route to other hosts has the highest bandwidth, otherwise in the given order.
+/// builds its rings on such machines (4 rings on a DGX-1 with P100, 6 with V100). In other hosts there is one
+/// ring, in the given order.
+///
+/// Over several hosts, in the order of their first rank, there are as many rings as the ranks of the host
+/// with the fewest have NICs that are nearest to them (one where hosts have no NICs), as NCCL builds a channel
+/// a NIC. Each host's chain in a ring is one of its own rings in turn, cut open so that every NIC is entered
+/// and left by as many rings (as a search finds that takes one ring after the other). With several, every other host is passed backwards, so that messages stay
+/// between NICs of the same number (rails). A single ring is cut open where the routes to other hosts are
+/// widest, if it follows cables.
+/// Source: NVIDIA/nccl 5067397c, src/graph/search.cc (crossNic).
 std::vector<std::vector<std::uint32_t>> find_rings(const std::vector<EndpointId>& ranks,
                                                    const Machine& machine, RingOrder order = RingOrder::mesh);
 
@@ -26,6 +33,12 @@ std::vector<std::vector<std::uint32_t>> find_rings(const std::vector<EndpointId>
 std::vector<std::vector<std::vector<std::uint32_t>>> rings_by_host(const std::vector<EndpointId>& ranks,
                                                                    const Machine& machine,
                                                                    RingOrder order = RingOrder::mesh);
+
+/// By host, in the order of their first rank, and by ring of find_rings: the chain of the host's ranks, always
+/// forwards. On one host, one chain.
+std::vector<std::vector<std::vector<std::uint32_t>>> channels_by_host(const std::vector<EndpointId>& ranks,
+                                                                      const Machine& machine,
+                                                                      RingOrder order = RingOrder::mesh);
 
 /// Positions of the ranks on each host; hosts are in the order of their first rank.
 std::vector<std::vector<std::uint32_t>> positions_by_host(const std::vector<EndpointId>& ranks,

@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "sim/collectives/collectives.h"
-#include "sim/collectives/nccl_tuning.h"
+#include "sim/collectives/nccl_pattern.h"
 
 namespace convoy::inline collectives {
 namespace {
@@ -72,37 +72,6 @@ Chosen choose_half(const Call& call, bool gather) {
 
 Pattern best_half(const Call& call, bool gather) { return choose_half(call, gather).pattern; }
 
-/// Whether devices of a host reach each other over NVLink alone; looks at the first two devices of the first
-/// host that has two.
-bool has_nvlink(const Call& call) {
-  Route route;
-  for (const std::vector<std::uint32_t>& host : positions_by_host(call.ranks, call.machine)) {
-    if (host.size() < 2) continue;
-    call.machine.router->route(call.ranks[host[0]], call.ranks[host[1]], route);
-    return !route.links.empty() && std::all_of(route.links.begin(), route.links.end(), [&](LinkId link) {
-      return call.machine.links[link].kind == LinkKind::nvlink;
-    });
-  }
-  return false;
-}
-
-Pattern nccl_all_reduce(const Call& call) {
-  Pattern ring = ring_all_reduce(call.ranks, call.machine, call.order);
-  if (call.ranks.size() < 2) return ring;
-  NcclSituation situation;
-  situation.ranks = static_cast<std::uint32_t>(call.ranks.size());
-  situation.hosts = static_cast<std::uint32_t>(positions_by_host(call.ranks, call.machine).size());
-  situation.nvlink = has_nvlink(call);
-  // Without the latency: by how much a large message takes longer than an empty one.
-  constexpr double large_bytes = 1e9;
-  const double n = situation.ranks,
-               transfer_s = estimate_s(ring, call.machine, large_bytes) - estimate_s(ring, call.machine, 0);
-  if (transfer_s <= 0) return ring;
-  situation.bus_bandwidth_Bps = 2 * (n - 1) / n * large_bytes / transfer_s;
-  if (nccl_ring_s(situation, call.bytes) <= nccl_tree_s(situation, call.bytes)) return ring;
-  return double_binary_tree_all_reduce(call.ranks, call.machine, call.bytes);
-}
-
 std::vector<CollectiveAlgorithm> make_table() {
   using enum AllReduceAlgorithm;
   return {
@@ -126,7 +95,7 @@ std::vector<CollectiveAlgorithm> make_table() {
        [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes); }, nullptr,
        nothing, true, false, tree_auto_ranks},
       // NCCL scatters and gathers around rings only.
-      {nccl, "nccl", nccl_all_reduce, ring_half_pattern, nothing, true, true, 0},
+      {nccl, "nccl", nccl_all_reduce, [](const Call& c, bool) { return nccl_half(c); }, nothing, true, true, 0},
       {automatic, "auto", best_all_reduce, best_half, nothing, true, false, 0},
   };
 }

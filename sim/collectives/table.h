@@ -58,7 +58,7 @@ inline const std::vector<std::string> ring_order_names{"mesh", "in_order"};
 inline const std::vector<std::string> fidelity_names{"auto", "chunk", "fluid"};
 
 /// @param bytes the number of bytes for which to choose, if the algorithm depends on it: `auto` takes the row
-/// with the least estimate_s (ties: the first), `nccl` the one that NCCL would take (nccl_tuning.h).
+/// with the least estimate_s (ties: the first), `nccl` the one that NCCL would take (nccl_pattern.h).
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 

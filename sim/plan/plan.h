@@ -94,6 +94,9 @@ struct Round {
       fractions;  ///< of Communication::bytes that each pair carries; one value may stand for all pairs
   std::uint32_t repeat = 1;
   std::optional<AllToAll> all_to_all{};  ///< where given, its messages; `pairs` and `fractions` are empty
+  /// Of each message, each repetition, in place of its route's: where a library's own steps make up a round
+  /// (nccl_pattern.h). Not of an all-to-all.
+  std::optional<double> latency_s{};
 
   double fraction(std::size_t pair) const { return fractions.size() == 1 ? fractions[0] : fractions[pair]; }
   std::uint64_t message_count() const;  ///< of one repetition

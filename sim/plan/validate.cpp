@@ -65,6 +65,7 @@ void validate_task(const Plan& plan, const Role& role, TaskId id, bool devices) 
 }
 
 void validate_all_to_all(const Round& round, std::size_t group_size) {
+  require(!round.latency_s, "an all-to-all has a latency other than its routes'");
   require(round.pairs.empty() && round.fractions.empty(), "a round is an all-to-all and lists {} pairs",
           round.pairs.size());
   for (const auto* parts : {&round.all_to_all->senders, &round.all_to_all->receivers}) {
@@ -91,6 +92,8 @@ void validate_pattern(const Pattern& pattern, std::size_t endpoint_count) {
               "{} fractions for {} pairs", round.fractions.size(), round.pairs.size());
       for (const double fraction : round.fractions)
         require(is_size(fraction), "a pair carries the fraction {}", fraction);
+      require(is_size(round.latency_s.value_or(0)), "messages have a latency of {} s",
+              round.latency_s.value_or(0));
       if (round.all_to_all) validate_all_to_all(round, group.size());
       for (const auto& [from, to] : round.pairs)
         require(from < group.size() && to < group.size() && from != to, "pair {} -> {} in a group of {}",

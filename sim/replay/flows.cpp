@@ -36,7 +36,7 @@ class Expansion {
   void add_round(const std::vector<EndpointId>& members, const Round& round, std::uint32_t number) {
     if (round.all_to_all && add_all_to_all(members, *round.all_to_all, number)) return;
     round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
-      add_flow(members[from], members[to], fraction, number);
+      add_flow(members[from], members[to], fraction, number, round.latency_s);
     });
   }
 
@@ -89,7 +89,9 @@ class Expansion {
     });
   }
 
-  void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round) {
+  /// @param latency_s nothing: the route's
+  void add_flow(EndpointId from, EndpointId to, double fraction, std::uint32_t round,
+                std::optional<double> latency_s = std::nullopt) {
     machine_.router->route(from, to, route_);
     if (std::isfinite(route_.connection_Bps)) {
       const auto next = static_cast<LinkId>(machine_.links.size() + table_.connections_Bps.size());
@@ -97,7 +99,7 @@ class Expansion {
       if (fresh) table_.connections_Bps.push_back(route_.connection_Bps);
       route_.links.push_back(known->second);
     }
-    table_.flows.push_back({group(), round, from, to, fraction, route_.latency_s,
+    table_.flows.push_back({group(), round, from, to, fraction, latency_s.value_or(route_.latency_s),
                             static_cast<std::uint32_t>(table_.links.size()),
                             static_cast<std::uint32_t>(route_.links.size())});
     table_.links.insert(table_.links.end(), route_.links.begin(), route_.links.end());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -112,6 +113,30 @@ void fill_links(const Machine& machine, const ReplayResult& replayed, RunResult&
     const double capacity = machine.links[l].bandwidth_Bps * replayed.step_time_s;
     result.per_link.push_back({machine.links[l].name, bytes, capacity > 0 ? bytes / capacity : 0});
   }
+}
+
+/// "3 of 4 NICs of n0 carry nothing: ... (and so in 3 other hosts)", of hosts of which some do; or "".
+std::string idle_nics_text(const Machine& machine, const ReplayResult& replayed) {
+  std::vector<std::map<std::uint32_t, double>> bytes(machine.hosts.size());  // by host and port
+  for (std::size_t l = 0; l < machine.links.size(); ++l) {
+    const Link& link = machine.links[l];
+    if (link.kind == LinkKind::nic && link.host != Link::no_host)
+      bytes[link.host][link.port] += replayed.links[l].bytes;
+  }
+  std::string text;
+  std::size_t others = 0;
+  for (std::size_t h = 0; h < bytes.size(); ++h) {
+    const auto idle = static_cast<std::size_t>(
+        std::count_if(bytes[h].begin(), bytes[h].end(), [](const auto& port) { return port.second == 0; }));
+    if (idle == 0 || idle == bytes[h].size()) continue;
+    if (text.empty())
+      text = fmt::format("{} of {} NICs of {} carry nothing: a device uses the one that is nearest to it",
+                         idle, bytes[h].size(), machine.hosts[h].name);
+    else
+      ++others;
+  }
+  return others > 0 ? fmt::format("{} (and so in {} other host{})", text, others, others == 1 ? "" : "s")
+                    : text;
 }
 
 /// The stages of a pipeline with what their devices did.
@@ -367,6 +392,8 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   result.bottleneck = find_bottleneck(machine, replayed, run.plan.input ? &*run.plan.input : nullptr);
   result.warnings = warnings_of(run);
   result.warnings.insert(result.warnings.end(), run.report.notes.begin(), run.report.notes.end());
+  if (std::string idle = idle_nics_text(run.machine, replayed); !idle.empty())
+    result.warnings.push_back(std::move(idle));
   fill_process(run, replayed, result);
   result.interval = interval_of(run, result, critical);
   return result;

@@ -95,7 +95,7 @@ std::vector<std::string> batch_software(const std::vector<BatchRow>& batches);
 /// A comparison with its rows and the errors that it promises not to exceed.
 struct Reproduction {
   std::string name, title;
-  std::string unit = "images_per_s";  ///< of the figures; or "mib", "j"
+  std::string unit = "images_per_s";  ///< of the figures; or "mib", "j", "us"
   std::vector<ReproducedRow> rows{};
   std::vector<ErrorSummary> summaries{};
   // Tolerances, from results/published/gates.yaml (read_tolerances):
@@ -200,6 +200,11 @@ Reproduction reproduce_mlperf(std::size_t jobs);
 /// computed from the cost of an epoch with each of their image and batch sizes. @param jobs processes at a
 /// time
 Reproduction reproduce_dawnbench(std::size_t jobs);
+
+/// Time of NCCL's collectives alone (results/published/collectives.csv), us, inside a host and between hosts,
+/// with summaries by role, table, collective, layout and size. @param jobs processes at a time
+Reproduction reproduce_collectives_inside(std::size_t jobs);
+Reproduction reproduce_collectives_between(std::size_t jobs);
 
 /// Energy per image in training on one device under power limits (results/published/energy.csv), J, from the
 /// throughput that was measured at the highest limit with the same batch. @param jobs processes at a time

@@ -28,25 +28,6 @@ Key<RestartTimes> checkpoint_key(std::string name, std::string meaning,
           }};
 }
 
-/// One collective of all devices of the machine.
-Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Machine& machine) {
-  Role role;
-  role.name = "worker";
-  role.streams = {"compute", "communication"};
-  for (EndpointId d = 0; d < machine.devices.size(); ++d) role.members.push_back(d);
-  Task task;
-  task.name = name;
-  task.kind = Task::Kind::collective;
-  task.stream = 1;
-  role.program.push_back(std::move(task));
-  Plan plan;
-  plan.patterns.push_back(std::move(pattern));
-  plan.communications.push_back(
-      {std::move(name), 0, bytes, Fidelity::automatic, machine.collective_overhead_s});
-  plan.roles.push_back(std::move(role));
-  return plan;
-}
-
 }  // namespace
 
 const Keys<RestartTimes>& restart_time_keys() {

@@ -6,9 +6,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <random>
 
 #include "sim/base/yaml_node.h"
+#include "sim/collectives/collectives.h"
 #include "sim/collectives/rings.h"
+#include "tests/support/approx.h"
 #include "topologies/cluster.h"
 
 using namespace convoy;
@@ -133,14 +136,16 @@ TEST_CASE("in_order is one ring whatever the cables") {
   CHECK(find_rings(all_devices(machine), machine, RingOrder::in_order) == Rings{{0, 1, 2, 3, 4, 5, 6, 7}});
 }
 
-TEST_CASE("over several hosts there is one ring, along the cables inside each host") {
+TEST_CASE("over several hosts there is a ring for each NIC, along the cables inside each host") {
   const Machine machine = catalogue("dgx1-p100", 3);
   const Rings rings = find_rings(all_devices(machine), machine);
-  REQUIRE(rings.size() == 1);
-  REQUIRE(rings[0].size() == 24);
-  for (std::size_t i = 0; i < 24; ++i) {
-    CHECK(machine.devices[rings[0][i]].host == i / 8);
-    if (i % 8 < 7) CHECK(way(machine, rings[0][i], rings[0][i + 1]).size() == 1);
+  REQUIRE(rings.size() == 4);
+  for (const std::vector<std::uint32_t>& ring : rings) {
+    REQUIRE(ring.size() == 24);
+    for (std::size_t i = 0; i < 24; ++i) {
+      CHECK(machine.devices[ring[i]].host == i / 8);
+      if (i % 8 < 7) CHECK(way(machine, ring[i], ring[i + 1]).size() == 1);
+    }
   }
 }
 
@@ -160,6 +165,82 @@ TEST_CASE("over several hosts a ring enters and leaves each host where its way o
     const std::uint32_t enters = rings[0][4 * host] % 4, leaves = rings[0][4 * host + 3] % 4;
     CHECK(std::min(enters, leaves) == 2);
     CHECK(std::max(enters, leaves) == 3);
+  }
+}
+
+namespace {
+
+/// Hosts with several NICs of 10 GB/s, and wires inside that limit nothing.
+Machine hosts_with_nics(int hosts, int devices, int nics, const std::string& fabric = "kind: switch") {
+  return build_machine(
+      read_cluster(parse_yaml(
+          fmt::format(
+              "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{{}, bandwidth: "
+              "10GB/s, latency: 1us, nics: {}}}, servers: {{box: {{devices: [{{device: ideal, count: {}}}], "
+              "interconnect: {{kind: nvswitch, bandwidth: 10000GB/s}}}}}}, devices: {{ideal: {{peak: "
+              "{{fp32: 1TFLOPS}}, memory: 1GiB, memory_bandwidth: 1GB/s, efficiency: 1.0}}}}}}",
+              hosts, fabric, nics, devices),
+          "c")),
+      0);
+}
+
+}  // namespace
+
+TEST_CASE("over several hosts every NIC that a rank is near to carries as many rings as any other [law]") {
+  std::mt19937 random(20261123);
+  for (int i = 0; i < 60; ++i) {
+    const int hosts = std::uniform_int_distribution(2, 5)(random);
+    const int devices = std::uniform_int_distribution(1, 8)(random);
+    const int nics = std::uniform_int_distribution(1, 8)(random);
+    CAPTURE(i);
+    CAPTURE(hosts);
+    CAPTURE(devices);
+    CAPTURE(nics);
+    const Machine machine = hosts_with_nics(hosts, devices, nics);
+    const Rings rings = find_rings(all_devices(machine), machine);
+    CHECK(rings.size() == static_cast<std::size_t>(std::min(devices, nics)));
+    std::map<LinkId, int> crossings;
+    for (const std::vector<std::uint32_t>& ring : rings) {
+      std::vector<std::uint32_t> sorted = ring;
+      std::sort(sorted.begin(), sorted.end());
+      CHECK(sorted == all_devices(machine));
+      for (std::size_t k = 0; k < ring.size(); ++k)
+        for (const LinkId link : way(machine, ring[k], ring[(k + 1) % ring.size()]))
+          if (machine.links[link].kind == LinkKind::nic) ++crossings[link];
+    }
+    CHECK(crossings.size() == static_cast<std::size_t>(2 * hosts * std::min(devices, nics)));
+    for (const auto& [link, count] : crossings) CHECK(count == 1);
+    // So a sum takes what the ring's closed form says with the NICs of a host side by side.
+    const double n = hosts * devices, bytes = 1e9;
+    CHECK(estimate_s(ring_all_reduce(all_devices(machine), machine), machine, bytes) -
+              estimate_s(ring_all_reduce(all_devices(machine), machine), machine, 0) ==
+          approx(2 * (n - 1) / n * bytes / (std::min(devices, nics) * 10e9)).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("with an even number of hosts rings stay between NICs of one number: on their rail") {
+  for (const int hosts : {2, 4, 6}) {
+    const Machine machine =
+        hosts_with_nics(hosts, 4, 4, fmt::format("kind: rail, hosts_per_group: {}", hosts));
+    for (const std::vector<std::uint32_t>& ring : find_rings(all_devices(machine), machine))
+      for (std::size_t k = 0; k < ring.size(); ++k) {
+        const std::uint32_t from = ring[k], to = ring[(k + 1) % ring.size()];
+        if (machine.devices[from].host == machine.devices[to].host) continue;
+        CHECK(from % 4 == to % 4);
+        CHECK(way(machine, from, to).size() == 2);  // the two NICs: no spine
+      }
+  }
+}
+
+TEST_CASE("double binary trees take no longer over more NICs, and over k up to k times less [law]") {
+  for (const int nics : {2, 4, 8}) {
+    CAPTURE(nics);
+    const Machine one = hosts_with_nics(5, 8, 1), several = hosts_with_nics(5, 8, nics);
+    const auto time_s = [](const Machine& machine) {
+      return estimate_s(double_binary_tree_all_reduce(all_devices(machine), machine, 1e9), machine, 1e9);
+    };
+    CHECK(time_s(one) / time_s(several) > 0.6 * nics);
+    CHECK(time_s(one) / time_s(several) < 1.05 * nics);
   }
 }
 

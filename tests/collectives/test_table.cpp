@@ -7,11 +7,14 @@
 #include <numeric>
 #include <random>
 
+#include "sim/base/yaml_node.h"
 #include "sim/collectives/collectives.h"
+#include "sim/collectives/nccl_pattern.h"
 #include "sim/collectives/nccl_tuning.h"
 #include "sim/collectives/table.h"
 #include "tests/support/approx.h"
 #include "tests/support/hand.h"
+#include "topologies/cluster.h"
 
 using namespace convoy;
 
@@ -142,43 +145,133 @@ TEST_CASE("double binary trees have as many chunks as take the least time by the
   CHECK(inside >= 8);
 }
 
-TEST_CASE("NCCL's choice: rings inside a host and for large sums, trees for small ones over many hosts") {
-  const auto tree = [](std::uint32_t ranks, std::uint32_t hosts, double bytes) {
-    const NcclSituation situation{ranks, hosts, true, 10e9};
-    return nccl_tree_s(situation, bytes) < nccl_ring_s(situation, bytes);
-  };
-  for (const double bytes : {1e3, 1e6, 1e9}) CHECK_FALSE(tree(8, 1, bytes));
-  CHECK(tree(1024, 128, 1e5));
-  CHECK(tree(1024, 128, 1e7));
-  CHECK_FALSE(tree(16, 2, 1e9));
-  // By hand, 4 hosts of 1, 100 bytes, LL: ring 6.6 + 6 x 2.7 us, tree 6.8 + 2 x 2 x 5.0 us.
-  CHECK(nccl_ring_s({4, 4, false, 1e12}, 100) == approx(22.8e-6).epsilon(1e-3));
-  CHECK(nccl_tree_s({4, 4, false, 1e12}, 100) == approx(26.8e-6).epsilon(1e-3));
-  // The larger the sum, the longer, whatever is chosen; more ranks never make the expected time shorter.
-  for (const std::uint32_t hosts : {2u, 8u, 64u})
-    for (double bytes = 1e3; bytes < 1e9; bytes *= 10) {
-      CAPTURE(hosts);
-      CAPTURE(bytes);
-      CHECK(nccl_ring_s({hosts, hosts, false, 1e10}, bytes) <=
-            nccl_ring_s({hosts, hosts, false, 1e10}, bytes * 10));
-      CHECK(nccl_ring_s({hosts, hosts, false, 1e10}, bytes) <=
-            nccl_ring_s({2 * hosts, 2 * hosts, false, 1e10}, bytes) * (1 + 1e-9));
-    }
+namespace {
+
+/// Hosts of devices with NVLink to a switch, and NICs of 25 GB/s, over NCCL's verbs.
+Machine nccl_hosts(int hosts, int devices, int nics, const std::string& device = "a100-sxm4-40gb",
+                   const std::string& protocol = "rdma") {
+  const std::string cluster = fmt::format(
+      "{{name: lab, nodes: [{{name: n, count: {}, server: box}}], fabric: {{kind: switch, bandwidth: 25GB/s, "
+      "latency: 14us, nics: {}, protocol: {}}}, servers: {{box: {{devices: [{{device: {}, count: {}}}], "
+      "interconnect: {{kind: nvswitch, bandwidth: 240GB/s, latency: 3.4us}}}}}}}}",
+      hosts, nics, protocol, device, devices);
+  const ClusterSpec spec = read_cluster(parse_yaml(cluster, "c"));
+  return build_machine(
+      spec, 0, protocol == "rdma" ? load_transport(Library::nccl, Protocol::rdma) : ideal_transport());
 }
 
-TEST_CASE("algorithm nccl is one of the two that NCCL has, for every size") {
+double time_s(AllReduceAlgorithm algorithm, const Machine& machine, double bytes) {
+  const Pattern pattern = all_reduce_pattern(algorithm, first_ranks(machine.devices.size()), machine, bytes);
+  return estimate_s(pattern, machine, bytes);
+}
+
+}  // namespace
+
+TEST_CASE("NCCL's ring and trees by hand: 4 hosts of 1, 100 bytes, LL") {
+  NcclSituation situation;
+  situation.ranks = situation.hosts = 4;
+  situation.bus_bandwidth_Bps = 1e12;
+  situation.ring[static_cast<std::size_t>(NcclWire::net)] = {4, 14e-6};
+  situation.between_s = 14e-6;
+  // 6 steps of 2.7 us; trees: 0.2 us more at first, 2 x 2 levels of 5.0 us and of 100 bytes at 10.2 GB/s, and
+  // the bytes at 20.4 GB/s.
+  CHECK(nccl_ring_s(situation, 100, false) == approx(16.2e-6).epsilon(1e-3));
+  CHECK(nccl_ring_s(situation, 100, true) == approx(8.1e-6).epsilon(1e-3));
+  CHECK(nccl_tree_s(situation, 100) == approx(20.244e-6).epsilon(1e-4));
+  // A way of 5 ms saves no more than one of 14 us.
+  situation.ring[static_cast<std::size_t>(NcclWire::net)].latency_s = 5e-3;
+  CHECK(nccl_ring_s(situation, 100, true) == approx(3 * (5e-3 - 11.3e-6)).epsilon(1e-6));
+  // Over wires alone nothing is saved, and nothing added.
+  situation.ideal = true;
+  CHECK(nccl_ring_s(situation, 1e6, true) == approx(3 * 5e-3 + 0.75 * 1e6 / 1e12).epsilon(1e-9));
+}
+
+TEST_CASE("NCCL takes rings for large sums, trees for small ones over many hosts") {
+  const auto is_tree = [](const Machine& machine, double bytes) {
+    const auto ranks = first_ranks(machine.devices.size());
+    const Pattern pattern = all_reduce_pattern(AllReduceAlgorithm::nccl, ranks, machine, bytes);
+    return pattern.rounds[0].pairs !=
+           all_gather_pattern(AllReduceAlgorithm::nccl, ranks, machine, bytes).rounds[0].pairs;
+  };
+  const Machine host = nccl_hosts(1, 8, 1), many = nccl_hosts(64, 4, 4);
+  for (const double bytes : {1e3, 1e6, 1e9}) CHECK_FALSE(is_tree(host, bytes));
+  CHECK(is_tree(many, 1e5));
+  CHECK(is_tree(many, 1e7));
+  CHECK_FALSE(is_tree(nccl_hosts(2, 8, 8), 1e9));
+}
+
+TEST_CASE("what NCCL takes is no worse by our own times than a ring, and never less for more bytes [law]") {
+  std::mt19937 random(20261123);
+  for (int i = 0; i < 40; ++i) {
+    const int hosts = std::uniform_int_distribution(1, 12)(random);
+    const int devices = std::uniform_int_distribution(1, 8)(random);
+    const int nics = std::uniform_int_distribution(1, 8)(random);
+    const bool ideal = i % 4 == 0;
+    if (hosts * devices == 1) continue;
+    CAPTURE(i);
+    CAPTURE(hosts);
+    CAPTURE(devices);
+    CAPTURE(nics);
+    CAPTURE(ideal);
+    const Machine machine = nccl_hosts(hosts, devices, nics, i % 2 == 0 ? "a100-sxm4-40gb" : "h100-sxm5-80gb",
+                                       ideal ? "ideal" : "rdma");
+    double before_s = 0;
+    for (double bytes = 1e3; bytes < 1e10; bytes *= 1.5) {
+      CAPTURE(bytes);
+      const double nccl_s = time_s(AllReduceAlgorithm::nccl, machine, bytes);
+      const double ring_s = time_s(AllReduceAlgorithm::ring, machine, bytes);
+      // Ours has each step wait for the slowest link; what NCCL does once before the first is not in a ring's.
+      if (hosts > 1 || ideal) CHECK(nccl_s <= ring_s * (1 + 1e-9) + (ideal ? 0 : 2e-6));
+      CHECK(nccl_s >= before_s);
+      before_s = nccl_s;
+    }
+  }
+}
+
+TEST_CASE(
+    "NVSwitches of Hopper and later add up: (1 + 1/N) S a device, and a large sum is faster than a ring's") {
+  const double bytes = 1e9;
+  const auto sent = [&](const Machine& machine) {
+    return volumes(all_reduce_pattern(AllReduceAlgorithm::nccl, first_ranks(8), machine, bytes)).sent[0];
+  };
+  CHECK(sent(nccl_hosts(1, 8, 1, "h100-sxm5-80gb")) == approx(1 + 1.0 / 8));
+  CHECK(sent(nccl_hosts(1, 8, 1, "a100-sxm4-40gb")) == approx(2 * 7.0 / 8));
+  CHECK(sent(nccl_hosts(1, 8, 1, "h100-sxm5-80gb", "ideal")) == approx(2 * 7.0 / 8));
+  // 91 us, and 85 % of 1.03 x 240 GB/s.
+  CHECK(time_s(AllReduceAlgorithm::nccl, nccl_hosts(1, 8, 1, "h100-sxm5-80gb"), bytes) ==
+        approx(91e-6 + 1.125 * bytes / (0.85 * 1.03 * 240e9)).epsilon(1e-6));
+}
+
+TEST_CASE("estimates and NCCL's time know what a connection over TCP carries, however fast the wires are") {
+  const Transport tcp = load_transport(Library::nccl, Protocol::tcp);
+  REQUIRE(tcp.pair_bandwidth_Bps() < tcp.host_bandwidth_Bps / 2);
+  const Machine machine = build_machine(
+      read_cluster(parse_yaml("{name: lab, nodes: [{name: n, count: 4, server: box}], fabric: {kind: switch, "
+                              "bandwidth: 1000GB/s, latency: 25us, protocol: tcp}, servers: {box: {devices: "
+                              "[{device: a100-sxm4-40gb, count: 1}]}}}",
+                              "c")),
+      0, tcp);
+  const double bytes = 1e9;
+  for (const AllReduceAlgorithm algorithm : {AllReduceAlgorithm::ring, AllReduceAlgorithm::nccl})
+    CHECK(time_s(algorithm, machine, bytes) - time_s(algorithm, machine, 0) ==
+          approx(1.5 * bytes / tcp.pair_bandwidth_Bps()).epsilon(1e-3));
+}
+
+TEST_CASE("algorithm nccl moves the bytes of one of the two that NCCL has, for every size") {
   const Machine machine = hand::star(64, 1e9, 10e-6);
-  const auto rounds = [&](AllReduceAlgorithm algorithm, double bytes) {
-    std::string text;
-    for (const Round& round : all_reduce_pattern(algorithm, first_ranks(64), machine, bytes).rounds)
-      text += fmt::format("{} {} {};", round.pairs.size(), round.repeat, round.fraction(0));
-    return text;
+  const auto sent = [&](AllReduceAlgorithm algorithm, double bytes) {
+    return volumes(all_reduce_pattern(algorithm, first_ranks(64), machine, bytes)).sent;
+  };
+  const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (std::abs(a[i] - b[i]) > 1e-9) return false;
+    return true;
   };
   int trees = 0, rings = 0;
   for (double bytes = 100; bytes < 1e10; bytes *= 4) {
-    const std::string chosen = rounds(AllReduceAlgorithm::nccl, bytes);
-    const bool ring = chosen == rounds(AllReduceAlgorithm::ring, bytes),
-               tree = chosen == rounds(AllReduceAlgorithm::double_binary_tree, bytes);
+    const std::vector<double> chosen = sent(AllReduceAlgorithm::nccl, bytes);
+    const bool ring = same(chosen, sent(AllReduceAlgorithm::ring, bytes)),
+               tree = same(chosen, sent(AllReduceAlgorithm::double_binary_tree, bytes));
     CHECK((ring || tree));
     rings += ring ? 1 : 0, trees += tree ? 1 : 0;
   }

@@ -92,9 +92,9 @@ inline const std::vector<std::string>& fabrics() {
       "shared",
       "ring",
       "full_mesh",
-      "fat_tree, hosts_per_leaf: 2, oversubscription: 2",
+      "fat_tree, hosts_per_leaf: 2, oversubscription: 2, nics: 2",
       "torus, dims: [3, 3]",
-      "dragonfly, groups: 3, routers: 2, hosts: 2",
+      "dragonfly, groups: 3, routers: 2, hosts: 2, nics: 4",
   };
   return table;
 }

@@ -57,6 +57,9 @@ Machine slower(const Machine& machine, double factor) {
 
 Plan slower(Plan plan, double factor) {
   for (Communication& communication : plan.communications) communication.overhead_s *= factor;
+  for (Pattern& pattern : plan.patterns)
+    for (Round& round : pattern.rounds)
+      if (round.latency_s) *round.latency_s *= factor;
   for (Role& role : plan.roles)
     for (Task& task : role.program) task.seconds *= factor;
   if (Service* service = plan.service())

@@ -73,6 +73,28 @@ TEST_CASE("evaluate: step, throughput, the critical device and what it did") {
   CHECK(result.per_link[0].utilization == 0.25);
 }
 
+TEST_CASE("evaluate: NICs that carry nothing beside others of their host that do are told") {
+  Evaluated c;
+  const auto add_nic = [&](std::uint32_t host, double bytes) {
+    const auto port = c.run.machine.port_count++;
+    for (const auto direction : {Link::Direction::up, Link::Direction::down}) {
+      c.run.machine.links.push_back({"nic", 100, 0, port, LinkKind::nic, direction, host});
+      c.replayed.links.push_back({direction == Link::Direction::up ? bytes : 0, 0});
+    }
+    c.replayed.port_busy_s.push_back(0);
+  };
+  add_nic(0, 10), add_nic(0, 20), add_nic(1, 30);
+  CHECK(evaluate(c.run, c.replayed).warnings.empty());
+  add_nic(0, 0);
+  const std::string of_a = "1 of 3 NICs of a carry nothing: a device uses the one that is nearest to it";
+  CHECK(evaluate(c.run, c.replayed).warnings == std::vector<std::string>{of_a});
+  add_nic(1, 0);
+  CHECK(evaluate(c.run, c.replayed).warnings == std::vector<std::string>{of_a + " (and so in 1 other host)"});
+  // Of a host that sends nothing, none is missed.
+  for (LinkUsage& use : c.replayed.links) use.bytes = 0;
+  CHECK(evaluate(c.run, c.replayed).warnings.empty());
+}
+
 TEST_CASE("evaluate: parts that do not fit into the step are a mistake of ours, and are told as one") {
   const auto refused = [](auto change) {
     Evaluated c;

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "sim/collectives/nccl_pattern.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/collectives/collectives.h"
+#include "sim/collectives/nccl_tuning.h"
+
+namespace convoy::inline collectives {
+namespace {
+
+using Chain = std::vector<std::uint32_t>;
+
+constexpr double large_bytes = 1e9;
+
+NcclWire wire_of(const Route& route, const Machine& machine) {
+  const auto is = [&](LinkKind kind) {
+    return [&machine, kind](LinkId link) { return machine.links[link].kind == kind; };
+  };
+  return std::all_of(route.links.begin(), route.links.end(), is(LinkKind::nvlink)) ? NcclWire::nvlink
+                                                                                   : NcclWire::pcie;
+}
+
+/// Tells the routes between ranks apart and adds up their latencies.
+class Steps {
+ public:
+  explicit Steps(const CollectiveCall& call) : call_(call) {}
+
+  void add(std::uint32_t from, std::uint32_t to, NcclHopsByWire& hops) {
+    call_.machine.router->route(call_.ranks[from], call_.ranks[to], route_);
+    const bool inside = call_.machine.host_of(call_.ranks[from]) == call_.machine.host_of(call_.ranks[to]);
+    NcclHops& all = hops[static_cast<std::size_t>(inside ? wire_of(route_, call_.machine) : NcclWire::net)];
+    all.latency_s = (all.count * all.latency_s + route_.latency_s) / (all.count + 1);
+    ++all.count;
+  }
+
+ private:
+  const CollectiveCall& call_;
+  Route route_;
+};
+
+/// Whether an NVSwitch with sums of its own joins the ranks of a single host: two NVLinks between any two.
+bool has_switch_sums(const CollectiveCall& call, std::size_t generation) {
+  if (generation < 2 || call.machine.transport.ideal()) return false;
+  Route route;
+  for (std::size_t i = 0; i < call.ranks.size(); ++i) {
+    const EndpointId next = call.ranks[(i + 1) % call.ranks.size()];
+    call.machine.router->route(call.ranks[i], next, route);
+    if (call.machine.host_of(call.ranks[i]) != call.machine.host_of(next) || route.links.size() != 2 ||
+        wire_of(route, call.machine) != NcclWire::nvlink)
+      return false;
+  }
+  return true;
+}
+
+double transfer_s(const Pattern& pattern, const Machine& machine, double bytes) {
+  return estimate_s(pattern, machine, bytes) - estimate_s(pattern, machine, 0);
+}
+
+/// The same messages, of all rounds at once.
+Pattern at_once(const Pattern& pattern) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> fractions;
+  for (const Round& round : pattern.rounds)
+    round.for_each_message([&](std::uint32_t from, std::uint32_t to, double fraction) {
+      fractions[{from, to}] += round.repeat * fraction;
+    });
+  Pattern result{pattern.groups, {{}}};
+  for (const auto& [pair, fraction] : fractions) {
+    result.rounds[0].pairs.push_back(pair);
+    result.rounds[0].fractions.push_back(fraction);
+  }
+  const auto [least, most] =
+      std::minmax_element(result.rounds[0].fractions.begin(), result.rounds[0].fractions.end());
+  if (*least == *most) result.rounds[0].fractions.resize(1);
+  return result;
+}
+
+/// The pattern with what it takes beyond the transfer of its bytes.
+Pattern lasting(Pattern pattern, const CollectiveCall& call, double time_s) {
+  pattern.rounds[0].latency_s = 0;
+  pattern.rounds[0].latency_s = std::max(0.0, time_s - estimate_s(pattern, call.machine, call.bytes));
+  return pattern;
+}
+
+NcclSituation situation_of(const CollectiveCall& call, const Pattern& ring) {
+  NcclSituation situation;
+  const std::vector<std::vector<Chain>> hosts = channels_by_host(call.ranks, call.machine, call.order);
+  situation.ranks = static_cast<std::uint32_t>(call.ranks.size());
+  situation.hosts = static_cast<std::uint32_t>(hosts.size());
+  situation.channels = static_cast<std::uint32_t>(hosts[0].size());
+  situation.ideal = call.machine.transport.ideal();
+  situation.generation =
+      nccl_generation(call.machine.device_types[call.machine.devices[call.ranks[0]].type].generation);
+  situation.switch_sums = has_switch_sums(call, situation.generation);
+  Steps steps(call);
+  const Chain once_around = find_rings(call.ranks, call.machine, call.order)[0];
+  for (std::size_t i = 0; i < once_around.size(); ++i)
+    steps.add(once_around[i], once_around[(i + 1) % once_around.size()], situation.ring);
+  std::size_t longest = 0;
+  for (std::size_t h = 1; h < hosts.size(); ++h)
+    if (hosts[h][0].size() > hosts[longest][0].size()) longest = h;
+  const Chain& chain = hosts[longest][0];
+  for (std::size_t i = 1; i < chain.size(); ++i) steps.add(chain[i - 1], chain[i], situation.chain);
+  situation.between_s = situation.ring[static_cast<std::size_t>(NcclWire::net)].latency_s;
+  const double n = situation.ranks;
+  situation.bus_bandwidth_Bps = 2 * (n - 1) / n * large_bytes / transfer_s(ring, call.machine, large_bytes);
+  return situation;
+}
+
+}  // namespace
+
+std::size_t nccl_generation(const std::string& generation) {
+  if (generation == "ampere" || generation == "ada") return 1;
+  if (generation == "hopper") return 2;
+  return generation == "blackwell" ? 3 : 0;
+}
+
+Pattern nccl_all_reduce(const CollectiveCall& call) {
+  if (call.ranks.size() < 2) return {{call.ranks}, {}};
+  const Pattern ring = at_once(ring_all_reduce(call.ranks, call.machine, call.order));
+  const NcclSituation situation = situation_of(call, ring);
+  const double ring_s = nccl_ring_s(situation, call.bytes, false);
+  const double tree_s = situation.hosts > 1 ? nccl_tree_s(situation, call.bytes) : ring_s;
+  if (situation.switch_sums && nccl_switch_s(situation, call.bytes) < std::min(ring_s, tree_s)) {
+    // What a device sends to the switch and gets from it, as messages to the next one.
+    Pattern in_switch = ring;
+    in_switch.rounds[0].fractions = {1 + 1.0 / situation.ranks};
+    return lasting(std::move(in_switch), call, nccl_switch_s(situation, call.bytes));
+  }
+  if (ring_s <= tree_s) return lasting(ring, call, ring_s);
+  // In one chunk: how many there are does not matter to what the edges carry.
+  return lasting(at_once(double_binary_tree_all_reduce(call.ranks, call.machine, 0)), call, tree_s);
+}
+
+Pattern nccl_half(const CollectiveCall& call) {
+  if (call.ranks.size() < 2) return {{call.ranks}, {}};
+  const NcclSituation situation =
+      situation_of(call, at_once(ring_all_reduce(call.ranks, call.machine, call.order)));
+  const Pattern ring = at_once({{call.ranks}, ring_half(call.ranks, call.machine, call.order)});
+  return lasting(ring, call, nccl_ring_s(situation, call.bytes, true));
+}
+
+}  // namespace convoy::inline collectives
