@@ -108,7 +108,8 @@ double worker_memory_bytes(std::size_t jobs) {
 /// @returns results as JSON, what they were computed from as JSON, and warnings
 std::tuple<std::string, std::string, std::vector<std::string>> run_experiment(
     const std::string& file, const std::string& text, const Settings& settings,
-    const std::optional<std::size_t>& jobs, const std::string& out, const Told& told) {
+    const std::optional<std::size_t>& jobs, const std::string& out, const std::string& tasks,
+    const Told& told) {
   const py::gil_scoped_release unlocked;
   const Experiment experiment = experiment_of(file, text, settings);
   if (experiment.plan())
@@ -118,6 +119,7 @@ std::tuple<std::string, std::string, std::vector<std::string>> run_experiment(
   if (text.empty()) arguments.file = file;
   arguments.settings = settings;
   arguments.jobs = jobs_or_all(jobs);
+  arguments.tasks = tasks;
   SweepOptions options = sweep_options(arguments);
   options.point_memory_bytes = worker_memory_bytes(arguments.jobs);
   Raised raised;

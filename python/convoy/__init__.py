@@ -278,7 +278,7 @@ def _experiment(experiment, settings, sweep):
     return os.fspath(experiment), "", lines
 
 
-def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None):
+def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None, tasks=None):
     """Simulates an experiment, all points of its sweep, as `convoy run` does.
 
     experiment  a file's path, or the file's content as a dict
@@ -287,13 +287,15 @@ def run(experiment, set={}, sweep={}, jobs=None, out=None, progress=None):
     jobs        processes at a time; None: as many as there are cores
     out         a folder for the results, where a later call goes on; None: in memory
     progress    called with the points done and all points
+    tasks       a file for every task and message that was replayed, of one point; None: none
 
     Raises InputError, OSError where the folder cannot be written, and KeyboardInterrupt after Ctrl-C: what
     was done by then is in the folder.
     """
     file, text, settings = _experiment(experiment, set, sweep)
     results, origin, doubts = _call(_convoy.run, file, text, settings, jobs,
-                                    "" if out is None else os.fspath(out), progress)
+                                    "" if out is None else os.fspath(out),
+                                    "" if tasks is None else os.fspath(tasks), progress)
     for doubt in doubts:
         warnings.warn(doubt, ConvoyWarning, stacklevel=2)
     return Results(results, origin)

@@ -128,6 +128,8 @@ struct CommandLine {
                     "who shares out links: convoy's flow model (default), or SimGrid's as the reference")
         ->check(one_of({"convoy", "simgrid"}));
     sub->add_flag("--trace", run.trace, "write trace.json too, for Perfetto or chrome://tracing");
+    sub->add_option("--tasks", run.tasks,
+                    "file for every task and message that was replayed, of one point (JSON, docs/tasks.md)");
     sub->add_flag("--explain", run.explain, "say what a faster network, faster devices, ... would gain each");
     sub->add_flag("--require-fit", run.require_fit, "exit with 3 when a run needs more memory than there is");
     sub->add_flag("--full", run.full, "results of each device and link, not of each class of equal ones");

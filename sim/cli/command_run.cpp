@@ -17,7 +17,9 @@
 #include "sim/results/write_json.h"
 #include "sim/results/write_table.h"
 #include "sim/run/interrupt.h"
+#include "sim/run/search/search_spec.h"
 #include "sim/run/sweep.h"
+#include "sim/run/tasks_file.h"
 #include "sim/run/workers.h"
 #include "sim/studies/job_study.h"
 #include "strategies/pardnn/networks/networks.h"
@@ -25,9 +27,10 @@
 namespace convoy::inline cli {
 namespace {
 
-std::string files_text(const std::string& path, bool trace) {
-  return fmt::format("\nresults in {}: report.html, results.json, results.csv{}\n", path,
-                     trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "");
+std::string files_text(const std::string& path, const RunArguments& arguments) {
+  return fmt::format("\nresults in {}: report.html, results.json, results.csv{}\n{}", path,
+                     arguments.trace ? ", trace.json (open it at https://ui.perfetto.dev)" : "",
+                     arguments.tasks.empty() ? "" : fmt::format("tasks in {}\n", arguments.tasks));
 }
 
 void warn(const std::vector<std::string>& warnings) {
@@ -153,6 +156,37 @@ Exit tell_shard(const Results& results, const std::string& path) {
   return Exit::done;  // those who join the shards end with what failed
 }
 
+[[noreturn]] void refuse_tasks(std::string_view reason) {
+  throw InputError({"--tasks", 0, 0}, fmt::format("the tasks of this run cannot be written: {}", reason));
+}
+
+/// The run whose tasks are to be written. @param best what a search over strategies found
+PreparedRun run_with_tasks(Preparer& preparer, const YamlNode* best) {
+  PreparedRun run = preparer.prepare(0, best);
+  if (const std::string_view reason = refuses_tasks(run); !reason.empty()) refuse_tasks(reason);
+  return run;
+}
+
+/// Refuses `--tasks`, before anything is simulated, where that is known by then.
+void check_tasks(const Experiment& experiment, const RunArguments& arguments) {
+  if (experiment.size() != 1)
+    throw InputError({"--tasks", 0, 0},
+                     fmt::format("the tasks of one point can be written, and the experiment has "
+                                 "{}; --set sweep.KEY=[VALUE] leaves one value of a key",
+                                 experiment.size()));
+  if (arguments.shard.of > 1) refuse_tasks("--shard is for sweeps");
+  if (is_search(experiment.point(0).strategy)) return;
+  Preparer preparer(experiment);
+  run_with_tasks(preparer, nullptr);
+}
+
+/// Replays the point once more.
+void write_tasks_of(Preparer& preparer, const Results& results, const std::string& file) {
+  const std::optional<SearchSummary>& search = results.runs.front().search;
+  const PreparedRun run = run_with_tasks(preparer, search ? &search->ranking.front().candidate : nullptr);
+  write_file(file, [&](std::ostream& out) { write_tasks(run, out); });
+}
+
 }  // namespace
 
 FinishedRun run_points(const Experiment& experiment, const RunArguments& arguments, const std::string& path,
@@ -160,6 +194,7 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   if (!path.empty()) OutputFolder::check(path);
   if (experiment.jobs())
     read_job_study(*experiment.jobs());  // what is wrong with it comes before what takes time
+  if (!arguments.tasks.empty()) check_tasks(experiment, arguments);
   std::optional<ResultsPlace> place;
   if (path.empty())
     place.emplace();
@@ -183,6 +218,8 @@ FinishedRun run_points(const Experiment& experiment, const RunArguments& argumen
   throw_if_all_wrong(run.results);
   run.warnings = model_warnings(preparer);
   if (!path.empty()) place->write(run.results, arguments.trace);
+  if (!arguments.tasks.empty() && !run.results.runs.empty())
+    write_tasks_of(preparer, run.results, arguments.tasks);
   return run;
 }
 
@@ -212,8 +249,7 @@ Exit run_command(const RunArguments& arguments) {
     if (arguments.json)
       write_json(results, out);
     else
-      out << table(results) << what_varies(results) << explanation(results)
-          << files_text(path, arguments.trace);
+      out << table(results) << what_varies(results) << explanation(results) << files_text(path, arguments);
   });
   return exit_for(results, arguments);
 }

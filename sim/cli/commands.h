@@ -35,6 +35,7 @@ struct RunArguments {
   std::vector<std::string> settings;  ///< --set
   std::string out;                    ///< "": default_folder()
   bool json = false, trace = false, require_fit = false, fresh = false, full = false, explain = false;
+  std::string tasks;                     ///< file for what was replayed; "": none
   std::string network_model = "convoy";  ///< or "simgrid"
   std::size_t jobs = 1;
   Shard shard{};

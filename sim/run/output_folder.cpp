@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -243,6 +244,13 @@ void write_stdout(const std::function<void(std::ostream&)>& content) {
   std::cout.flush();
   if (!std::cout && errno != EPIPE)  // a reader that has seen enough, such as head, is no error
     throw OutputError(fmt::format("standard output: {}", reason()));
+}
+
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& content) {
+  errno = 0;
+  std::ofstream out(path, std::ios::binary);
+  if (out) content(out);
+  if (!out.flush()) throw OutputError(fmt::format("{}: cannot be written: {}", path, reason()));
 }
 
 }  // namespace convoy::runs

@@ -71,4 +71,7 @@ class OutputFolder {
 /// gone: it has seen enough.
 void write_stdout(const std::function<void(std::ostream&)>& content);
 
+/// Replaces a file of any name. @throws OutputError when writing fails
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& content);
+
 }  // namespace convoy::runs

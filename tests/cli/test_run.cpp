@@ -305,6 +305,46 @@ TEST_CASE("run: names as people write them give the results, and the names, of t
         std::string::npos);
 }
 
+TEST_CASE("run: --tasks writes what was replayed of one point, and says where it cannot") {
+  const Workplace place;
+  place.file("one.yaml", small_experiment());
+  const Finished table = place.convoy({"run", "one.yaml", "--tasks", "tasks.json"});
+  CHECK(table.err.empty());
+  CHECK(table.exit_code == 0);
+  CHECK(table.out.ends_with("report.html, results.json, results.csv\ntasks in tasks.json\n"));
+  const json tasks = json::parse(place.read("tasks.json"));
+  CHECK(tasks["schema"] == "convoy.tasks/1");
+  const Finished again = place.convoy({"run", "one.yaml", "--json", "--tasks", "again.json"});
+  CHECK(tasks["result"]["step_time_s"] == json::parse(again.out)["runs"][0]["step_time_s"]);
+  CHECK(place.read("again.json") == place.read("tasks.json"));
+
+  const auto check_refused = [&](std::vector<std::string> arguments, const std::string& reason) {
+    arguments.insert(arguments.begin(), {"run", "--json", "--tasks", "refused.json"});
+    const Finished refused = place.convoy(arguments);
+    CHECK(refused.exit_code == 2);
+    CHECK(refused.out.empty());
+    CHECK_MESSAGE(refused.err.find(reason) != std::string::npos, refused.err);
+    CHECK(std::count(refused.err.begin(), refused.err.end(), '\n') == 1);
+    const std::vector<std::string> files = place.files();
+    CHECK(std::find(files.begin(), files.end(), "refused.json") == files.end());
+  };
+  place.file("many.yaml", small_experiment() + swept_file);
+  check_refused({"many.yaml"}, "--tasks: the tasks of one point can be written, and the experiment has 16");
+  check_refused({"one.yaml", "--network-model", "simgrid"}, "SimGrid's network model has other rules");
+  const auto with = [](const std::string& strategy) {
+    return replaced(small_experiment(), "{kind: data_parallel, sync: all_reduce, algorithm: ring}", strategy);
+  };
+  place.file("async.yaml", with("{kind: data_parallel, sync: parameter_server, servers: 1, mode: async}"));
+  check_refused({"async.yaml"}, "its workers have no common step");
+  place.file("auto.yaml", with("{kind: auto}"));
+  const Finished best = place.convoy({"run", "auto.yaml", "--json", "--tasks", "auto.json"});
+  CHECK(json::parse(place.read("auto.json"))["result"]["step_time_s"] ==
+        json::parse(best.out)["runs"][0]["step_time_s"]);
+  const Finished nowhere = place.convoy({"run", "one.yaml", "--json", "--tasks", "none/tasks.json"});
+  CHECK(nowhere.exit_code == 2);
+  CHECK(nowhere.err == "convoy: none/tasks.json: cannot be written: No such file or directory\n");
+}
+
 TEST_CASE("run: a reader that has seen enough is no error, a full disk is one") {
   const Workplace place;
   place.file("e.yaml", small_experiment() + swept_file);

@@ -109,6 +109,11 @@ class Runs(InFolder):
         for name in ("results.json", "results.csv", "report.html"):
             self.assertEqual(pathlib.Path("o", name).read_bytes(), pathlib.Path("p", name).read_bytes(), name)
 
+    def test_the_tasks_are_the_commands(self):
+        convoy.run("e.yaml", tasks="module.json")
+        self.program("run", "e.yaml", "--json", "--tasks", "command.json")
+        self.assertEqual(pathlib.Path("module.json").read_bytes(), pathlib.Path("command.json").read_bytes())
+
     def test_large_arrays_of_the_interpreter_are_not_counted_as_memory_of_a_point(self):
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         held = bytearray(machine // 32)  # pages that nobody touches
