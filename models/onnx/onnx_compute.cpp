@@ -164,6 +164,22 @@ bool matmul(OnnxImport& import, const OnnxNode& node) {
   return true;
 }
 
+/// PyTorch's exporter writes an average over zeros around an image as a layer of zeros and an average without padding. Where
+/// nothing else reads that layer, it goes, and its zeros are the average's padding again. @return what the average reads
+LayerIndex take_border(OnnxImport& import, const OnnxNode& node, Window& window) {
+  const OnnxValue& in = import.result(node, 0);
+  std::vector<Layer>& layers = import.model().layers;
+  const bool taken = in.zero_border && node.op == "AveragePool" && window.begin == Size2{0, 0} &&
+                     window.end == Size2{0, 0} && in.layer + 1 == static_cast<LayerIndex>(layers.size()) &&
+                     import.readers(node.inputs[0]) == 1 && !import.is_output(node.inputs[0]);
+  if (!taken) return in.layer;
+  const Pad border = std::get<Pad>(layers.back().kind);
+  const LayerIndex from = layers.back().inputs.front();
+  layers.pop_back();
+  window.begin = window.end = {border.top, border.left};
+  return from;
+}
+
 void pool(OnnxImport& import, const OnnxNode& node) {
   const OnnxValue& in = import.result(node, 0);
   Window window = read_window(import, node, in.dims, size2(import, node, "kernel_shape", 1));
@@ -186,7 +202,7 @@ void pool(OnnxImport& import, const OnnxNode& node) {
     pool.ceil = true;
     window.end = window.begin;
   }
-  const LayerIndex from = pad_first(import, node, in.layer, window);
+  const LayerIndex from = pad_first(import, node, take_border(import, node, window), window);
   pool.padding = window.begin;
   finish(import, node, import.emit(node, pool, {from}));
 }
@@ -198,6 +214,17 @@ void global_pool(OnnxImport& import, const OnnxNode& node) {
     return finish(import, node, import.emit(node, AdaptiveAvgPool{}, {in.layer}));
   const Size2 all{in.dims[2], in.dims[3]};
   finish(import, node, import.emit(node, Pool{Pool::Mode::max, all, all}, {in.layer}));
+}
+
+/// An operator of the Python module's (python/convoy/_torch.py): ONNX has no pooling to a size that does not divide the
+/// image's.
+void adaptive_pool(OnnxImport& import, const OnnxNode& node) {
+  const OnnxValue& in = import.result(node, 0);
+  const std::vector<std::int64_t> size = node.integers("output_size");
+  if (in.dims.size() != 4 || size.size() != 2 || std::min(size[0], size[1]) < 1 ||
+      std::max(size[0], size[1]) > max_extent)
+    import.fail(node, fmt::format("pools [{}] to [{}]", fmt::join(in.dims, ", "), fmt::join(size, ", ")));
+  finish(import, node, import.emit(node, AdaptiveAvgPool{{size[0], size[1]}}, {in.layer}));
 }
 
 void normalization(OnnxImport& import, const OnnxNode& node) {
@@ -278,6 +305,7 @@ bool convert_onnx_compute(OnnxImport& import, const OnnxNode& node) {
   if (op == "Gemm") return gemm(import, node), true;
   if (op == "MatMul") return matmul(import, node);
   if (op == "MaxPool" || op == "AveragePool") return pool(import, node), true;
+  if (op == "AdaptiveAveragePool" && node.domain == "convoy") return adaptive_pool(import, node), true;
   if (op == "GlobalAveragePool" || op == "GlobalMaxPool") return global_pool(import, node), true;
   if (op == "BatchNormalization" || op == "InstanceNormalization" || op == "GroupNormalization" ||
       op == "LayerNormalization")

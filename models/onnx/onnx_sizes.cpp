@@ -25,6 +25,8 @@ void pad(OnnxImport& import, const OnnxNode& node) {
   import.per_image(node, dims);  // possible sizes
   if (!image_only) return import.elementwise(node, dims, false);
   OnnxValue out = import.output_of(import.emit(node, Pad{pads[2], pads[3], pads[6], pads[7]}, {in.layer}));
+  out.zero_border =
+      pads[2] == pads[6] && pads[3] == pads[7] && node.text_or("mode", "constant") == "constant";
   import.define(node, 0, std::move(out));
 }
 

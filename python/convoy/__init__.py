@@ -13,12 +13,16 @@ import collections.abc
 import json
 import os
 import re
+import shutil
+import tempfile
 import warnings
+import weakref
 
 from . import _convoy
 
 __all__ = ["Check", "Comparison", "ConvoyWarning", "Calibration", "InputError", "Plan", "Results", "Run",
-           "Validation", "calibrate", "check", "compare", "plan", "run", "show", "validate"]
+           "Validation", "TorchModel", "calibrate", "check", "compare", "from_torch", "plan", "run", "show",
+           "validate"]
 __version__ = _convoy.version
 
 
@@ -349,3 +353,55 @@ def calibrate(profiles, device, experiment=None):
     files = [profiles] if isinstance(profiles, (str, os.PathLike)) else profiles
     return Calibration(*_call(_convoy.calibrate, [os.fspath(file) for file in files], device,
                               "" if experiment is None else os.fspath(experiment)))
+
+
+class TorchModel(collections.abc.Mapping):
+    """A model of an experiment, made of a module by from_torch: {"onnx": file}."""
+
+    def __init__(self, folder, name):
+        self._name = name
+        self._file = os.path.join(folder, name + ".onnx")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+    def __getitem__(self, key):
+        return {"onnx": self._file}[key]
+
+    def __iter__(self):
+        return iter(("onnx",))
+
+    def __len__(self):
+        return 1
+
+    def save(self, file):
+        """Keeps the model as an ONNX file, without weights, for `model: {onnx: FILE}` and other tools."""
+        shutil.copyfile(self._file, file)
+
+    def show(self):
+        """Its layers, parameters and multiply-adds, as `convoy show models FILE.onnx --json`."""
+        return show("models", self._file)
+
+    def __repr__(self):
+        return f"<TorchModel {self._name}>"
+
+
+def from_torch(module, sample):
+    """A PyTorch module as the model of an experiment: convoy.run({..., "model": convoy.from_torch(net, images)}).
+
+    module  a torch.nn.Module; what it computes in training mode counts, auxiliary heads included, whichever mode it is in
+    sample  what it is called with: a tensor of images, or a tuple of tensors; sizes count, values do not
+
+    The file that the model stands for is deleted with it (TorchModel.save keeps one). Stochastic depth is left out: it
+    costs nothing here. What convoy has no kind of layer for is elementwise, with a ConvoyWarning when it is simulated.
+
+    Raises InputError where PyTorch cannot trace or write the module.
+    """
+    from . import _torch  # the only one that needs PyTorch
+
+    name = type(module).__name__
+    folder = tempfile.mkdtemp(prefix="convoy-torch-")
+    model = TorchModel(folder, name)
+    try:
+        _torch.export(module, sample, model["onnx"])
+    except Exception as error:
+        raise InputError(f"from_torch: {name} cannot be written as ONNX: {error}") from error
+    return model

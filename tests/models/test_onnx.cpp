@@ -37,6 +37,39 @@ Model small(Write write, std::int64_t opset = 13, std::int64_t batch = -1) {
 
 }  // namespace
 
+TEST_CASE("a pooling to a size that does not divide the image's is an operator of convoy's own") {
+  const auto pooled = [](std::vector<std::int64_t> size, const std::string& domain) {
+    return small([&](OnnxWriter& onnx, const std::string& x) {
+      return onnx.node("AdaptiveAveragePool", {x}, {{"output_size", std::move(size)}}, 1, domain);
+    });
+  };
+  CHECK(pooled({3, 5}, "convoy").layers[0].output == Shape{4, 3, 5});
+  CHECK(pooled({3, 5}, "convoy").warnings.empty());
+  CHECK(!pooled({3, 5}, "others").warnings.empty());
+  CHECK_THROWS_AS(pooled({3}, "convoy"), InputError);
+  CHECK_THROWS_AS(pooled({0, 3}, "convoy"), InputError);
+}
+
+TEST_CASE("zeros that PyTorch's exporter writes around an average are its padding, unless others read them") {
+  const auto network = [](const std::string& mode, bool read_twice) {
+    return small([&](OnnxWriter& onnx, const std::string& x) {
+      const std::vector<std::int64_t> window{3, 3};
+      const std::string zeros =
+          onnx.node("Pad", {x, onnx.integers({0, 0, 1, 1, 0, 0, 1, 1})}, {{"mode", mode}});
+      const std::string mean = onnx.node("AveragePool", {zeros}, {{"kernel_shape", window}});
+      if (!read_twice) return mean;
+      const std::string most = onnx.node("MaxPool", {zeros}, {{"kernel_shape", window}});
+      return onnx.node("Concat", {mean, most}, {{"axis", std::int64_t{1}}});
+    });
+  };
+  const Model mean = network("constant", false);
+  REQUIRE(mean.layers.size() == 1);
+  CHECK(std::get<Pool>(mean.layers[0].kind) == Pool{Pool::Mode::average, {3, 3}, {1, 1}, {1, 1}});
+  CHECK(mean.layers[0].output == Shape{4, 8, 6});
+  CHECK(network("reflect", false).layers.size() == 2);
+  CHECK(std::holds_alternative<Pad>(network("constant", true).layers[0].kind));
+}
+
 TEST_CASE("zoo models and ONNX exports of them have the same operations, buffers and parameters") {
   for (const char* name : {"resnet50", "vgg16_bn", "densenet121", "inception_v3", "squeezenet1_0",
                            "mobilenet_v2", "shufflenet_v2_x1_0", "mnasnet1_0", "efficientnet_b0",

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch modules as ONNX files that convoy reads; needs torch alone (1.13 or later)."""
+
+import copy
+import inspect
+import warnings
+
+import torch
+from torch.onnx import symbolic_helper
+
+# The newest operators that PyTorch 1.10 knows; what later ones add says nothing that convoy needs.
+_OPSET = 14
+# A file holds at most 2 GiB. Without the weights in it, those that are transposed or otherwise computed with cannot be told from
+# images.
+_MOST_BYTES = 2 ** 31 - 2 ** 24
+# A factor for each image of a residual branch, which costs nothing here: torchvision's name, and timm's.
+_STOCHASTIC_DEPTH = {"StochasticDepth", "DropPath"}
+
+
+@symbolic_helper.parse_args("v", "is")
+def _adaptive_avg_pool2d(graph, values, size):
+    """As an operator of convoy's own: ONNX has no pooling to a size that does not divide the image's."""
+    size = list(size) * (2 if len(size) == 1 else 1)
+    if size == [1, 1]:
+        return graph.op("GlobalAveragePool", values)
+    result = graph.op("convoy::AdaptiveAveragePool", values, output_size_i=size)
+    sizes = values.type().sizes()
+    if sizes is not None:
+        result.setType(values.type().with_sizes(sizes[:-2] + size))
+    return result
+
+
+def _two_images(value):
+    """Normalizations over one value a channel do not train, so that a sample of one image becomes two."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        return torch.cat([value, value]) if value.dim() and value.shape[0] == 1 else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_two_images(each) for each in value)
+    return value
+
+
+def export(module, sample, file):
+    """Writes what one training step's forward pass of `module` computes; neither it nor the random state changes."""
+    training = copy.deepcopy(module).cpu().train()
+    for parent in list(training.modules()):
+        for name, child in parent.named_children():
+            if type(child).__name__ in _STOCHASTIC_DEPTH:
+                setattr(parent, name, torch.nn.Identity())
+    arguments = _two_images(sample)
+    bytes_of_weights = sum(weight.numel() * weight.element_size() for weight in training.parameters())
+    options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    torch.onnx.register_custom_op_symbolic("aten::adaptive_avg_pool2d", _adaptive_avg_pool2d, _OPSET)
+    try:
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the tracer, on what depends on the sample; shapes do
+            torch.onnx.export(training, arguments if isinstance(arguments, tuple) else (arguments,), file,
+                              training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                              export_params=bytes_of_weights < _MOST_BYTES, opset_version=_OPSET, **options)
+    finally:
+        torch.onnx.unregister_custom_op_symbolic("aten::adaptive_avg_pool2d", _OPSET)
