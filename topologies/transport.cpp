@@ -6,6 +6,7 @@
 #include "sim/base/data_path.h"
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
+#include "topologies/cluster_keys.h"
 
 namespace convoy::inline topologies {
 namespace {
@@ -18,7 +19,8 @@ const Keys<Transport>& transport_keys() {
   static const Keys<T> keys{
       optional_text_key<T>("title", "", "a text", "for people", &T::title).required(),
       optional_quantity_key<T>("stream_bandwidth", "no limit", Dimension::bandwidth, true,
-                               "of one connection between two hosts, in one direction", &T::stream_bandwidth_Bps),
+                               "of one connection between two hosts, in one direction",
+                               &T::stream_bandwidth_Bps),
       integer_key<T>("streams", 1, 1024, "connections that it opens", &T::streams),
       optional_quantity_key<T>("host_bandwidth", "no limit", Dimension::bandwidth, true,
                                "what a host's threads copy and serialise, both directions together",
@@ -38,8 +40,9 @@ const Keys<Transport>& transport_keys() {
                   &T::process_a_host),
       optional_quantity_key<T>("serialise", "no limit", Dimension::bandwidth, true,
                                "of a message's bytes at either end, before it goes on", &T::serialise_Bps),
-      integer_key<T>("channels", 0, 1024, "processors (SMs) of a device that a collective takes", &T::channels),
-      custom_key<T>("sources", "none | a mapping of texts", "where the numbers are from",
+      integer_key<T>("channels", 0, 1024, "processors (SMs) of a device that a collective takes",
+                     &T::channels),
+      custom_key<T>("sources", "none", sources_form(), "where the numbers are from",
                     [](YamlMap& map, T& transport) { transport.sources = read_sources(map); })};
   return keys;
 }
