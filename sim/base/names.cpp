@@ -143,18 +143,21 @@ std::string meant(std::string_view written, std::span<const std::string> known) 
   return names.size() == 1 ? names.front() : std::string(written);
 }
 
+std::string any_capitals(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    pattern += std::isalpha(byte) ? fmt::format("[{}{}]", static_cast<char>(std::toupper(byte)), lower(c))
+                                  : std::string(1, c);
+  }
+  return pattern;
+}
+
 std::vector<std::string> spelling_patterns(std::span<const std::string> known) {
   constexpr const char* separators = "[^A-Za-z0-9]*";
   const auto pattern_of = [&](const Words& words) {
     std::string pattern = separators;
-    for (const std::string& word : words) {
-      for (const char c : word)
-        pattern +=
-            std::isalpha(static_cast<unsigned char>(c))
-                ? fmt::format("[{}{}]", static_cast<char>(std::toupper(static_cast<unsigned char>(c))), c)
-                : std::string(1, c);
-      pattern += separators;
-    }
+    for (const std::string& word : words) pattern += any_capitals(word) + separators;
     return pattern;
   };
   std::vector<std::string> patterns;

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/quantity.h"
@@ -13,6 +14,10 @@ namespace convoy::inline base {
 
 /// Every way to write a unit of `dimension` that parse_quantity understands, sorted: "GB/s", "Gbps", "gbps".
 std::vector<std::string> unit_spellings(Dimension dimension);
+
+/// A regular expression of a text whatever its capitals: "[Gg][Bb]/[Ss]". The text's other characters stand for
+/// themselves.
+std::string any_capitals(std::string_view text);
 
 /// Regular expressions (ECMA-262), one for each name, of the texts that mean it: the name, its parts and other
 /// words for it, whatever the capitals and the separators. Names of makers before it are left out.

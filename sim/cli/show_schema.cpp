@@ -118,13 +118,7 @@ std::string unit_pattern(Dimension dimension) {
       patterns.insert(patterns.end(), spellings.begin(), spellings.end());
       continue;
     }
-    std::string pattern;
-    for (const char c : small)
-      pattern +=
-          std::isalpha(static_cast<unsigned char>(c))
-              ? fmt::format("[{}{}]", static_cast<char>(std::toupper(static_cast<unsigned char>(c))), c)
-              : std::string(1, c);
-    patterns.push_back(std::move(pattern));
+    patterns.push_back(any_capitals(small));
   }
   return fmt::format("({})", fmt::join(patterns, "|"));
 }

@@ -93,7 +93,8 @@ void read_local_aggregation(YamlMap& map, ServerOptions& options) {
 
 /// `true` means host, and is told there.
 ValueForm aggregation_form() {
-  return forms::name({"false", "true", "host", "owner", "ring"}).said("false | host | owner | ring");
+  return forms::either({forms::name({"false", "host", "owner", "ring"}), forms::flag()})
+      .said("false | host | owner | ring");
 }
 
 void read_staleness(YamlMap& map, ServerOptions& options) {
