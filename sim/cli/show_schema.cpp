@@ -220,7 +220,8 @@ class SchemaMaker {
     Json properties = Json::object(), required = Json::array();
     for (const KeyText& key : keys) {
       add_property(properties[key.name], property(key, keys, mode));
-      if (key.required && mode.complete) required.push_back(key.name);
+      const bool listed = std::find(required.begin(), required.end(), Json(key.name)) != required.end();
+      if (key.required && mode.complete && !listed) required.push_back(key.name);
     }
     Json schema{{"type", "object"}};
     if (section.further) {
