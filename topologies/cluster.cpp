@@ -62,7 +62,8 @@ ValueForm server_form() {
 }
 
 std::string name_of_described(const YamlNode& server) {
-  if (const YamlNode* name = server.find("name")) return read_text(*name, "name");
+  const YamlNode* name = server.find("name");
+  if (name && name->kind != YamlNode::Kind::null) return read_text(*name, "name");
   const YamlNode* base = server.find("base");
   return base ? read_text(*base, "base") + ", changed" : "server";
 }

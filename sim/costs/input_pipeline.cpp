@@ -139,7 +139,12 @@ InputLibrary load_input_library(const std::string& name, const SourcePos& pos) {
 }
 
 KeySection input_keys() {
-  return {"input", "`training.input`: the pipeline that images come through", texts_of(all_input_keys())};
+  KeySection section{"input", "`training.input`: the pipeline that images come through",
+                     texts_of(all_input_keys()), "kind"};
+  std::vector<KeyText> synthetic = texts_of(source_keys<InputSpec>()), jpeg = texts_of(jpeg_keys());
+  jpeg.insert(jpeg.begin(), synthetic.begin(), synthetic.end());
+  section.variants = {{"jpeg", "", std::move(jpeg)}, {"synthetic", "", std::move(synthetic)}};
+  return section;
 }
 
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices) {
