@@ -28,14 +28,16 @@ struct EntryText {
 
 const Keys<EntryText>& entry_table() {
   static const Keys<EntryText> keys{
-      custom_key<EntryText>("name", "a name", "unique in its list; required",
+      custom_key<EntryText>("name", "", forms::text("a name"), "unique in its list",
                             [](YamlMap& map, EntryText& entry) {
                               entry.name = map.text("name");
                               if (entry.name.empty()) map.fail("name", "must not be empty");
                               if (entry.name == input_name)
                                 map.fail("name", "'input' is the name of the image; choose another");
-                            }),
-      list_key<EntryText>("inputs", "the entry before it | a list of names",
+                            })
+          .told_required(),
+      list_key<EntryText>("inputs", "the entry before it",
+                          forms::list(forms::text("a name"), "a list of names", 1),
                           "what it reads; input is the image, or in a block what the block's entry reads",
                           [](YamlMap& map, EntryText& entry) {
                             entry.inputs = map.find("inputs");
@@ -60,13 +62,13 @@ struct BlockUse {
 
 const Keys<BlockUse>& block_use_table() {
   static const Keys<BlockUse> keys{
-      custom_key<BlockUse>("block", "a name of blocks",
+      custom_key<BlockUse>("block", "", forms::text("a name of blocks"),
                            "instead of kind, whose layers stand here, with its arguments as further keys",
                            [](YamlMap& map, BlockUse& use) { use.block = map.text("block"); }),
       optional_integer_key<BlockUse>(
           "repeat", "one, without a number in its names", 0, static_cast<std::int64_t>(max_layers),
           "with block, copies, each of which reads the one before", &BlockUse::repeat),
-      custom_key<BlockUse>("first", "none | {argument: value}",
+      custom_key<BlockUse>("first", "none", forms::entries(argument_form(), "{argument: value}"),
                            "with block, arguments that the first copy has instead",
                            [](YamlMap& map, BlockUse& use) {
                              if (map.find("first")) use.first = map.map("first");
@@ -82,11 +84,12 @@ struct BlockText {
 
 const Keys<BlockText>& block_table() {
   static const Keys<BlockText> keys{
-      custom_key<BlockText>("arguments", "none | {name: default}",
+      custom_key<BlockText>("arguments", "none", forms::entries(argument_form(), "{name: default}"),
                             "that its layers use as $name; without a default it must be given",
                             [](YamlMap& map, BlockText& block) { block.arguments = map.find("arguments"); }),
-      list_key<BlockText>("layers", "a list of layers", "as a model's; required",
-                          [](YamlMap& map, BlockText& block) { block.layers = &map.node("layers"); })};
+      list_key<BlockText>("layers", "", layers_form(0), "as a model's", [](YamlMap& map, BlockText& block) {
+        block.layers = &map.node("layers");
+      }).told_required()};
   return keys;
 }
 
@@ -268,6 +271,12 @@ class Expander {
 };
 
 }  // namespace
+
+ValueForm argument_form() { return forms::anything("a value"); }
+
+ValueForm layers_form(std::size_t least) {
+  return forms::list(forms::section("layer", "{name, kind, ...}"), "a list of layers", least);
+}
 
 std::vector<KeyText> entry_keys() { return texts_of(entry_table()); }
 std::vector<KeyText> block_use_keys() { return texts_of(block_use_table()); }

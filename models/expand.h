@@ -28,6 +28,9 @@ struct Block {
 using Blocks = std::map<std::string, Block, std::less<>>;
 
 /// Keys of every entry of a list of layers: `name`, `inputs` and `when`.
+/// What may be written for an argument of a block, and for a list of layers.
+ValueForm argument_form();
+ValueForm layers_form(std::size_t least);
 std::vector<KeyText> entry_keys();
 /// Keys of an entry that uses a block, beside these and the block's arguments.
 std::vector<KeyText> block_use_keys();

@@ -36,7 +36,14 @@ Size2 read_size2(YamlMap& map, std::string_view key, std::int64_t min) {
   return {item(0), item(1)};
 }
 
-std::string size2_text(std::int64_t min) { return fmt::format("{} to {} | [height, width]", min, max_size); }
+ValueForm size2_form(std::int64_t min) {
+  const ValueForm side = forms::whole(min, max_size);
+  ValueForm both = forms::list(side, "[height, width]", 2);
+  both.max = 2;
+  return forms::either({side, std::move(both)});
+}
+
+ValueForm shape_form() { return forms::list(forms::whole(1, max_size), "a shape such as [64, 8, 8]", 1); }
 
 Shape read_shape(YamlMap& map, std::string_view key) {
   return read_sizes(map, key, "a shape such as [64, 8, 8] or [1000]", 1, max_size);

@@ -20,16 +20,17 @@ inline constexpr std::int64_t max_axes = 8;
 /// One number for both, or [height, width], each in [min, max_size]. @throws InputError
 Size2 read_size2(YamlMap& map, std::string_view key, std::int64_t min);
 /// What may be written for it.
-std::string size2_text(std::int64_t min);
+ValueForm size2_form(std::int64_t min);
 /// A shape of one image. @throws InputError
 Shape read_shape(YamlMap& map, std::string_view key);
+ValueForm shape_form();
 /// Axes of a tensor. @throws InputError
 std::vector<std::int64_t> read_axes(YamlMap& map, std::string_view key);
 
 /// Height and width, by default those of a fresh layer, which are equal.
 template <class Kind>
 Key<Kind> size2_key(std::string name, std::int64_t min, std::string meaning, Size2 Kind::*field) {
-  return {{name, std::to_string((Kind{}.*field).h) + " | " + size2_text(min), std::move(meaning)},
+  return {key_text(name, std::to_string((Kind{}.*field).h), size2_form(min), std::move(meaning)),
           [name, min, field](YamlMap& map, Kind& layer) {
             if (map.find(name)) layer.*field = read_size2(map, name, min);
           }};
@@ -38,7 +39,7 @@ Key<Kind> size2_key(std::string name, std::int64_t min, std::string meaning, Siz
 template <class Kind>
 Key<Kind> required_size2_key(std::string name, std::int64_t min, std::string meaning, Size2 Kind::*field) {
   Key<Kind> key = size2_key<Kind>(std::move(name), min, std::move(meaning), field);
-  key.text.values = size2_text(min);
+  key.text = key_text(key.text.name, "", size2_form(min), key.text.meaning);
   return std::move(key).required();
 }
 

@@ -59,12 +59,12 @@ Key<Kind> groups_key(std::string meaning) {
 
 Keys<Pool> pool_keys() {
   return {required_size2_key<Pool>("kernel", 1, "of the window", &Pool::kernel),
-          custom_key<Pool>("stride", "as kernel | " + size2_text(1), "from window to window",
+          custom_key<Pool>("stride", "as kernel", size2_form(1), "from window to window",
                            [](YamlMap& map, Pool& pool) {
                              pool.stride = map.find("stride") ? read_size2(map, "stride", 1) : pool.kernel;
                            }),
           custom_key<Pool>(
-              "padding", "0 | " + size2_text(0), "on each side, at most half the kernel",
+              "padding", "0", size2_form(0), "on each side, at most half the kernel",
               [](YamlMap& map, Pool& pool) {
                 if (map.find("padding")) pool.padding = read_size2(map, "padding", 0);
                 if (2 * pool.padding.h > pool.kernel.h || 2 * pool.padding.w > pool.kernel.w)
@@ -75,19 +75,21 @@ Keys<Pool> pool_keys() {
 
 Keys<Slice> slice_keys() {
   return {required_integer_key<Slice>("first", 0, max_size, "index", &Slice::first),
-          custom_key<Slice>("last", "a whole number above first", "behind the last index; required",
+          custom_key<Slice>("last", "", forms::whole(1, max_size).said("a whole number above first"),
+                            "behind the last index",
                             [](YamlMap& map, Slice& slice) {
                               slice.last = map.integer("last", 1, max_size);
                               if (slice.last <= slice.first)
                                 map.fail("last",
                                          fmt::format("must be more than first, which is {}", slice.first));
-                            }),
+                            })
+              .told_required(),
           axis_key<Slice>("that is cut"),
           integer_key<Slice>("step", 1, max_size, "from one index to the next", &Slice::step)};
 }
 
 Keys<Upsample> upsample_keys() {
-  return {custom_key<Upsample>("scale", fmt::format("2 | 1 to {}", max_size), "factor on height and width",
+  return {custom_key<Upsample>("scale", "2", forms::whole(1, max_size), "factor on height and width",
                                [](YamlMap& map, Upsample& upsample) {
                                  if (!map.has("size")) {
                                    upsample.scale = map.integer_or("scale", 2, 1, max_size);
@@ -97,7 +99,7 @@ Keys<Upsample> upsample_keys() {
                                    map.fail("scale", "size is given too; give one of the two");
                                  upsample.scale = 1;
                                }),
-          custom_key<Upsample>("size", "by scale | " + size2_text(1), "of the output",
+          custom_key<Upsample>("size", "by scale", size2_form(1), "of the output",
                                [](YamlMap& map, Upsample& upsample) {
                                  if (map.find("size")) upsample.size = read_size2(map, "size", 1);
                                })};
@@ -105,8 +107,10 @@ Keys<Upsample> upsample_keys() {
 
 Keys<Transpose> transpose_keys() {
   return {list_key<Transpose>(
-      "axes", "a list such as [1, 2, 0]", "of the input in their new order; required",
-      [](YamlMap& map, Transpose& transpose) { transpose.axes = read_axes(map, "axes"); })};
+              "axes", "", forms::list(forms::whole(0, max_axes - 1), "a list such as [1, 2, 0]", 1),
+              "of the input in their new order",
+              [](YamlMap& map, Transpose& transpose) { transpose.axes = read_axes(map, "axes"); })
+              .told_required()};
 }
 
 Key<Pad> pad_key(std::string side, Integer<Pad> field) {
@@ -119,7 +123,7 @@ Key<Kind> parameters_key() {
 }
 
 Keys<Elementwise> elementwise_keys() {
-  return {list_key<Elementwise>("output", "the first input's | a shape such as [64, 8, 8]", "of one image",
+  return {list_key<Elementwise>("output", "the first input's", shape_form(), "of one image",
                                 [](YamlMap& map, Elementwise& layer) {
                                   if (map.has("output")) layer.output = read_shape(map, "output");
                                 }),
@@ -131,7 +135,8 @@ Keys<Elementwise> elementwise_keys() {
 bool is_timed(const YamlMap& map) { return map.has("forward_time") || map.has("backward_time"); }
 
 Key<Custom> custom_time_key(std::string name, std::string pass, double Custom::*field) {
-  return {{name, "none | a time", "of the " + pass + " pass on any device, instead of FLOPs and bytes"},
+  return {key_text(name, "none", forms::quantity(Dimension::time),
+                   "of the " + pass + " pass on any device, instead of FLOPs and bytes"),
           [name, field](YamlMap& map, Custom& custom) {
             if (is_timed(map)) custom.*field = map.quantity(name, Dimension::time);
           }};
@@ -139,7 +144,7 @@ Key<Custom> custom_time_key(std::string name, std::string pass, double Custom::*
 
 /// @param optional the key may be left out, and is 0 then
 Key<Custom> custom_work_key(std::string name, bool optional, std::string meaning, double Custom::*field) {
-  return {{name, optional ? "0 | a number from 0" : "a number from 0", std::move(meaning)},
+  return {key_text(name, optional ? "0" : "", forms::number(0), std::move(meaning)),
           [name, optional, field](YamlMap& map, Custom& custom) {
             if (!is_timed(map))
               custom.*field = optional ? map.number_or(name, 0, 0) : map.number(name, 0);
@@ -160,8 +165,9 @@ Keys<Custom> custom_layer_keys() {
       custom_time_key("forward_time", "forward", &Custom::forward_s),
       custom_time_key("backward_time", "backward", &Custom::backward_s),
       parameters_key<Custom>(),
-      list_key<Custom>("output", "a shape such as [64, 8, 8]", "of one image; required",
-                       [](YamlMap& map, Custom& layer) { layer.output = read_shape(map, "output"); })};
+      list_key<Custom>("output", "", shape_form(), "of one image", [](YamlMap& map, Custom& layer) {
+        layer.output = read_shape(map, "output");
+      }).told_required()};
 }
 
 /// A row of the registry. @param fresh the kind before its keys are read
@@ -229,9 +235,9 @@ std::vector<LayerEntry> make_registry() {
       row("scale", "a learned factor a channel", Scale{}),
       row("upsample", "height and width times a whole number, or to a size", Upsample{}, upsample_keys()),
       row("reshape", "the same values under another shape; a view", Reshape{},
-          {list_key<Reshape>(
-              "output", "a shape such as [64, 8, 8]", "of one image; required",
-              [](YamlMap& map, Reshape& layer) { layer.output = read_shape(map, "output"); })}),
+          {list_key<Reshape>("output", "", shape_form(), "of one image",
+                             [](YamlMap& map, Reshape& layer) { layer.output = read_shape(map, "output"); })
+               .told_required()}),
       row("transpose", "axes in another order; a view", Transpose{}, transpose_keys()),
       row("pad", "zeros around height and width", Pad{},
           {pad_key("top", &Pad::top), pad_key("left", &Pad::left), pad_key("bottom", &Pad::bottom),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "sim/base/keys.h"
 
 namespace convoy::inline models {
@@ -9,5 +12,7 @@ namespace convoy::inline models {
 KeySection model_keys();
 /// The same of an entry of a model's `layers`.
 KeySection layer_keys();
+/// Names of all parameters that models of the zoo have, sorted.
+std::vector<std::string> zoo_parameters();
 
 }  // namespace convoy::models

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "models/expand.h"
 #include "models/layer_order.h"
@@ -12,6 +13,7 @@
 #include "models/layer_registry.h"
 #include "models/model.h"
 #include "models/model_forms.h"
+#include "models/model_keys.h"
 #include "models/shapes.h"
 #include "sim/base/data_path.h"
 #include "sim/base/document_kind.h"
@@ -279,6 +281,14 @@ YamlNode load_model_file(const std::string& file) {
 }  // namespace
 
 std::vector<std::string> zoo_names() { return data_names(zoo_folder); }
+
+std::vector<std::string> zoo_parameters() {
+  std::set<std::string> names;
+  for (const std::string& model : zoo_names())
+    if (const YamlNode* parameters = data_yaml(zoo_folder, model).find("parameters"))
+      for (const auto& [name, value] : parameters->entries) names.insert(name);
+  return {names.begin(), names.end()};
+}
 
 Model read_model(const YamlNode& node) {
   const std::string path = "model";

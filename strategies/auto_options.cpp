@@ -32,7 +32,8 @@ const Keys<AutoOptions>& auto_keys() {
           "many images), or memory of the fullest device",
           &Options::objective)
           .at(&Options::objective_pos),
-      list_key<Options>("candidates", "those of every kind | a list of strategies",
+      list_key<Options>("candidates", "those of every kind",
+                        forms::list(forms::section("strategies", "{kind, ...}"), "a list of strategies", 1),
                         "what is tried; a list of values for a key stands for each of them",
                         &read_candidates),
       optional_integer_key<Options>("budget", "all", 1, 1'000'000'000,

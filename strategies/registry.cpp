@@ -33,8 +33,8 @@ std::vector<StrategyEntry> rows() {
 bool has_transport(const StrategyEntry& entry) { return entry.kind != "single" && entry.kind != "auto"; }
 
 Key<Strategy> transport_key() {
-  return {{"transport", "by strategy and framework | nccl | gloo | mpi | grpc | zmq",
-           "library that moves the bytes, over what the fabric speaks (docs/clusters.md)", library_names},
+  return {key_text("transport", "by strategy and framework", forms::name(library_names),
+                   "library that moves the bytes, over what the fabric speaks (docs/clusters.md)"),
           [](YamlMap& map, Strategy& strategy) {
             if (map.find("transport"))
               strategy.library = read_choice<Library>(map, "transport", library_names);

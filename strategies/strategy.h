@@ -98,6 +98,9 @@ struct StrategyEntry {
   /// most even grid of its devices (a grid of one row is left out). Only what trains alike: no stale
   /// or dropped gradients, no lossy compression.
   std::string_view candidates = "";
+  /// The key whose value decides which of its keys there are, if one does, and its variants (KeySection).
+  std::string decided_by = {};
+  std::vector<KeySection> variants = {};
 };
 const std::vector<StrategyEntry>& strategy_registry();
 /// @throws std::out_of_range where there is no such kind

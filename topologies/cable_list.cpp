@@ -45,6 +45,13 @@ const Keys<CableEntry>& cable_entry_table(CablePlace place) {
 
 }  // namespace
 
+ValueForm cable_list_form(CablePlace place) {
+  const std::string mapping = keys_detail::mapping_text(cable_entry_keys(place));
+  return forms::list(forms::parts(mapping), "a list of " + mapping);
+}
+
+ValueForm name_list_form() { return forms::list(forms::text("a name"), "a list of names"); }
+
 std::vector<KeyText> cable_entry_keys(CablePlace place) { return texts_of(cable_entry_table(place)); }
 
 std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency, CablePlace place) {

@@ -36,6 +36,9 @@ std::vector<CableEntry> read_cable_list(YamlMap& map, double efficiency, CablePl
 
 /// The keys of an entry of `links`.
 std::vector<KeyText> cable_entry_keys(CablePlace place);
+/// What may be written for a list of cables, and for a list of names.
+ValueForm cable_list_form(CablePlace place);
+ValueForm name_list_form();
 
 /// Reads a list of new names (`switches`); empty where the key is absent. @throws InputError: double names
 std::vector<std::string> read_name_list(YamlMap& map, std::string_view key);

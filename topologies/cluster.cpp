@@ -45,17 +45,25 @@ double read_spread(YamlMap& map, std::string_view key, double fallback) {
   return spread;
 }
 
+ValueForm spread_form() { return forms::share().said("a share below 100%"); }
+
 /// Share by which something is drawn around its mean.
 template <class Options, class Field>
 Key<Options> spread_key(std::string name, std::string otherwise, std::string meaning, Field field) {
-  return {{name, std::move(otherwise) + " | a share below 100%", std::move(meaning)},
+  return {key_text(name, std::move(otherwise), spread_form(), std::move(meaning)),
           [name, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = read_spread(map, name, std::invoke(field, options));
           }};
 }
 
+/// A server by name, or one that is described there.
+ValueForm server_form() {
+  return forms::either({forms::text("a name", "servers"), forms::section("described-server", "a mapping")});
+}
+
 std::string name_of_described(const YamlNode& server) {
-  if (const YamlNode* name = server.find("name")) return read_text(*name, "name");
+  const YamlNode* name = server.find("name");
+  if (name && name->kind != YamlNode::Kind::null) return read_text(*name, "name");
   const YamlNode* base = server.find("base");
   return base ? read_text(*base, "base") + ", changed" : "server";
 }
@@ -85,7 +93,8 @@ std::uint32_t add_server(ClusterDraft& draft, const YamlNode& server, const std:
 const Keys<NodeDraft>& node_keys() {
   using D = NodeDraft;
   static const Keys<D> keys{
-      custom_key<D>("name", "n | letters, digits, - and _", "of its hosts, which are numbered: n0, n1, ...",
+      custom_key<D>("name", "n", forms::text("letters, digits, - and _"),
+                    "of its hosts, which are numbered: n0, n1, ...",
                     [](YamlMap& map, D& draft) {
                       draft.path = map.path();
                       draft.name_pos = map.pos("name");
@@ -103,8 +112,9 @@ const Keys<NodeDraft>& node_keys() {
       spread_key<D>("nic_spread", "0%",
                     "each host's NICs are drawn from their bandwidth more or less so much",
                     [](D& d) -> double& { return d.group.nic_spread; }),
-      custom_key<D>("server", "a name | a mapping", "of the cluster's `servers` or the catalogue; required",
-                    [](YamlMap& map, D& draft) { draft.server = map.node("server"); })};
+      custom_key<D>("server", "", server_form(), "of the cluster's `servers` or the catalogue",
+                    [](YamlMap& map, D& draft) { draft.server = map.node("server"); })
+          .told_required()};
   return keys;
 }
 
@@ -175,13 +185,15 @@ void read_devices_per_node(YamlMap& map, ClusterDraft& draft) {
 const Keys<ClusterDraft>& dedicated_keys() {
   using D = ClusterDraft;
   static const Keys<D> keys{
-      custom_key<D>("server", "the first node's without its devices | a name", "what they are",
+      custom_key<D>("server", "the first node's without its devices", forms::text("a name", "servers"),
+                    "what they are",
                     [](YamlMap& map, D& draft) {
                       if (map.find("server"))
                         draft.cluster.dedicated.server = std::make_shared<ServerSpec>(
                             draft.inventory->find_server(map.text("server"), map.pos("server")));
                     }),
-      custom_key<D>("nic_bandwidth", "the fabric's | a bandwidth", "of each NIC",
+      custom_key<D>("nic_bandwidth", "the fabric's", forms::quantity(Dimension::bandwidth, true),
+                    "of each NIC",
                     [](YamlMap& map, D& draft) {
                       if (!map.find("nic_bandwidth")) return;
                       draft.cluster.dedicated.nic_bandwidth_Bps =
@@ -219,33 +231,37 @@ Keys<ClusterDraft> speed_variation_keys() {
 Keys<ClusterDraft> node_part_keys() {
   using D = ClusterDraft;
   const auto itself = [](D& draft) -> D& { return draft; };
-  return {
-      custom_key<D>("devices", "none | a mapping of names",
-                    "devices of its own (`convoy show keys device`), before the catalogue's",
-                    [](YamlMap& map, D& draft) { draft.inventory.emplace(map); }),
-      custom_key<D>("servers", "none | a mapping of names",
-                    "servers of its own (`convoy show keys server`), before the catalogue's",
-                    [](YamlMap&, D&) {}),
-      mapping_key<D>("speed_variation", "none", "devices that are not equally fast", speed_variation_keys(),
-                     itself),
-      custom_key<D>("server", "a name | a mapping", "of all nodes; else `nodes` is a list",
-                    [](YamlMap& map, D& draft) { draft.one_server = map.find("server") != nullptr; }),
-      list_key<D>("nodes", "1 | 1 to 2000000 | a list of " + keys_detail::mapping_text(texts_of(node_keys())),
-                  "how many of `server`, or entries of equal hosts", &read_nodes)
-          .with_parts(texts_of(node_keys())),
-      custom_key<D>("nic_spread", "0% | a share below 100%", "as a node's",
-                    [](YamlMap& map, D& draft) {
-                      draft.cluster.groups.front().nic_spread = read_spread(map, "nic_spread", 0);
-                    })
-          .only("server", [](const D& draft) { return draft.one_server; }),
-      custom_key<D>("name", "N x SERVER, or cluster | a text", "of the cluster", &read_cluster_name),
-      custom_key<D>("fabric", "the servers' own | {kind, ...}", "what joins the hosts",
-                    [](YamlMap& map, D& draft) {
-                      if (const YamlNode* fabric = map.find("fabric"))
-                        draft.cluster.fabric = read_fabric(*fabric, map.path_of("fabric"));
-                    }),
-      custom_key<D>("devices_per_node", "all of them | a whole number from 1",
-                    "use only so many of each host", &read_devices_per_node)};
+  return {custom_key<D>("devices", "none",
+                        forms::entries(forms::section("device", "a device"), "a mapping of names"),
+                        "devices of its own (`convoy show keys device`), before the catalogue's",
+                        [](YamlMap& map, D& draft) { draft.inventory.emplace(map); }),
+          custom_key<D>(
+              "servers", "none", forms::entries(forms::section("server", "a server"), "a mapping of names"),
+              "servers of its own (`convoy show keys server`), before the catalogue's", [](YamlMap&, D&) {}),
+          mapping_key<D>("speed_variation", "none", "devices that are not equally fast",
+                         speed_variation_keys(), itself),
+          custom_key<D>("server", "", server_form(), "of all nodes; else `nodes` is a list",
+                        [](YamlMap& map, D& draft) { draft.one_server = map.find("server") != nullptr; }),
+          list_key<D>(
+              "nodes", "1",
+              forms::either({forms::whole(1, max_hosts), keys_detail::list_of_parts(texts_of(node_keys()))}),
+              "how many of `server`, or entries of equal hosts", &read_nodes)
+              .with_parts(texts_of(node_keys())),
+          custom_key<D>("nic_spread", "0%", spread_form(), "as a node's",
+                        [](YamlMap& map, D& draft) {
+                          draft.cluster.groups.front().nic_spread = read_spread(map, "nic_spread", 0);
+                        })
+              .only("server", [](const D& draft) { return draft.one_server; }),
+          custom_key<D>("name", "N x SERVER, or cluster", forms::text("a text"), "of the cluster",
+                        &read_cluster_name),
+          custom_key<D>("fabric", "the servers' own", forms::section("fabric", "{kind, ...}"),
+                        "what joins the hosts",
+                        [](YamlMap& map, D& draft) {
+                          if (const YamlNode* fabric = map.find("fabric"))
+                            draft.cluster.fabric = read_fabric(*fabric, map.path_of("fabric"));
+                        }),
+          custom_key<D>("devices_per_node", "all of them", forms::whole(1, YamlMap::max_integer),
+                        "use only so many of each host", &read_devices_per_node)};
 }
 
 Keys<ClusterDraft> make_cluster_keys() {
@@ -253,25 +269,26 @@ Keys<ClusterDraft> make_cluster_keys() {
   const auto itself = [](D& draft) -> D& { return draft; };
   Keys<D> keys = node_part_keys();
   append_keys(
-      keys, Keys<D>{mapping_key<D>("dedicated", "as the first node", "hosts of dedicated parameter servers",
-                                   dedicated_keys(), itself),
-                    custom_key<D>("power_limit", "none | a power", "of every device, as its own",
-                                  &read_cluster_power_limit),
-                    custom_key<D>("step_jitter", "the servers' | a fraction up to 50%",
-                                  "what devices wait for the last of them in a step, by chance",
-                                  [](YamlMap& map, D& draft) {
-                                    if (map.find("step_jitter"))
-                                      draft.cluster.step_jitter = read_step_jitter(map);
-                                  }),
-                    mapping_key<D>("communication", "none", "what every collective costs beside its messages",
-                                   Keys<D>{optional_quantity_key<D>(
-                                       "overhead", "0s", Dimension::time, false, "before its first message",
-                                       [](D& d) -> double& { return d.cluster.collective_overhead_s; })},
-                                   itself),
-                    optional_text_key<D>("title", "none", "a text", "for people",
-                                         [](D& d) -> std::string& { return d.cluster.title; }),
-                    custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
-                                  [](YamlMap& map, D& draft) { draft.cluster.sources = read_sources(map); })});
+      keys,
+      Keys<D>{mapping_key<D>("dedicated", "as the first node", "hosts of dedicated parameter servers",
+                             dedicated_keys(), itself),
+              custom_key<D>("power_limit", "none", forms::quantity(Dimension::power, true),
+                            "of every device, as its own", &read_cluster_power_limit),
+              custom_key<D>("step_jitter", "the servers'",
+                            forms::quantity(Dimension::fraction).said("a fraction up to 50%"),
+                            "what devices wait for the last of them in a step, by chance",
+                            [](YamlMap& map, D& draft) {
+                              if (map.find("step_jitter")) draft.cluster.step_jitter = read_step_jitter(map);
+                            }),
+              mapping_key<D>("communication", "none", "what every collective costs beside its messages",
+                             Keys<D>{optional_quantity_key<D>(
+                                 "overhead", "0s", Dimension::time, false, "before its first message",
+                                 [](D& d) -> double& { return d.cluster.collective_overhead_s; })},
+                             itself),
+              optional_text_key<D>("title", "none", "a text", "for people",
+                                   [](D& d) -> std::string& { return d.cluster.title; }),
+              custom_key<D>("sources", "none", sources_form(), "where the numbers are from",
+                            [](YamlMap& map, D& draft) { draft.cluster.sources = read_sources(map); })});
   return keys;
 }
 
@@ -368,8 +385,17 @@ ClusterSpec read_cluster(const YamlNode& node) {
 }
 
 KeySection cluster_keys() {
-  return {"cluster", "what an experiment runs on: {server, nodes: N}, or a list of nodes",
-          texts_of(all_cluster_keys())};
+  KeySection section{"cluster", "what an experiment runs on: {server, nodes: N}, or a list of nodes",
+                     texts_of(all_cluster_keys())};
+  std::vector<KeyText> of_equal = section.keys, listed;
+  for (const KeyText& key : section.keys)
+    if (key.name != "server" && key.name != "nic_spread") listed.push_back(key);
+  for (KeyText& key : of_equal)
+    if (key.name == "nodes") key.form = key.form.inner.front();
+  for (KeyText& key : listed)
+    if (key.name == "nodes") key.form = key.form.inner.back();
+  section.variants = {{"server", "", std::move(of_equal)}, {"nodes", "", std::move(listed)}};
+  return section;
 }
 
 }  // namespace convoy::topologies

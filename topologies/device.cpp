@@ -18,11 +18,12 @@ Keys<DeviceType> peak_keys() {
   Keys<DeviceType> keys;
   for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
     const std::string name{to_string(p)};
-    keys.push_back(
-        {{name, "none | a rate", "FLOP/s of dense products; without it the precision cannot be run"},
-         [name, p](YamlMap& map, DeviceType& device) {
-           if (map.find(name)) device.peak_flops[p] = map.quantity(name, Dimension::flop_rate, true);
-         }});
+    keys.push_back({key_text(name, "none", forms::quantity(Dimension::flop_rate, true),
+                             "FLOP/s of dense products; without it the precision cannot be run"),
+                    [name, p](YamlMap& map, DeviceType& device) {
+                      if (map.find(name))
+                        device.peak_flops[p] = map.quantity(name, Dimension::flop_rate, true);
+                    }});
   }
   return keys;
 }
@@ -82,10 +83,6 @@ void read_usable_memory(YamlMap& map, DeviceType& device) {
 Keys<DeviceType> computing_keys() {
   using D = DeviceType;
   const auto itself = [](D& device) -> D& { return device; };
-  Key<D> generation = custom_key<D>("generation", "not told | a name", "of the chip", &read_generation);
-  generation.text.values = "not told";
-  for (const std::string& name : generation_names()) generation.text.values += " | " + name;
-  generation.text.choices = generation_names();
   return {
       mapping_key<D>("peak", "", "FLOP/s by precision, at least one", peak_keys(), itself).required(),
       optional_quantity_key<D>("memory", "", Dimension::bytes, true, "of the data sheet", &D::memory_bytes)
@@ -93,10 +90,12 @@ Keys<DeviceType> computing_keys() {
       optional_quantity_key<D>("memory_bandwidth", "", Dimension::bandwidth, true, "of the data sheet",
                                &D::memory_bandwidth_Bps)
           .required(),
-      custom_key<D>("efficiency", "1e-06 to 4 | a mapping",
-                    "share of peak and bandwidth that kernels reach, 1: the roofline (docs/cost_model.md); "
-                    "required",
+      custom_key<D>("efficiency", "",
+                    forms::either({forms::number(Efficiency::min_share, Efficiency::max_share),
+                                   forms::parts("a mapping")}),
+                    "share of peak and bandwidth that kernels reach, 1: the roofline (docs/cost_model.md)",
                     [](YamlMap& map, D& device) { device.efficiency = read_efficiency(map); })
+          .told_required()
           .with_parts(efficiency_keys()),
       optional_quantity_key<D>("launch_overhead", "0us", Dimension::time, false,
                                "of an operation with work, before its kernel runs", &D::launch_overhead_s),
@@ -106,7 +105,8 @@ Keys<DeviceType> computing_keys() {
           "nothing",
           &D::issue_factor),
       mapping_key<D>("evidence", "none", "what the efficiencies rest on", evidence_keys(), itself),
-      std::move(generation),
+      custom_key<D>("generation", "not told", forms::name(generation_names()), "of the chip",
+                    &read_generation),
       optional_integer_key<D>("sms", "not told", 1, 100'000, "multiprocessors; cores of a CPU", &D::sms),
       optional_quantity_key<D>("clock", "not told", Dimension::frequency, true,
                                "at which peak.fp32 is stated", &D::clock_hz),
@@ -116,26 +116,28 @@ Keys<DeviceType> computing_keys() {
 Keys<DeviceType> make_device_keys() {
   using D = DeviceType;
   Keys<D> keys{optional_text_key<D>("title", "none", "a text", "for people", &D::title),
-               custom_key<D>("kind", "gpu | cpu", "which libraries' algorithms it runs", &read_device_kind)};
+               custom_key<D>("kind", "", forms::name({"gpu", "cpu"}), "which libraries' algorithms it runs",
+                             &read_device_kind)};
   append_keys(keys, computing_keys());
   append_keys(
       keys,
       Keys<D>{custom_key<D>(
-                  "reserved", "0B | a size",
+                  "reserved", "0B", forms::quantity(Dimension::bytes),
                   "what a process takes before its first tensor; of a GPU of the catalogue the framework "
                   "decides it",
                   &read_reserved),
-              custom_key<D>("usable_memory", "as memory | a size", "what the driver leaves to processes",
-                            &read_usable_memory),
+              custom_key<D>("usable_memory", "as memory", forms::quantity(Dimension::bytes, true),
+                            "what the driver leaves to processes", &read_usable_memory),
               optional_quantity_key<D>("idle_power", "0W", Dimension::power, false,
                                        "while a process holds the device and nothing runs", &D::idle_power_w),
-              custom_key<D>("peak_power", "as idle_power | a power", "at most (TDP)", &read_peak_power),
-              custom_key<D>("power_limit", "none | a power",
+              custom_key<D>("peak_power", "as idle_power", forms::quantity(Dimension::power), "at most (TDP)",
+                            &read_peak_power),
+              custom_key<D>("power_limit", "none", forms::quantity(Dimension::power, true),
                             "a lower limit: the clock falls until it is kept", &read_device_power_limit),
-              custom_key<D>("peer_to_peer", "true | false",
+              custom_key<D>("peer_to_peer", "", forms::flag(),
                             "two of them reach each other over PCIe without host memory",
                             &read_device_peer_to_peer),
-              custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
+              custom_key<D>("sources", "none", sources_form(), "where the numbers are from",
                             [](YamlMap& map, D& device) { device.sources = read_sources(map); })});
   return keys;
 }
@@ -188,8 +190,10 @@ double left_out_device_spread() {
 }
 
 KeySection device_keys() {
-  return {"device", "an entry of a cluster's `devices`, or `{base: NAME}` with what differs",
-          texts_of(all_device_keys())};
+  KeySection section{"device", "an entry of a cluster's `devices`, or `{base: NAME}` with what differs",
+                     texts_of(all_device_keys())};
+  section.derived = true;
+  return section;
 }
 
 DeviceType load_device(const std::string& written, const SourcePos& pos) {

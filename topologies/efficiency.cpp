@@ -143,20 +143,23 @@ struct EfficiencyDraft {
 constexpr std::array<Precision, 3> precisions_apart{Precision::tf32, Precision::fp16, Precision::bf16};
 
 Keys<EfficiencyDraft> make_efficiency_keys() {
-  Keys<EfficiencyDraft> keys{{{"default", keys_detail::range_text(min_share, max_share),
-                               "share of the kinds of kernels that are not named; required"},
-                              [](YamlMap& map, EfficiencyDraft& draft) {
-                                const double share = map.number("default", min_share, max_share);
-                                for (std::size_t c = 0; c < index(KernelClass::custom); ++c) {
-                                  if (computes(c)) draft.common.compute[c] = share;
-                                  draft.common.bandwidth[c] = share;
-                                }
-                              }}};
+  Keys<EfficiencyDraft> keys{
+      custom_key<EfficiencyDraft>("default", "", forms::number(min_share, max_share),
+                                  "share of the kinds of kernels that are not named",
+                                  [](YamlMap& map, EfficiencyDraft& draft) {
+                                    const double share = map.number("default", min_share, max_share);
+                                    for (std::size_t c = 0; c < index(KernelClass::custom); ++c) {
+                                      if (computes(c)) draft.common.compute[c] = share;
+                                      draft.common.bandwidth[c] = share;
+                                    }
+                                  })
+          .told_required()};
   append_keys(keys, keys_of_part<EfficiencyDraft>(share_keys(), &EfficiencyDraft::common));
   for (const Precision p : precisions_apart) {
     const std::string name{to_string(p)};
-    keys.push_back({{name, "none | a mapping of the keys before", "what differs in " + name},
-                    [name, p](YamlMap& map, EfficiencyDraft& draft) {
+    KeyText text =
+        key_text(name, "none", forms::before("a mapping of the keys before"), "what differs in " + name);
+    keys.push_back({std::move(text), [name, p](YamlMap& map, EfficiencyDraft& draft) {
                       if (const YamlNode* part = map.find(name))
                         draft.different[static_cast<std::size_t>(p)] = *part;
                     }});

@@ -48,7 +48,7 @@ const std::vector<FabricEntry>& fabric_registry() {
 }
 
 Keys<NicSpec> payload_keys() {
-  return {custom_key<NicSpec>("efficiency", "100% | a share, up to 100%",
+  return {custom_key<NicSpec>("efficiency", "100%", forms::share(true),
                               "of the nominal bandwidth that payload can use",
                               [](YamlMap& map, NicSpec& nic) { nic.efficiency = read_payload_share(map); }),
           optional_quantity_key<NicSpec>("message_overhead", "0s", Dimension::time, false,
@@ -59,13 +59,12 @@ Keys<NicSpec> payload_keys() {
 Keys<NicSpec> protocol_keys() {
   const auto costs = [](const NicSpec& nic) { return nic.protocol && *nic.protocol != Protocol::ideal; };
   Key<NicSpec> protocol = custom_key<NicSpec>(
-      "protocol", "not told | ideal | tcp | rdma",
+      "protocol", "not told", forms::name(protocol_names),
       "what the hosts speak; not told: ideal where every device has efficiency 1, else tcp is assumed",
       [](YamlMap& map, NicSpec& nic) {
         if (map.find("protocol"))
           nic.protocol = static_cast<Protocol>(map.choice("protocol", protocol_names));
       });
-  protocol.text.choices = protocol_names;
   return {
       std::move(protocol),
       optional_integer_key<NicSpec>("streams", "the library's", 1, 1024, "connections of a message",
@@ -78,11 +77,14 @@ Keys<NicSpec> protocol_keys() {
 
 Keys<NicSpec> cable_keys() {
   Keys<NicSpec> keys = payload_keys();
-  keys.push_back(custom_key<NicSpec>(
-      "bandwidth", "a bandwidth", "of a NIC or cable in one direction; required",
-      [](YamlMap& map, NicSpec& nic) {
-        nic.bandwidth_Bps = nic.efficiency * map.quantity("bandwidth", Dimension::bandwidth, true);
-      }));
+  keys.push_back(custom_key<NicSpec>("bandwidth", "", forms::quantity(Dimension::bandwidth, true),
+                                     "of a NIC or cable in one direction",
+                                     [](YamlMap& map, NicSpec& nic) {
+                                       nic.bandwidth_Bps =
+                                           nic.efficiency *
+                                           map.quantity("bandwidth", Dimension::bandwidth, true);
+                                     })
+                     .told_required());
   keys.push_back(optional_quantity_key<NicSpec>("latency", "", Dimension::time, false,
                                                 "one way between two hosts of one switch, or along a cable",
                                                 &NicSpec::latency_s)
@@ -113,7 +115,7 @@ NicSpec read_nic(YamlMap& map) {
 }
 
 KeySection fabric_keys() {
-  return {"fabric", "what joins the hosts of a cluster", keys_of_registry(fabric_registry())};
+  return section_of_registry("fabric", "what joins the hosts of a cluster", fabric_registry());
 }
 
 void Fabric::fail(const std::string& message) const { throw InputError(pos_, path_ + ": " + message); }

@@ -46,7 +46,7 @@ std::shared_ptr<const Interior> read_interior(const YamlNode& node, const std::s
 }
 
 KeySection interconnect_keys() {
-  return {"interconnect", "what joins the devices of a server", keys_of_registry(interior_registry())};
+  return section_of_registry("interconnect", "what joins the devices of a server", interior_registry());
 }
 
 }  // namespace convoy::topologies

@@ -110,7 +110,7 @@ void read_host_power(YamlMap& map, ServerDraft& draft) {
 /// What stands on a server's bill and data sheet.
 Keys<ServerDraft> host_fact_keys() {
   using D = ServerDraft;
-  return {custom_key<D>("price", "none | a price", "of the server with its devices",
+  return {custom_key<D>("price", "none", forms::quantity(Dimension::price), "of the server with its devices",
                         [](YamlMap& map, D& draft) {
                           if (!map.find("price")) return;
                           draft.server.host.price_usd_per_h = map.quantity("price", Dimension::price);
@@ -123,7 +123,8 @@ Keys<ServerDraft> host_fact_keys() {
                                    [](D& d) -> double& { return d.server.host.memory_bytes; }),
           optional_quantity_key<D>("local_disk", "0B", Dimension::bytes, false, "of the host",
                                    [](D& d) -> double& { return d.server.host.disk_bytes; }),
-          custom_key<D>("host_power", "0W | a power", "as host.power", &read_host_power)};
+          custom_key<D>("host_power", "0W", forms::quantity(Dimension::power), "as host.power",
+                        &read_host_power)};
 }
 
 Keys<ServerDraft> make_server_keys() {
@@ -131,12 +132,14 @@ Keys<ServerDraft> make_server_keys() {
   Keys<D> keys{
       optional_text_key<D>("title", "none", "a text", "for people",
                            [](D& d) -> std::string& { return d.server.title; }),
-      list_key<D>("devices", "a list of " + keys_detail::mapping_text(texts_of(device_entry_keys())),
-                  "in order; required", &read_server_devices)
+      list_key<D>("devices", "", keys_detail::list_of_parts(texts_of(device_entry_keys())), "in order",
+                  &read_server_devices)
+          .told_required()
           .with_parts(texts_of(device_entry_keys())),
-      custom_key<D>("interconnect", "{kind, ...}",
+      custom_key<D>("interconnect", "", forms::section("interconnect", "{kind, ...}"),
                     "between its devices; required where there are two or more", &read_interconnect),
-      custom_key<D>("fabric", "none | {kind, ...}", "its provider's, where a cluster names none",
+      custom_key<D>("fabric", "none", forms::section("fabric", "{kind, ...}"),
+                    "its provider's, where a cluster names none",
                     [](YamlMap& map, D& draft) {
                       if (const YamlNode* fabric = map.find("fabric"))
                         draft.server.fabric = read_fabric(*fabric, map.path_of("fabric"));
@@ -144,13 +147,14 @@ Keys<ServerDraft> make_server_keys() {
       mapping_key<D>("boards", "a board each", "devices that share a board and its power", board_keys(),
                      &D::boards),
       custom_key<D>(
-          "peer_to_peer", "as the devices say | true | false",
+          "peer_to_peer", "as the devices say", forms::flag(),
           "its devices reach each other over PCIe; else messages go through host memory",
           [](YamlMap& map, D& draft) { draft.server.peer_to_peer = map.flag_or("peer_to_peer", true); }),
-      custom_key<D>("step_jitter", "0% | a fraction up to 50%", "as a cluster's",
+      custom_key<D>("step_jitter", "0%", forms::quantity(Dimension::fraction).said("a fraction up to 50%"),
+                    "as a cluster's",
                     [](YamlMap& map, D& draft) { draft.server.step_jitter = read_step_jitter(map); })};
   append_keys(keys, host_fact_keys());
-  keys.push_back(custom_key<D>("sources", "none | a mapping of texts", "where the numbers are from",
+  keys.push_back(custom_key<D>("sources", "none", sources_form(), "where the numbers are from",
                                [](YamlMap& map, D& draft) { draft.server.sources = read_sources(map); }));
   return keys;
 }
@@ -197,8 +201,17 @@ ServerSpec read_server(const YamlNode& node, const std::string& path, const std:
 }
 
 KeySection server_keys() {
-  return {"server", "an entry of a cluster's `servers`, or `{base: NAME}` with what differs",
-          texts_of(all_server_keys())};
+  KeySection section{"server", "an entry of a cluster's `servers`, or `{base: NAME}` with what differs",
+                     texts_of(all_server_keys())};
+  section.derived = true;
+  return section;
+}
+
+KeySection described_server_keys() {
+  KeySection section = server_keys();
+  section.name = "described-server";
+  section.keys.push_back(key_text("name", "its base's", forms::text("a name"), "what it is called"));
+  return section;
 }
 
 }  // namespace convoy::topologies

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "sim/base/quantity.h"
+#include "topologies/cluster_keys.h"
 #include "topologies/table_grade.h"
 
 namespace convoy::inline topologies {
@@ -51,6 +52,8 @@ Grade read_grade(const CsvTable& table, const CsvRow& row) {
                                             fmt::join(grade_names, ", "), cell->text));
   return static_cast<Grade>(found - grade_names.begin());
 }
+
+ValueForm sources_form() { return forms::entries(forms::text("a text"), "a mapping of texts"); }
 
 Sources read_sources(YamlMap& map) {
   Sources sources;

@@ -4,36 +4,54 @@
 #include <fmt/format.h>
 
 #include "sim/base/data_path.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
-#include "sim/base/yaml_map.h"
+#include "topologies/cluster_keys.h"
 
 namespace convoy::inline topologies {
 namespace {
 
 constexpr const char* transport_folder = "topologies/catalog/transports";
 
+/// What a file of the catalogue says of a library over a protocol. Left out: it adds nothing.
+const Keys<Transport>& transport_keys() {
+  using T = Transport;
+  static const Keys<T> keys{
+      optional_text_key<T>("title", "", "a text", "for people", &T::title).required(),
+      optional_quantity_key<T>("stream_bandwidth", "no limit", Dimension::bandwidth, true,
+                               "of one connection between two hosts, in one direction",
+                               &T::stream_bandwidth_Bps),
+      integer_key<T>("streams", 1, 1024, "connections that it opens", &T::streams),
+      optional_quantity_key<T>("host_bandwidth", "no limit", Dimension::bandwidth, true,
+                               "what a host's threads copy and serialise, both directions together",
+                               &T::host_bandwidth_Bps),
+      optional_quantity_key<T>("message", "0s", Dimension::time, false,
+                               "added to the latency of a message between hosts", &T::message_s),
+      optional_quantity_key<T>("start", "0s", Dimension::time, false,
+                               "before the first message of a collective", &T::start_s),
+      optional_quantity_key<T>("call", "0s", Dimension::time, false,
+                               "before a message that is no part of a collective", &T::call_s),
+      integer_key<T>("start_delays", 0, 16, "one-way delays before the first message of a collective",
+                     &T::start_delays),
+      flag_key<T>("through_host_memory", "devices' messages are copied to their host's memory first",
+                  &T::through_host_memory),
+      flag_key<T>("inside_hosts", "messages between devices of one host go by it too", &T::inside_hosts),
+      flag_key<T>("process_a_host", "all devices of a host share its connections to another host",
+                  &T::process_a_host),
+      optional_quantity_key<T>("serialise", "no limit", Dimension::bandwidth, true,
+                               "of a message's bytes at either end, before it goes on", &T::serialise_Bps),
+      integer_key<T>("channels", 0, 1024, "processors (SMs) of a device that a collective takes",
+                     &T::channels),
+      custom_key<T>("sources", "none", sources_form(), "where the numbers are from",
+                    [](YamlMap& map, T& transport) { transport.sources = read_sources(map); })};
+  return keys;
+}
+
 Transport read_transport(const YamlNode& node, Protocol protocol, const std::string& name) {
-  YamlMap map(node, "");
   Transport transport;
   transport.protocol = protocol;
   transport.name = name;
-  transport.title = map.text("title");
-  transport.stream_bandwidth_Bps =
-      map.quantity_or("stream_bandwidth", Dimension::bandwidth, transport.stream_bandwidth_Bps, true);
-  transport.streams = static_cast<std::uint32_t>(map.integer_or("streams", 1, 1, 1024));
-  transport.host_bandwidth_Bps =
-      map.quantity_or("host_bandwidth", Dimension::bandwidth, transport.host_bandwidth_Bps, true);
-  transport.message_s = map.quantity_or("message", Dimension::time, 0);
-  transport.start_s = map.quantity_or("start", Dimension::time, 0);
-  transport.call_s = map.quantity_or("call", Dimension::time, 0);
-  transport.start_delays = static_cast<std::uint32_t>(map.integer_or("start_delays", 0, 0, 16));
-  transport.through_host_memory = map.flag_or("through_host_memory", false);
-  transport.inside_hosts = map.flag_or("inside_hosts", true);
-  transport.process_a_host = map.flag_or("process_a_host", false);
-  transport.serialise_Bps = map.quantity_or("serialise", Dimension::bandwidth, transport.serialise_Bps, true);
-  transport.channels = static_cast<std::uint32_t>(map.integer_or("channels", 0, 0, 1024));
-  transport.sources = read_sources(map);
-  map.finish();
+  read_part(transport_keys(), YamlMap(node, ""), transport);
   return transport;
 }
 

@@ -41,11 +41,12 @@ template <class Options, class Part, class PartOf>
 Key<Options> mapping_key(std::string name, std::string otherwise, std::string meaning, Keys<Part> keys,
                          PartOf part_of) {
   std::vector<KeyText> parts = texts_of(keys);
-  std::string values = keys_detail::with_default(std::move(otherwise), keys_detail::mapping_text(parts));
-  return {{name, std::move(values), std::move(meaning), {}, false, std::move(parts)},
-          [name, keys = std::move(keys), part_of](YamlMap& map, Options& options) {
-            if (map.find(name)) read_part(keys, map.map(name), std::invoke(part_of, options));
-          }};
+  Key<Options> key{key_text(name, std::move(otherwise), forms::parts(keys_detail::mapping_text(parts)),
+                            std::move(meaning)),
+                   [name, keys = std::move(keys), part_of](YamlMap& map, Options& options) {
+                     if (map.find(name)) read_part(keys, map.map(name), std::invoke(part_of, options));
+                   }};
+  return std::move(key).with_parts(std::move(parts));
 }
 
 /// A list of such mappings, empty if the key is absent. @param example "[{host: n0, at: 2h}]"
@@ -53,20 +54,21 @@ template <class Options, class Part, class Field>
 Key<Options> mappings_key(std::string name, std::string example, std::string meaning, Keys<Part> keys,
                           Field field) {
   std::vector<KeyText> parts = texts_of(keys);
-  std::string values = "none | a list of " + keys_detail::mapping_text(parts);
-  return {
-      {name, std::move(values), std::move(meaning), {}, true, std::move(parts)},
+  Key<Options> key{
+      key_text(name, "none", keys_detail::list_of_parts(parts), std::move(meaning)),
       [name, example = std::move(example), keys = std::move(keys), field](YamlMap& map, Options& options) {
         if (!map.find(name)) return;
         for (YamlMap& item : keys_detail::read_list(map, name, example))
           read_part(keys, std::move(item), std::invoke(field, options).emplace_back());
       }};
+  return std::move(key).with_parts(std::move(parts));
 }
 
-/// A value that another reader takes as it is. @param values what may be written
+/// A value that another reader takes as it is.
 template <class Options>
-Key<Options> node_key(std::string name, std::string values, std::string meaning, YamlNode Options::*field) {
-  return {{name, std::move(values), std::move(meaning)}, [name, field](YamlMap& map, Options& options) {
+Key<Options> node_key(std::string name, ValueForm form, std::string meaning, YamlNode Options::*field) {
+  return {key_text(name, "", std::move(form), std::move(meaning)),
+          [name, field](YamlMap& map, Options& options) {
             if (const YamlNode* node = map.find(name)) options.*field = *node;
           }};
 }

@@ -40,27 +40,34 @@ const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name)
   return it == keys.end() ? nullptr : &*it;
 }
 
-namespace keys_detail {
-
-std::string choices_text(const std::vector<std::string>& names, std::size_t fallback) {
-  std::string text = names.at(fallback);
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (i != fallback) text += " | " + names[i];
+KeyText key_text(std::string name, std::string otherwise, ValueForm form, std::string meaning) {
+  KeyText text;
+  text.name = std::move(name);
+  text.values = otherwise.empty() ? form.values : fmt::format("{} | {}", otherwise, form.values);
+  text.meaning = std::move(meaning);
+  if (form.kind == ValueForm::Kind::name) text.choices = form.names;
+  text.takes_list = form.kind == ValueForm::Kind::list;
+  text.form = std::move(form);
+  text.otherwise = std::move(otherwise);
   return text;
 }
 
-std::string range_text(std::int64_t min, std::int64_t max) {
-  return max == YamlMap::max_integer ? fmt::format("a whole number from {}", min)
-                                     : fmt::format("{} to {}", min, max);
+namespace keys_detail {
+
+KeyText choice_text(std::string name, const std::vector<std::string>& names, std::size_t fallback,
+                    std::string meaning) {
+  std::string values = names.at(fallback);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (i != fallback) values += " | " + names[i];
+  KeyText text = key_text(std::move(name), names[fallback], forms::name(names), std::move(meaning));
+  text.values = std::move(values);
+  return text;
 }
 
-std::string range_text(double min, double max) {
-  return max == std::numeric_limits<double>::max() ? fmt::format("a number from {:g}", min)
-                                                   : fmt::format("{:g} to {:g}", min, max);
-}
-
-std::string with_default(std::string default_text, std::string values) {
-  return default_text.empty() ? std::move(values) : std::move(default_text) + " | " + values;
+KeyText flag_text(std::string name, bool fallback, std::string meaning) {
+  KeyText text = key_text(std::move(name), fallback ? "true" : "false", forms::flag(), std::move(meaning));
+  text.values = fallback ? "true | false" : "false | true";
+  return text;
 }
 
 std::string mapping_text(const std::vector<KeyText>& parts) {
@@ -69,17 +76,17 @@ std::string mapping_text(const std::vector<KeyText>& parts) {
   return "{" + names + "}";
 }
 
+ValueForm list_of_parts(const std::vector<KeyText>& parts) {
+  const std::string mapping = mapping_text(parts);
+  return forms::list(forms::parts(mapping), "a list of " + mapping, 1);
+}
+
 std::vector<YamlMap> read_list(YamlMap& map, std::string_view key, const std::string& example) {
   const YamlNode& list = map.node(key);
   if (list.kind != YamlNode::Kind::sequence || list.items.empty())
     map.fail(key, fmt::format("expected a list such as {}, found {}", example,
                               list.kind == YamlNode::Kind::sequence ? "an empty list" : describe(list)));
   return map.maps(key);
-}
-
-std::string dimension_text(Dimension dimension) {
-  const std::string_view help = quantity_help(dimension);  // "a size such as 25MiB or 100MB"
-  return std::string(help.substr(0, help.find(" such as")));
 }
 
 std::string number_text(double value) { return fmt::format("{:g}", value); }

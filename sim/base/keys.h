@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/quantity.h"
+#include "sim/base/value_form.h"
 #include "sim/base/yaml_map.h"
 
 namespace convoy::inline base {
@@ -27,16 +27,30 @@ struct KeyText {
   std::vector<std::string> choices = {};  ///< all names, if the value is one of several names
   bool takes_list = false;                ///< its value is always a list, not one of several values to try
   std::vector<KeyText> parts = {};  ///< the keys of its value, if that is a mapping or a list of mappings
+  ValueForm form = {};
+  std::string otherwise = {};  ///< what applies without the key; "" where nothing does
+  bool required = false;       ///< wherever the mapping is written
 };
+
+/// @param otherwise what applies without the key: "none", "25MiB", "the device's"; "" for a required key
+KeyText key_text(std::string name, std::string otherwise, ValueForm form, std::string meaning);
 
 /// The key of that name, or nullptr if there is none.
 const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name);
 
-/// The keys of a mapping that is not a strategy's, under the name by which `convoy show keys` lists it.
+/// The keys of a mapping under the name by which `convoy show keys` lists it.
 struct KeySection {
-  std::string name;     ///< "training"
+  std::string name;     ///< "training"; of a variant the value or the key that decides for it
   std::string summary;  ///< one line
-  std::vector<KeyText> keys;
+  std::vector<KeyText> keys;  ///< those of all variants merged, where there are any
+  /// The key whose value decides which variant a mapping is ("kind"); "": the first variant whose name is a
+  /// key of the mapping, else the last.
+  std::string decided_by = {};
+  std::vector<KeySection> variants = {};
+  /// Further keys, whose names the document chooses, have values of this form; nothing: there are none.
+  std::optional<ValueForm> further = {};
+  std::vector<std::string> further_names = {};  ///< all names that those keys may have; none: any
+  bool derived = false;  ///< may be {base: NAME} with what differs, by dotted paths too
 };
 
 /// A key of a mapping that is read into `Options`. It is defined once, both for reading YAML and for the
@@ -70,6 +84,7 @@ struct Key {
   /// The key must be present: it has no default.
   /// @param names its possible values, for the error, if the table does not list them as `choices`
   Key required(std::vector<std::string> (*names)() = nullptr) && {
+    text.required = true;
     text.meaning += "; required";
     read = [inner = std::move(read), name = text.name, choices = text.choices, names](YamlMap& map,
                                                                                       Options& options) {
@@ -77,6 +92,13 @@ struct Key {
         map.fail(name, "expected a value, found nothing");
       inner(map, options);
     };
+    return std::move(*this);
+  }
+
+  /// The same of a key whose own reader says that it is missing.
+  Key told_required() && {
+    text.required = true;
+    text.meaning += "; required";
     return std::move(*this);
   }
 
@@ -90,6 +112,7 @@ struct Key {
   /// @param with "method: hypergraph"; the meaning begins with it
   Key only(std::string with, bool (*applies)(const Options&)) && {
     text.meaning = "with " + with + ", " + text.meaning;
+    text.required = false;
     read = [inner = std::move(read), name = text.name, with = std::move(with), applies](YamlMap& map,
                                                                                         Options& options) {
       if (!applies(options)) {
@@ -167,19 +190,17 @@ struct ContentOf<std::optional<T>> {
 };
 template <class T>
 using Content = typename ContentOf<T>::type;
-/// "b | a | c" for names of which the second is the default.
-std::string choices_text(const std::vector<std::string>& names, std::size_t fallback);
-/// "1 to 1000000", "a whole number from 0".
-std::string range_text(std::int64_t min, std::int64_t max);
-std::string range_text(double min, double max);
-/// "10s | a time", or without a default only what may be written.
-std::string with_default(std::string default_text, std::string values);
+/// One of `names`, of which the second may be the default: "b | a | c".
+KeyText choice_text(std::string name, const std::vector<std::string>& names, std::size_t fallback,
+                    std::string meaning);
+/// true or false.
+KeyText flag_text(std::string name, bool fallback, std::string meaning);
 /// "{time, every}"
 std::string mapping_text(const std::vector<KeyText>& parts);
+/// One or more mappings of these keys.
+ValueForm list_of_parts(const std::vector<KeyText>& parts);
 /// The items of a list of mappings. @param example an example of such a list, for messages
 std::vector<YamlMap> read_list(YamlMap& map, std::string_view key, const std::string& example);
-/// "a size", "a time".
-std::string dimension_text(Dimension dimension);
 std::string number_text(double value);
 }  // namespace keys_detail
 
@@ -190,7 +211,7 @@ Key<Options> choice_key(std::string name, const std::vector<std::string>& names,
   using Enum = keys_detail::Value<Options, Field>;
   Options fresh{};
   const auto fallback = static_cast<std::size_t>(std::invoke(field, fresh));
-  return {{name, keys_detail::choices_text(names, fallback), std::move(meaning), names},
+  return {keys_detail::choice_text(name, names, fallback, std::move(meaning)),
           [name, names, fallback, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = static_cast<Enum>(map.choice_or(name, names, fallback));
           }};
@@ -202,9 +223,7 @@ template <class Options, class Field>
 Key<Options> derived_choice_key(std::string name, std::string default_text,
                                 const std::vector<std::string>& names, std::string meaning, Field field,
                                 keys_detail::Value<Options, Field> (*otherwise)(const Options&)) {
-  std::string values = std::move(default_text);
-  for (const std::string& each : names) values += " | " + each;
-  return {{name, std::move(values), std::move(meaning), names},
+  return {key_text(name, std::move(default_text), forms::name(names), std::move(meaning)),
           [name, names, field, otherwise](YamlMap& map, Options& options) {
             std::invoke(field, options) =
                 read_choice<keys_detail::Value<Options, Field>>(map, name, names, otherwise(options));
@@ -216,7 +235,7 @@ template <class Options, class Field>
 Key<Options> flag_key(std::string name, std::string meaning, Field field) {
   Options fresh{};
   const bool fallback = std::invoke(field, fresh);
-  return {{name, fallback ? "true | false" : "false | true", std::move(meaning), {"false", "true"}},
+  return {keys_detail::flag_text(name, fallback, std::move(meaning)),
           [name, fallback, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = map.flag_or(name, fallback);
           }};
@@ -229,7 +248,7 @@ Key<Options> integer_key(std::string name, std::int64_t min, std::int64_t max, s
   using Integer = keys_detail::Value<Options, Field>;
   Options fresh{};
   const auto fallback = static_cast<std::int64_t>(std::invoke(field, fresh));
-  return {{name, std::to_string(fallback) + " | " + keys_detail::range_text(min, max), std::move(meaning)},
+  return {key_text(name, std::to_string(fallback), forms::whole(min, max), std::move(meaning)),
           [name, min, max, fallback, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = static_cast<Integer>(map.integer_or(name, fallback, min, max));
           }};
@@ -241,8 +260,7 @@ template <class Options, class Field>
 Key<Options> optional_integer_key(std::string name, std::string otherwise, std::int64_t min, std::int64_t max,
                                   std::string meaning, Field field) {
   using Integer = keys_detail::Content<keys_detail::Value<Options, Field>>;
-  return {{name, keys_detail::with_default(std::move(otherwise), keys_detail::range_text(min, max)),
-           std::move(meaning)},
+  return {key_text(name, std::move(otherwise), forms::whole(min, max), std::move(meaning)),
           [name, min, max, field](YamlMap& map, Options& options) {
             if (map.find(name))
               std::invoke(field, options) = static_cast<Integer>(map.integer(name, min, max));
@@ -254,8 +272,7 @@ template <class Options, class Field>
 Key<Options> number_key(std::string name, double min, double max, std::string meaning, Field field) {
   Options fresh{};
   const double fallback = std::invoke(field, fresh);
-  return {{name, keys_detail::number_text(fallback) + " | " + keys_detail::range_text(min, max),
-           std::move(meaning)},
+  return {key_text(name, keys_detail::number_text(fallback), forms::number(min, max), std::move(meaning)),
           [name, min, max, fallback, field](YamlMap& map, Options& options) {
             std::invoke(field, options) = map.number_or(name, fallback, min, max);
           }};
@@ -266,8 +283,7 @@ Key<Options> number_key(std::string name, double min, double max, std::string me
 template <class Options, class Field>
 Key<Options> optional_number_key(std::string name, std::string otherwise, double min, double max,
                                  std::string meaning, Field field) {
-  return {{name, keys_detail::with_default(std::move(otherwise), keys_detail::range_text(min, max)),
-           std::move(meaning)},
+  return {key_text(name, std::move(otherwise), forms::number(min, max), std::move(meaning)),
           [name, min, max, field](YamlMap& map, Options& options) {
             if (map.find(name)) std::invoke(field, options) = map.number(name, min, max);
           }};
@@ -278,7 +294,7 @@ Key<Options> optional_number_key(std::string name, std::string otherwise, double
 template <class Options, class Field>
 Key<Options> optional_text_key(std::string name, std::string otherwise, std::string values,
                                std::string meaning, Field field) {
-  return {{name, keys_detail::with_default(std::move(otherwise), std::move(values)), std::move(meaning)},
+  return {key_text(name, std::move(otherwise), forms::text(std::move(values)), std::move(meaning)),
           [name, field](YamlMap& map, Options& options) {
             if (map.find(name)) std::invoke(field, options) = map.text(name);
           }};
@@ -288,8 +304,7 @@ Key<Options> optional_text_key(std::string name, std::string otherwise, std::str
 template <class Options, class Field>
 Key<Options> optional_quantity_key(std::string name, std::string otherwise, Dimension dimension,
                                    bool positive, std::string meaning, Field field) {
-  return {{name, keys_detail::with_default(std::move(otherwise), keys_detail::dimension_text(dimension)),
-           std::move(meaning)},
+  return {key_text(name, std::move(otherwise), forms::quantity(dimension, positive), std::move(meaning)),
           [name, dimension, positive, field](YamlMap& map, Options& options) {
             if (map.find(name)) std::invoke(field, options) = map.quantity(name, dimension, positive);
           }};
@@ -299,7 +314,7 @@ Key<Options> optional_quantity_key(std::string name, std::string otherwise, Dime
 template <class Options, class Field>
 Key<Options> share_key(std::string name, std::string otherwise, bool positive, std::string meaning,
                        Field field) {
-  return {{name, keys_detail::with_default(std::move(otherwise), "a share, up to 100%"), std::move(meaning)},
+  return {key_text(name, std::move(otherwise), forms::share(positive), std::move(meaning)),
           [name, positive, field](YamlMap& map, Options& options) {
             if (!map.find(name)) return;
             const double share = map.quantity(name, Dimension::fraction, positive);
@@ -314,26 +329,27 @@ template <class Options, class Field>
 Key<Options> quantity_key(std::string name, std::string default_text, Dimension dimension,
                           std::string meaning, Field field,
                           keys_detail::Value<Options, Field> (*otherwise)(const Options&)) {
-  return {
-      {name, std::move(default_text) + " | " + keys_detail::dimension_text(dimension), std::move(meaning)},
-      [name, dimension, field, otherwise](YamlMap& map, Options& options) {
-        std::invoke(field, options) =
-            map.find(name) ? map.quantity(name, dimension, true) : otherwise(options);
-      }};
+  return {key_text(name, std::move(default_text), forms::quantity(dimension, true), std::move(meaning)),
+          [name, dimension, field, otherwise](YamlMap& map, Options& options) {
+            std::invoke(field, options) =
+                map.find(name) ? map.quantity(name, dimension, true) : otherwise(options);
+          }};
 }
 
 /// A key that is read by a function of its own.
+/// @param otherwise what applies without it; "" if nothing does, or if the form tells it
 template <class Options>
-Key<Options> custom_key(std::string name, std::string values, std::string meaning,
+Key<Options> custom_key(std::string name, std::string otherwise, ValueForm form, std::string meaning,
                         void (*read)(YamlMap& map, Options& options)) {
-  return {{std::move(name), std::move(values), std::move(meaning)}, read};
+  return {key_text(std::move(name), std::move(otherwise), std::move(form), std::move(meaning)), read};
 }
 
-/// The same for a key whose value is a list.
+/// The same for a key whose value is a list, or may be one that is not several values to try.
 template <class Options>
-Key<Options> list_key(std::string name, std::string values, std::string meaning,
+Key<Options> list_key(std::string name, std::string otherwise, ValueForm form, std::string meaning,
                       void (*read)(YamlMap& map, Options& options)) {
-  Key<Options> key = custom_key<Options>(std::move(name), std::move(values), std::move(meaning), read);
+  Key<Options> key =
+      custom_key<Options>(std::move(name), std::move(otherwise), std::move(form), std::move(meaning), read);
   key.text.takes_list = true;
   return key;
 }

@@ -8,6 +8,8 @@
 #include <array>
 #include <cctype>
 
+#include "sim/base/spellings.h"
+
 namespace convoy::inline base {
 namespace {
 
@@ -139,6 +141,41 @@ std::vector<std::string> meanings(std::string_view written, std::span<const std:
 std::string meant(std::string_view written, std::span<const std::string> known) {
   const std::vector<std::string> names = meanings(written, known);
   return names.size() == 1 ? names.front() : std::string(written);
+}
+
+std::string any_capitals(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    pattern += std::isalpha(byte) ? fmt::format("[{}{}]", static_cast<char>(std::toupper(byte)), lower(c))
+                                  : std::string(1, c);
+  }
+  return pattern;
+}
+
+std::vector<std::string> spelling_patterns(std::span<const std::string> known) {
+  constexpr const char* separators = "[^A-Za-z0-9]*";
+  const auto pattern_of = [&](const Words& words) {
+    std::string pattern = separators;
+    for (const std::string& word : words) pattern += any_capitals(word) + separators;
+    return pattern;
+  };
+  std::vector<std::string> patterns;
+  for (const std::string& name : known) {
+    const Words words = words_of(name);
+    std::string pattern;
+    const auto add = [&](const Words& written) {
+      if (meant(fmt::format("{}", fmt::join(written, " ")), known) == name)
+        pattern += (pattern.empty() ? "^(" : "|") + pattern_of(written);
+    };
+    for (std::size_t begin = 0; begin < words.size(); ++begin)
+      for (std::size_t end = words.size(); end > begin; --end)
+        add({words.begin() + static_cast<std::ptrdiff_t>(begin),
+             words.begin() + static_cast<std::ptrdiff_t>(end)});
+    for (const Alias& alias : aliases) add(words_of(alias.words));
+    patterns.push_back(pattern.empty() ? fmt::format("^{}$", name) : pattern + ")$");
+  }
+  return patterns;
 }
 
 std::string suggestion(std::string_view wrong, std::span<const std::string> known) {

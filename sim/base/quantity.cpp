@@ -8,7 +8,10 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <span>
+
+#include "sim/base/spellings.h"
 
 namespace convoy::inline base {
 namespace {
@@ -176,6 +179,33 @@ std::string_view quantity_help(Dimension dimension) {
       return "a clock such as 1380MHz";
   }
   return "a quantity";
+}
+
+std::vector<std::string> unit_spellings(Dimension dimension) {
+  static constexpr std::array<std::string_view, 10> prefixes{"",  "k",  "M",  "G",  "T",
+                                                             "P", "Ki", "Mi", "Gi", "Ti"};
+  std::set<std::string> spellings;
+  const auto add_if_understood = [&](const std::string& unit) {
+    std::string why;
+    if (parse_quantity("1" + unit, dimension, why)) spellings.insert(unit);
+  };
+  for (const Unit& unit : units_of(dimension))
+    for (const std::string_view prefix : prefixes) {
+      std::string name = std::string(prefix) + std::string(unit.name);
+      std::vector<std::size_t> letters;
+      for (std::size_t i = 0; i < name.size(); ++i)
+        if (std::isalpha(static_cast<unsigned char>(name[i]))) letters.push_back(i);
+      for (std::size_t capitals = 0; capitals < std::size_t{1} << letters.size(); ++capitals) {
+        for (std::size_t i = 0; i < letters.size(); ++i) {
+          const auto letter = static_cast<unsigned char>(name[letters[i]]);
+          name[letters[i]] =
+              static_cast<char>(capitals >> i & 1 ? std::toupper(letter) : std::tolower(letter));
+        }
+        add_if_understood(name);
+      }
+    }
+  for (const char* micro : {"\xc2\xb5s", "\xce\xbcs"}) add_if_understood(micro);
+  return {spellings.begin(), spellings.end()};
 }
 
 std::optional<double> parse_number(std::string_view text) {

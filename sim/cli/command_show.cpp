@@ -17,6 +17,7 @@
 #include "sim/cli/show_grades.h"
 #include "sim/cli/show_keys.h"
 #include "sim/cli/show_model.h"
+#include "sim/cli/show_schema.h"
 #include "sim/cli/show_transport.h"
 #include "sim/results/json_writer.h"
 #include "sim/run/output_folder.h"
@@ -290,7 +291,8 @@ constexpr std::array subjects{Subject{"models", &zoo_names, &model_line, &show_m
                               Subject{"clusters", &cluster_names, &cluster_line, &show_cluster},
                               Subject{"transports", &transport_names, &transport_line, &show_transport},
                               Subject{"strategies", &strategy_names, &strategy_line, &show_strategy},
-                              Subject{"keys", &key_section_names, &key_section_line, &show_key_section}};
+                              Subject{"keys", &key_section_names, &key_section_line, &show_key_section},
+                              Subject{"schema", &schema_names, &schema_line, &show_schema}};
 
 }  // namespace
 

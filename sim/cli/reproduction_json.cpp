@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "sim/results/json_writer.h"
+#include "sim/results/field_writer.h"
 
 namespace convoy::inline cli {
 namespace {
@@ -14,137 +14,129 @@ Verdict verdict_of(const ReproducedRow& row, const std::optional<double>& tolera
   return std::abs(row.error) <= *tolerance ? Verdict::passed : Verdict::failed;
 }
 
-void write_claim(const ThesisReproduction& thesis, const JudgedClaim& claim, JsonWriter& json) {
-  const auto optional = [&](const char* key, const std::optional<double>& value) {
-    json.key(key);
-    value ? json.value(*value) : json.null();
-  };
-  json.begin_object(JsonWriter::Style::compact);
-  json.field("claim", claim.claim);
-  json.field("setup", claim.setup);
-  json.field("role", to_string(claim.role));
-  json.field("stated_in", to_string(claim.stated_in));
-  json.field("verdict", to_string(claim.verdict()));
-  json.field("unit", claim.unit);
-  optional("published", claim.published);
-  json.field("ours", claim.ours);
-  optional("low", claim.low);
-  optional("high", claim.high);
-  if (!claim.shortfall.empty()) json.field("shortfall", claim.shortfall);
-  if (!claim.fails_under.empty()) json.field("fails_under", claim.fails_under);
-  if (!claim.source.empty()) json.field("source", thesis.source_of(claim));
-  json.end_object();
-}
+// The fields of convoy.reproduction/1, in their order (result_fields.h says what archives understand).
 
-void write_sentence(const JudgedSentence& judged, JsonWriter& json) {
-  json.begin_object(JsonWriter::Style::compact);
-  json.field("says", judged.sentence.says);
-  json.key("judged_by");
-  json.begin_array(JsonWriter::Style::compact);
-  for (const std::string& title : judged.sentence.judged_by) json.value(title);
-  json.end_array();
-  json.field("passed", std::int64_t{judged.passed});
-  json.field("failed", std::int64_t{judged.failed});
-  json.field("without_verdict", std::int64_t{judged.without_verdict});
-  if (!judged.sentence.not_judged.empty()) json.field("not_judged", judged.sentence.not_judged);
-  json.end_object();
-}
+constexpr auto kernel_row_fields = [](auto& archive, const KernelAccuracy& row) {
+  archive.field("measured_by", row.measured_by);
+  archive.field("device", row.device);
+  archive.field("precision", row.precision);
+  archive.field("kind", row.kind);
+  archive.field("fitted", std::uint64_t{row.fitted});
+  archive.field("fit_median_error", row.fit_error);
+  archive.field("tested", std::uint64_t{row.tested});
+  archive.field("test_median_error", row.test_error);
+  archive.field("catalogue_median_error", row.catalogue_error);
+};
 
-void write_thesis(const ThesisReproduction& thesis, JsonWriter& json) {
-  json.begin_object();
-  json.field("name", thesis.name);
-  json.field("title", thesis.title);
-  json.field("note", thesis.note);
-  json.field("passed", thesis.passed());
-  json.key("claims");
-  json.begin_array();
-  for (const JudgedClaim& claim : thesis.claims) write_claim(thesis, claim, json);
-  json.end_array();
-  json.key("abstract");
-  json.begin_array();
-  for (const JudgedSentence& judged : thesis.abstract) write_sentence(judged, json);
-  json.end_array();
-  json.end_object();
-}
+constexpr auto kernels_fields = [](auto& archive, const KernelReproduction& kernels) {
+  archive.field("tolerance", kernels.tolerance);
+  archive.field("passed", kernels.passed());
+  archive.list("rows", kernels.rows, kernel_row_fields);
+};
 
-void write_kernels(const KernelReproduction& kernels, JsonWriter& json) {
-  json.begin_object();
-  json.field("tolerance", kernels.tolerance);
-  json.field("passed", kernels.passed());
-  json.key("rows");
-  json.begin_array();
-  for (const KernelAccuracy& row : kernels.rows) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("measured_by", row.measured_by);
-    json.field("device", row.device);
-    json.field("precision", row.precision);
-    json.field("kind", row.kind);
-    json.field("fitted", static_cast<std::int64_t>(row.fitted));
-    json.field("fit_median_error", row.fit_error);
-    json.field("tested", static_cast<std::int64_t>(row.tested));
-    json.field("test_median_error", row.test_error);
-    json.field("catalogue_median_error", row.catalogue_error);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
-}
+constexpr auto summary_row_fields = [](auto& archive, const ErrorSummary& summary) {
+  archive.field("role", summary.role);
+  archive.field("group", summary.group);
+  archive.field("name", summary.name);
+  archive.field("rows", std::uint64_t{summary.rows});
+  archive.field("median_error", summary.median);
+  archive.field("mean_error", summary.mean);
+  archive.field("ninety_percent_error", summary.ninety);
+  archive.field("bias", summary.bias);
+};
 
-void write_summaries(const std::vector<ErrorSummary>& summaries, JsonWriter& json) {
-  if (summaries.empty()) return;
-  json.key("summaries");
-  json.begin_array();
-  for (const ErrorSummary& summary : summaries) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("role", summary.role);
-    json.field("group", summary.group);
-    json.field("name", summary.name);
-    json.field("rows", static_cast<std::int64_t>(summary.rows));
-    json.field("median_error", summary.median);
-    json.field("mean_error", summary.mean);
-    json.field("ninety_percent_error", summary.ninety);
-    json.field("bias", summary.bias);
-    json.end_object();
-  }
-  json.end_array();
-}
+constexpr auto batch_fields = [](auto& archive, const BatchRow& row) {
+  archive.field("device", row.device);
+  archive.field("model", row.model);
+  archive.field("setup", row.setup);
+  archive.field("software", row.software);
+  archive.field("ran", row.ran);
+  archive.field("process_mib", row.process_mib);
+  archive.field("usable_mib", row.usable_mib);
+  archive.field("fits", row.fits());
+  archive.field("sure", row.sure());
+  archive.field("source", row.source);
+};
 
-void write_batches(const std::vector<BatchRow>& batches, JsonWriter& json) {
-  if (batches.empty()) return;
-  json.key("batches");
-  json.begin_array();
-  for (const BatchRow& row : batches) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("device", row.device);
-    json.field("model", row.model);
-    json.field("setup", row.setup);
-    json.field("software", row.software);
-    json.field("ran", row.ran);
-    json.field("process_mib", row.process_mib);
-    json.field("usable_mib", row.usable_mib);
-    json.field("fits", row.fits());
-    json.field("sure", row.sure());
-    json.field("source", row.source);
-    json.end_object();
-  }
-  json.end_array();
-}
+constexpr auto gate_fields = [](auto& archive, const Gate& gate) {
+  archive.field("name", gate.name);
+  archive.field("value", gate.value);
+  if (std::isfinite(gate.high)) archive.field("high", gate.high);
+  archive.field("low", gate.low);
+  if (!gate.shortfall.empty()) archive.field("shortfall", gate.shortfall);
+  archive.field("passed", gate.passed());
+};
 
-void write_gates(const Reproduction& reproduction, JsonWriter& json) {
-  json.key("gates");
-  json.begin_array();
-  for (const Gate& gate : reproduction.gates) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("name", gate.name);
-    json.field("value", gate.value);
-    if (std::isfinite(gate.high)) json.field("high", gate.high);
-    json.field("low", gate.low);
-    if (!gate.shortfall.empty()) json.field("shortfall", gate.shortfall);
-    json.field("passed", gate.passed());
-    json.end_object();
-  }
-  json.end_array();
-}
+constexpr auto reproduction_fields = [](auto& archive, const Reproduction& reproduction) {
+  archive.field("name", reproduction.name);
+  archive.field("title", reproduction.title);
+  archive.field("mean_error", reproduction.mean_error());
+  archive.field("worst_error", reproduction.worst_error());
+  archive.field("fitted_error", reproduction.fitted_error());
+  archive.field("mean_tolerance", reproduction.mean_tolerance);
+  archive.field("median_error", reproduction.median_error());
+  archive.nullable("worst_tolerance", reproduction.worst_tolerance);
+  archive.optional("median_tolerance", reproduction.median_tolerance);
+  archive.optional("interval_coverage", reproduction.coverage());
+  archive.list("gates", reproduction.gates, gate_fields);
+  archive.list_where(!reproduction.summaries.empty(), "summaries", reproduction.summaries,
+                     summary_row_fields);
+  archive.list_where(!reproduction.batches.empty(), "batches", reproduction.batches, batch_fields);
+  archive.field("passed", reproduction.passed());
+  archive.list("rows", reproduction.rows, [&](auto& of_row, const ReproducedRow& row) {
+    of_row.field("table", row.table);
+    of_row.field("model", row.model);
+    of_row.field("setup", row.setup);
+    of_row.field("published_" + reproduction.unit, row.published);
+    of_row.field("predicted_" + reproduction.unit, row.predicted);
+    of_row.field("error", row.error);
+    of_row.field("anchor", row.anchor);
+    of_row.field("fitted", row.fitted);
+    if (!row.shortfall.empty()) of_row.field("shortfall", row.shortfall);
+    if (!row.kind.empty()) of_row.field("kind", row.kind);
+    if (row.interval) {
+      of_row.field("low", (*row.interval)[0]);
+      of_row.field("high", (*row.interval)[1]);
+      of_row.field("sets_interval", row.sets_interval);
+    }
+    of_row.field("role", row.anchor ? "calibrated" : row.fitted ? "fit" : "test");
+    of_row.field("stated_in", "table");
+    of_row.field("verdict", to_string(verdict_of(row, reproduction.worst_tolerance)));
+    of_row.field("source", row.source);
+  });
+};
+
+constexpr auto sentence_fields = [](auto& archive, const JudgedSentence& judged) {
+  archive.field("says", judged.sentence.says);
+  archive.texts("judged_by", judged.sentence.judged_by);
+  archive.field("passed", std::int64_t{judged.passed});
+  archive.field("failed", std::int64_t{judged.failed});
+  archive.field("without_verdict", std::int64_t{judged.without_verdict});
+  if (!judged.sentence.not_judged.empty()) archive.field("not_judged", judged.sentence.not_judged);
+};
+
+constexpr auto thesis_fields = [](auto& archive, const ThesisReproduction& thesis) {
+  archive.field("name", thesis.name);
+  archive.field("title", thesis.title);
+  archive.field("note", thesis.note);
+  archive.field("passed", thesis.passed());
+  archive.list("claims", thesis.claims, [&](auto& of_claim, const JudgedClaim& claim) {
+    of_claim.field("claim", claim.claim);
+    of_claim.field("setup", claim.setup);
+    of_claim.field("role", to_string(claim.role));
+    of_claim.field("stated_in", to_string(claim.stated_in));
+    of_claim.field("verdict", to_string(claim.verdict()));
+    of_claim.field("unit", claim.unit);
+    of_claim.nullable("published", claim.published);
+    of_claim.field("ours", claim.ours);
+    of_claim.nullable("low", claim.low);
+    of_claim.nullable("high", claim.high);
+    if (!claim.shortfall.empty()) of_claim.field("shortfall", claim.shortfall);
+    if (!claim.fails_under.empty()) of_claim.field("fails_under", claim.fails_under);
+    if (!claim.source.empty()) of_claim.field("source", thesis.source_of(claim));
+  });
+  archive.list("abstract", thesis.abstract, sentence_fields);
+};
 
 }  // namespace
 
@@ -152,64 +144,12 @@ void write_reproductions(const std::vector<Reproduction>& reproductions,
                          const std::optional<KernelReproduction>& kernels,
                          const std::vector<ThesisReproduction>& theses, std::ostream& out) {
   JsonWriter json(out);
+  FieldWriter archive(json);
   json.begin_object();
-  json.field("schema", "convoy.reproduction/1");
-  json.key("reproductions");
-  json.begin_array();
-  for (const Reproduction& reproduction : reproductions) {
-    json.begin_object();
-    json.field("name", reproduction.name);
-    json.field("title", reproduction.title);
-    json.field("mean_error", reproduction.mean_error());
-    json.field("worst_error", reproduction.worst_error());
-    json.field("fitted_error", reproduction.fitted_error());
-    json.field("mean_tolerance", reproduction.mean_tolerance);
-    json.field("median_error", reproduction.median_error());
-    json.key("worst_tolerance");
-    reproduction.worst_tolerance ? json.value(*reproduction.worst_tolerance) : json.null();
-    if (reproduction.median_tolerance) json.field("median_tolerance", *reproduction.median_tolerance);
-    if (reproduction.coverage()) json.field("interval_coverage", *reproduction.coverage());
-    write_gates(reproduction, json);
-    write_summaries(reproduction.summaries, json);
-    write_batches(reproduction.batches, json);
-    json.field("passed", reproduction.passed());
-    json.key("rows");
-    json.begin_array();
-    for (const ReproducedRow& row : reproduction.rows) {
-      json.begin_object(JsonWriter::Style::compact);
-      json.field("table", row.table);
-      json.field("model", row.model);
-      json.field("setup", row.setup);
-      json.field("published_" + reproduction.unit, row.published);
-      json.field("predicted_" + reproduction.unit, row.predicted);
-      json.field("error", row.error);
-      json.field("anchor", row.anchor);
-      json.field("fitted", row.fitted);
-      if (!row.shortfall.empty()) json.field("shortfall", row.shortfall);
-      if (!row.kind.empty()) json.field("kind", row.kind);
-      if (row.interval) {
-        json.field("low", (*row.interval)[0]);
-        json.field("high", (*row.interval)[1]);
-        json.field("sets_interval", row.sets_interval);
-      }
-      json.field("role", row.anchor ? "calibrated" : row.fitted ? "fit" : "test");
-      json.field("stated_in", "table");
-      json.field("verdict", to_string(verdict_of(row, reproduction.worst_tolerance)));
-      json.field("source", row.source);
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
-  }
-  json.end_array();
-  if (kernels) {
-    json.key("layers");
-    write_kernels(*kernels, json);
-  }
-  json.key("theses");
-  json.begin_array();
-  for (const ThesisReproduction& thesis : theses) write_thesis(thesis, json);
-  json.end_array();
+  archive.field("schema", "convoy.reproduction/1");
+  archive.blocks("reproductions", reproductions, reproduction_fields);
+  archive.optional_block("layers", kernels, kernels_fields);
+  archive.blocks("theses", theses, thesis_fields);
   json.end_object();
   json.raw("\n");
 }

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <ostream>
+#include <stdexcept>
 
 #include "models/model_keys.h"
+#include "sim/base/key_kinds.h"
 #include "sim/base/names.h"
 #include "sim/costs/input_pipeline.h"
 #include "sim/planning/plan_spec.h"
@@ -31,6 +33,19 @@ const std::vector<KeySection>& key_sections() {
     for (KeySection& section : plan_keys()) table.push_back(std::move(section));
     table.push_back(goal_keys());
     return table;
+  }();
+  return sections;
+}
+
+/// Sections that other pages of `convoy show` tell.
+const std::vector<KeySection>& further_sections() {
+  static const std::vector<KeySection> sections = [] {
+    std::vector<KeySection> kinds;
+    for (const StrategyEntry& entry : strategy_registry())
+      kinds.push_back({std::string(entry.kind), std::string(entry.summary), entry.keys, entry.decided_by,
+                       entry.variants});
+    return std::vector{section_of_kinds("strategy", "how the work is divided", std::move(kinds)),
+                       described_server_keys()};
   }();
   return sections;
 }
@@ -108,6 +123,13 @@ const KeySection& section_named(const std::string& name) {
 }
 
 }  // namespace
+
+const KeySection& key_section(const std::string& name) {
+  for (const std::vector<KeySection>* sections : {&key_sections(), &further_sections()})
+    for (const KeySection& section : *sections)
+      if (section.name == name) return section;
+  throw std::out_of_range(fmt::format("no section '{}'", name));
+}
 
 std::vector<std::string> strategy_names() {
   std::vector<std::string> names;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/keys.h"
 #include "sim/cli/commands.h"
 
 namespace convoy::inline cli {
@@ -18,5 +19,8 @@ void show_strategy(std::ostream& out, const ShowArguments& arguments);
 std::vector<std::string> key_section_names();
 std::string key_section_line(const std::string& name);
 void show_key_section(std::ostream& out, const ShowArguments& arguments);
+
+/// A section of `convoy show keys`, "strategy" or "described-server". @throws std::out_of_range
+const KeySection& key_section(const std::string& name);
 
 }  // namespace convoy::cli

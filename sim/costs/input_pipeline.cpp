@@ -31,10 +31,10 @@ const YamlNode& catalogue_entry(const char* folder, const char* what, const std:
 /// What a file of the catalogue says besides its figures; it is not used here.
 template <class Options>
 Keys<Options> source_keys() {
-  return {custom_key<Options>("title", "a text", "what it is called",
+  return {custom_key<Options>("title", "", forms::text("a text"), "what it is called",
                               [](YamlMap& map, Options&) { map.text_or("title", ""); }),
-          custom_key<Options>("sources", "{what: where}", "where its figures are from",
-                              [](YamlMap& map, Options&) {
+          custom_key<Options>("sources", "", forms::entries(forms::text("where"), "{what: where}"),
+                              "where its figures are from", [](YamlMap& map, Options&) {
                                 if (!map.find("sources")) return;
                                 YamlMap sources = map.map("sources");
                                 for (const std::string& key : sources.keys()) sources.text(key);
@@ -46,7 +46,7 @@ bool is_jpeg(const InputSpec& spec) { return !spec.synthetic; }
 Keys<InputSpec> jpeg_keys() {
   using Spec = InputSpec;
   return {
-      custom_key<Spec>("library", "a name of topologies/catalog/input_libraries",
+      custom_key<Spec>("library", "", forms::text("a name of topologies/catalog/input_libraries"),
                        "what decodes and augments, at its images/s of a core",
                        [](YamlMap& map, Spec& spec) {
                          spec.library = load_input_library(map.text("library"), map.pos("library"));
@@ -139,7 +139,12 @@ InputLibrary load_input_library(const std::string& name, const SourcePos& pos) {
 }
 
 KeySection input_keys() {
-  return {"input", "`training.input`: the pipeline that images come through", texts_of(all_input_keys())};
+  KeySection section{"input", "`training.input`: the pipeline that images come through",
+                     texts_of(all_input_keys()), "kind"};
+  std::vector<KeyText> synthetic = texts_of(source_keys<InputSpec>()), jpeg = texts_of(jpeg_keys());
+  jpeg.insert(jpeg.begin(), synthetic.begin(), synthetic.end());
+  section.variants = {{"jpeg", "", std::move(jpeg)}, {"synthetic", "", std::move(synthetic)}};
+  return section;
 }
 
 InputRate input_rate(const InputSpec& spec, const HostType& host, std::uint32_t devices) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/key_parts.h"
 #include "sim/lowering/plan_ops.h"
 
 namespace convoy::inline lowering {
@@ -18,6 +19,19 @@ double rounded_up(double value) { return std::max(1.0, std::ceil(value * (1 - 1e
 
 const std::vector<std::string> kind_names{"none", "fp16", "top_k"};
 
+Keys<Compression> mapping_keys() {
+  return {choice_key<Compression>("kind", kind_names, "top_k: the largest gradients with their indices",
+                                  &Compression::kind)
+              .required(),
+          custom_key<Compression>("ratio", "", forms::number(0, 1), "share of the gradients that is sent",
+                                  [](YamlMap& map, Compression& compression) {
+                                    compression.ratio = map.number("ratio", 0, 1);
+                                    if (compression.ratio == 0) map.fail("ratio", "must be more than zero");
+                                  })
+              .told_required()
+              .only("kind: top_k", [](const Compression& c) { return c.kind == Compression::Kind::top_k; })};
+}
+
 void read_compression(YamlMap& map, Compression& compression) {
   const YamlNode* node = map.find("compression");
   if (node == nullptr) return;
@@ -28,21 +42,18 @@ void read_compression(YamlMap& map, Compression& compression) {
       map.fail("compression", "top_k needs its ratio; write {kind: top_k, ratio: 0.01}");
     return;
   }
-  YamlMap inner = map.map("compression");
-  compression.kind = read_choice<Compression::Kind>(inner, "kind", kind_names);
-  if (compression.kind == Compression::Kind::top_k) {
-    compression.ratio = inner.number("ratio", 0, 1);
-    if (compression.ratio == 0) inner.fail("ratio", "must be more than zero");
-  }
-  inner.finish();
+  read_part(mapping_keys(), map.map("compression"), compression);
 }
 
 }  // namespace
 
 Key<Compression> compression_key() {
-  return custom_key<Compression>("compression", "none | fp16 | {kind: top_k, ratio}",
+  return custom_key<Compression>("compression", "",
+                                 forms::either({forms::name(kind_names).said("none | fp16"),
+                                                forms::parts("{kind: top_k, ratio}")}),
                                  "gradients sent in half precision, or only the largest with their indices",
-                                 &read_compression);
+                                 &read_compression)
+      .with_parts(texts_of(mapping_keys()));
 }
 
 std::string label_of(const Compression& compression) {

@@ -36,7 +36,7 @@ const Keys<WrittenGoal>& written_goal_keys() {
       optional_text_key<Written>("target", "", "a name of results/published/convergence.csv",
                                  "a table of epochs by global batch", &Written::target)
           .at(&Written::target_pos),
-      custom_key<Written>("table", "a CSV file", "the same of your own (docs/planning.md)",
+      custom_key<Written>("table", "", forms::text("a CSV file"), "the same of your own (docs/planning.md)",
                           [](YamlMap& map, Written& goal) {
                             if (map.find("table")) goal.table = named_file(map, "table");
                           }),

@@ -45,13 +45,15 @@ const Keys<PlanConstraints>& constraint_keys() {
   static const Keys<Limits> keys{
       optional_quantity_key<Limits>("deadline", "none", Dimension::time, true, "until training is done",
                                     &Limits::deadline_s),
-      custom_key<Limits>("budget", "none | a sum such as 500USD", "what it may cost", &read_budget),
+      custom_key<Limits>("budget", "none", forms::text("a sum such as 500USD"), "what it may cost",
+                         &read_budget),
       optional_integer_key<Limits>("max_devices", "none", 1, YamlMap::max_integer, "devices at most",
                                    &Limits::max_devices),
       optional_integer_key<Limits>("max_global_batch", "none", 1, YamlMap::max_integer,
                                    "images of all devices and step at most", &Limits::max_global_batch),
       share_key<Limits>("memory", "100%", true, "of a device's memory that may be used", &Limits::memory),
-      custom_key<Limits>("providers", "all of them | a list such as [aws, gcp]",
+      custom_key<Limits>("providers", "all of them",
+                         forms::list(forms::text("a provider"), "a list such as [aws, gcp]", 1),
                          "what servers' names begin with", &read_providers)};
   return keys;
 }

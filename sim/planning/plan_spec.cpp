@@ -135,13 +135,21 @@ void read_failures_of_hosts(YamlMap& map, PlanSpec& spec) {
 template <class Enum>
 Key<PlanSpec> set_key(std::string name, std::string otherwise, std::vector<std::string> names,
                       std::string meaning, std::vector<Enum> PlanSpec::*field) {
-  return {{name, fmt::format("{} | a list of {}", otherwise, list_of(names)), std::move(meaning), names},
-          [name, names, field](YamlMap& map, PlanSpec& spec) {
+  KeyText text =
+      key_text(name, std::move(otherwise), forms::list(forms::name(names), "a list of " + list_of(names), 1),
+               std::move(meaning));
+  text.choices = names;
+  return {std::move(text), [name, names, field](YamlMap& map, PlanSpec& spec) {
             if (!map.find(name)) return;
             (spec.*field).clear();
             for (const std::size_t i : read_choices(map, name, names))
               (spec.*field).push_back(static_cast<Enum>(i));
           }};
+}
+
+/// Whole numbers from 1.
+ValueForm counts_form(std::string what, std::int64_t most) {
+  return forms::list(forms::whole(1, most), std::move(what), 1);
 }
 
 Keys<PlanSpec> rental_keys() {
@@ -154,43 +162,51 @@ Keys<PlanSpec> rental_keys() {
           .at(&Spec::objective_pos),
       mapping_key<Spec>("constraints", "none", "what the answer has to keep", constraint_keys(),
                         &Spec::constraints),
-      custom_key<Spec>("servers", "all with a price | a list of names or patterns", "of the catalogue",
-                       &read_servers)
+      custom_key<Spec>("servers", "all with a price",
+                       forms::list(forms::text("a name"), "a list of names or patterns", 1),
+                       "of the catalogue", &read_servers)
           .at(&Spec::servers_pos),
-      custom_key<Spec>("nodes", "1 | a list of counts | {max}", "of one kind of server", &read_nodes)
+      custom_key<Spec>("nodes", "1",
+                       forms::either({counts_form("a list of counts", most_nodes), forms::parts("{max}")}),
+                       "of one kind of server", &read_nodes)
           .with_parts(texts_of(most_nodes_keys())),
       flag_key<Spec>("mixtures", "two kinds of servers of a provider side by side too, each in all counts",
                      &Spec::mixtures),
-      custom_key<Spec>("batch_per_device", "powers of two that fit | a list", "images a device and step",
+      custom_key<Spec>("batch_per_device", "powers of two that fit", counts_form("a list", most_batch),
+                       "images a device and step",
                        [](YamlMap& map, Spec& spec) {
                          if (map.find("batch_per_device"))
                            spec.batches = read_numbers(map, "batch_per_device", most_batch);
                        }),
       set_key<Precision>("precision", "that of training, else fp32", texts_of_names(precision_names),
                          "of the computation", &Spec::precisions),
-      custom_key<Spec>(
-          "strategies", "[{kind: data_parallel, sync: all_reduce, algorithm: auto}] | a list | auto",
-          "lists of values stand for all combinations; auto: what `kind: auto` tries", &read_strategies)};
+      custom_key<Spec>("strategies", "[{kind: data_parallel, sync: all_reduce, algorithm: auto}]",
+                       forms::either({forms::list(forms::section("strategies", "{kind, ...}"), "a list", 1),
+                                      forms::exact_name({"auto"})}),
+                       "lists of values stand for all combinations; auto: what `kind: auto` tries",
+                       &read_strategies)};
 }
 
 Keys<PlanSpec> risk_keys() {
   using Spec = PlanSpec;
-  return {set_key<Market>("market", "on_demand", market_names, "how machines are rented", &Spec::markets)
-              .at(&Spec::markets_pos),
-          choice_key<Spec>("interruptions", interruption_names,
-                           "of spot machines: the provider's rates of the last month, or those of recorded "
-                           "traces",
-                           &Spec::interruptions),
-          custom_key<Spec>("failures", "false | true | {repair}",
-                           "hosts on demand fail too, at recorded rates (topologies/catalog/failures.csv)",
-                           &read_failures_of_hosts)
-              .with_parts(texts_of(failure_keys_of_plan())),
-          set_key<OnInterruption>("on_interruption", "wait", reaction_names,
-                                  "when machines are taken away or fail: wait for others, or continue with "
-                                  "those that are left",
-                                  &Spec::reactions),
-          custom_key<Spec>("region", "the price table's first | a list", "where machines are rented",
-                           &read_regions)};
+  return {
+      set_key<Market>("market", "on_demand", market_names, "how machines are rented", &Spec::markets)
+          .at(&Spec::markets_pos),
+      choice_key<Spec>("interruptions", interruption_names,
+                       "of spot machines: the provider's rates of the last month, or those of recorded "
+                       "traces",
+                       &Spec::interruptions),
+      custom_key<Spec>("failures", "",
+                       forms::either({forms::flag().said("false | true"), forms::parts("{repair}")}),
+                       "hosts on demand fail too, at recorded rates (topologies/catalog/failures.csv)",
+                       &read_failures_of_hosts)
+          .with_parts(texts_of(failure_keys_of_plan())),
+      set_key<OnInterruption>("on_interruption", "wait", reaction_names,
+                              "when machines are taken away or fail: wait for others, or continue with "
+                              "those that are left",
+                              &Spec::reactions),
+      custom_key<Spec>("region", "the price table's first", forms::list(forms::text("a region"), "a list", 1),
+                       "where machines are rented", &read_regions)};
 }
 
 const Keys<PlanSpec>& all_plan_keys() {
@@ -244,19 +260,23 @@ void read_training_and_plan(YamlMap& tree, PlanSpec& spec) {
 const Keys<PlanSpec>& plan_file_keys() {
   using Spec = PlanSpec;
   static const Keys<Spec> keys{
-      custom_key<Spec>("experiment", "a name", "of the plan and of its folder of results",
+      custom_key<Spec>("experiment", "", forms::text("a name"), "of the plan and of its folder of results",
                        [](YamlMap& map, Spec&) { map.find("experiment"); })
           .required(),
-      node_key<Spec>("model", "as in an experiment", "what is trained (docs/models.md)", &Spec::model)
+      node_key<Spec>("model",
+                     forms::either({forms::text("a name", "models"), forms::section("model", "{...}")})
+                         .said("as in an experiment"),
+                     "what is trained (docs/models.md)", &Spec::model)
           .required(),
-      node_key<Spec>("training", "as in an experiment",
+      node_key<Spec>("training", forms::section("training", "as in an experiment"),
                      "how it is trained, without global_batch (`convoy show keys training`)", &Spec::training)
           .required(),
-      custom_key<Spec>("goal", "a mapping", "how long it is trained (`convoy show keys goal`)",
+      custom_key<Spec>("goal", "", forms::section("goal", "a mapping"),
+                       "how long it is trained (`convoy show keys goal`)",
                        [](YamlMap& map, Spec&) { map.find("goal"); })
           .required(),
-      custom_key<Spec>("plan", "a mapping", "what to choose among (`convoy show keys plan`)",
-                       &read_training_and_plan)
+      custom_key<Spec>("plan", "", forms::section("plan", "a mapping"),
+                       "what to choose among (`convoy show keys plan`)", &read_training_and_plan)
           .required()};
   return keys;
 }

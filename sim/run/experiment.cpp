@@ -92,32 +92,39 @@ void take_elsewhere(YamlMap& map, Point&) {
 const Keys<Point>& point_keys() {
   static const Keys<Point> keys{
       // Experiment::load requires it of files; the candidates of plans have none.
-      custom_key<Point>("experiment", "a name", "of the experiment and of its folder of results; required",
-                        &take_elsewhere),
-      node_key<Point>("model", "a model of the zoo | {layers: ...} | {file} | {onnx} | {profile}",
+      custom_key<Point>("experiment", "", forms::text("a name"),
+                        "of the experiment and of its folder of results", &take_elsewhere)
+          .told_required(),
+      node_key<Point>("model",
+                      forms::either({forms::text("a model of the zoo", "models"),
+                                     forms::section("model", "{layers: ...} | {file} | {onnx} | {profile}")}),
                       "what is trained (docs/models.md)", &Point::model)
           .required(),
       custom_key<Point>(
-          "training", "a mapping", "how it is trained (`convoy show keys training`)",
+          "training", "", forms::section("training", "a mapping"),
+          "how it is trained (`convoy show keys training`)",
           [](YamlMap& map, Point& point) { point.training = read_training(map.map("training")); })
           .required(),
-      node_key<Point>("cluster", "{server, nodes} | a cluster of the catalogue | {nodes: [...], fabric}",
-                      "on what (docs/clusters.md)", &Point::cluster)
+      node_key<Point>(
+          "cluster",
+          forms::either({forms::section("cluster", "{...}"), forms::text("a cluster", "clusters")})
+              .said("{server, nodes} | a cluster of the catalogue | {nodes: [...], fabric}"),
+          "on what (docs/clusters.md)", &Point::cluster)
           .required(),
-      node_key<Point>("strategy", "{kind, ...}", "how the work is divided (`convoy show strategies`)",
-                      &Point::strategy)
+      node_key<Point>("strategy", forms::section("strategy", "{kind, ...}"),
+                      "how the work is divided (`convoy show strategies`)", &Point::strategy)
           .required(),
-      custom_key<Point>("sweep", "none | {path: [value, ...], ...}",
+      custom_key<Point>("sweep", "none", forms::section("sweep", "{path: [value, ...], ...}"),
                         "lists of values to try, by dotted paths; all combinations are points",
                         &take_elsewhere),
-      custom_key<Point>("variability", "none | a mapping",
+      custom_key<Point>("variability", "none", forms::section("variability", "a mapping"),
                         "what differs from step to step, and what interrupts training (`convoy show keys "
                         "variability`)",
                         [](YamlMap& map, Point& point) {
                           if (const YamlNode* varies = map.find("variability"))
                             point.variability = read_variability(*varies);
                         }),
-      custom_key<Point>("jobs", "none | a mapping",
+      custom_key<Point>("jobs", "none", forms::section("jobs", "a mapping"),
                         "a queue of jobs for which the runs are throughput (docs/strategies.md)",
                         &take_elsewhere)};
   return keys;
@@ -249,6 +256,8 @@ Point read_point(const YamlNode& tree) {
   read_part(point_keys(), YamlMap(tree, ""), point);
   return point;
 }
+
+const std::vector<std::string>& sweepable_parts() { return sweepable; }
 
 KeySection experiment_keys() {
   return {"experiment", "the file that `convoy run` and `convoy check` take", texts_of(point_keys())};

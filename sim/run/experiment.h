@@ -78,6 +78,9 @@ Point read_point(const YamlNode& tree);
 /// The keys of an experiment's file, for documentation.
 KeySection experiment_keys();
 
+/// Keys of an experiment whose values, or parts of them, a sweep may set.
+const std::vector<std::string>& sweepable_parts();
+
 /// "1", "2", ...: the name of a point in results.
 std::string point_id(std::size_t index);
 /// The inverse of point_id.

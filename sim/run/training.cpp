@@ -29,7 +29,7 @@ Keys<Anchor> anchor_keys() {
 
 Keys<ProfileSpec> profile_keys() {
   return {custom_key<ProfileSpec>(
-              "file", "a CSV file", "the measured times (docs/models.md)",
+              "file", "", forms::text("a CSV file"), "the measured times (docs/models.md)",
               [](YamlMap& map, ProfileSpec& profile) { profile.file = named_file(map, "file"); })
               .required(),
           optional_text_key<ProfileSpec>("device", "the cluster's", "a device",
@@ -67,11 +67,11 @@ void read_input_of(YamlMap& map, Training& training) {
 }
 
 Keys<Training> batch_keys() {
-  return {
-      custom_key<Training>("batch_per_device", "1 to 1000000000", "images a device and step", &read_batch),
-      custom_key<Training>("global_batch", "1 to 1000000000",
-                           "images of all devices together and step; one of the two has to be there",
-                           &read_batch)};
+  return {custom_key<Training>("batch_per_device", "", forms::whole(1, largest_batch),
+                               "images a device and step", &read_batch),
+          custom_key<Training>("global_batch", "", forms::whole(1, largest_batch),
+                               "images of all devices together and step; one of the two has to be there",
+                               &read_batch)};
 }
 
 /// One of the modes that the framework has.
@@ -101,7 +101,7 @@ Keys<TrainingOptions> option_keys() {
           "operations are one kernel (XLA, torch.compile)",
           &Options::execution, [](const Options& options) { return default_execution(options.framework); }),
       custom_key<Options>(
-          "update", "the framework's | per_tensor | foreach | fused",
+          "update", "the framework's", forms::name(texts_of_names(update_mode_names)),
           "how many kernels the optimizer's step is on the device: its operations one by one "
           "for each parameter tensor, each over many tensors, or all in one over many tensors",
           &read_update_mode),
@@ -136,22 +136,25 @@ Keys<Training> decided_keys() {
 
 Keys<Training> measured_keys() {
   const auto self = [](Training& t) -> Training& { return t; };
-  return {mapping_key<Training>(
-              "dataset", "", "what an epoch is: gives its time, and its cost where all hosts have prices",
-              Keys<Training>{optional_integer_key<Training>("samples", "", 1, YamlMap::max_integer, "images",
-                                                            &Training::samples)
-                                 .required()},
-              self),
-          mapping_key<Training>("anchor", "",
-                                "measured training throughput of one device, to which its compute times are "
-                                "scaled by one factor",
-                                anchor_keys(), [](Training& t) -> Anchor& { return t.anchor.emplace(); }),
-          custom_key<Training>("profile", "a CSV file | {file, device}",
-                               "measured times of layers on one kind of device, instead of the cost model's",
-                               &read_profile)
-              .with_parts(texts_of(profile_keys())),
-          custom_key<Training>("input", "synthetic | {kind: jpeg, ...} | a name of topologies/catalog/inputs",
-                               "where images come from (`convoy show keys input`)", &read_input_of)};
+  return {
+      mapping_key<Training>(
+          "dataset", "", "what an epoch is: gives its time, and its cost where all hosts have prices",
+          Keys<Training>{optional_integer_key<Training>("samples", "", 1, YamlMap::max_integer, "images",
+                                                        &Training::samples)
+                             .required()},
+          self),
+      mapping_key<Training>("anchor", "",
+                            "measured training throughput of one device, to which its compute times are "
+                            "scaled by one factor",
+                            anchor_keys(), [](Training& t) -> Anchor& { return t.anchor.emplace(); }),
+      custom_key<Training>(
+          "profile", "", forms::either({forms::text("a CSV file"), forms::parts("{file, device}")}),
+          "measured times of layers on one kind of device, instead of the cost model's", &read_profile)
+          .with_parts(texts_of(profile_keys())),
+      custom_key<Training>("input", "",
+                           forms::either({forms::text("a name"), forms::section("input", "{...}")})
+                               .said("synthetic | {kind: jpeg, ...} | a name of topologies/catalog/inputs"),
+                           "where images come from (`convoy show keys input`)", &read_input_of)};
 }
 
 const Keys<Training>& all_training_keys() {

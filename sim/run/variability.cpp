@@ -69,7 +69,7 @@ Keys<Recovery> checkpoint_time_keys() {
 Keys<Failures> failure_keys() {
   const auto recovery = [](Failures& failures) -> Recovery& { return failures.recovery; };
   return {
-      custom_key<Failures>("per_host_day", "0 | a number from 0", "failures of a host in a day, by chance",
+      custom_key<Failures>("per_host_day", "0", forms::number(0), "failures of a host in a day, by chance",
                            [](YamlMap& map, Failures& failures) {
                              failures.per_host_s = map.number_or("per_host_day", 0, 0) / seconds_a_day;
                              if (failures.per_host_s == 0 && !map.has("at"))

@@ -36,8 +36,8 @@ Keys<TracedJob> traced_job_keys(std::uint32_t most_gpus) {
                      .required());
   keys.push_back(
       optional_text_key<Job>("model", "by chance", "a name", "one of the sweep's models", &Job::model));
-  keys.push_back(custom_key<Job>("deadline_s", "none | a number from arrival_s", "on the clock of arrivals",
-                                 [](YamlMap& map, Job& job) {
+  keys.push_back(custom_key<Job>("deadline_s", "none", forms::number(0).said("a number from arrival_s"),
+                                 "on the clock of arrivals", [](YamlMap& map, Job& job) {
                                    if (map.find("deadline_s"))
                                      job.deadline_s = map.number("deadline_s", job.arrival_s);
                                  }));
@@ -47,13 +47,17 @@ Keys<TracedJob> traced_job_keys(std::uint32_t most_gpus) {
 Keys<WorkloadJob> workload_job_keys(std::uint32_t most_gpus) {
   using Job = WorkloadJob;
   Keys<Job> keys = asked_job_keys<Job>(most_gpus);
-  keys.push_back(custom_key<Job>(
-      "least_gpu_h", "a number from 1e-06", "GPU hours that it takes at least; required",
-      [](YamlMap& map, Job& job) { job.least_gpu_s = hour_s * map.number("least_gpu_h", least_gpu_h); }));
-  keys.push_back(custom_key<Job>(
-      "most_gpu_h", "a number from least_gpu_h", "and at most; required", [](YamlMap& map, Job& job) {
-        job.most_gpu_s = hour_s * map.number("most_gpu_h", job.least_gpu_s / hour_s);
-      }));
+  keys.push_back(
+      custom_key<Job>(
+          "least_gpu_h", "", forms::number(least_gpu_h), "GPU hours that it takes at least",
+          [](YamlMap& map, Job& job) { job.least_gpu_s = hour_s * map.number("least_gpu_h", least_gpu_h); })
+          .told_required());
+  keys.push_back(
+      custom_key<Job>("most_gpu_h", "", forms::number(0).said("a number from least_gpu_h"), "and at most",
+                      [](YamlMap& map, Job& job) {
+                        job.most_gpu_s = hour_s * map.number("most_gpu_h", job.least_gpu_s / hour_s);
+                      })
+          .told_required());
   return keys;
 }
 
@@ -66,7 +70,7 @@ struct ListedJobs {
   std::vector<std::string> required() const {
     std::vector<std::string> those;
     for (const KeyText& column : columns)
-      if (column.meaning.ends_with("; required")) those.push_back(column.name);
+      if (column.required) those.push_back(column.name);
     return those;
   }
 };

@@ -147,7 +147,7 @@ const Keys<Learning>& learning_keys() {
       optional_number_key<L>("batch", "", 1, std::numeric_limits<double>::max(),
                              "global batch under policies that do not choose it", &L::batch)
           .required(),
-      custom_key<L>("target", "none | a name",
+      custom_key<L>("target", "none", forms::text("a name"),
                     "a table of epochs by batch (`convoy plan`'s goals); or noise_scale",
                     [](YamlMap& map, L& learning) {
                       if (map.find("target"))
@@ -191,60 +191,83 @@ void read_policies(YamlMap& map, JobStudy& study) {
 }
 
 Keys<DeadlineOptions> deadline_keys() {
-  return {
-      custom_key<DeadlineOptions>(
-          "least", "a number from 0", "from arrival, in lengths on the GPUs asked for; required",
-          [](YamlMap& map, DeadlineOptions& options) { options.least = map.number("least", 0); }),
-      custom_key<DeadlineOptions>(
-          "most", "a number from least", "the same; deadlines are drawn between the two; required",
-          [](YamlMap& map, DeadlineOptions& options) { options.most = map.number("most", options.least); })};
+  return {custom_key<DeadlineOptions>(
+              "least", "", forms::number(0), "from arrival, in lengths on the GPUs asked for",
+              [](YamlMap& map, DeadlineOptions& options) { options.least = map.number("least", 0); })
+              .told_required(),
+          custom_key<DeadlineOptions>("most", "", forms::number(0).said("a number from least"),
+                                      "the same; deadlines are drawn between the two",
+                                      [](YamlMap& map, DeadlineOptions& options) {
+                                        options.most = map.number("most", options.least);
+                                      })
+              .told_required()};
 }
 
 /// A list of jobs, or the file that contains it.
 Key<JobStudy> listed_jobs_key(std::string name, std::string meaning, void (*read)(YamlMap&, JobStudy&),
                               std::vector<KeyText> columns) {
-  return list_key<JobStudy>(std::move(name), "none | a CSV file | a list of jobs", std::move(meaning), read)
+  return list_key<JobStudy>(std::move(name), "none",
+                            forms::either({forms::text("a CSV file"),
+                                           forms::list(forms::parts("a job"), "a list of jobs", 1)}),
+                            std::move(meaning), read)
       .with_parts(std::move(columns));
 }
 
 /// A key that the reader of another key reads.
-Key<JobStudy> taken_elsewhere(std::string name, std::string values, std::string meaning) {
-  return custom_key<JobStudy>(std::move(name), std::move(values), std::move(meaning),
+Key<JobStudy> taken_elsewhere(std::string name, std::string otherwise, ValueForm form, std::string meaning) {
+  return custom_key<JobStudy>(std::move(name), std::move(otherwise), std::move(form), std::move(meaning),
                               [](YamlMap&, JobStudy&) {});
+}
+
+/// A number of GPUs, or one for each kind of device.
+ValueForm pools_form() {
+  const ValueForm count = forms::whole(1, 100'000);
+  return forms::either({count, forms::entries(count, "{KIND: number}")});
+}
+
+/// An entry of `convergence`.
+KeyText model_learning_text() {
+  std::vector<KeyText> parts = texts_of(learning_keys());
+  KeyText text =
+      key_text("MODEL", "", forms::parts(keys_detail::mapping_text(parts)), "of a model by its name");
+  text.parts = std::move(parts);
+  return text;
 }
 
 Keys<JobStudy> make_job_keys() {
   using S = JobStudy;
   return {
-      custom_key<S>("gpus", "1 to 100000 | {KIND: number}",
-                    "of the cluster, or of each kind of device; required", &read_pools),
-      taken_elsewhere("gpus_per_host", "as one host | 1 to 100000 | {KIND: number}",
-                      "where jobs may be scattered"),
+      custom_key<S>("gpus", "", pools_form(), "of the cluster, or of each kind of device", &read_pools)
+          .told_required(),
+      taken_elsewhere("gpus_per_host", "as one host", pools_form(), "where jobs may be scattered"),
       optional_quantity_key<S>("pause", "0s", Dimension::time, false, "when a job's GPUs change",
                                &S::pause_s),
-      custom_key<S>("seed", "1 | a whole number from 0", "of the first trace", &read_seeds),
-      taken_elsewhere("seeds", "1 | 1 to 1000", "so many traces, seed + i of the i-th"),
+      custom_key<S>("seed", "1", forms::whole(0, YamlMap::max_integer), "of the first trace", &read_seeds),
+      taken_elsewhere("seeds", "1", forms::whole(1, 1000), "so many traces, seed + i of the i-th"),
       listed_jobs_key("trace", "the jobs themselves, as recorded", &read_which_jobs, traced_job_columns()),
       listed_jobs_key(
           "workload", "jobs like these are drawn, as often as they are recorded", [](YamlMap&, S&) {},
           workload_job_columns()),
-      taken_elsewhere("loads", "as recorded | a list of numbers", "with workload, so many times its jobs"),
-      taken_elsewhere("count", "1 to 100000", "jobs that are drawn, with neither trace nor workload"),
-      taken_elsewhere("median_length", "a time", "of drawn jobs, on the GPUs that they ask for"),
-      taken_elsewhere("spread", "0 to 5", "deviation of the logarithm of drawn jobs' lengths"),
-      taken_elsewhere("asked", "{GPUS: weight}", "GPUs that drawn jobs ask for, and how often"),
-      taken_elsewhere("mean_intervals", "a list of times", "between two drawn jobs' arrivals; a trace each"),
+      taken_elsewhere("loads", "as recorded", forms::list(forms::number(0), "a list of numbers"),
+                      "with workload, so many times its jobs"),
+      taken_elsewhere("count", "", forms::whole(1, 100'000),
+                      "jobs that are drawn, with neither trace nor workload"),
+      taken_elsewhere("median_length", "", forms::quantity(Dimension::time),
+                      "of drawn jobs, on the GPUs that they ask for"),
+      taken_elsewhere("spread", "", forms::number(0, 5), "deviation of the logarithm of drawn jobs' lengths"),
+      taken_elsewhere("asked", "", forms::entries(forms::number(0), "{GPUS: weight}"),
+                      "GPUs that drawn jobs ask for, and how often"),
+      taken_elsewhere("mean_intervals", "", forms::list(forms::quantity(Dimension::time), "a list of times"),
+                      "between two drawn jobs' arrivals; a trace each"),
       mapping_key<S>("deadlines", "none", "that are drawn for every job", deadline_keys(),
                      [](S& study) -> DeadlineOptions& { return study.deadlines.emplace(); }),
-      custom_key<S>("convergence", "none | {MODEL: {batch, target | noise_scale}}",
+      custom_key<S>("convergence", "none",
+                    forms::entries(forms::parts("{batch, ...}"), "{MODEL: {batch, target | noise_scale}}"),
                     "how models learn by global batch, for policies that choose it", &read_learning)
-          .with_parts({{"MODEL",
-                        keys_detail::mapping_text(texts_of(learning_keys())),
-                        "of a model by its name",
-                        {},
-                        false,
-                        texts_of(learning_keys())}}),
-      custom_key<S>("policies", "a list of names", "in the order of the results; required", &read_policies)};
+          .with_parts({model_learning_text()}),
+      custom_key<S>("policies", "", forms::list(forms::text("a name"), "a list of names", 1),
+                    "in the order of the results", &read_policies)
+          .told_required()};
 }
 
 const Keys<JobStudy>& all_job_keys() {

@@ -12,7 +12,7 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/quantity.h"
-#include "sim/results/json_writer.h"
+#include "sim/results/field_writer.h"
 #include "sim/run/experiment.h"
 #include "sim/run/simulate.h"
 #include "sim/run/workers.h"
@@ -222,54 +222,44 @@ Validation validate_rows(const std::string& file, std::size_t jobs,
   return result;
 }
 
+namespace {
+
+constexpr auto row_fields = [](auto& archive, const ValidatedRow& row) {
+  for (const auto& [column, text] : row.cells)
+    if (const std::optional<double> number = parse_number(text))
+      archive.field(column, *number);
+    else
+      archive.field(column, text);
+  archive.field("predicted", row.predicted);
+  row.interval ? archive.range("interval", *row.interval) : archive.null("interval");
+  archive.field("error", row.error());
+};
+
+constexpr auto summary_fields = [](auto& archive, const Validation& validation) {
+  archive.field("rows", std::uint64_t{validation.summary.rows});
+  archive.field("median", validation.summary.median);
+  archive.field("mean", validation.summary.mean);
+  archive.field("bias", validation.summary.bias);
+  archive.nullable("coverage", validation.coverage);
+};
+
+constexpr auto term_fields = [](auto& archive, const ValidatedTerm& term) {
+  archive.field("term", term.term);
+  archive.field("factor", term.factor);
+  archive.field("before", term.before);
+  archive.field("after", term.after);
+};
+
+}  // namespace
+
 void write_validation(const Validation& validation, std::ostream& out) {
   JsonWriter json(out);
+  FieldWriter archive(json);
   json.begin_object();
-  json.field("schema", "convoy.validate/1");
-  json.key("rows");
-  json.begin_array();
-  for (const ValidatedRow& row : validation.rows) {
-    json.begin_object(JsonWriter::Style::compact);
-    for (const auto& [column, text] : row.cells) {
-      json.key(column);
-      if (const std::optional<double> number = parse_number(text))
-        json.value(*number);
-      else
-        json.value(std::string_view(text));
-    }
-    json.field("predicted", row.predicted);
-    json.key("interval");
-    if (row.interval) {
-      json.begin_array(JsonWriter::Style::compact);
-      for (const double end : *row.interval) json.value(end);
-      json.end_array();
-    } else {
-      json.null();
-    }
-    json.field("error", row.error());
-    json.end_object();
-  }
-  json.end_array();
-  json.key("summary");
-  json.begin_object(JsonWriter::Style::compact);
-  json.field("rows", static_cast<std::int64_t>(validation.summary.rows));
-  json.field("median", validation.summary.median);
-  json.field("mean", validation.summary.mean);
-  json.field("bias", validation.summary.bias);
-  json.key("coverage");
-  validation.coverage ? json.value(*validation.coverage) : json.null();
-  json.end_object();
-  json.key("terms");
-  json.begin_array();
-  for (const ValidatedTerm& term : validation.terms) {
-    json.begin_object(JsonWriter::Style::compact);
-    json.field("term", term.term);
-    json.field("factor", term.factor);
-    json.field("before", term.before);
-    json.field("after", term.after);
-    json.end_object();
-  }
-  json.end_array();
+  archive.field("schema", "convoy.validate/1");
+  archive.list("rows", validation.rows, row_fields);
+  archive.object("summary", validation, summary_fields);
+  archive.list("terms", validation.terms, term_fields);
   json.end_object();
   json.raw("\n");
 }

@@ -18,19 +18,24 @@ std::unique_ptr<Strategy> read_data_parallel(YamlMap& map) {
 }  // namespace
 
 StrategyEntry data_parallel_entry() {
-  std::vector<KeyText> keys{
-      {"sync", "all_reduce | parameter_server", "how gradients are summed; required", sync_names}};
+  KeyText sync = key_text("sync", "", forms::name(sync_names), "how gradients are summed; required");
+  sync.required = true;
+  std::vector<KeyText> keys{std::move(sync)};
   for (KeyText& text : texts_of_variants(
            {{"all_reduce", all_reduce_key_texts()}, {"parameter_server", parameter_server_key_texts()}}))
     keys.push_back(std::move(text));
   return {
-      "data_parallel", "synchronous replicas that sum their gradients by all-reduce or on parameter servers",
-      std::move(keys), &read_data_parallel,
+      "data_parallel",
+      "synchronous replicas that sum their gradients by all-reduce or on parameter servers",
+      std::move(keys),
+      &read_data_parallel,
       "[{sync: all_reduce, algorithm: [ring, tree, halving_doubling, hierarchical], bucket: [5MiB, 25MiB, "
       "100MiB]}, "
       "{sync: all_reduce, micro_batches: [2, 4, 8, 16]}, {sync: all_reduce, zero: [1, 2, 3]}, "
       "{sync: parameter_server, servers: $nodes, placement: colocated, sharding: [tensor, even], "
-      "local_aggregation: [false, true]}]"};
+      "local_aggregation: [false, true]}]",
+      "sync",
+      {{"all_reduce", "", all_reduce_key_texts()}, {"parameter_server", "", parameter_server_key_texts()}}};
 }
 
 }  // namespace convoy::strategies

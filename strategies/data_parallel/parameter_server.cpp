@@ -91,6 +91,12 @@ void read_local_aggregation(YamlMap& map, ServerOptions& options) {
       where[map.choice_or("local_aggregation", {"false", "true", "host", "owner", "ring"}, 0)];
 }
 
+/// `true` means host, and is told there.
+ValueForm aggregation_form() {
+  return forms::either({forms::name({"false", "host", "owner", "ring"}), forms::flag()})
+      .said("false | host | owner | ring");
+}
+
 void read_staleness(YamlMap& map, ServerOptions& options) {
   options.staleness = static_cast<std::uint32_t>(map.integer("staleness", 0, most_workers));
 }
@@ -117,7 +123,7 @@ const Keys<ServerOptions>& exchange_keys() {
                               [](const Options& options) { return usual_bucket_bytes(options.overlap); })
             .only("sharding: even", [](const Options& o) { return o.sharding == ServerSharding::even; }),
         custom_key<Options>(
-            "local_aggregation", "false | host | owner | ring",
+            "local_aggregation", "", aggregation_form(),
             "each node sums its devices' gradients first, in the host's memory (true means that too), on the "
             "device that owns the tensor, or round a ring of its devices",
             &read_local_aggregation),
@@ -139,8 +145,9 @@ const Keys<ServerOptions>& mode_keys() {
                           "the server answers when all have pushed, each at once, or those that are not too "
                           "far ahead",
                           &Options::mode),
-      custom_key<Options>("staleness", "0 to 1000000",
-                          "steps that a worker may be ahead of the slowest; required", &read_staleness)
+      custom_key<Options>("staleness", "", forms::whole(0, most_workers),
+                          "steps that a worker may be ahead of the slowest", &read_staleness)
+          .told_required()
           .only("mode: ssp", [](const Options& o) { return o.mode == ServerMode::ssp; }),
       integer_key<Options>("backup_workers", 0, most_workers,
                            "workers that an update does not wait for; what comes late is dropped",

@@ -241,7 +241,9 @@ Key<ElasticOptions> schedule_key() {
   Key<ElasticOptions> key = mappings_key<ElasticOptions>(
       "schedule", "[{at_step: 0, devices: 4}]", "devices from which step on, the first at step 0; required",
       schedule_keys(), &ElasticOptions::schedule);
-  key.text.values = "a list of " + keys_detail::mapping_text(key.text.parts);
+  key.text.values = key.text.form.values;
+  key.text.otherwise.clear();
+  key.text.required = true;
   key.read = [inner = std::move(key.read)](YamlMap& map, ElasticOptions& options) {
     map.node("schedule");
     inner(map, options);
@@ -264,10 +266,12 @@ bool deals(const ElasticOptions& options) { return options.deals; }
 const Keys<ElasticOptions>& elastic_keys() {
   using Options = ElasticOptions;
   static const Keys<Options> keys{
-      custom_key<Options>("inner", "{kind: data_parallel | pipeline | hybrid, ...}",
-                          "what runs on the devices there are; required. Data parallelism is dealt its batch "
-                          "here, the others share it out themselves",
-                          &read_inner),
+      custom_key<Options>("inner", "",
+                          forms::section("strategy", "{kind: data_parallel | pipeline | hybrid, ...}"),
+                          "what runs on the devices there are. Data parallelism is dealt its batch here, the "
+                          "others share it out themselves",
+                          &read_inner)
+          .told_required(),
       schedule_key(),
       choice_key<Options>(
           "reconfigure", {"overlapped", "restart"},

@@ -13,7 +13,7 @@ namespace {
 /// A time, which may be zero.
 Key<RestartTimes> time_key(std::string name, std::string meaning, double RestartTimes::*field) {
   const double usual_s = RestartTimes{}.*field;
-  return {{name, fmt::format("{:g}s | a time", usual_s), std::move(meaning)},
+  return {key_text(name, fmt::format("{:g}s", usual_s), forms::quantity(Dimension::time), std::move(meaning)),
           [name, field, usual_s](YamlMap& map, RestartTimes& times) {
             times.*field = map.quantity_or(name, Dimension::time, usual_s);
           }};
@@ -22,7 +22,7 @@ Key<RestartTimes> time_key(std::string name, std::string meaning, double Restart
 /// A time of reading or writing the state.
 Key<RestartTimes> checkpoint_key(std::string name, std::string meaning,
                                  std::optional<double> RestartTimes::*field) {
-  return {{name, "the state's bytes / storage | a time", std::move(meaning)},
+  return {key_text(name, "the state's bytes / storage", forms::quantity(Dimension::time), std::move(meaning)),
           [name, field](YamlMap& map, RestartTimes& times) {
             if (map.find(name)) times.*field = map.quantity(name, Dimension::time);
           }};

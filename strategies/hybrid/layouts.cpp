@@ -9,6 +9,7 @@
 #include <set>
 
 #include "models/locality.h"
+#include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/lowering/plan_ops.h"
 
@@ -30,48 +31,88 @@ std::vector<LayerLayout> turns_of(std::size_t word) {
   return table[word];
 }
 
-LayoutRule read_rule(YamlMap& map, std::string_view key, std::string kind) {
-  LayoutRule rule{map.path_of(key), map.pos(key), {LayerLayout::grid}, {}, std::move(kind)};
+/// `{height, width}`: a grid of parts of an image.
+const Keys<Size2>& grid_keys() {
+  constexpr std::int64_t most_parts = 1'000'000;
+  static const Keys<Size2> keys{
+      optional_integer_key<Size2>("height", "", 1, most_parts, "parts of an image's rows", &Size2::h)
+          .required(),
+      optional_integer_key<Size2>("width", "", 1, most_parts, "parts of its columns", &Size2::w).required()};
+  return keys;
+}
+
+/// A layout by its word, or a grid. @param words for people, those that are of use
+ValueForm layout_form(std::string words) {
+  return forms::either({forms::name(layout_words), forms::parts("{height, width}")}).said(std::move(words));
+}
+
+/// Sets what `key` says of the layout.
+void read_layout(YamlMap& map, std::string_view key, LayoutRule& rule) {
+  rule.path = map.path_of(key);
+  rule.pos = map.pos(key);
   const YamlNode& node = map.node(key);
   if (node.kind == YamlNode::Kind::mapping) {
-    constexpr std::int64_t most_parts = 1'000'000;
     if (!node.find("height") && !node.find("width"))
       map.fail(key, fmt::format("a mapping is a grid, {}; any other layout is one word of {}", grid_words,
                                 list_of(layout_words)));
-    YamlMap grid = map.map(key);
-    rule.grid = {grid.integer("height", 1, most_parts), grid.integer("width", 1, most_parts)};
-    grid.finish();
+    rule.turns = {LayerLayout::grid};
+    read_part(grid_keys(), map.map(key), rule.grid);
     rule.text = grid_text(rule.grid);
   } else {
     const std::size_t word = map.choice(key, layout_words, grid_words);
     rule.turns = turns_of(word);
     rule.text = layout_words[word];
   }
-  return rule;
+}
+
+/// A name, a pattern, or [first, last].
+void read_named_layers(YamlMap& map, LayoutRule& rule) {
+  const YamlNode* layers = map.find("layers");
+  if (!layers) return;
+  rule.layers_pos = layers->pos;
+  if (layers->kind != YamlNode::Kind::sequence) {
+    rule.layers.push_back(map.text("layers"));
+    return;
+  }
+  if (layers->items.size() != 2)
+    map.fail("layers", "expected a name, a pattern such as 'layer4.*', or [first, last]");
+  for (const YamlNode& item : layers->items) rule.layers.push_back(read_text(item, map.path_of("layers")));
+}
+
+/// An entry of `groups`.
+const Keys<LayoutRule>& group_keys() {
+  using Rule = LayoutRule;
+  static const Keys<Rule> keys = [] {
+    ValueForm ends = forms::list(forms::text("a name"), "[first, last]", 2);
+    ends.max = 2;
+    return Keys<Rule>{
+        custom_key<Rule>("layout", "", layout_form("as conv"), "of these layers",
+                         [](YamlMap& map, Rule& rule) { read_layout(map, "layout", rule); })
+            .told_required()
+            .with_parts(texts_of(grid_keys())),
+        custom_key<Rule>("kind", "any", forms::text("conv | fc | a kind of layers"), "of the layers",
+                         [](YamlMap& map, Rule& rule) {
+                           if (!map.find("kind")) return;
+                           rule.kind_pos = map.pos("kind");
+                           rule.kind = map.text("kind");
+                         }),
+        custom_key<Rule>(
+            "layers", "any",
+            forms::either({forms::text("a name or a pattern such as 'layer4.*'"), std::move(ends)}),
+            "by their names", &read_named_layers)};
+  }();
+  return keys;
 }
 
 LayoutRule read_group(YamlMap& map) {
-  LayoutRule rule = read_rule(map, "layout", "");
-  std::string what;
-  if (const YamlNode* kind = map.find("kind")) {
-    rule.kind_pos = kind->pos;
-    rule.kind = what = map.text("kind");
-  }
-  if (const YamlNode* layers = map.find("layers")) {
-    rule.layers_pos = layers->pos;
-    if (layers->kind == YamlNode::Kind::sequence) {
-      if (layers->items.size() != 2)
-        map.fail("layers", "expected a name, a pattern such as 'layer4.*', or [first, last]");
-      for (const YamlNode& item : layers->items)
-        rule.layers.push_back(read_text(item, map.path_of("layers")));
-      what = fmt::format("{} to {}", rule.layers[0], rule.layers[1]);
-    } else {
-      rule.layers.push_back(map.text("layers"));
-      what = rule.layers[0];
-    }
-  }
-  if (what.empty()) map.fail("says of no layers which it means; give layers or kind");
-  map.finish();
+  LayoutRule rule;
+  read_part(group_keys(), map, rule);
+  if (rule.layers.empty() && rule.kind.empty())
+    map.fail("says of no layers which it means; give layers or kind");
+  const std::string what = rule.layers.empty() ? rule.kind
+                           : rule.layers.size() == 1
+                               ? rule.layers[0]
+                               : fmt::format("{} to {}", rule.layers[0], rule.layers[1]);
   rule.text = fmt::format("{} {}", what, rule.text);
   return rule;
 }
@@ -79,8 +120,10 @@ LayoutRule read_group(YamlMap& map) {
 /// The rule of `conv` or `fc`.
 void read_kind(YamlMap& map, const std::string& kind, std::vector<LayoutRule>& rules) {
   if (!map.find(kind)) return;
-  rules.push_back(read_rule(map, kind, kind));
-  rules.back().text = fmt::format("{} {}", kind, rules.back().text);
+  LayoutRule& rule = rules.emplace_back();
+  rule.kind = kind;
+  read_layout(map, kind, rule);
+  rule.text = fmt::format("{} {}", kind, rule.text);
 }
 
 /// Layers that get a layout of their own; the others may follow.
@@ -208,16 +251,21 @@ const Keys<std::vector<LayoutRule>>& layout_keys() {
   using Rules = std::vector<LayoutRule>;
   static const Keys<Rules> keys{
       custom_key<Rules>(
-          "conv", "batch | filter | channel | pairs | height | width | {height, width} | replicated",
-          "layout of convolutions", [](YamlMap& map, Rules& rules) { read_kind(map, "conv", rules); }),
-      custom_key<Rules>("fc", "batch | filter | channel | pairs | replicated", "layout of linear layers",
+          "conv", "",
+          layout_form("batch | filter | channel | pairs | height | width | {height, width} | replicated"),
+          "layout of convolutions", [](YamlMap& map, Rules& rules) { read_kind(map, "conv", rules); })
+          .with_parts(texts_of(grid_keys())),
+      custom_key<Rules>("fc", "", layout_form("batch | filter | channel | pairs | replicated"),
+                        "layout of linear layers",
                         [](YamlMap& map, Rules& rules) { read_kind(map, "fc", rules); }),
-      list_key<Rules>("groups", "a list of {layers, kind, layout}",
+      list_key<Rules>("groups", "",
+                      forms::list(forms::parts("{layers, kind, layout}"), "a list of {layers, kind, layout}"),
                       "layouts by name, pattern, [first, last] or kind; the last that names a layer counts",
                       [](YamlMap& map, Rules& rules) {
                         if (!map.find("groups")) return;
                         for (YamlMap& group : map.maps("groups")) rules.push_back(read_group(group));
-                      })};
+                      })
+          .with_parts(texts_of(group_keys()))};
   return keys;
 }
 

@@ -163,8 +163,10 @@ const Keys<HypergraphOptions>& hypergraph_keys() {
       integer_key<Options>("micro_batches", 1, 10'000, "parts of the batch that are under way at a time",
                            &Options::micro_batches),
       choice_key<Options>("method", method_names, "how nodes get their parts", &Options::method),
-      custom_key<Options>("granularity", "auto | channel | layer | 1 to 1000000",
-                          "channels a vertex; auto: as fine as epsilon needs", &read_granularity),
+      custom_key<Options>(
+          "granularity", "",
+          forms::either({forms::name({"auto", "channel", "layer"}), forms::whole(1, 1'000'000)}),
+          "channels a vertex; auto: as fine as epsilon needs", &read_granularity),
       choice_key<Options>("partitioner", {"own", "zoltan"},
                           "convoy's own, or Zoltan's, refined by convoy's; where it was built with it",
                           &Options::zoltan)

@@ -114,11 +114,13 @@ Keys<PipelineOptions> division_keys() {
   using Options = PipelineOptions;
   return {
       custom_key<Options>(
-          "stages", "devices / replicas | 1 to 1000000 | auto",
+          "stages", "devices / replicas", forms::either({forms::whole(1, many), forms::exact_name({"auto"})}),
           "parts of the network; auto: as many as give the shortest estimated step that fits in memory",
           &read_stages),
       custom_key<Options>(
-          "replicas", "auto | 1 to 1000000 | a list",
+          "replicas", "",
+          forms::either({forms::exact_name({"auto"}), forms::whole(1, many),
+                         forms::list(forms::whole(1, many), "a list", 1)}),
           "pipelines side by side, that sum their gradients stage by stage; a list: replicas of each stage; "
           "auto: one pipeline, whose stages have several where devices are left over and partition is "
           "optimal",
@@ -141,35 +143,37 @@ Keys<PipelineOptions> division_keys() {
                           "optimal: the smallest estimated step that fits in memory (stages may take several "
                           "devices); balanced: the smallest slowest stage; even: as many layers each",
                           &Options::partition),
-      list_key<Options>("begins", "a list of layers",
+      list_key<Options>("begins", "", forms::list(forms::text("a layer"), "a list of layers"),
                         "instead of partition: the first layer of each stage but the first", &read_begins)};
 }
 
 /// What a stage does.
 Keys<PipelineOptions> stage_keys() {
   using Options = PipelineOptions;
-  return {choice_key<Options>(
-              "recompute", {"never", "always", "except_last"},
-              "keep only what stages get from each other, and run forward again before backward; except_last "
-              "(gpipe): not for the last micro-batch, which goes back at once",
-              &Options::recompute),
-          choice_key<Options>("neighbours", {"auto", "stages", "replicas"},
-                              "who is on neighbouring devices: a pipeline's stages, or a stage's replicas",
-                              &Options::neighbours),
-          custom_key<Options>(
-              "inner", "{kind: data_parallel, sync: all_reduce, ...} | {kind: hybrid, ...}",
-              "what the devices of a stage do with each micro-batch, as many as there are devices a stage: "
-              "replicas that share it, with buckets, overlap, compression and ZeRO; or groups that split its "
-              "layers",
-              &read_inner),
-          choice_key<Options>("algorithm", all_reduce_algorithm_names(), "all-reduce over replicas",
-                              [](Options& o) -> AllReduceAlgorithm& { return o.sync.algorithm; })
-              .at([](Options& o) -> SourcePos& { return o.sync.algorithm_pos; })
-              .only("no inner", &has_no_inner),
-          choice_key<Options>("fidelity", fidelity_names,
-                              "every message of all-reduces, or one flow an edge; auto chooses",
-                              [](Options& o) -> Fidelity& { return o.sync.fidelity; })
-              .only("no inner", &has_no_inner)};
+  return {
+      choice_key<Options>(
+          "recompute", {"never", "always", "except_last"},
+          "keep only what stages get from each other, and run forward again before backward; except_last "
+          "(gpipe): not for the last micro-batch, which goes back at once",
+          &Options::recompute),
+      choice_key<Options>("neighbours", {"auto", "stages", "replicas"},
+                          "who is on neighbouring devices: a pipeline's stages, or a stage's replicas",
+                          &Options::neighbours),
+      custom_key<Options>(
+          "inner", "",
+          forms::section("strategy", "{kind: data_parallel, sync: all_reduce, ...} | {kind: hybrid, ...}"),
+          "what the devices of a stage do with each micro-batch, as many as there are devices a stage: "
+          "replicas that share it, with buckets, overlap, compression and ZeRO; or groups that split its "
+          "layers",
+          &read_inner),
+      choice_key<Options>("algorithm", all_reduce_algorithm_names(), "all-reduce over replicas",
+                          [](Options& o) -> AllReduceAlgorithm& { return o.sync.algorithm; })
+          .at([](Options& o) -> SourcePos& { return o.sync.algorithm_pos; })
+          .only("no inner", &has_no_inner),
+      choice_key<Options>("fidelity", fidelity_names,
+                          "every message of all-reduces, or one flow an edge; auto chooses",
+                          [](Options& o) -> Fidelity& { return o.sync.fidelity; })
+          .only("no inner", &has_no_inner)};
 }
 
 void check_combination(const YamlMap& map, const PipelineOptions& options) {

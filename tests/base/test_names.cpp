@@ -3,10 +3,12 @@
 
 #include <cctype>
 #include <random>
+#include <regex>
 #include <string>
 #include <vector>
 
 #include "sim/base/names.h"
+#include "sim/base/spellings.h"
 
 using namespace convoy;
 
@@ -95,6 +97,38 @@ TEST_CASE("meant: case and separators change nothing, and no name is taken for a
     }
     CHECK(meant(other, names) == name);
   }
+}
+
+TEST_CASE(
+    "spelling patterns: what one matches means its name, and what means a name by its words is matched") {
+  const std::vector<std::vector<std::string>> tables{
+      {"ring", "tree", "halving_doubling", "hierarchical", "double_binary_tree", "nccl", "auto"},
+      {"data_parallel", "pipeline", "filter_parallel", "single"},
+      {"fp32", "tf32", "fp16", "bf16"},
+      {"pytorch", "pytorch1", "tensorflow", "tensorflow1", "caffe", "caffe2"}};
+  const std::vector<std::string> others{"ddp", "half", "float 16", "TF", "amp", "torch", "mixed", "parallel"};
+  std::size_t matched = 0;
+  for (unsigned seed = 1; seed <= 2000; ++seed) {
+    std::mt19937 engine(seed);
+    const std::vector<std::string>& table = tables[engine() % tables.size()];
+    std::string text = engine() % 4 ? table[engine() % table.size()] : others[engine() % others.size()];
+    if (engine() % 3 == 0) text = text.substr(0, text.find('_', engine() % text.size()));
+    for (char& c : text) {
+      if (engine() % 3 == 0) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+      if (c == '_') c = "-_ ."[engine() % 4];
+    }
+    CAPTURE(seed);
+    CAPTURE(text);
+    const std::vector<std::string> patterns = spelling_patterns(table);
+    REQUIRE(patterns.size() == table.size());
+    const std::string name = meant(text, table);
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const bool matches = std::regex_match(text, std::regex(patterns[i]));
+      CHECK(matches == (name == table[i]));
+      matched += matches ? 1 : 0;
+    }
+  }
+  CHECK(matched > 1000);
 }
 
 TEST_CASE("list_of: all names, or the first and how many more") {

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <random>
 
 #include "sim/base/quantity.h"
+#include "sim/base/spellings.h"
 #include "tests/support/approx.h"
 
 using namespace convoy;
@@ -208,4 +210,24 @@ TEST_CASE("quantity: a unit in other capitals is read as the unit itself, or as 
         if (value && least != most) CHECK((*value == least && other.find('B') == std::string::npos));
         CHECK((value || !why.empty()));
       }
+}
+
+TEST_CASE("unit spellings are the units that are understood, and no others of the same letters") {
+  const std::string letters = "kMGTPiBbps/WHzmunFLOPSUDhdin% ";
+  std::size_t understood = 0;
+  for (unsigned seed = 1; seed <= 4000; ++seed) {
+    std::mt19937 engine(seed);
+    const auto dimension = static_cast<Dimension>(engine() % 8);
+    const std::vector<std::string> spellings = unit_spellings(dimension);
+    std::string unit = spellings[engine() % spellings.size()];
+    if (engine() % 2 && !unit.empty()) unit[engine() % unit.size()] = letters[engine() % letters.size()];
+    if (unit.starts_with(' ') || unit.ends_with(' ')) continue;
+    CAPTURE(seed);
+    CAPTURE(unit);
+    std::string why;
+    const bool is_unit = parse_quantity("1" + unit, dimension, why).has_value();
+    CHECK(is_unit == std::binary_search(spellings.begin(), spellings.end(), unit));
+    understood += is_unit ? 1 : 0;
+  }
+  CHECK(understood > 1500);
 }

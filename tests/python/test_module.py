@@ -224,6 +224,8 @@ class Interrupt(InFolder):
 class Others(InFolder):
     def test_show(self):
         self.assertEqual(convoy.show("models"), json.loads(self.program("show", "models", "--json")))
+        self.assertEqual(convoy.show("schema", "experiment").to_dict(),
+                         json.loads(self.program("show", "schema", "experiment")))
         shown = convoy.show("models", "ResNet-50")
         self.assertEqual(shown.to_dict(), json.loads(self.program("show", "models", "resnet50", "--json")))
 

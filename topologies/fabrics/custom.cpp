@@ -127,16 +127,16 @@ const Keys<CustomFabricDraft>& custom_fabric_table() {
     append_keys(table, keys_of_part<D>(protocol_keys(), &D::nic));
     append_keys(
         table,
-        Keys<D>{list_key<D>("switches", "none | a list of names", "places beside the hosts",
-                            [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
-                list_key<D>("links",
-                            "a list of " + keys_detail::mapping_text(cable_entry_keys(CablePlace::fabric)),
-                            "cables between hosts and switches; required",
-                            [](YamlMap& map, D& draft) {
-                              draft.cables = read_cable_list(map, draft.nic.efficiency, CablePlace::fabric);
-                            })
-                    .with_parts(cable_entry_keys(CablePlace::fabric)),
-                flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)});
+        Keys<D>{
+            list_key<D>("switches", "none", name_list_form(), "places beside the hosts",
+                        [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
+            list_key<D>("links", "", cable_list_form(CablePlace::fabric), "cables between hosts and switches",
+                        [](YamlMap& map, D& draft) {
+                          draft.cables = read_cable_list(map, draft.nic.efficiency, CablePlace::fabric);
+                        })
+                .told_required()
+                .with_parts(cable_entry_keys(CablePlace::fabric)),
+            flag_key<D>("hosts_forward", "hosts pass on what is others'", &D::hosts_forward)});
     return table;
   }();
   return keys;

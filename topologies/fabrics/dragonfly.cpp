@@ -111,7 +111,7 @@ Key<DragonflyDraft> router_count_key(std::string name, std::string meaning,
 /// As payload can use it; that of the NICs where it is not given.
 Key<DragonflyDraft> router_bandwidth_key(std::string name, std::string meaning,
                                          double DragonflyShape::*field) {
-  return {{name, "as bandwidth | a bandwidth", std::move(meaning)},
+  return {key_text(name, "as bandwidth", forms::quantity(Dimension::bandwidth, true), std::move(meaning)),
           [name, field](YamlMap& map, DragonflyDraft& draft) {
             draft.shape.*field = map.find(name)
                                      ? draft.nic.efficiency * map.quantity(name, Dimension::bandwidth, true)

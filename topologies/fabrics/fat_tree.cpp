@@ -135,7 +135,7 @@ const Keys<FatTreeDraft>& fat_tree_table() {
         Keys<D>{
             choice_key<D>("levels", {"2", "3"}, "leaves and spines, or pods of these under cores",
                           &D::three_levels),
-            custom_key<D>("radix", "none | an even number, 2 to 65536",
+            custom_key<D>("radix", "none", forms::whole(2, max_ports).said("an even number, 2 to 65536"),
                           "ports of every switch, half of them up; else hosts_per_leaf", &read_radix),
             optional_integer_key<D>("hosts_per_leaf", "", 1, max_ports, "below a leaf switch",
                                     &D::hosts_per_leaf)

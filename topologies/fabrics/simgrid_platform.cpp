@@ -85,9 +85,10 @@ const Keys<PlatformDraft>& platform_table() {
   using D = PlatformDraft;
   static const Keys<D> keys = [] {
     Keys<D> table = keys_of_part<D>(payload_keys(), &D::nic);
-    table.push_back(custom_key<D>("file", "a file",
-                                  "of version 4 of the format, beside the experiment; required",
-                                  [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); }));
+    table.push_back(custom_key<D>("file", "", forms::text("a file"),
+                                  "of version 4 of the format, beside the experiment",
+                                  [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); })
+                        .told_required());
     return table;
   }();
   return keys;

@@ -115,9 +115,11 @@ const Keys<Site>& site_keys() {
   static const Keys<Site> keys{
       optional_integer_key<Site>("hosts", "", 1, 100'000, "of the site, in the cluster's order", &Site::hosts)
           .required(),
-      custom_key<Site>("fabric", "{kind, ...}", "that joins them; required", [](YamlMap& map, Site& site) {
-        site.fabric = read_fabric(map.node("fabric"), map.path_of("fabric"));
-      })};
+      custom_key<Site>("fabric", "", forms::section("fabric", "{kind, ...}"), "that joins them",
+                       [](YamlMap& map, Site& site) {
+                         site.fabric = read_fabric(map.node("fabric"), map.path_of("fabric"));
+                       })
+          .told_required()};
   return keys;
 }
 
@@ -144,8 +146,9 @@ Keys<NicSpec> wan_keys() {
 
 const Keys<SitesDraft>& sites_table() {
   static const Keys<SitesDraft> keys{
-      list_key<SitesDraft>("sites", "a list of " + keys_detail::mapping_text(texts_of(site_keys())),
-                           "two or more; required", &read_sites)
+      list_key<SitesDraft>("sites", "", keys_detail::list_of_parts(texts_of(site_keys())), "two or more",
+                           &read_sites)
+          .told_required()
           .with_parts(texts_of(site_keys())),
       mapping_key<SitesDraft>("wan", "", "the cable between every two sites", wan_keys(), &SitesDraft::wan)
           .required()};

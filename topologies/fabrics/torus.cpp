@@ -134,8 +134,11 @@ void read_dims(YamlMap& map, TorusDraft& draft) {
 const Keys<TorusDraft>& torus_table() {
   static const Keys<TorusDraft> keys = [] {
     Keys<TorusDraft> table = keys_of_part<TorusDraft>(cable_keys(), &TorusDraft::cable);
-    table.push_back(list_key<TorusDraft>("dims", "a list such as [4, 4, 8]",
-                                         "positions by dimension, the first fastest; required", &read_dims));
+    table.push_back(
+        list_key<TorusDraft>("dims", "",
+                             forms::list(forms::whole(1, max_positions), "a list such as [4, 4, 8]", 1),
+                             "positions by dimension, the first fastest", &read_dims)
+            .told_required());
     return table;
   }();
   return keys;

@@ -52,18 +52,17 @@ struct CustomInteriorDraft {
 const Keys<CustomInteriorDraft>& custom_interior_table() {
   using D = CustomInteriorDraft;
   static const Keys<D> keys{
-      custom_key<D>("efficiency", "100% | a share, up to 100%",
-                    "of the nominal bandwidth that payload can use",
+      custom_key<D>("efficiency", "100%", forms::share(true), "of the nominal bandwidth that payload can use",
                     [](YamlMap& map, D& draft) { draft.efficiency = read_payload_share(map); }),
-      list_key<D>("switches", "none | a list of names", "places beside gpu0, gpu1, ... and host",
+      list_key<D>("switches", "none", name_list_form(), "places beside gpu0, gpu1, ... and host",
                   [](YamlMap& map, D& draft) { draft.switches = read_name_list(map, "switches"); }),
-      list_key<D>("links", "a list of " + keys_detail::mapping_text(cable_entry_keys(CablePlace::server)),
-                  "cables between them; required",
+      list_key<D>("links", "", cable_list_form(CablePlace::server), "cables between them",
                   [](YamlMap& map, D& draft) {
                     draft.cables = read_cable_list(map, draft.efficiency, CablePlace::server);
                   })
+          .told_required()
           .with_parts(cable_entry_keys(CablePlace::server)),
-      list_key<D>("nics_at", "the host | a list of names", "where NICs are, in turn",
+      list_key<D>("nics_at", "the host", name_list_form(), "where NICs are, in turn",
                   [](YamlMap& map, D& draft) { draft.nics_at = read_name_list(map, "nics_at"); })};
   return keys;
 }

@@ -200,12 +200,13 @@ struct NcclDraft {
 const Keys<NcclDraft>& nccl_table() {
   using D = NcclDraft;
   static const Keys<D> keys{
-      custom_key<D>("file", "a file", "beside the experiment; required",
-                    [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); }),
-      custom_key<D>("efficiency", "100% | a share, up to 100%",
-                    "of the nominal bandwidth that payload can use",
+      custom_key<D>("file", "", forms::text("a file"), "beside the experiment",
+                    [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); })
+          .told_required(),
+      custom_key<D>("efficiency", "100%", forms::share(true), "of the nominal bandwidth that payload can use",
                     [](YamlMap& map, D& draft) { draft.rates.efficiency = read_payload_share(map); }),
-      custom_key<D>("nvlink", "as NCCL takes it for the GPU | a bandwidth", "of one link",
+      custom_key<D>("nvlink", "as NCCL takes it for the GPU", forms::quantity(Dimension::bandwidth, true),
+                    "of one link",
                     [](YamlMap& map, D& draft) {
                       if (map.find("nvlink"))
                         draft.rates.nvlink_Bps = map.quantity("nvlink", Dimension::bandwidth, true);

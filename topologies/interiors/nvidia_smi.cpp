@@ -170,9 +170,11 @@ const Keys<NvidiaSmiDraft>& nvidia_smi_table() {
     append_keys(
         table,
         Keys<D>{
-            custom_key<D>("file", "a file", "beside the experiment; required",
-                          [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); }),
-            custom_key<D>("uplink", "as bandwidth | a bandwidth", "of each PCIe switch",
+            custom_key<D>("file", "", forms::text("a file"), "beside the experiment",
+                          [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); })
+                .told_required(),
+            custom_key<D>("uplink", "as bandwidth", forms::quantity(Dimension::bandwidth, true),
+                          "of each PCIe switch",
                           [](YamlMap& map, D& draft) {
                             draft.rates.uplink_Bps =
                                 map.find("uplink")
@@ -182,7 +184,8 @@ const Keys<NvidiaSmiDraft>& nvidia_smi_table() {
             optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
                                      "of an uplink or socket link",
                                      [](D& d) -> double& { return d.rates.hop_latency_s; }),
-            custom_key<D>("nvlink", "none | a bandwidth", "of one link; required where the table has any",
+            custom_key<D>("nvlink", "none", forms::quantity(Dimension::bandwidth, true),
+                          "of one link; required where the table has any",
                           [](YamlMap& map, D& draft) {
                             draft.rates.nvlink_Bps =
                                 draft.efficiency * map.quantity_or("nvlink", Dimension::bandwidth, 0, true);

@@ -129,9 +129,13 @@ const Keys<NvlinkDraft>& nvlink_table() {
   using D = NvlinkDraft;
   static const Keys<D> keys = [] {
     Keys<D> table = rate_keys<D>("of one link");
-    table.push_back(list_key<D>("matrix", "one link between any two | a list of rows", "links of every pair",
-                                &read_matrix));
-    table.push_back(list_key<D>("pairs", "all of them | a list such as [[0, 1], [0, 3, 2]]",
+    table.push_back(list_key<D>(
+        "matrix", "one link between any two",
+        forms::list(forms::list(forms::whole(0, YamlMap::max_integer), "a row"), "a list of rows"),
+        "links of every pair", &read_matrix));
+    table.push_back(list_key<D>("pairs", "all of them",
+                                forms::list(forms::list(forms::whole(0, YamlMap::max_integer), "a pair"),
+                                            "a list such as [[0, 1], [0, 3, 2]]"),
                                 "those that are linked, and by how many links",
                                 [](YamlMap& map, D& draft) {
                                   if (map.find("pairs")) draft.pairs = pairs_of_list(map, draft.devices);

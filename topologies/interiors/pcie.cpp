@@ -65,6 +65,11 @@ void read_socket_link(YamlMap& map, PcieDraft& draft) {
     draft.tree.socket_link_Bps = map.quantity("socket_link", Dimension::bandwidth, true);
 }
 
+/// Groups of whole numbers.
+ValueForm grouping_form(std::string what) {
+  return forms::list(forms::list(forms::whole(0, YamlMap::max_integer), "a list"), std::move(what), 1);
+}
+
 const Keys<PcieDraft>& pcie_table() {
   using D = PcieDraft;
   static const Keys<D> keys = [] {
@@ -72,21 +77,24 @@ const Keys<PcieDraft>& pcie_table() {
     append_keys(
         table,
         Keys<D>{
-            list_key<D>("switches", "none | a list such as [[0, 1], [2, 3]]", "devices of each PCIe switch",
+            list_key<D>("switches", "none", grouping_form("a list such as [[0, 1], [2, 3]]"),
+                        "devices of each PCIe switch",
                         [](YamlMap& map, D& draft) {
                           if (map.find("switches"))
                             draft.tree.switches = read_grouping(map, "switches", draft.devices, "devices");
                         }),
-            custom_key<D>("uplink", "as bandwidth | a bandwidth", "with switches, of each", &read_uplink),
-            custom_key<D>("hop_latency", "0s | a time", "with switches, of an uplink or socket link",
+            custom_key<D>("uplink", "as bandwidth", forms::quantity(Dimension::bandwidth, true),
+                          "with switches, of each", &read_uplink),
+            custom_key<D>("hop_latency", "0s", forms::quantity(Dimension::time),
+                          "with switches, of an uplink or socket link",
                           [](YamlMap& map, D& draft) {
                             refuse_without(!draft.tree.switches.empty(), map, "hop_latency", needed_switches);
                             draft.tree.hop_latency_s = map.quantity_or("hop_latency", Dimension::time, 0);
                           }),
-            list_key<D>("sockets", "one of all | a list such as [[0], [1]]",
+            list_key<D>("sockets", "one of all", grouping_form("a list such as [[0], [1]]"),
                         "with switches, those of each socket", &read_sockets),
-            custom_key<D>("socket_link", "a bandwidth", "with sockets, as payload can use it; required there",
-                          &read_socket_link)});
+            custom_key<D>("socket_link", "", forms::quantity(Dimension::bandwidth, true),
+                          "with sockets, as payload can use it; required there", &read_socket_link)});
     return table;
   }();
   return keys;

@@ -34,7 +34,7 @@ std::optional<PcieTree> read_optional_pcie(YamlMap& map, std::uint32_t devices);
 template <class Draft>
 Key<Draft> pcie_key() {
   return custom_key<Draft>(
-             "pcie", "none | a mapping", "lanes to the host; without it these ways are free",
+             "pcie", "none", forms::parts("a mapping"), "lanes to the host; without it these ways are free",
              [](YamlMap& map, Draft& draft) { draft.pcie = read_optional_pcie(map, draft.devices); })
       .with_parts(pcie_keys());
 }

@@ -33,8 +33,10 @@ Key<Shape> size_key(std::string name, std::int64_t most, std::string meaning, Fi
 template <class Shape>
 Key<Shape> counts_key(std::string name, std::string example, std::string meaning,
                       std::vector<int> Shape::*field) {
-  KeyText text{name, "a list such as " + std::move(example), std::move(meaning) + "; required"};
-  text.takes_list = true;
+  KeyText text = key_text(
+      name, "", forms::list(forms::whole(1, YamlMap::max_integer), "a list such as " + std::move(example), 1),
+      std::move(meaning) + "; required");
+  text.required = true;
   return {std::move(text),
           [name, field](YamlMap& map, Shape& shape) { shape.*field = read_counts(map, name); }};
 }
@@ -157,7 +159,7 @@ struct NetworkDraft {
 const Keys<NetworkDraft>& network_file_keys() {
   using D = NetworkDraft;
   static const Keys<D> keys{
-      custom_key<D>("name", "as the file | a text", "of the network",
+      custom_key<D>("name", "as the file", forms::text("a text"), "of the network",
                     [](YamlMap& map, D& file) {
                       file.name = map.text_or("name", std::filesystem::path(map.pos().file).stem().string());
                     }),
@@ -165,15 +167,17 @@ const Keys<NetworkDraft>& network_file_keys() {
           .required()
           .at(&D::device_pos),
       size_key<D>("batch", most_words, "samples of a step", &D::batch),
-      Key<D>{{"optimizer", keys_detail::choices_text(texts_of_names(optimizer_names), 0),
-              "of the updates; required", texts_of_names(optimizer_names)},
-             [](YamlMap& map, D& file) {
-               file.optimizer = read_choice<Optimizer>(map, "optimizer", texts_of_names(optimizer_names));
-             }},
+      custom_key<D>("optimizer", "", forms::name(texts_of_names(optimizer_names)), "of the updates",
+                    [](YamlMap& map, D& file) {
+                      file.optimizer =
+                          read_choice<Optimizer>(map, "optimizer", texts_of_names(optimizer_names));
+                    })
+          .told_required(),
       flag_key<D>("clip", "gradients are scaled by their common norm, for which all wait", &D::clip),
-      custom_key<D>("network", "{kind, ...}", "its shape; required", [](YamlMap& map, D& file) {
-        file.network = map.map("network");
-      }).with_parts(keys_of_registry(network_registry()))};
+      custom_key<D>("network", "", forms::parts("{kind, ...}"), "its shape",
+                    [](YamlMap& map, D& file) { file.network = map.map("network"); })
+          .told_required()
+          .with_parts(section_of_registry("network", "", network_registry()).keys)};
   return keys;
 }
 
