@@ -17,8 +17,9 @@ import warnings
 
 from . import _convoy
 
-__all__ = ["Check", "Comparison", "ConvoyWarning", "Calibration", "InputError", "Plan", "Results", "Run",
-           "Validation", "calibrate", "check", "compare", "plan", "run", "show", "validate"]
+__all__ = ["Check", "Comparison", "ConvoyWarning", "Calibration", "Diagnosis", "InputError", "Plan", "Results", "Run",
+           "Validation", "calibrate", "check", "compare", "doctor", "plan", "run", "show",
+           "validate"]
 __version__ = _convoy.version
 
 
@@ -197,6 +198,10 @@ class Validation(Record):
     """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`."""
 
 
+class Diagnosis(Record):
+    """convoy.doctor/1 (docs/accuracy.md#doctor): `runs` with their `inputs`, of a plan `flip` too."""
+
+
 class Comparison(Record):
     """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
 
@@ -328,6 +333,12 @@ def compare(a, b):
 def validate(rows, jobs=None):
     """Measured training steps of your own (a CSV file) beside their predictions, as `convoy validate` does."""
     return Validation(json.loads(_call(_convoy.validate, os.fspath(rows), jobs)))
+
+
+def doctor(experiment, set={}, jobs=None):
+    """Which unmeasured numbers an experiment's or a plan's answer hangs on, as `convoy doctor` says."""
+    file, text, settings = _experiment(experiment, set, {})
+    return Diagnosis(json.loads(_call(_convoy.doctor, file, text, settings, jobs)))
 
 
 def show(what, name=None):

@@ -18,11 +18,6 @@
 namespace convoy::inline runs {
 namespace {
 
-/// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
-/// network: this is how much two measurements of one set-up differ (median of the repeated rows of
-/// results/published/single_device.csv).
-constexpr double anchored_spread = 0.03;
-
 double unseen_spread(const PreparedRun& run, const DeviceType& type) {
   return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
 }

@@ -33,6 +33,11 @@ struct Doubt {
   std::shared_ptr<const PreparedRun> less = nullptr, more = nullptr;
 };
 
+/// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
+/// network: this is how much two measurements of one set-up differ (median of the repeated rows of
+/// results/published/single_device.csv).
+inline constexpr double anchored_spread = 0.03;
+
 /// Standard deviations of the logarithms of the parts of a step (docs/cost_model.md#intervals); 0 if nothing
 /// is open.
 struct StepSpreads {
