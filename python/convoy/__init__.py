@@ -199,7 +199,7 @@ class Validation(Record):
 
 
 class Diagnosis(Record):
-    """convoy.doctor/1 (docs/accuracy.md#doctor): `runs` with their `inputs`, of a plan `flip` too."""
+    """convoy.doctor/1 (docs/doctor.md): `runs` with their `inputs`, of a plan `flip` too."""
 
 
 class Comparison(Record):

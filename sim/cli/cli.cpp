@@ -227,7 +227,7 @@ struct CommandLine {
     CLI::App* sub = app.add_subcommand("doctor", "which unmeasured numbers an answer hangs on, and how to measure them");
     sub->add_option("FILE", doctor.file, "experiment, or a plan (YAML)")->required();
     add_settings(sub, doctor.settings);
-    sub->add_flag("--json", doctor.json, "as JSON (docs/accuracy.md#doctor)");
+    sub->add_flag("--json", doctor.json, "as JSON (docs/doctor.md)");
     add_jobs(sub, doctor.jobs);
     add_progress(sub, doctor.progress);
     sub->callback([this] { command = [this] { return doctor_command(doctor); }; });

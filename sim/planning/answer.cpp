@@ -345,6 +345,8 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
       answer.runners_up.push_back(std::move(runner));
     }
     answer.sensitivity = sensitivity_of(planner, scenario, *choice, others);
+    answer.assumes = assumptions_of(planner, scenario, *choice, answer);
+    answer.not_included = not_included_in(spec, *answer.choice);
   } else {
     answer.nearest = nearest_constraint(planner, scenario);
     if (!answer.nearest) answer.nearest = several_constraints(planner, scenario);
@@ -352,6 +354,8 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
   answer.pruned = planner.pruned(scenario);
   answer.planned = planner.planned_count();
   answer.simulated = planner.simulated_count();
+  for (const PlanVariant& variant : spec.scenarios)
+    answer.scenarios.push_back({variant.name, variant.set, make_plan(*variant.spec, options).choice});
   return answer;
 }
 

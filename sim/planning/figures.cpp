@@ -24,6 +24,13 @@ std::string doubt_of_network(const Order& order, const ServerTable& servers) {
   return {};
 }
 
+/// Of machines of one's own: what the electricity of a region emits, whoever has a data centre there.
+const GridRegion* grid_of(const std::string& region) {
+  const std::vector<GridRegion>& all = grid_regions();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const GridRegion& row) { return row.region == region; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 Ledger::Ledger(const Trials& trials) : trials_(trials) {
@@ -52,7 +59,15 @@ void Ledger::add_setup(const Setup& setup) {
 void Ledger::add_candidate(const Candidate& candidate) {
   const Order& order = trials_.setup(candidate.setup).order;
   const std::string& first = order.front().first;
-  grids_.push_back(find_grid_region(first.substr(0, first.find('-')), candidate.region));
+  const bool own = std::all_of(order.begin(), order.end(), [&](const auto& kind) {
+    return trials_.servers().at(kind.first).host.price_origin.empty();
+  });
+  electricity_usd_per_j_.push_back(own && candidate.region.empty()
+                                       ? trials_.spec().electricity_usd_per_j.value_or(0)
+                                       : 0);
+  grids_.push_back(trials_.spec().own_servers.contains(first)
+                       ? grid_of(candidate.region)
+                       : find_grid_region(first.substr(0, first.find('-')), candidate.region));
   for (const Price& price : candidate.prices)
     if (const auto [doubt, is_new] = price_doubts_.try_emplace({price.server, price.region, price.market});
         is_new)
@@ -192,12 +207,19 @@ Figures Ledger::figures(std::size_t c, const Scenario& scenario, double step_s, 
   Figures figures;
   figures.epochs = epochs_[candidate.setup] ? epochs_[candidate.setup]->epochs : infinite;
   const double steps = figures.epochs * goal.samples() / static_cast<double>(setup.global_batch);
+  if (scenario.core_images_per_s) {
+    const double waited_s = std::max(0.0, waited_for_s(setup, *scenario.core_images_per_s) - step_s);
+    step_s += waited_s;
+    energy_j += waited_s * idle_w_[candidate.setup];
+  }
   const double work_s = steps * step_s;
-  double beside_s = goal.beside_s(figures.epochs);
+  const double evaluation_s = Goal::Pause{scenario.evaluation_s, 1}.all_s(figures.epochs);
+  double beside_s = goal.beside_s(figures.epochs) + evaluation_s;
   figures.time_s = work_s + beside_s;
   double paid_s = figures.time_s;
   if (const std::optional<Risk>& risk = risks_[c]; risk && work_s > 0) {
-    const double undisturbed_s = goal.start_up_s() + goal.evaluation().all_s(figures.epochs);
+    const double undisturbed_s =
+        goal.start_up_s() + goal.evaluation().all_s(figures.epochs) + evaluation_s;
     const RunEstimate run = estimate(candidate, *risk, work_s, figures.epochs);
     figures.interruptions = run.events;
     figures.time_s = undisturbed_s + run.time_s;
@@ -206,8 +228,22 @@ Figures Ledger::figures(std::size_t c, const Scenario& scenario, double step_s, 
   }
   figures.cost_usd = usd_per_h(c, scenario) * paid_s / seconds_an_hour;
   figures.energy_j = steps * energy_j + beside_s * idle_w_[candidate.setup];
+  figures.cost_usd += figures.energy_j * electricity_usd_per_j_[c];
   if (grids_[c]) figures.carbon_kg = grids_[c]->carbon_kg(figures.energy_j);
   return figures;
+}
+
+/// No step is shorter than the slowest host makes its images ready.
+double Ledger::waited_for_s(const Setup& setup, double core_images_per_s) const {
+  constexpr double vcpus_of_a_core = 2;
+  double longest_s = 0;
+  for (const auto& [name, count] : setup.order) {
+    const ServerSpec& server = trials_.servers().at(name);
+    if (server.host.vcpus == 0) continue;
+    const auto images = static_cast<double>(setup.batch_per_device) * server.device_count();
+    longest_s = std::max(longest_s, images / (server.host.vcpus / vcpus_of_a_core * core_images_per_s));
+  }
+  return longest_s;
 }
 
 std::string Ledger::broken(const Figures& figures, const Scenario& scenario) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ostream>
 
 #include "sim/base/quantity.h"
@@ -124,7 +125,8 @@ std::string known_text(const DoctorInput& input) {
   return input.spread ? fmt::format("{} +-{:.3g} %", input.grade, 100 * std::expm1(*input.spread)) : input.grade;
 }
 
-std::string run_text(const DoctorRun& run) {
+/// @param told the measurements that were told before, by key
+std::string run_text(const DoctorRun& run, std::map<std::string, std::string>& told) {
   std::string text = fmt::format("a step takes {}", format_time(run.step_time_s));
   if (!run.interval) return text + ", and nothing of it is open\n";
   text += fmt::format(", {} to {} at 80 %\n", format_time(run.interval->step_time_s[0]),
@@ -139,9 +141,10 @@ std::string run_text(const DoctorRun& run) {
     constexpr double worth_telling = 0.01;
     text += '\n';
     if (input.variance_share < worth_telling) continue;
-    std::string lines = input.measure;
-    for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 4) lines.insert(at + 1, "  ");
-    text += "  " + lines + '\n';
+    std::string& measure = told[input.key];
+    if (measure == input.measure) continue;
+    measure = input.measure;
+    text += measure + '\n';  // without indentation: the lines are to be pasted
   }
   return text;
 }
@@ -282,10 +285,11 @@ void write_doctor(const Diagnosis& diagnosis, std::ostream& out) {
 
 std::string doctor_text(const Diagnosis& diagnosis) {
   std::string text = diagnosis.experiment + '\n';
+  std::map<std::string, std::string> told;
   for (const DoctorRun& run : diagnosis.runs) {
     text += fmt::format("\n{}", run.id == "choice" ? "the plan's choice: " : "run " + run.id + ": ");
     for (const auto& [path, value] : run.point) text += fmt::format("{}: {}, ", path, to_flow(value));
-    text += run_text(run);
+    text += run_text(run, told);
   }
   if (diagnosis.runs.empty()) text += "\nnothing meets the plan's constraints\n";
   if (!diagnosis.flip) return text;

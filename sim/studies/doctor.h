@@ -57,7 +57,7 @@ struct Diagnosis {
 using DoctorProgress = std::function<void(std::size_t done, std::size_t all)>;
 
 /// What the steps of an experiment's points hang on, by simulating each point again with each doubtful number
-/// less and more (docs/accuracy.md#doctor).
+/// less and more (docs/doctor.md).
 /// @throws InputError
 Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorProgress& progress);
 
@@ -73,7 +73,7 @@ struct UncertainValue {
 };
 double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainValue>& rivals);
 
-/// Writes convoy.doctor/1 (docs/accuracy.md#doctor).
+/// Writes convoy.doctor/1 (docs/doctor.md).
 void write_doctor(const Diagnosis& diagnosis, std::ostream& out);
 /// The same for people.
 std::string doctor_text(const Diagnosis& diagnosis);
