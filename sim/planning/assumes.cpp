@@ -77,8 +77,8 @@ std::string newest_day(const PriceTable& table) {
 
 Assumption price_of(const Planner& planner, const PlanAnswer& answer, const Price& price) {
   const std::string seen =
-      price.until.empty() ? "" : fmt::format("listed until {}, the table until {}; ", price.until,
-                                             newest_day(planner.trials().spec().prices()));
+      price.region.empty() ? "" : fmt::format("listed {}, the newest of the table {}; ", price.origin(),
+                                              newest_day(planner.trials().spec().prices()));
   return {"price of " + price.server, fmt::format("{:g} USD/h", price.usd_per_hour), price.grade,
           seen + turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
 }

@@ -153,7 +153,7 @@ std::string run_text(const DoctorRun& run, std::map<std::string, std::string>& t
 
 double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainValue>& rivals) {
   // P(no rival is below) is the mean, over the choice's error, of the product of the rivals' chances to be above.
-  constexpr int steps = 2000;
+  constexpr int steps = 20'000;
   constexpr double reach = 8;
   double stays = 0, all = 0;
   for (int i = 0; i <= steps; ++i) {
