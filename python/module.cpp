@@ -33,6 +33,7 @@
 #include "sim/run/store/point_key.h"
 #include "sim/run/sweep.h"
 #include "sim/run/workers.h"
+#include "sim/studies/doctor.h"
 #include "sim/studies/validation.h"
 
 namespace py = pybind11;
@@ -236,6 +237,20 @@ std::string validate(const std::string& rows, const std::optional<std::size_t>& 
   return text_of([&](std::ostream& out) { write_validation(validation, out); });
 }
 
+/// @returns convoy.doctor/1
+std::string doctor(const std::string& file, const std::string& text, const Settings& settings,
+                   const std::optional<std::size_t>& jobs) {
+  const py::gil_scoped_release unlocked;
+  const Experiment experiment = experiment_of(file, text, settings);
+  Raised raised;
+  const auto told = [&](std::size_t, std::size_t) {
+    if (raised.stops()) raised.rethrow();  // ends the workers on its way out
+  };
+  const Diagnosis diagnosis = experiment.plan() ? diagnose_plan(read_plan(experiment), jobs_or_all(jobs), told)
+                                                : diagnose(experiment, jobs_or_all(jobs), told);
+  return text_of([&](std::ostream& out) { write_doctor(diagnosis, out); });
+}
+
 std::string show_subject(const std::string& what, const std::string& name) {
   const py::gil_scoped_release unlocked;
   const std::vector<std::string> subjects = show_subjects();
@@ -303,6 +318,7 @@ PYBIND11_MODULE(_convoy, module) {
   module.def("plan", &plan_experiment);
   module.def("compare", &compare_sides);
   module.def("validate", &validate);
+  module.def("doctor", &doctor);
   module.def("show", &show_subject);
   module.def("calibrate", &calibrate_device);
   module.def("report", &report_page);

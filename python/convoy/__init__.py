@@ -20,8 +20,8 @@ import weakref
 
 from . import _convoy
 
-__all__ = ["Check", "Comparison", "ConvoyWarning", "Calibration", "InputError", "Plan", "Results", "Run",
-           "Validation", "TorchModel", "calibrate", "check", "compare", "from_torch", "plan", "run", "show",
+__all__ = ["Calibration", "Check", "Comparison", "ConvoyWarning", "Diagnosis", "InputError", "Plan", "Results", "Run",
+           "TorchModel", "Validation", "calibrate", "check", "compare", "doctor", "from_torch", "plan", "run", "show",
            "validate"]
 __version__ = _convoy.version
 
@@ -201,6 +201,10 @@ class Validation(Record):
     """convoy.validate/1 (docs/compare.md): `rows`, `summary`, `terms`."""
 
 
+class Diagnosis(Record):
+    """convoy.doctor/1 (docs/doctor.md): `runs` with their `inputs`, of a plan `flip` too."""
+
+
 class Comparison(Record):
     """convoy.compare/1 (docs/compare.md): `same`, `only_a`, `only_b`, `changed`."""
 
@@ -334,6 +338,12 @@ def compare(a, b):
 def validate(rows, jobs=None):
     """Measured training steps of your own (a CSV file) beside their predictions, as `convoy validate` does."""
     return Validation(json.loads(_call(_convoy.validate, os.fspath(rows), jobs)))
+
+
+def doctor(experiment, set={}, jobs=None):
+    """Which unmeasured numbers an experiment's or a plan's answer hangs on, as `convoy doctor` says."""
+    file, text, settings = _experiment(experiment, set, {})
+    return Diagnosis(json.loads(_call(_convoy.doctor, file, text, settings, jobs)))
 
 
 def show(what, name=None):

@@ -113,4 +113,4 @@ ValueForm either(std::vector<ValueForm> inner) {
 
 }  // namespace forms
 
-}  // namespace convoy::inline base
+}  // namespace convoy::base

@@ -72,4 +72,4 @@ ValueForm section(std::string name, std::string what);
 ValueForm either(std::vector<ValueForm> inner);
 }  // namespace forms
 
-}  // namespace convoy::inline base
+}  // namespace convoy::base

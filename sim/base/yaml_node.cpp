@@ -355,6 +355,21 @@ void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value) {
   }
 }
 
+const YamlNode* find_path(const YamlNode& root, std::string_view dotted_path) {
+  const YamlNode* node = &root;
+  for (std::string_view rest = dotted_path; node != nullptr;) {
+    const auto [step, after] = first_key(rest);
+    if (step.empty()) return nullptr;
+    if (std::size_t index = 0; node->kind == YamlNode::Kind::sequence)
+      node = is_index(step, index) && index < node->items.size() ? &node->items[index] : nullptr;
+    else
+      node = node->kind == YamlNode::Kind::mapping ? node->find(step) : nullptr;
+    if (after == std::string_view::npos) return node;
+    rest = rest.substr(after);
+  }
+  return nullptr;
+}
+
 std::string to_flow(const YamlNode& node) {
   std::string out;
   switch (node.kind) {

@@ -43,6 +43,9 @@ YamlNode load_yaml(const std::string& file);
 /// created. @throws InputError (at value.pos) if the path goes through a scalar.
 void set_path(YamlNode& root, std::string_view dotted_path, YamlNode value);
 
+/// The value at a dotted path, which is read as set_path reads it; nullptr if there is none.
+const YamlNode* find_path(const YamlNode& root, std::string_view dotted_path);
+
 /// The value as one line of flow-style YAML (JSON if the value allows it), for labels and hashes.
 std::string to_flow(const YamlNode& node);
 

@@ -56,6 +56,7 @@ struct CommandLine {
   CalibrateArguments calibrate;
   ReproduceArguments reproduce;
   ValidateArguments validate;
+  DoctorArguments doctor;
   ReportArguments report;
   CompareArguments compare;
   MergeArguments merge;
@@ -77,6 +78,7 @@ struct CommandLine {
     add_calibrate();
     add_reproduce();
     add_validate();
+    add_doctor();
     add_report();
     add_compare();
     add_merge();
@@ -222,6 +224,15 @@ struct CommandLine {
     add_jobs(sub, validate.jobs);
     add_progress(sub, validate.progress);
     sub->callback([this] { command = [this] { return validate_command(validate); }; });
+  }
+  void add_doctor() {
+    CLI::App* sub = app.add_subcommand("doctor", "which unmeasured numbers an answer hangs on, and how to measure them");
+    sub->add_option("FILE", doctor.file, "experiment, or a plan (YAML)")->required();
+    add_settings(sub, doctor.settings);
+    sub->add_flag("--json", doctor.json, "as JSON (docs/doctor.md)");
+    add_jobs(sub, doctor.jobs);
+    add_progress(sub, doctor.progress);
+    sub->callback([this] { command = [this] { return doctor_command(doctor); }; });
   }
   void add_report() {
     CLI::App* sub = app.add_subcommand("report", "rewrite report.html of a finished run");

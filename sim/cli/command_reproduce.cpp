@@ -234,4 +234,4 @@ Exit reproduce_command(const ReproduceArguments& arguments) {
              : Exit::check_failed;
 }
 
-}  // namespace convoy::inline cli
+}  // namespace convoy::cli

@@ -90,6 +90,14 @@ struct ValidateArguments {
   Progress::Style progress = Progress::Style::automatic;
 };
 
+struct DoctorArguments {
+  std::string file;
+  std::vector<std::string> settings;
+  bool json = false;
+  std::size_t jobs = 1;
+  Progress::Style progress = Progress::Style::automatic;
+};
+
 struct ReportArguments {
   std::string folder;  ///< of a finished run
 };
@@ -149,6 +157,7 @@ Exit show_command(const ShowArguments& arguments);
 Exit calibrate_command(const CalibrateArguments& arguments);
 Exit reproduce_command(const ReproduceArguments& arguments);
 Exit validate_command(const ValidateArguments& arguments);
+Exit doctor_command(const DoctorArguments& arguments);
 Exit report_command(const ReportArguments& arguments);
 Exit compare_command(const CompareArguments& arguments);
 Exit merge_command(const MergeArguments& arguments);

@@ -543,4 +543,4 @@ void show_schema(std::ostream& out, const ShowArguments& arguments) {
   out << SchemaMaker().make(document_named(arguments.name)).dump(1) << '\n';
 }
 
-}  // namespace convoy::inline cli
+}  // namespace convoy::cli

@@ -17,4 +17,4 @@ std::vector<std::string> schema_names();
 std::string schema_line(const std::string& name);
 void show_schema(std::ostream& out, const ShowArguments& arguments);
 
-}  // namespace convoy::inline cli
+}  // namespace convoy::cli

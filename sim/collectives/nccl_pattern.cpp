@@ -141,4 +141,4 @@ Pattern nccl_half(const CollectiveCall& call) {
   return lasting(ring, call, nccl_ring_s(situation, call.bytes, true));
 }
 
-}  // namespace convoy::inline collectives
+}  // namespace convoy::collectives

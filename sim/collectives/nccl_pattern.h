@@ -18,4 +18,4 @@ std::size_t nccl_generation(const std::string& generation);
 /// Reduce-scatter or all-gather: rings only.
 Pattern nccl_half(const CollectiveCall& call);
 
-}  // namespace convoy::inline collectives
+}  // namespace convoy::collectives

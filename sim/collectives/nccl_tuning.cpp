@@ -133,4 +133,4 @@ double nccl_switch_s(const NcclSituation& situation, double bytes) {
   return 1e-6 * inside_switch_us + (1 + 1.0 / situation.ranks) * bytes / bandwidth_Bps;
 }
 
-}  // namespace convoy::inline collectives
+}  // namespace convoy::collectives

@@ -49,4 +49,4 @@ double nccl_tree_s(const NcclSituation& situation, double bytes);
 /// @pre situation.switch_sums
 double nccl_switch_s(const NcclSituation& situation, double bytes);
 
-}  // namespace convoy::inline collectives
+}  // namespace convoy::collectives

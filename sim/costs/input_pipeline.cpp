@@ -28,17 +28,14 @@ const YamlNode& catalogue_entry(const char* folder, const char* what, const std:
   return data_yaml(folder, name);
 }
 
-/// What a file of the catalogue says besides its figures; it is not used here.
+/// What a file of the catalogue says besides its figures.
 template <class Options>
 Keys<Options> source_keys() {
   return {custom_key<Options>("title", "", forms::text("a text"), "what it is called",
                               [](YamlMap& map, Options&) { map.text_or("title", ""); }),
           custom_key<Options>("sources", "", forms::entries(forms::text("where"), "{what: where}"),
-                              "where its figures are from", [](YamlMap& map, Options&) {
-                                if (!map.find("sources")) return;
-                                YamlMap sources = map.map("sources");
-                                for (const std::string& key : sources.keys()) sources.text(key);
-                              })};
+                              "where its figures are from",
+                              [](YamlMap& map, Options& options) { options.sources = read_sources(map); })};
 }
 
 bool is_jpeg(const InputSpec& spec) { return !spec.synthetic; }
@@ -52,6 +49,10 @@ Keys<InputSpec> jpeg_keys() {
                          spec.library = load_input_library(map.text("library"), map.pos("library"));
                        })
           .required(&input_library_names),
+      optional_number_key<Spec>("core_images_per_s", "the library's", 1e-6, std::numeric_limits<double>::max(),
+                                "images/s of one core, as measured on these hosts",
+                                [](Spec& spec) -> double& { return spec.library.core_images_per_s; })
+          .given(&Spec::rate_given),
       optional_integer_key<Spec>("workers_per_device", "the library's", 1, 100'000,
                                  "threads or processes that make images ready, each on one core at most",
                                  &Spec::workers_per_device),

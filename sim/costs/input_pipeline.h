@@ -23,6 +23,7 @@ struct InputLibrary {
   double core_images_per_s = 0;
   std::int64_t workers_per_device = 0;  ///< threads or processes if the user gives none; 0: all cores
   double device_bytes_per_image = 0;    ///< bytes that the device moves for its part; 0: it has none
+  Sources sources;                      ///< of its numbers
 };
 
 /// `training.input`: where the images of a step come from.
@@ -30,12 +31,14 @@ struct InputSpec {
   bool synthetic = true;  ///< images are available when needed; the fields below do not apply
   std::string name;       ///< in the catalogue; "" if the experiment describes it
   InputLibrary library;
+  bool rate_given = false;  ///< library.core_images_per_s is not the catalogue's but the experiment's
   std::optional<std::int64_t> workers_per_device;
   double storage_Bps = std::numeric_limits<double>::infinity();  ///< of each host
   bool cached = false;     ///< images are in the host's memory, as in every epoch but the first
   double image_bytes = 0;  ///< of a file
   double image_pixels = imagenet_image_pixels;  ///< of a file, before it is cropped
   std::int64_t prefetch = 2;                    ///< number of batches that are prepared ahead of a device
+  Sources sources;               ///< of its numbers
   SourcePos pos;
 
   /// "synthetic", "imagenet-pil", "jpeg by pil".

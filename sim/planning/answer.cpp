@@ -199,7 +199,7 @@ void check_range(const Planner& planner) {
   const auto range = goal.range();
   if (!range || setups.empty()) return;
   for (std::size_t s = 0; s < setups.size(); ++s)
-    if (planner.ledger().epochs(s)) return;
+    if (planner.estimates().epochs(s)) return;
   const auto [least, most] =
       std::minmax_element(setups.begin(), setups.end(),
                           [](const Setup& a, const Setup& b) { return a.global_batch < b.global_batch; });
@@ -289,7 +289,7 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   CandidateResultOfPlan result;
   const PlanSpec& spec = planner.trials().spec();
   result.doubts = spec.doubts;
-  for (std::string& doubt : planner.ledger().doubts(c)) result.doubts.push_back(std::move(doubt));
+  for (std::string& doubt : planner.estimates().doubts(c)) result.doubts.push_back(std::move(doubt));
   result.order = setup.order;
   result.devices = setup.devices;
   result.market = candidate.market;
@@ -304,11 +304,11 @@ CandidateResultOfPlan result_of(const Planner& planner, std::size_t c, const Sce
   result.label = trial.label;
   result.bottleneck = trial.bottleneck;
   result.figures = planner.figures(c, scenario);
-  result.usd_per_h = planner.ledger().usd_per_h(c, scenario);
+  result.usd_per_h = planner.estimates().usd_per_h(c, scenario);
   result.step_time_s = trial.step_s;
   result.peak_memory_bytes = trial.peak_memory_bytes;
   // Of the step and of the epochs, which err independently.
-  const EpochsNeeded& epochs = *planner.ledger().epochs(candidate.setup);
+  const EpochsNeeded& epochs = *planner.estimates().epochs(candidate.setup);
   const double low = 1 - std::hypot(1 - trial.step_low, 1 - epochs.least / epochs.epochs);
   const double high = 1 + std::hypot(trial.step_high - 1, epochs.most / epochs.epochs - 1);
   result.time_interval = around(result.figures.time_s, std::max(0.0, low), high);
@@ -345,6 +345,8 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
       answer.runners_up.push_back(std::move(runner));
     }
     answer.sensitivity = sensitivity_of(planner, scenario, *choice, others);
+    answer.assumes = assumptions_of(planner, scenario, *choice, answer);
+    answer.not_included = not_included_in(spec, *answer.choice);
   } else {
     answer.nearest = nearest_constraint(planner, scenario);
     if (!answer.nearest) answer.nearest = several_constraints(planner, scenario);
@@ -352,6 +354,8 @@ PlanAnswer make_plan(const PlanSpec& spec, const PlanOptions& options) {
   answer.pruned = planner.pruned(scenario);
   answer.planned = planner.planned_count();
   answer.simulated = planner.simulated_count();
+  for (const PlanVariant& variant : spec.scenarios)
+    answer.scenarios.push_back({variant.name, variant.set, make_plan(*variant.spec, options).choice});
   return answer;
 }
 

@@ -38,7 +38,8 @@ struct CandidateResultOfPlan {
 /// What would change the choice.
 struct Change {
   std::string text;    ///< "the price of aws-p3.16xlarge rises by 27 % or more, to 31.1 USD/h"
-  std::string kind;    ///< "price" | "deadline" | "budget" | "global_batch" | "bandwidth"
+  std::string kind;    ///< "price" | "deadline" | "budget" | "global_batch" | "evaluation" | "input" |
+                       ///< "bandwidth"
   std::string server;  ///< whose price, or ""
   double value = 0;    ///< at which the choice changes: USD/h, s, USD, images, factor
   std::optional<CandidateResultOfPlan> choice;  ///< then; nothing: no candidate is left
@@ -48,6 +49,20 @@ struct Change {
 struct NearestConstraint {
   std::string name, text;
   std::optional<CandidateResultOfPlan> candidate;  ///< that only this constraint keeps out
+};
+
+/// What the choice rests on that nobody said or measured here.
+struct Assumption {
+  std::string what, value;   ///< "input", "synthetic"
+  Grade grade = Grade::unstated;
+  std::string would_change;  ///< what another value would do
+};
+
+/// What a scenario of the plan comes to (`plan.scenarios`).
+struct VariantChoice {
+  std::string name;
+  std::vector<std::string> set;
+  std::optional<CandidateResultOfPlan> choice;
 };
 
 /// Servers that were asked for and are no candidates.
@@ -66,6 +81,9 @@ struct PlanAnswer {
   std::map<std::string, std::int64_t> pruned;
   std::vector<LeftOut> left_out;
   std::vector<Change> sensitivity;
+  std::vector<Assumption> assumes;        ///< of the choice
+  std::vector<std::string> not_included;  ///< in its time and cost
+  std::vector<VariantChoice> scenarios;
   std::optional<NearestConstraint> nearest;
   Manifest manifest;
 };
@@ -98,7 +116,12 @@ Scenario scenario_of(const PlanSpec& spec);
 /// @pre the candidate was simulated
 CandidateResultOfPlan result_of(const Planner& planner, std::size_t candidate, const Scenario& scenario);
 
-/// Prices, deadline, budget, batch and bandwidth at which another choice than `choice` is the best.
+/// What the answer's choice rests on, and what its figures leave out. @pre sensitivity is there
+std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
+                                       const PlanAnswer& answer);
+std::vector<std::string> not_included_in(const PlanSpec& spec, const CandidateResultOfPlan& choice);
+
+/// Prices, deadline, budget, batch, evaluation, input and bandwidth at which another choice than `choice` is the best.
 std::vector<Change> sensitivity_of(Planner& planner, const Scenario& scenario, std::size_t choice,
                                    const std::vector<std::size_t>& runners_up);
 

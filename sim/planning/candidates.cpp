@@ -68,12 +68,17 @@ std::vector<std::int64_t> common_batches(const Order& order, Precision precision
 std::optional<Price> price_of(const PlanSpec& spec, const HostType& host, Market market,
                               const std::string& region) {
   if (std::optional<Price> price = spec.prices().find(host.server, market, region)) return price;
-  const bool own = host.price_origin.empty() && host.price_usd_per_h;
-  if (!own || market != Market::on_demand || !region.empty()) return std::nullopt;
+  if (market != Market::on_demand || !region.empty()) return std::nullopt;
+  const bool written_out = spec.own_servers.contains(host.server);
   Price price;
   price.server = host.server;
-  price.usd_per_hour = *host.price_usd_per_h;
-  price.source = "the server's description";
+  if (host.price_usd_per_h && (written_out || host.price_origin.empty())) {
+    price.usd_per_hour = *host.price_usd_per_h;
+    price.source = host.price_origin.empty() ? "the server's description" : host.price_origin;
+    return price;
+  }
+  if (!written_out || !spec.electricity_usd_per_j) return std::nullopt;
+  price.source = "one's own: its electricity";
   return price;
 }
 
@@ -137,16 +142,24 @@ std::string kinds_of(const Order& order) {
   return text;
 }
 
-YamlNode cluster_node(const Order& order) {
+YamlNode cluster_node(const PlanSpec& spec, const Order& order) {
+  YamlNode own = mapping({});
+  for (const auto& [server, count] : order)
+    if (const auto found = spec.own_servers.find(server); found != spec.own_servers.end())
+      own.entries.emplace_back(server, found->second);
+  const auto with_own = [&](std::vector<std::pair<std::string, YamlNode>> entries) {
+    if (!own.entries.empty()) entries.emplace_back("servers", std::move(own));
+    return mapping(std::move(entries));
+  };
   if (order.size() == 1)
-    return mapping({{"server", scalar(order.front().first)}, {"nodes", number(order.front().second)}});
+    return with_own({{"server", scalar(order.front().first)}, {"nodes", number(order.front().second)}});
   YamlNode list;
   list.kind = YamlNode::Kind::sequence;
   char name = 'a';
   for (const auto& [server, count] : order)
     list.items.push_back(mapping(
         {{"name", scalar(std::string(1, name++))}, {"count", number(count)}, {"server", scalar(server)}}));
-  return mapping({{"name", scalar(text_of(order))}, {"nodes", std::move(list)}});
+  return with_own({{"name", scalar(text_of(order))}, {"nodes", std::move(list)}});
 }
 
 bool has_price(const PlanSpec& spec, const ServerSpec& server) {
@@ -162,7 +175,7 @@ CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const
     const std::int64_t devices = devices_of(order, servers);
     const std::vector<Candidate> offers = offers_of(order, spec, servers);
     const std::vector<YamlNode> strategies =
-        spec.strategies.empty() ? usual_candidates(read_cluster(cluster_node(order))) : spec.strategies;
+        spec.strategies.empty() ? usual_candidates(read_cluster(cluster_node(spec, order))) : spec.strategies;
     for (const Precision precision : spec.precisions)
       for (const std::int64_t batch : common_batches(order, precision, batches))
         for (const YamlNode& strategy : strategies) {
@@ -188,7 +201,7 @@ Point point_of(const PlanSpec& spec, const Setup& setup) {
   training.entries.emplace_back("batch_per_device", number(setup.batch_per_device));
   return read_point(mapping({{"model", spec.model},
                              {"training", std::move(training)},
-                             {"cluster", cluster_node(setup.order)},
+                             {"cluster", cluster_node(spec, setup.order)},
                              {"strategy", setup.strategy}}));
 }
 

@@ -60,7 +60,7 @@ bool has_price(const PlanSpec& spec, const ServerSpec& server);
 CandidateSpace enumerate(const PlanSpec& spec, const ServerTable& servers, const BatchesThatFit& batches);
 
 /// `cluster:` of an order, as an experiment would write it.
-YamlNode cluster_node(const Order& order);
+YamlNode cluster_node(const PlanSpec& spec, const Order& order);
 
 /// The point of an experiment that simulates a setup. @throws InputError
 Point point_of(const PlanSpec& spec, const Setup& setup);

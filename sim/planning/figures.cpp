@@ -24,14 +24,21 @@ std::string doubt_of_network(const Order& order, const ServerTable& servers) {
   return {};
 }
 
+/// Of machines of one's own: what the electricity of a region emits, whoever has a data centre there.
+const GridRegion* grid_of(const std::string& region) {
+  const std::vector<GridRegion>& all = grid_regions();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const GridRegion& row) { return row.region == region; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
-Ledger::Ledger(const Trials& trials) : trials_(trials) {
+Estimates::Estimates(const Trials& trials) : trials_(trials) {
   for (const Setup& setup : trials.space().setups) add_setup(setup);
   for (const Candidate& candidate : trials.space().candidates) add_candidate(candidate);
 }
 
-void Ledger::add_setup(const Setup& setup) {
+void Estimates::add_setup(const Setup& setup) {
   epochs_.push_back(trials_.spec().goal.epochs(static_cast<double>(setup.global_batch)));
   double idle_w = 0;
   std::int64_t hosts = 0;
@@ -49,10 +56,18 @@ void Ledger::add_setup(const Setup& setup) {
       doubt->second = doubt_of_network(setup.order, trials_.servers());
 }
 
-void Ledger::add_candidate(const Candidate& candidate) {
+void Estimates::add_candidate(const Candidate& candidate) {
   const Order& order = trials_.setup(candidate.setup).order;
   const std::string& first = order.front().first;
-  grids_.push_back(find_grid_region(first.substr(0, first.find('-')), candidate.region));
+  const bool own = std::all_of(order.begin(), order.end(), [&](const auto& kind) {
+    return trials_.servers().at(kind.first).host.price_origin.empty();
+  });
+  electricity_usd_per_j_.push_back(own && candidate.region.empty()
+                                       ? trials_.spec().electricity_usd_per_j.value_or(0)
+                                       : 0);
+  grids_.push_back(trials_.spec().own_servers.contains(first)
+                       ? grid_of(candidate.region)
+                       : find_grid_region(first.substr(0, first.find('-')), candidate.region));
   for (const Price& price : candidate.prices)
     if (const auto [doubt, is_new] = price_doubts_.try_emplace({price.server, price.region, price.market});
         is_new)
@@ -66,7 +81,7 @@ void Ledger::add_candidate(const Candidate& candidate) {
   doubtful_.push_back(!doubts(doubtful_.size()).empty());
 }
 
-std::vector<std::string> Ledger::doubts(std::size_t c) const {
+std::vector<std::string> Estimates::doubts(std::size_t c) const {
   const Candidate& candidate = trials_.space().candidates[c];
   const Setup& setup = trials_.setup(candidate.setup);
   std::vector<std::string> doubts;
@@ -99,7 +114,7 @@ std::vector<std::string> Ledger::doubts(std::size_t c) const {
 }
 
 /// Interruptions of spot machines and, where they count, failures of hosts: the means over the order's hosts.
-std::optional<Ledger::Risk> Ledger::risk_of(const Candidate& candidate, const Order& order) const {
+std::optional<Estimates::Risk> Estimates::risk_of(const Candidate& candidate, const Order& order) const {
   const PlanSpec& spec = trials_.spec();
   const bool spot = candidate.market == Market::spot;
   if (!spot && !spec.failures) return std::nullopt;
@@ -129,7 +144,7 @@ std::optional<Ledger::Risk> Ledger::risk_of(const Candidate& candidate, const Or
   return risk;
 }
 
-RunEstimate Ledger::estimate(const Candidate& candidate, const Risk& risk, double work_s,
+RunEstimate Estimates::estimate(const Candidate& candidate, const Risk& risk, double work_s,
                              double epochs) const {
   const Goal& goal = trials_.spec().goal;
   const auto hosts = static_cast<double>(hosts_[candidate.setup]);
@@ -150,7 +165,7 @@ bool needs_price(const Scenario& scenario) {
          scenario.constraints.budget_usd || scenario.priced;
 }
 
-std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
+std::string Estimates::out(std::size_t c, const Scenario& scenario) const {
   const Candidate& candidate = trials_.space().candidates[c];
   const Setup& setup = trials_.setup(candidate.setup);
   const Trial& trial = trials_.trial(candidate.setup);
@@ -166,7 +181,7 @@ std::string Ledger::out(std::size_t c, const Scenario& scenario) const {
   return {};
 }
 
-double Ledger::usd_per_h(std::size_t c, const Scenario& scenario) const {
+double Estimates::usd_per_h(std::size_t c, const Scenario& scenario) const {
   const Candidate& candidate = trials_.space().candidates[c];
   if (candidate.prices.empty()) return infinite;
   const Order& order = trials_.setup(candidate.setup).order;
@@ -180,24 +195,31 @@ double Ledger::usd_per_h(std::size_t c, const Scenario& scenario) const {
   return sum;
 }
 
-Figures Ledger::figures(std::size_t c, const Scenario& scenario) const {
+Figures Estimates::figures(std::size_t c, const Scenario& scenario) const {
   const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
   return figures(c, scenario, trial.step_s, trial.energy_j);
 }
 
-Figures Ledger::figures(std::size_t c, const Scenario& scenario, double step_s, double energy_j) const {
+Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_s, double energy_j) const {
   const Candidate& candidate = trials_.space().candidates[c];
   const Setup& setup = trials_.setup(candidate.setup);
   const Goal& goal = trials_.spec().goal;
   Figures figures;
   figures.epochs = epochs_[candidate.setup] ? epochs_[candidate.setup]->epochs : infinite;
   const double steps = figures.epochs * goal.samples() / static_cast<double>(setup.global_batch);
+  if (scenario.core_images_per_s) {
+    const double waited_s = std::max(0.0, waited_for_s(setup, *scenario.core_images_per_s) - step_s);
+    step_s += waited_s;
+    energy_j += waited_s * idle_w_[candidate.setup];
+  }
   const double work_s = steps * step_s;
-  double beside_s = goal.beside_s(figures.epochs);
+  const double evaluation_s = Goal::Pause{scenario.evaluation_s, 1}.all_s(figures.epochs);
+  double beside_s = goal.beside_s(figures.epochs) + evaluation_s;
   figures.time_s = work_s + beside_s;
   double paid_s = figures.time_s;
   if (const std::optional<Risk>& risk = risks_[c]; risk && work_s > 0) {
-    const double undisturbed_s = goal.start_up_s() + goal.evaluation().all_s(figures.epochs);
+    const double undisturbed_s =
+        goal.start_up_s() + goal.evaluation().all_s(figures.epochs) + evaluation_s;
     const RunEstimate run = estimate(candidate, *risk, work_s, figures.epochs);
     figures.interruptions = run.events;
     figures.time_s = undisturbed_s + run.time_s;
@@ -206,11 +228,25 @@ Figures Ledger::figures(std::size_t c, const Scenario& scenario, double step_s, 
   }
   figures.cost_usd = usd_per_h(c, scenario) * paid_s / seconds_an_hour;
   figures.energy_j = steps * energy_j + beside_s * idle_w_[candidate.setup];
+  figures.cost_usd += figures.energy_j * electricity_usd_per_j_[c];
   if (grids_[c]) figures.carbon_kg = grids_[c]->carbon_kg(figures.energy_j);
   return figures;
 }
 
-std::string Ledger::broken(const Figures& figures, const Scenario& scenario) {
+/// No step is shorter than the slowest host makes its images ready.
+double Estimates::waited_for_s(const Setup& setup, double core_images_per_s) const {
+  constexpr double vcpus_of_a_core = 2;
+  double longest_s = 0;
+  for (const auto& [name, count] : setup.order) {
+    const ServerSpec& server = trials_.servers().at(name);
+    if (server.host.vcpus == 0) continue;
+    const auto images = static_cast<double>(setup.batch_per_device) * server.device_count();
+    longest_s = std::max(longest_s, images / (server.host.vcpus / vcpus_of_a_core * core_images_per_s));
+  }
+  return longest_s;
+}
+
+std::string Estimates::broken(const Figures& figures, const Scenario& scenario) {
   if (scenario.constraints.deadline_s && figures.time_s > *scenario.constraints.deadline_s) return "deadline";
   if (scenario.constraints.budget_usd && figures.cost_usd > *scenario.constraints.budget_usd) return "budget";
   return {};

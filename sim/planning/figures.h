@@ -36,15 +36,19 @@ struct Scenario {
   /// Only candidates whose value of the plan's objective is below this by more than a tie.
   std::optional<double> value_below;
   PlanObjective value_of = PlanObjective::cost;
+  double evaluation_s = 0;  ///< after each epoch, in addition to the goal's
+  /// Images/s that a core of each host makes ready, where steps wait for them; hosts that do not say their
+  /// `vcpus` have no limit.
+  std::optional<double> core_images_per_s = {};
 };
 
 /// Whether a question can be asked of candidates with prices only.
 bool needs_price(const Scenario& scenario);
 
 /// Candidates' figures. A candidate whose setup was not simulated has those that no simulation goes below.
-class Ledger {
+class Estimates {
  public:
-  explicit Ledger(const Trials& trials);
+  explicit Estimates(const Trials& trials);
 
   /// Why a candidate is out whatever its step takes: "max_devices", "max_global_batch", "goal", "price",
   /// "carbon", "memory", "cannot_run", "failed"; "" otherwise.
@@ -77,12 +81,14 @@ class Ledger {
     double wait_s = 0;
   };
   std::optional<Risk> risk_of(const Candidate& candidate, const Order& order) const;
+  double waited_for_s(const Setup& setup, double core_images_per_s) const;
   RunEstimate estimate(const Candidate& candidate, const Risk& risk, double work_s, double epochs) const;
   using Place = std::pair<std::string, std::string>;     ///< server and region
   std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
   std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
   std::vector<std::optional<Risk>> risks_;  ///< by candidate: where machines may go and the rate is known
   std::vector<bool> doubtful_;              ///< by candidate
+  std::vector<double> electricity_usd_per_j_;  ///< by candidate: of machines of one's own
   std::vector<const GridRegion*> grids_;    ///< by candidate: nullptr where not known
 };
 

@@ -133,6 +133,43 @@ std::string tables(const PlanAnswer& answer) {
          html_table({{"if"}, {"the choice is"}, {"time", true}, {"cost", true}}, rows);
 }
 
+/// The choices of all scenarios beside the plan's own.
+std::string scenarios_section(const PlanAnswer& answer) {
+  if (answer.scenarios.empty()) return {};
+  std::vector<HtmlRow> rows;
+  const auto add = [&](const std::string& name, const std::string& set,
+                       const std::optional<CandidateResultOfPlan>& choice, bool own) {
+    if (!choice) {
+      rows.push_back({{name, set, "nothing meets the constraints", "", "", "", "", ""}});
+      return;
+    }
+    rows.push_back({{name, set, text_of(choice->order), choice->label, hours_text(choice->figures.time_s),
+                     usd_text(choice->figures.cost_usd), interval_text(*choice), kwh_text(*choice)},
+                    own ? "best" : ""});
+  };
+  add("as planned", "", answer.choice, true);
+  for (const VariantChoice& each : answer.scenarios) {
+    std::string set;
+    for (const std::string& one : each.set) set += (set.empty() ? "" : ", ") + one;
+    add(each.name, set, each.choice, false);
+  }
+  return "<h2>Scenarios</h2>\n" + html_table({{"scenario"}, {"with"}, {"machines"}, {"strategy"}, {"time", true},
+                                             {"cost", true}, {"interval"}, {"kWh", true}},
+                                            rows);
+}
+
+std::string assumes_section(const PlanAnswer& answer) {
+  if (answer.assumes.empty()) return {};
+  std::vector<HtmlRow> rows;
+  for (const Assumption& each : answer.assumes)
+    rows.push_back({{each.what, each.value, std::string(to_string(each.grade)), each.would_change}});
+  std::string out = "<h2>What it assumes</h2>\n" +
+                    html_table({{"what"}, {"value"}, {"known as"}, {"another one would change"}}, rows) +
+                    "<h2>What it does not include</h2>\n";
+  for (const std::string& each : answer.not_included) out += html_paragraph(each, "small");
+  return out;
+}
+
 std::string left_out_paragraphs(const PlanAnswer& answer) {
   std::string out;
   for (const LeftOut& each : answer.left_out) out += html_paragraph(left_out_text(each), "small");
@@ -149,7 +186,8 @@ void write_report(const PlanAnswer& answer,
       << answer.name << " - convoy</title>\n<style>" << report_style()
       << "</style>\n</head>\n<body><main>\n<h1>" << answer.name << "</h1>\n"
       << html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer))) << order_section(answer)
-      << front_section(answer) << tables(answer) << html_paragraph(effort_text(answer), "small")
+      << front_section(answer) << tables(answer) << scenarios_section(answer)
+      << assumes_section(answer) << html_paragraph(effort_text(answer), "small")
       << left_out_paragraphs(answer)
       << html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,
                                     answer.manifest.simgrid, answer.manifest.config_sha256),

@@ -44,6 +44,37 @@ void read_nodes(YamlMap& map, PlanSpec& spec) {
   for (std::int64_t n = 1; n <= most; n *= 2) spec.nodes.push_back(n);
 }
 
+/// A server written out, as in a cluster's `servers`, with its `name`. @returns its name
+std::string read_own_server(const YamlNode& item, const std::string& path, const std::vector<std::string>& known,
+                            PlanSpec& spec) {
+  YamlMap map(item, path);
+  const std::string name = map.text("name");
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end() || spec.own_servers.contains(name))
+    map.fail("name", fmt::format("'{}' is {}; give your own server a name of its own", name,
+                                 name.empty() ? "no name" : "another server"));
+  YamlNode server = item;
+  std::erase_if(server.entries, [](const auto& entry) { return entry.first == "name"; });
+  spec.own_servers.emplace(name, std::move(server));
+  return name;
+}
+
+/// "0.15USD/kWh".
+void read_electricity(YamlMap& map, PlanSpec& spec) {
+  if (!map.find("electricity")) return;
+  const std::string text = read_text(map.node("electricity"), map.path_of("electricity"));
+  const std::string_view unit = "USD/kWh";
+  std::optional<double> value;
+  if (text.ends_with(unit)) {
+    std::string_view digits = std::string_view(text).substr(0, text.size() - unit.size());
+    while (digits.ends_with(' ')) digits.remove_suffix(1);
+    value = parse_number(digits);
+  }
+  if (!value || *value < 0)
+    map.fail("electricity", fmt::format("'{}' is no price such as 0.15USD/kWh", text));
+  constexpr double joules_of_a_kwh = 3.6e6;
+  spec.electricity_usd_per_j = *value / joules_of_a_kwh;
+}
+
 void read_servers(YamlMap& map, PlanSpec& spec) {
   const std::vector<std::string> names = server_names();
   spec.all_servers = !map.find("servers");
@@ -53,6 +84,10 @@ void read_servers(YamlMap& map, PlanSpec& spec) {
   }
   std::vector<std::string> found;
   for (const YamlNode* item : list_items(map, "servers")) {
+    if (item->kind == YamlNode::Kind::mapping) {
+      found.push_back(read_own_server(*item, map.path_of("servers"), names, spec));
+      continue;
+    }
     const std::string pattern = read_text(*item, map.path_of("servers"));
     const std::size_t before = found.size();
     for (const std::string& name : names)
@@ -163,8 +198,10 @@ Keys<PlanSpec> rental_keys() {
       mapping_key<Spec>("constraints", "none", "what the answer has to keep", constraint_keys(),
                         &Spec::constraints),
       custom_key<Spec>("servers", "all with a price",
-                       forms::list(forms::text("a name"), "a list of names or patterns", 1),
-                       "of the catalogue", &read_servers)
+                       forms::list(forms::either({forms::text("a name"),
+                                                  forms::entries(forms::anything(""), "{name, ...}")}),
+                                   "a list of names, patterns or {name, ...}", 1),
+                       "of the catalogue, or written out (`convoy show keys server`)", &read_servers)
           .at(&Spec::servers_pos),
       custom_key<Spec>("nodes", "1",
                        forms::either({counts_form("a list of counts", most_nodes), forms::parts("{max}")}),
@@ -187,6 +224,16 @@ Keys<PlanSpec> rental_keys() {
                        &read_strategies)};
 }
 
+/// Of an item of `scenarios` (read_scenarios).
+std::vector<KeyText> scenario_texts() {
+  std::vector<KeyText> texts{
+      key_text("name", "", forms::text("a text"), "of the scenario; required"),
+      key_text("set", "", forms::entries(forms::anything("value"), "{path: value, ...}"),
+               "what differs, by dotted paths; required")};
+  for (KeyText& text : texts) text.required = true;
+  return texts;
+}
+
 Keys<PlanSpec> risk_keys() {
   using Spec = PlanSpec;
   return {
@@ -206,7 +253,15 @@ Keys<PlanSpec> risk_keys() {
                               "those that are left",
                               &Spec::reactions),
       custom_key<Spec>("region", "the price table's first", forms::list(forms::text("a region"), "a list", 1),
-                       "where machines are rented", &read_regions)};
+                       "where machines are rented", &read_regions),
+      custom_key<Spec>("electricity", "none", forms::text("a price such as 0.15USD/kWh"),
+                       "of machines of one's own, in addition to their price; those that say none cost "
+                       "nothing else",
+                       &read_electricity),
+      custom_key<Spec>("scenarios", "none", forms::list(forms::parts("{name, set}"), "a list of {name, set}"),
+                       "the same plan with other values, whose choices are shown side by side",
+                       [](YamlMap& map, Spec&) { map.find("scenarios"); })
+          .with_parts(scenario_texts())};
 }
 
 const Keys<PlanSpec>& all_plan_keys() {
@@ -291,6 +346,54 @@ std::string_view to_string(PlanObjective objective) {
   return objectives[static_cast<std::size_t>(objective)];
 }
 
+namespace {
+
+PlanSpec read_tree(const YamlNode& whole, const std::string& name,
+                   const std::shared_ptr<const PriceTable>& prices);
+
+/// @param tree of the plan with its scenarios
+std::vector<PlanVariant> read_scenarios(const YamlNode& tree, const std::string& name,
+                                        const std::shared_ptr<const PriceTable>& prices) {
+  YamlNode rest = tree;
+  for (auto& [key, value] : rest.entries)
+    if (key == "plan") std::erase_if(value.entries, [](const auto& entry) { return entry.first == "scenarios"; });
+  std::vector<PlanVariant> scenarios;
+  YamlMap root(tree, "");
+  YamlMap plan = root.map("plan");
+  if (!plan.find("scenarios")) return scenarios;
+  for (YamlMap& map : plan.maps("scenarios")) {
+    PlanVariant& scenario = scenarios.emplace_back();
+    scenario.name = map.text("name");
+    YamlNode other = rest;
+    YamlMap set = map.map("set");
+    for (const std::string& path : set.keys()) {
+      const YamlNode& value = set.node(path);
+      if (!path.starts_with("plan.") && !path.starts_with("goal.") && !path.starts_with("training.") && path != "model")
+        set.fail(path, "a scenario sets model, or parts of training, goal or plan");
+      scenario.set.push_back(path + "=" + to_flow(value));
+      set_path(other, path, value);
+    }
+    map.finish();
+    scenario.spec = std::make_shared<const PlanSpec>(read_tree(other, name, prices));
+  }
+  return scenarios;
+}
+
+PlanSpec read_tree(const YamlNode& whole, const std::string& name,
+                   const std::shared_ptr<const PriceTable>& prices) {
+  YamlMap tree(whole, "");
+  PlanSpec spec;
+  spec.user_prices = prices;
+  spec.name = name;
+  read_part(plan_file_keys(), std::move(tree), spec);
+  const YamlNode* network =
+      spec.model.kind == YamlNode::Kind::mapping ? spec.model.find("name") : &spec.model;
+  spec.doubts = spec.goal.doubts(network ? network->scalar : "");
+  return spec;
+}
+
+}  // namespace
+
 PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
   YamlMap tree(experiment.tree(), "");
   if (!tree.has("plan") && !tree.has("goal") && (tree.has("strategy") || experiment.swept()))
@@ -304,13 +407,10 @@ PlanSpec read_plan(const Experiment& experiment, const std::string& prices) {
     if (tree.has(key))
       tree.fail(key, fmt::format("a plan chooses it; write plan.{} instead",
                                  key == std::string_view("cluster") ? "servers" : "strategies"));
-  PlanSpec spec;
-  if (!prices.empty()) spec.user_prices = std::make_shared<const PriceTable>(PriceTable::read(prices));
-  spec.name = experiment.name();
-  read_part(plan_file_keys(), std::move(tree), spec);
-  const YamlNode* network =
-      spec.model.kind == YamlNode::Kind::mapping ? spec.model.find("name") : &spec.model;
-  spec.doubts = spec.goal.doubts(network ? network->scalar : "");
+  std::shared_ptr<const PriceTable> table;
+  if (!prices.empty()) table = std::make_shared<const PriceTable>(PriceTable::read(prices));
+  PlanSpec spec = read_tree(experiment.tree(), experiment.name(), table);
+  spec.scenarios = read_scenarios(experiment.tree(), experiment.name(), table);
   return spec;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,15 @@ std::string_view to_string(PlanObjective objective);
 enum class OnInterruption : std::uint8_t { wait, go_on };
 std::string_view to_string(OnInterruption reaction);
 
+struct PlanSpec;
+
+/// The same plan with other values (`plan.scenarios`).
+struct PlanVariant {
+  std::string name;
+  std::vector<std::string> set;  ///< "plan.constraints.deadline=12h"
+  std::shared_ptr<const PlanSpec> spec;
+};
+
 /// `convoy plan FILE` as it was read (docs/planning.md).
 struct PlanSpec {
   static constexpr std::size_t max_candidates = 200'000;
@@ -36,7 +46,10 @@ struct PlanSpec {
   PlanObjective objective = PlanObjective::cost;
   SourcePos objective_pos;
   PlanConstraints constraints;
-  std::vector<std::string> servers;    ///< names of the catalogue, sorted
+  std::vector<std::string> servers;    ///< names of the catalogue and of own_servers, sorted
+  std::map<std::string, YamlNode> own_servers;  ///< written out in the plan, by name
+  /// USD per J that machines of one's own use; others have it in their price.
+  std::optional<double> electricity_usd_per_j;
   SourcePos servers_pos;
   bool all_servers = false;            ///< none were named: those without a price are left out
   std::vector<std::int64_t> nodes{1};  ///< of one kind of server
@@ -53,6 +66,7 @@ struct PlanSpec {
   std::shared_ptr<const PriceTable> user_prices;  ///< instead of the program's own table, where given
   /// `strategy:` mappings, lists of values multiplied out; empty: the registry's candidates for each cluster.
   std::vector<YamlNode> strategies;
+  std::vector<PlanVariant> scenarios;
 
   const PriceTable& prices() const { return user_prices ? *user_prices : PriceTable::shipped(); }
 };

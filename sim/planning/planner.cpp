@@ -33,7 +33,7 @@ bool Planner::simulated(std::size_t candidate) const {
 }
 
 bool Planner::keeps(const Figures& figures, const Scenario& scenario) {
-  if (!Ledger::broken(figures, scenario).empty()) return false;
+  if (!Estimates::broken(figures, scenario).empty()) return false;
   return !scenario.value_below ||
          !ties_with_best(*scenario.value_below, value_of(scenario.value_of, figures));
 }
@@ -43,15 +43,15 @@ Standing Planner::standing(std::size_t c, const Scenario& scenario, const Figure
   return {value_of(scenario.objective, figures),
           figures.time_s,
           figures.cost_usd,
-          ledger_.doubtful(c),
-          ledger_.hosts(setup),
+          estimates_.doubtful(c),
+          estimates_.hosts(setup),
           trials_.setup(setup).global_batch,
           c};
 }
 
 Figures Planner::floor(std::size_t c, const Scenario& scenario) const {
   const Trial& trial = trials_.trial(trials_.space().candidates[c].setup);
-  return ledger_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
+  return estimates_.figures(c, scenario, at_least(trial.step_s), at_least(trial.energy_j));
 }
 
 std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
@@ -61,7 +61,7 @@ std::vector<std::size_t> Planner::open(const Scenario& scenario) const {
     if (!scenario.without.empty() &&
         scenario.without.contains(kinds_of(trials_.setup(space.candidates[c].setup).order)))
       continue;
-    if (ledger_.out(c, scenario).empty()) result.push_back(c);
+    if (estimates_.out(c, scenario).empty()) result.push_back(c);
   }
   return result;
 }
@@ -91,7 +91,7 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
     std::vector<double> floors;
     double least = std::numeric_limits<double>::infinity();
     for (const std::size_t c : open(scenario)) {
-      const Figures figures = simulated(c) ? ledger_.figures(c, scenario) : floor(c, scenario);
+      const Figures figures = simulated(c) ? estimates_.figures(c, scenario) : floor(c, scenario);
       if (!keeps(figures, scenario)) continue;
       const double value = value_of(scenario.objective, figures);
       if (!simulated(c)) {
@@ -111,7 +111,7 @@ std::optional<std::size_t> Planner::best(const Scenario& scenario) {
     trials_.run(setups, [&](std::size_t s, double step_s, double energy_j) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
-        const Figures least_of_c = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
+        const Figures least_of_c = estimates_.figures(c, scenario, at_least(step_s), at_least(energy_j));
         return keeps(least_of_c, scenario) && ties_with_best(value_of(scenario.objective, least_of_c), least);
       });
     });
@@ -122,7 +122,7 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
   for (;;) {
     std::vector<Standing> known, unknown;
     for (const std::size_t c : open(scenario)) {
-      const Figures figures = simulated(c) ? ledger_.figures(c, scenario) : floor(c, scenario);
+      const Figures figures = simulated(c) ? estimates_.figures(c, scenario) : floor(c, scenario);
       if (keeps(figures, scenario))
         (simulated(c) ? known : unknown).push_back(standing(c, scenario, figures));
     }
@@ -150,7 +150,7 @@ std::vector<std::size_t> Planner::front(const Scenario& scenario) {
     trials_.run(setups, [&](std::size_t s, double step_s, double energy_j) {
       return std::none_of(hopeful.begin(), hopeful.end(), [&](std::size_t c) {
         if (trials_.space().candidates[c].setup != s) return false;
-        const Figures least_of_c = ledger_.figures(c, scenario, at_least(step_s), at_least(energy_j));
+        const Figures least_of_c = estimates_.figures(c, scenario, at_least(step_s), at_least(energy_j));
         return keeps(least_of_c, scenario) && !cannot_reach(front, least_of_c.time_s, least_of_c.cost_usd);
       });
     });
@@ -161,8 +161,8 @@ std::map<std::string, std::int64_t> Planner::pruned(const Scenario& scenario) co
   std::map<std::string, std::int64_t> counts;
   for (std::size_t c = 0; c < trials_.space().candidates.size(); ++c) {
     if (simulated(c)) continue;
-    std::string reason = ledger_.out(c, scenario);
-    if (reason.empty()) reason = Ledger::broken(ledger_.figures(c, scenario), scenario);
+    std::string reason = estimates_.out(c, scenario);
+    if (reason.empty()) reason = Estimates::broken(estimates_.figures(c, scenario), scenario);
     ++counts[reason.empty() ? "bound" : reason];
   }
   return counts;

@@ -16,7 +16,7 @@ namespace convoy::inline planning {
 /// the next.
 class Planner {
  public:
-  explicit Planner(Trials& trials) : trials_(trials), ledger_(trials) {}
+  explicit Planner(Trials& trials) : trials_(trials), estimates_(trials) {}
 
   /// Simulates every candidate that may be rented at all, so that bounds save nothing.
   void simulate_all(const Scenario& scenario);
@@ -28,12 +28,12 @@ class Planner {
   std::vector<std::size_t> front(const Scenario& scenario);
 
   const Trials& trials() const { return trials_; }
-  const Ledger& ledger() const { return ledger_; }
+  const Estimates& estimates() const { return estimates_; }
   bool simulated(std::size_t candidate) const;
   Figures figures(std::size_t candidate, const Scenario& scenario) const {
-    return ledger_.figures(candidate, scenario);
+    return estimates_.figures(candidate, scenario);
   }
-  /// How many candidates were not simulated, by reason: those of Ledger, "deadline", "budget", and "bound":
+  /// How many candidates were not simulated, by reason: those of Estimates, "deadline", "budget", and "bound":
   /// cannot be chosen, on the front or a runner-up even at their best.
   std::map<std::string, std::int64_t> pruned(const Scenario& scenario) const;
   std::int64_t simulated_count() const;
@@ -48,7 +48,7 @@ class Planner {
   std::vector<std::size_t> first_setups(const std::vector<std::size_t>& candidates, std::size_t most) const;
 
   Trials& trials_;
-  Ledger ledger_;
+  Estimates estimates_;
 };
 
 }  // namespace convoy::planning

@@ -125,6 +125,20 @@ void read_sensitivity(const Json& list, std::vector<Change>& changes) {
                        candidate_or_nothing(item.at("choice"))});
 }
 
+/// Plans of before have none of these.
+void read_doubts(const Json& document, PlanAnswer& answer) {
+  for (const Json& item : document.value("assumes", Json::array()))
+    answer.assumes.push_back({item.at("what").get<std::string>(), item.at("value").get<std::string>(),
+                              named(item.at("grade"), {Grade::measured, Grade::fitted, Grade::data_sheet,
+                                                       Grade::assumed, Grade::unstated, Grade::given}),
+                              item.at("would_change").get<std::string>()});
+  answer.not_included = document.value("not_included", std::vector<std::string>());
+  for (const Json& item : document.value("scenarios", Json::array()))
+    answer.scenarios.push_back({item.at("name").get<std::string>(),
+                                item.at("set").get<std::vector<std::string>>(),
+                                candidate_or_nothing(item.at("choice"))});
+}
+
 PlanAnswer answer_from(const Json& document) {
   if (document.at("schema") != "convoy.plan/1") throw std::invalid_argument("its schema is another one");
   PlanAnswer answer;
@@ -146,6 +160,7 @@ PlanAnswer answer_from(const Json& document) {
     answer.left_out.push_back(
         {each.at("servers").get<std::vector<std::string>>(), each.at("why").get<std::string>()});
   read_sensitivity(document.at("sensitivity"), answer.sensitivity);
+  read_doubts(document, answer);
   if (document.contains("nearest_constraint")) {
     const Json& nearest = document.at("nearest_constraint");
     answer.nearest =

@@ -46,6 +46,8 @@ class Sensitivity {
     deadline();
     budget();
     global_batch();
+    evaluation();
+    input();
     bandwidth(bandwidth_reach);
     bandwidth(1 / bandwidth_reach);
     return std::move(changes_);
@@ -137,6 +139,40 @@ class Sensitivity {
         planner_.trials().setup(planner_.trials().space().candidates[*next].setup).global_batch;
     add(fmt::format("a global batch of {} is allowed", needed), "global_batch", "",
         static_cast<double>(needed), larger);
+  }
+
+  /// Evaluations, which cost a price and an idle machine, and no training.
+  void evaluation() {
+    constexpr double least_s = 0.01, reach = 1e7;
+    const auto at = [&](double factor) {
+      Scenario longer = scenario_;
+      longer.evaluation_s = least_s * factor;
+      return longer;
+    };
+    const std::optional<double> factor =
+        turning_point(reach, coarse, [&](double f) { return planner_.best(at(f)) == choice_; });
+    if (!factor) return;
+    const double more_s = least_s * *factor;
+    add(fmt::format("an evaluation after every epoch takes {} or more", format_time(more_s)), "evaluation", "",
+        more_s, at(*factor));
+  }
+
+  /// Images that come from files, where the plan takes them to be there.
+  void input() {
+    const YamlNode* given = planner_.trials().spec().training.find("input");
+    if (given != nullptr && given->scalar != "synthetic") return;
+    constexpr double most_per_s = 1e5, reach = 1e-5;
+    const auto at = [&](double factor) {
+      Scenario slower = scenario_;
+      slower.core_images_per_s = most_per_s * factor;
+      return slower;
+    };
+    const std::optional<double> factor =
+        turning_point(reach, coarse, [&](double f) { return planner_.best(at(f)) == choice_; });
+    if (!factor) return;
+    const double rate = most_per_s * *factor;
+    add(fmt::format("a core of the hosts makes no more than {:.3g} images/s ready", rate), "input", "", rate,
+        at(*factor));
   }
 
   /// Every link of every machine, faster or slower.

@@ -121,7 +121,9 @@ void Trials::read_servers() {
         std::none_of(providers.begin(), providers.end(),
                      [&](const std::string& provider) { return name.starts_with(provider + "-"); }))
       continue;
-    ServerSpec server = load_server(name, spec_.goal.pos());
+    ServerSpec server = spec_.own_servers.contains(name)
+                            ? read_cluster(cluster_node(spec_, {{name, 1}})).servers.front()
+                            : load_server(name, spec_.goal.pos());
     if (spec_.all_servers && !has_price(spec_, server)) continue;
     servers_.emplace(name, std::move(server));
   }

@@ -152,6 +152,40 @@ void write_sensitivity(JsonWriter& json, const std::vector<Change>& changes) {
   json.end_array();
 }
 
+void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
+  json.key(name);
+  json.begin_array();
+  for (const std::string& text : texts) json.value(std::string_view(text));
+  json.end_array();
+}
+
+void write_assumes(JsonWriter& json, const std::vector<Assumption>& assumes) {
+  json.key("assumes");
+  json.begin_array();
+  for (const Assumption& each : assumes) {
+    json.begin_object();
+    json.field("what", each.what);
+    json.field("value", each.value);
+    json.field("grade", to_string(each.grade));
+    json.field("would_change", each.would_change);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_scenarios(JsonWriter& json, const std::vector<VariantChoice>& scenarios) {
+  json.key("scenarios");
+  json.begin_array();
+  for (const VariantChoice& each : scenarios) {
+    json.begin_object();
+    json.field("name", each.name);
+    write_texts(json, "set", each.set);
+    write_or_null(json, "choice", each.choice);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_manifest(JsonWriter& json, const Manifest& manifest) {
   json.key("manifest");
   json.begin_object();
@@ -310,6 +344,24 @@ std::string doubts_text(const std::vector<CandidateResultOfPlan>& candidates,
   return text;
 }
 
+std::string assumes_text(const PlanAnswer& answer) {
+  if (answer.assumes.empty()) return {};
+  std::string text = "\nassumes\n";
+  for (const Assumption& each : answer.assumes)
+    text += fmt::format("  {}: {} ({}); {}\n", each.what, each.value, to_string(each.grade), each.would_change);
+  text += "\nnot included\n";
+  for (const std::string& each : answer.not_included) text += fmt::format("  {}\n", each);
+  return text;
+}
+
+std::string scenarios_text(const PlanAnswer& answer) {
+  if (answer.scenarios.empty()) return {};
+  std::string text = "\nscenarios\n";
+  for (const VariantChoice& each : answer.scenarios)
+    text += fmt::format("  {}: {}\n", each.name, each.choice ? order_text(*each.choice) : "nothing meets the constraints");
+  return text;
+}
+
 std::string left_out_texts(const PlanAnswer& answer) {
   std::string text;
   for (const LeftOut& each : answer.left_out) text += left_out_text(each) + "\n";
@@ -318,7 +370,8 @@ std::string left_out_texts(const PlanAnswer& answer) {
 
 std::string table(const PlanAnswer& answer) {
   std::string text = fmt::format("{}: {}, {}\n\n", answer.name, answer.goal, question_text(answer));
-  const std::string effort = "\n" + effort_text(answer) + "\n" + left_out_texts(answer);
+  const std::string effort =
+      scenarios_text(answer) + "\n" + effort_text(answer) + "\n" + left_out_texts(answer);
   if (!answer.choice) return text + no_choice_text(answer) + effort;
   text += fmt::format("{}\n  {}\n  {}\n", order_text(*answer.choice), training_text(*answer.choice),
                       answer.choice->bottleneck);
@@ -331,7 +384,7 @@ std::string table(const PlanAnswer& answer) {
     for (const CandidateResultOfPlan& runner : answer.runners_up)
       text += fmt::format("  {}: {}\n", text_of(runner.order), runner.reason);
   }
-  return text + sensitivity_text(answer.sensitivity) + effort;
+  return text + sensitivity_text(answer.sensitivity) + assumes_text(answer) + effort;
 }
 
 void write_json(const PlanAnswer& answer, std::ostream& out) {
@@ -354,6 +407,9 @@ void write_json(const PlanAnswer& answer, std::ostream& out) {
   json.end_object();
   write_left_out(json, answer.left_out);
   write_sensitivity(json, answer.sensitivity);
+  write_assumes(json, answer.assumes);
+  write_texts(json, "not_included", answer.not_included);
+  write_scenarios(json, answer.scenarios);
   if (answer.nearest) {
     json.key("nearest_constraint");
     json.begin_object();

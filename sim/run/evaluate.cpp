@@ -12,7 +12,6 @@
 
 #include "sim/base/quantity.h"
 #include "sim/costs/residuals.h"
-#include "sim/costs/software_evidence.h"
 #include "sim/plan/process_memory.h"
 #include "sim/run/bottleneck.h"
 #include "sim/run/energy.h"
@@ -20,11 +19,6 @@
 
 namespace convoy::inline runs {
 namespace {
-
-/// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
-/// network: this is how much two measurements of one set-up differ (median of the repeated rows of
-/// results/published/single_device.csv).
-constexpr double anchored_spread = 0.03;
 
 /// Nothing is busy for longer than the step lasts. The time in which a device computes and that in which it
 /// waits for its messages fit into the step (the rest is idle time); while it computes, it can wait for its
@@ -216,53 +210,6 @@ std::optional<double> price_usd_per_h(const Machine& machine) {
 
 namespace {
 
-double unseen_spread(const PreparedRun& run, const DeviceType& type) {
-  return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
-}
-
-/// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
-/// fitted.
-double spread_of_software(const PreparedRun& run) {
-  const auto& types = run.machine.device_types;
-  const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
-    return !type.cpu && type.evidence_spread > 0 && type.issue_factor > 0;
-  });
-  const TrainingOptions& options = run.graph->options;
-  return fitted ? software_spread(options.framework, options.execution) : 0;
-}
-
-/// Standard deviation of log(step time of one device) due to not knowing how fast its host issues operations
-/// (unknown_host_spread): 0 if every server states its `host.issue_factor`.
-double spread_of_hosts(const PreparedRun& run, double images) {
-  const Machine& machine = run.machine;
-  const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
-    return host.device_count == 0 || machine.host_types[host.type].issue_factor > 0;
-  });
-  if (told) return 0;
-  double spread = 0;
-  for (const DeviceType& type : machine.device_types)
-    spread = std::max(spread, unknown_host_spread(type, [&](const DeviceType& device) {
-                        return step_time_s(*run.graph, images, run.cost, device);
-                      }));
-  return spread;
-}
-
-/// Standard deviation of log(compute time): what the fit leaves open about the devices' parameters, and about
-/// steps like this. 0 if every device is exact or scaled to a measurement.
-double compute_spread(const PreparedRun& run, double images) {
-  double of_parameters = 0;
-  for (const DeviceType& type : run.machine.device_types)
-    of_parameters = std::max(of_parameters, std::hypot(type.evidence_spread, unseen_spread(run, type)));
-  if (of_parameters == 0) return 0;
-  if (run.cost.is_anchored()) return anchored_spread;
-  of_parameters = std::hypot(of_parameters, spread_of_software(run));
-  std::vector<Work> works;
-  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
-  const double of_device = images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
-  return std::hypot(of_parameters, spread_of_hosts(run, of_device),
-                    residual_spread(residual_kind(works, of_device, run.graph->options.precision)));
-}
-
 /// By how much longer (if negative: shorter) a device waits for its messages if each takes `factor` times as
 /// long. The time for which it waits grows by this factor. So does communication beside its computing, of
 /// which only the part becomes visible for which there was no room.
@@ -273,18 +220,32 @@ double comm_change_s(const EndpointUsage& device, double factor) {
                   (factor - 1) * device.exposed_comm_s + std::copysign(beyond_room_s, of_hidden_s));
 }
 
-/// Computing and communication take longer or shorter by their spreads, independently of each other; other
-/// waiting times of the step do not change.
+/// By which shares of a step each doubt that was simulated makes it longer (sign 1) or shorter (-1), all of
+/// them together, since they err independently.
+double simulated_change(const std::vector<StepRange>& ranges, double step_s, double sign) {
+  double squares = 0;
+  for (const StepRange& range : ranges) {
+    const double end_s = sign > 0 ? std::max(range[0], range[1]) : std::min(range[0], range[1]);
+    const double change = std::max(0.0, sign * (end_s / step_s - 1));
+    squares += change * change;
+  }
+  return std::sqrt(squares);
+}
+
+/// Computing and communication take longer or shorter by their spreads, independently of each other and of
+/// what was simulated; other waiting times of the step do not change.
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
-                                          const EndpointUsage& critical) {
+                                          const EndpointUsage& critical, const std::vector<StepRange>& ranges) {
   const StepSpreads spreads = step_spreads(run, run.plan.images);
-  if (spreads.all_exact() || result.step_time_s <= 0) return std::nullopt;
+  if ((spreads.all_exact() && ranges.empty()) || result.step_time_s <= 0) return std::nullopt;
   const double share = std::min(1.0, result.compute_s / result.step_time_s);
   const auto change = [&](double sign) {
-    return std::hypot(
+    const double of_parts = std::hypot(
         share * std::expm1(sign * quantile_80 * spreads.compute),
         comm_change_s(critical, std::exp(sign * quantile_80 * spreads.comm)) / result.step_time_s,
         std::expm1(sign * quantile_80 * spreads.devices));
+    return ranges.empty() ? of_parts
+                          : std::hypot(of_parts, simulated_change(ranges, result.step_time_s, sign));
   };
   const double shorter = std::max(1e-3, 1 - change(-1));
   const double longer = 1 + change(1);
@@ -301,36 +262,6 @@ std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResul
 
 }  // namespace
 
-std::vector<std::string> warnings_of(const PreparedRun& run) {
-  std::vector<std::string> warnings;
-  if (!run.assumed_network.empty())
-    warnings.push_back(run.assumed_network +
-                       (run.on_ideal_network ? "; the interval includes an ideal network" : ""));
-  if (run.cost.is_anchored()) return warnings;
-  for (const DeviceType& type : run.machine.device_types) {
-    const bool unseen = unseen_spread(run, type) > 0;
-    if (unseen && !type.cpu)
-      warnings.push_back(
-          fmt::format("no published figure in half precision of a GPU without tensor cores was fitted: {}'s "
-                      "kernels have single precision's shares of the peak",
-                      type.name));
-    if (unseen && type.cpu)
-      warnings.push_back(
-          fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
-                      to_string(run.graph->options.framework), type.name));
-    else if (type.evidence_spread > 0 && type.evidence_rows == 0)
-      warnings.push_back(fmt::format(
-          "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
-          type.name, type.generation));
-  }
-  const TrainingOptions& options = run.graph->options;
-  if (spread_of_software(run) > 0)
-    warnings.push_back(fmt::format(
-        "no published figure of {}, {} was fitted: its kernels and its host have typical factors and times",
-        to_string(options.framework), to_string(options.execution)));
-  return warnings;
-}
-
 void widen_interval(RunResult& result, const RunResult& other) {
   if (!result.interval) return;
   const auto reach = [&](IntervalResult::Range IntervalResult::*range, double figure) {
@@ -345,14 +276,8 @@ void widen_interval(RunResult& result, const RunResult& other) {
   reach(&IntervalResult::energy_j, other.energy_j);
 }
 
-StepSpreads step_spreads(const PreparedRun& run, double images) {
-  StepSpreads spreads{compute_spread(run, images), 0, 0};
-  if (const std::optional<CommKind> kind = comm_kind(run.machine))
-    spreads.comm = comm_spread(*kind), spreads.devices = devices_spread();
-  return spreads;
-}
-
-RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
+RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed,
+                   const std::vector<StepRange>& ranges) {
   const Machine& machine = run.machine;
   require_conserved_time(machine, replayed);
   RunResult result;
@@ -395,7 +320,7 @@ RunResult evaluate(const PreparedRun& run, const ReplayResult& replayed) {
   if (std::string idle = idle_nics_text(run.machine, replayed); !idle.empty())
     result.warnings.push_back(std::move(idle));
   fill_process(run, replayed, result);
-  result.interval = interval_of(run, result, critical);
+  result.interval = interval_of(run, result, critical, ranges);
   return result;
 }
 

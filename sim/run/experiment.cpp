@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "sim/base/document_kind.h"
 #include "sim/base/key_parts.h"
 #include "sim/base/names.h"
 #include "sim/base/yaml_map.h"
+#include "sim/costs/residuals.h"
+#include "sim/results/json_writer.h"
 
 namespace convoy::inline runs {
 namespace {
@@ -86,7 +90,7 @@ std::string read_name(YamlMap& map) {
 
 /// Read when the experiment is loaded, or by the reader of jobs.
 void take_elsewhere(YamlMap& map, Point&) {
-  for (const char* key : {"experiment", "sweep", "jobs"}) map.find(key);
+  for (const char* key : {"experiment", "sweep", "jobs", "spread"}) map.find(key);
 }
 
 const Keys<Point>& point_keys() {
@@ -124,6 +128,10 @@ const Keys<Point>& point_keys() {
                           if (const YamlNode* varies = map.find("variability"))
                             point.variability = read_variability(*varies);
                         }),
+      custom_key<Point>("spread", "none", forms::entries(forms::quantity(Dimension::fraction, true), "{path: 20%, ...}"),
+                        "how far off numbers of this file may be, by dotted paths: one standard deviation, by "
+                        "which the interval of each run is wider",
+                        &take_elsewhere),
       custom_key<Point>("jobs", "none", forms::section("jobs", "a mapping"),
                         "a queue of jobs for which the runs are throughput (docs/strategies.md)",
                         &take_elsewhere)};
@@ -251,9 +259,60 @@ YamlNode Experiment::resolved(std::size_t index) const {
 
 Point Experiment::point(std::size_t index) const { return read_point(resolved(index)); }
 
+namespace {
+
+/// The number with which a scalar begins, and the unit behind it: "10" and "Gbps". Nothing for other text.
+std::optional<std::pair<double, std::string>> number_and_unit(const YamlNode* node) {
+  if (node == nullptr || node->kind != YamlNode::Kind::scalar) return std::nullopt;
+  const char* const begin = node->scalar.data();
+  double number = 0;
+  const auto [rest, wrong] = std::from_chars(begin, begin + node->scalar.size(), number);
+  if (wrong != std::errc{} || !std::isfinite(number)) return std::nullopt;
+  return std::pair{number, std::string(rest, begin + node->scalar.size())};
+}
+
+/// @param tree of the point, without `spread`
+std::vector<WrittenSpread> read_spreads(const YamlNode& node, const YamlNode& tree) {
+  YamlMap map(node, "spread");
+  std::vector<WrittenSpread> spreads;
+  for (const std::string& path : map.keys()) {
+    const double share = map.quantity(path, Dimension::fraction, true);
+    const YamlNode* value = find_path(tree, path);
+    const auto number = number_and_unit(value);
+    if (!number)
+      map.fail(path, value == nullptr
+                         ? "this experiment has no such key, as cluster.fabric.bandwidth may be one"
+                         : fmt::format("expected a number at that path, found {}", describe(*value)));
+    WrittenSpread& written = spreads.emplace_back(
+        WrittenSpread{path, value->scalar, std::log1p(share), map.pos(path), nullptr, nullptr});
+    const auto moved = [&](double factor) {
+      YamlNode scalar = *value, other = tree;
+      scalar.scalar = shortest(number->first * factor) + number->second;
+      set_path(other, path, std::move(scalar));
+      return std::make_shared<const Point>(read_point(other));
+    };
+    const double factor = std::exp(quantile_80 * written.spread);
+    try {
+      written.less = moved(1 / factor);
+      written.more = moved(factor);
+    } catch (const InputError& error) {
+      map.fail(path, fmt::format("the experiment cannot be read with so much less or more of it: {}", error.what()));
+    }
+  }
+  return spreads;
+}
+
+}  // namespace
+
 Point read_point(const YamlNode& tree) {
   Point point;
   read_part(point_keys(), YamlMap(tree, ""), point);
+  YamlMap map(tree, "");
+  if (const YamlNode* spreads = map.find("spread")) {
+    YamlNode exact = tree;
+    erase_entry(exact, "spread");
+    point.spreads = read_spreads(*spreads, exact);
+  }
   return point;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,11 +16,23 @@
 
 namespace convoy::inline runs {
 
+struct Point;
+
+/// A number of an experiment that says how far off it may be (`spread:`).
+struct WrittenSpread {
+  std::string path, value;  ///< dotted; as it is written
+  double spread = 0;        ///< standard deviation of log(number / true one)
+  SourcePos pos;
+  /// The same point with the number less and more by quantile_80 spreads.
+  std::shared_ptr<const Point> less, more;
+};
+
 /// One point of an experiment's sweep: the parts that their folders still have to read, and the training.
 struct Point {
   YamlNode model, cluster, strategy;
   Training training;
   std::optional<VariabilitySpec> variability = {};
+  std::vector<WrittenSpread> spreads = {};
 };
 
 /// An experiment file with its `--set` options: a tree of YAML, and the axes along which it is varied

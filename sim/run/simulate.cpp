@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/layer_profile.h"
 #include "models/model.h"
 #include "sim/base/input_file.h"
 #include "sim/base/names.h"
+#include "sim/costs/residuals.h"
 #include "sim/lowering/input_feed.h"
 #include "sim/replay/replay.h"
 #include "sim/run/chosen_algorithms.h"
@@ -93,6 +95,36 @@ void add_profile(const ProfileSpec& spec, const LayerProfile& profile, const Tra
     cost.measured(graph, static_cast<std::uint32_t>(layer - names.begin()), row.images, row.forward_s,
                   row.backward_s, device);
   }
+}
+
+/// Where the catalogue takes the bandwidth between hosts from something like it, or says a spread of it.
+std::optional<Doubt> doubt_of_bandwidth(const ClusterSpec& cluster) {
+  const auto doubted = [](const Sources& sources, const Fabric& fabric) -> std::optional<Doubt> {
+    const Source* source = find_source(sources, "fabric.bandwidth");
+    if (source == nullptr || (!is_guess(source->grade) && !source->spread)) return std::nullopt;
+    Doubt doubt{Doubt::Moves::network, "cluster.fabric.bandwidth",
+                fmt::format("{:.4g}Gbps", 8e-9 * fabric.nic().bandwidth_Bps), *source};
+    if (!doubt.source.spread) doubt.source.spread = assumed_bandwidth_spread;
+    return doubt;
+  };
+  if (cluster.fabric) return doubted(cluster.sources, *cluster.fabric);
+  std::optional<Doubt> most;
+  for (const ServerSpec& server : cluster.servers)
+    if (std::optional<Doubt> doubt = server.fabric ? doubted(server.sources, *server.fabric) : std::nullopt;
+        doubt && (!most || *most->source.spread < *doubt->source.spread))
+      most = std::move(doubt);
+  return most;
+}
+
+/// Loaders' rates are those of the hosts on which they were measured, unless the experiment says its own.
+std::optional<Doubt> doubt_of_loader(const InputSpec& input) {
+  if (input.synthetic || input.rate_given) return std::nullopt;
+  const Source* source = find_source(input.library.sources, "core_images_per_s");
+  return Doubt{Doubt::Moves::loader, "training.input.core_images_per_s",
+               fmt::format("{:.4g} images/s of a core", input.library.core_images_per_s),
+               Source{source ? source->grade : Grade::assumed, loader_spread(),
+                      fmt::format("'{}', measured on another host{}", input.library.name,
+                                  source ? ": " + source->text : "")}};
 }
 
 /// The cost in software of the strategy's messages on this cluster.
@@ -202,12 +234,45 @@ PreparedRun Preparer::prepare(std::size_t index, const YamlNode* instead) {
 PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const WhatIf& change) {
   const SpokenProtocol spoken = cluster(point.cluster).protocol();
   PreparedRun run = prepare_over(spoken.protocol, point, instead, change);
+  add_doubts(point, instead, change, run);
   if (!spoken.assumed() || run.machine.hosts.size() < 2) return run;
   run.assumed_network = assumption_text(spoken);
   if (spoken.source.grade == Grade::unstated)
     run.on_ideal_network =
         std::make_shared<const PreparedRun>(prepare_over(Protocol::ideal, point, instead, change));
   return run;
+}
+
+void Preparer::add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change, PreparedRun& run) {
+  if (run.machine.hosts.size() > 1)
+    if (std::optional<Doubt> doubt = doubt_of_bandwidth(cluster(point.cluster))) run.doubts.push_back(std::move(*doubt));
+  const auto prepared = [&](const Point& other) {
+    return std::make_shared<const PreparedRun>(
+        prepare_over(cluster(other.cluster).protocol().protocol, other, instead, change));
+  };
+  if (std::optional<Doubt> doubt = doubt_of_loader(point.training.input); doubt && run.plan.input) {
+    const auto with_rate = [&](double factor) {
+      Point other = point;
+      other.training.input.library.core_images_per_s *= factor;
+      return prepared(other);
+    };
+    const double factor = std::exp(quantile_80 * *doubt->source.spread);
+    doubt->less = with_rate(1 / factor);
+    doubt->more = with_rate(factor);
+    run.doubts.push_back(std::move(*doubt));
+  }
+  for (const WrittenSpread& written : point.spreads) {
+    Doubt doubt{Doubt::Moves::written, written.path, written.value,
+                Source{Grade::given, written.spread, "the experiment"}};
+    try {
+      doubt.less = prepared(*written.less);
+      doubt.more = prepared(*written.more);
+    } catch (const InputError& error) {
+      throw InputError(written.pos, fmt::format("spread.{}: the experiment cannot be run with so much less or more "
+                                                "of it: {}", written.path, error.what()));
+    }
+    run.doubts.push_back(std::move(doubt));
+  }
 }
 
 PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
@@ -256,7 +321,9 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
 
 RunOutput simulate(const PreparedRun& run, bool with_trace) {
   const ReplayResult replayed = replay(run.plan, run.machine, run.cost, {true, run.network_model});
-  RunOutput output{evaluate(run, replayed), {}};
+  std::vector<StepRange> ranges;
+  for (const Doubt& doubt : run.doubts) ranges.push_back(step_range_s(run, doubt));
+  RunOutput output{evaluate(run, replayed, ranges), {}};
   if (run.on_ideal_network) widen_interval(output.result, simulate(*run.on_ideal_network, false).result);
   if (run.phased)
     add_timeline(run, replayed, with_trace, output);

@@ -14,6 +14,7 @@
 #include "sim/replay/engine.h"
 #include "sim/results/result.h"
 #include "sim/results/write_trace.h"
+#include "sim/run/doubts.h"
 #include "sim/run/experiment.h"
 #include "sim/run/what_if.h"
 #include "topologies/cluster.h"
@@ -48,6 +49,8 @@ struct PreparedRun {
   std::string assumed_network = {};
   /// The same on an ideal network, where nobody says what the hosts speak; else nullptr.
   std::shared_ptr<const PreparedRun> on_ideal_network = nullptr;
+  /// Those that are simulated (Moves::network, loader, written).
+  std::vector<Doubt> doubts = {};
 };
 
 /// Reads points of one experiment. Models and clusters that several points share are read once.
@@ -84,6 +87,7 @@ class Preparer {
     std::string inputs;
   };
 
+  void add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change, PreparedRun& run);
   PreparedRun prepare_over(Protocol protocol, const Point& point, const YamlNode* instead,
                            const WhatIf& change);
   const Read<Model>& model_read(const YamlNode& node);

@@ -11,6 +11,8 @@ struct WhatIf {
   double compute = 1;       ///< factor on the speed of every device
   bool no_latency = false;  ///< of links and of collectives' starts
   double issue = 1;         ///< factor on the rate at which hosts issue operations
+  double messages = 1;      ///< factor on the time of every message, whatever it takes
+  double network = 1;       ///< factor on the bandwidth of links between hosts
 };
 
 /// Changes the machine. Its devices have been measured (anchors, profiles) as they are. Devices, hosts and

@@ -102,4 +102,4 @@ Reproduction reproduce_collectives_between(std::size_t jobs) {
                                false, jobs);
 }
 
-}  // namespace convoy::inline studies
+}  // namespace convoy::studies

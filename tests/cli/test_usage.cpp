@@ -41,7 +41,7 @@ TEST_CASE("usage: a command that there is not is named, with the nearest one") {
   CHECK(place.convoy({"sho", "models"}).err ==
         "convoy: there is no command 'sho' (did you mean 'show'?); commands are run, check, plan, show, "
         "calibrate, "
-        "reproduce, validate, report, compare, merge, partition (convoy --help says more)\n");
+        "reproduce, validate, doctor, report, compare, merge, partition (convoy --help says more)\n");
 }
 
 TEST_CASE("usage: an option that there is not is named before its value is taken for something else") {

@@ -267,6 +267,27 @@ class Others(InFolder):
         with self.assertRaises(convoy.InputError):
             convoy.calibrate("none.csv", device="k80")
 
+    def test_doctor(self):
+        experiment = json.loads(json.dumps(EXPERIMENT))
+        experiment["cluster"]["servers"]["box"]["devices"][0]["device"] = "v100-sxm2-16gb"
+        experiment["training"]["input"] = {"kind": "jpeg", "library": "pil"}
+        experiment["cluster"]["servers"]["box"]["vcpus"] = 8
+        experiment["spread"] = {"cluster.fabric.latency": "50%"}
+        pathlib.Path("doctor.yaml").write_text(json.dumps(experiment))
+        diagnosis = convoy.doctor(experiment, set={"training.batch_per_device": 4})
+        self.assertEqual(diagnosis.to_dict(), json.loads(
+            self.program("doctor", "doctor.yaml", "--set", "training.batch_per_device=4", "--json")))
+        self.assertEqual(diagnosis.runs[0].interval.to_dict(),
+                         convoy.run(experiment, set={"training.batch_per_device": 4})[0].interval.to_dict())
+        inputs = diagnosis.runs[0].inputs
+        self.assertAlmostEqual(sum(each.variance_share for each in inputs), 1)
+        pasted = [each.measure for each in inputs if "<<'END'\n" in each.measure]
+        self.assertGreaterEqual(len(pasted), 3)
+        for lines in pasted:
+            compile(lines.split("<<'END'\n")[1].rsplit("\nEND", 1)[0], "pasted", "exec")
+        with self.assertRaises(convoy.InputError):
+            convoy.doctor(experiment, set={"spread": {"cluster.fabric.loss": "5%"}})
+
     def test_validate(self):
         pathlib.Path("rows.csv").write_text("device,model,batch_per_device,images_per_s\n"
                                             "k80,resnet18,16,90\nt4,alexnet,32,700\n")

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/quantity.h"
+#include "sim/costs/input_pipeline.h"
+#include "sim/planning/answer.h"
+#include "sim/planning/write_plan.h"
+
+namespace convoy::inline planning {
+namespace {
+
+/// "another choice wins if ...", for the rows of sensitivity of this kind; `otherwise` where there are none.
+std::string turning_points(const PlanAnswer& answer, const std::string& kind, const std::string& server,
+                           const std::string& otherwise) {
+  std::string text;
+  for (const Change& change : answer.sensitivity)
+    if (change.kind == kind && change.server == server)
+      text += fmt::format("{}{}", text.empty() ? "another choice wins if " : ", or ", change.text);
+  return text.empty() ? otherwise : text;
+}
+
+/// "21.3 h and 522 USD instead of 20.1 h and 493 USD"
+std::string instead_of(const Figures& other, const Figures& figures) {
+  return fmt::format("{} and {} instead of {} and {}", hours_text(other.time_s), usd_text(other.cost_usd),
+                     hours_text(figures.time_s), usd_text(figures.cost_usd));
+}
+
+Assumption input_of(const Planner& planner, const Scenario& scenario, std::size_t choice, const PlanAnswer& answer) {
+  const YamlNode* given = planner.trials().spec().training.find("input");
+  if (given != nullptr && given->scalar != "synthetic")
+    return {"input", given->kind == YamlNode::Kind::scalar ? given->scalar : to_flow(*given), Grade::given,
+            "its loader's rate is in the interval of the time"};
+  const InputLibrary usual = load_input_library("pil", {"plan", 0, 0});
+  Scenario from_files = scenario;
+  from_files.core_images_per_s = usual.core_images_per_s;
+  return {"input", "synthetic: images are there when they are needed", given == nullptr ? Grade::unstated : Grade::given,
+          fmt::format("read by {} at {:g} images/s of a core: {}; {}", usual.name, usual.core_images_per_s,
+                      instead_of(planner.figures(choice, from_files), answer.choice->figures),
+                      turning_points(answer, "input", "", "no rate from 1 image/s of a core on changes the choice"))};
+}
+
+Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
+                         const PlanAnswer& answer) {
+  const Goal::Pause& given = planner.trials().spec().goal.evaluation();
+  constexpr double minute_s = 60;
+  Scenario longer = scenario;
+  longer.evaluation_s = minute_s;
+  return {"evaluation",
+          given.time_s > 0 ? fmt::format("{} after every {:g} epochs", format_time(given.time_s), given.every_epochs)
+                           : "none",
+          given.time_s > 0 ? Grade::given : Grade::unstated,
+          fmt::format("a minute more after every epoch: {}; {}",
+                      instead_of(planner.figures(choice, longer), answer.choice->figures),
+                      turning_points(answer, "evaluation", "", "no time up to a day changes the choice"))};
+}
+
+Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
+  const EpochsNeeded& needed =
+      *planner.estimates().epochs(planner.trials().space().candidates[choice].setup);
+  const Figures& figures = answer.choice->figures;
+  return {"epochs",
+          needed.least < needed.most ? fmt::format("{:.4g} ({:.4g} to {:.4g})", needed.epochs, needed.least, needed.most)
+                                     : fmt::format("{:.4g}", needed.epochs),
+          needed.least < needed.most ? Grade::measured : Grade::given,
+          fmt::format("one more is {} and {}", hours_text(figures.time_s / needed.epochs),
+                      usd_text(figures.cost_usd / needed.epochs))};
+}
+
+/// The last day of the table, by which one sees how old a price is.
+std::string newest_day(const PriceTable& table) {
+  std::string day;
+  for (const Price& price : table.prices()) day = std::max(day, price.until);
+  return day;
+}
+
+Assumption price_of(const Planner& planner, const PlanAnswer& answer, const Price& price) {
+  const std::string seen =
+      price.region.empty() ? "" : fmt::format("listed {}, the newest of the table {}; ", price.origin(),
+                                              newest_day(planner.trials().spec().prices()));
+  return {"price of " + price.server, fmt::format("{:g} USD/h", price.usd_per_hour), price.grade,
+          seen + turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
+}
+
+Assumption device_of(const DeviceType& type, const PlanAnswer& answer) {
+  const bool exact = type.evidence_spread == 0;
+  return {"speed of " + type.name,
+          exact                     ? "exact"
+          : type.evidence_rows == 0 ? "no measured row: as others like it"
+                                    : fmt::format("fitted to {} measured rows", type.evidence_rows),
+          exact ? Grade::given : type.evidence_rows == 0 ? Grade::assumed : Grade::fitted,
+          fmt::format("at 80 %: {} to {}", hours_text(answer.choice->time_interval.first),
+                      hours_text(answer.choice->time_interval.second))};
+}
+
+Assumption network_of(const ServerSpec& server, const PlanAnswer& answer) {
+  const Source* bandwidth = find_source(server.sources, "fabric.bandwidth");
+  return {"network of " + server.host.server, server.fabric ? server.fabric->text() : "none",
+          bandwidth ? bandwidth->grade : Grade::given,
+          turning_points(answer, "bandwidth", "", "no factor from 1/8 to 8 of all links changes the choice")};
+}
+
+}  // namespace
+
+std::vector<Assumption> assumptions_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
+                                       const PlanAnswer& answer) {
+  std::vector<Assumption> all{input_of(planner, scenario, choice, answer),
+                              evaluation_of(planner, scenario, choice, answer),
+                              epochs_of(planner, choice, answer)};
+  for (const Price& price : answer.choice->prices) all.push_back(price_of(planner, answer, price));
+  std::int64_t hosts = 0;
+  for (const auto& [name, count] : answer.choice->order) hosts += count;
+  for (const auto& [name, count] : answer.choice->order) {
+    const ServerSpec& server = planner.trials().servers().at(name);
+    for (const auto& [type, devices] : server.devices) all.push_back(device_of(type, answer));
+    if (hosts > 1) all.push_back(network_of(server, answer));
+  }
+  return all;
+}
+
+std::vector<std::string> not_included_in(const PlanSpec& spec, const CandidateResultOfPlan& choice) {
+  std::vector<std::string> all;
+  const Figures& figures = choice.figures;
+  const double usd_an_hour = choice.usd_per_h;
+  const auto costs = [&](double hours) { return usd_text(usd_an_hour * hours); };
+  if (spec.goal.start_up_s() == 0)
+    all.push_back(fmt::format("start-up (goal.start_up): each minute costs {}", costs(1.0 / 60)));
+  if (spec.goal.checkpoint().time_s == 0)
+    all.push_back(fmt::format("checkpoints (goal.checkpoint): a second after every epoch costs {}",
+                              costs(figures.epochs / 3600)));
+  if (!choice.interruptible) all.push_back("hosts that fail (plan.failures), and what is done again then");
+  all.push_back(fmt::format("staging the data set onto the machines: each hour costs {}", costs(1)));
+  all.push_back("storage of the data set and of checkpoints");
+  all.push_back("egress of the data set and of the trained model");
+  all.push_back(fmt::format("a provider's billing minimum and rounding: up to an hour costs {}", costs(1)));
+  all.push_back("runs that are repeated: the goal is reached once");
+  return all;
+}
+
+}  // namespace convoy::planning

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "sim/run/doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/base/data_path.h"
+#include "sim/base/names.h"
+#include "sim/base/yaml_map.h"
+#include "sim/costs/residuals.h"
+#include "sim/costs/software_evidence.h"
+#include "sim/results/text.h"
+#include "sim/run/simulate.h"
+
+namespace convoy::inline runs {
+namespace {
+
+double unseen_spread(const PreparedRun& run, const DeviceType& type) {
+  return unseen_kernels_spread(type, run.graph->options.precision, run.cost.software().costs);
+}
+
+/// The spread that typical factors of the framework leave (software_spread), on GPUs to which figures were
+/// fitted.
+double spread_of_software(const PreparedRun& run) {
+  const auto& types = run.machine.device_types;
+  const bool fitted = std::any_of(types.begin(), types.end(), [](const DeviceType& type) {
+    return !type.cpu && type.evidence_spread > 0 && type.issue_factor > 0;
+  });
+  const TrainingOptions& options = run.graph->options;
+  return fitted ? software_spread(options.framework, options.execution) : 0;
+}
+
+/// Standard deviation of log(step time of one device) due to not knowing how fast its host issues operations
+/// (unknown_host_spread): 0 if every server states its `host.issue_factor`.
+double spread_of_hosts(const PreparedRun& run, double images) {
+  const Machine& machine = run.machine;
+  const bool told = std::all_of(machine.hosts.begin(), machine.hosts.end(), [&](const Host& host) {
+    return host.device_count == 0 || machine.host_types[host.type].issue_factor > 0;
+  });
+  if (told) return 0;
+  double spread = 0;
+  for (const DeviceType& type : machine.device_types)
+    spread = std::max(spread, unknown_host_spread(type, [&](const DeviceType& device) {
+                        return step_time_s(*run.graph, images, run.cost, device);
+                      }));
+  return spread;
+}
+
+/// Standard deviations of log(compute time) by what leaves it open: devices' parameters, factors of the
+/// framework, issue times of hosts, and steps like this. All 0 if every device is exact or scaled to a
+/// measurement, of which the last has what measurements leave open.
+struct ComputeSpreads {
+  double parameters = 0, software = 0, hosts = 0, steps = 0;
+  double all() const { return std::hypot(std::hypot(parameters, software), hosts, steps); }
+};
+
+ComputeSpreads compute_spreads(const PreparedRun& run, double images) {
+  ComputeSpreads spreads;
+  for (const DeviceType& type : run.machine.device_types)
+    spreads.parameters =
+        std::max(spreads.parameters, std::hypot(type.evidence_spread, unseen_spread(run, type)));
+  if (spreads.parameters == 0) return {};
+  if (run.cost.is_anchored()) return {0, 0, 0, anchored_spread};
+  spreads.software = spread_of_software(run);
+  std::vector<Work> works;
+  for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
+  const double of_device = images / std::max<double>(1, static_cast<double>(run.machine.devices.size()));
+  spreads.hosts = spread_of_hosts(run, of_device);
+  spreads.steps = residual_spread(residual_kind(works, of_device, run.graph->options.precision));
+  return spreads;
+}
+
+/// A path's step: quoted where it has dots.
+std::string step_of_path(const std::string& name) {
+  return name.find('.') == std::string::npos ? name : fmt::format("\"{}\"", name);
+}
+
+const HostType& first_host(const PreparedRun& run) {
+  return run.machine.host_types[run.machine.hosts.front().type];
+}
+
+/// "fitted to 586 published rows of v100-sxm2-16gb", the least known of a cluster's kinds.
+Source source_of_kernels(const PreparedRun& run, double spread) {
+  if (run.cost.is_anchored())
+    return {Grade::given, spread, "training.anchor: two measurements of one set-up differ by as much"};
+  const std::vector<DeviceType>& types = run.machine.device_types;
+  const DeviceType& type = *std::max_element(
+      types.begin(), types.end(),
+      [](const DeviceType& a, const DeviceType& b) { return a.evidence_spread < b.evidence_spread; });
+  const TrainingOptions& options = run.graph->options;
+  std::string text = type.evidence_rows == 0
+                         ? fmt::format("no published row of {}: its efficiencies are those of others like it", type.name)
+                     : type.evidence_left_out_error > 0
+                         ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
+                         : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
+  const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
+  if (unseen) text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
+  if (typical)
+    text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
+  const bool known = type.evidence_rows > 0 && !unseen && !typical;
+  return {known ? Grade::fitted : Grade::assumed, spread, std::move(text)};
+}
+
+/// Images/s of the first device alone.
+std::string value_of_kernels(const PreparedRun& run) {
+  const double images = run.plan.images / static_cast<double>(run.machine.devices.size());
+  const double step_s = step_time_s(*run.graph, images, run.cost, run.machine, run.machine.devices.front());
+  return fmt::format("{} images/s of one device", number_text(step_s > 0 ? images / step_s : 0));
+}
+
+void add_computing(const PreparedRun& run, std::vector<Doubt>& doubts) {
+  const ComputeSpreads spreads = compute_spreads(run, run.plan.images);
+  const double of_kernels = std::hypot(spreads.parameters, spreads.software, spreads.steps);
+  if (of_kernels > 0)
+    doubts.push_back({Doubt::Moves::computing, "training.anchor", value_of_kernels(run),
+                      source_of_kernels(run, of_kernels)});
+  if (spreads.hosts > 0)
+    doubts.push_back(
+        {Doubt::Moves::issuing,
+         fmt::format("cluster.servers.{}.host.issue_factor", step_of_path(first_host(run).server)), "1",
+         Source{Grade::unstated, host_spread(), "nobody says how fast its host issues operations: as the typical host"}});
+}
+
+void add_messages(const PreparedRun& run, std::vector<Doubt>& doubts) {
+  const std::optional<CommKind> kind = comm_kind(run.machine);
+  if (!kind) return;
+  const std::string of_host = fmt::format("cluster.servers.{}.interconnect", step_of_path(first_host(run).server));
+  doubts.push_back({Doubt::Moves::messages, run.machine.hosts.size() > 1 ? "cluster.fabric" : of_host, run.transport,
+                    Source{Grade::fitted, comm_spread(*kind),
+                           fmt::format("published rows of communication by {}, each source left out of the fit in turn",
+                                       comm_kind_name(*kind))}});
+  doubts.push_back({Doubt::Moves::several_devices, "cluster",
+                    fmt::format("{} devices", run.machine.devices.size()),
+                    Source{Grade::fitted, devices_spread(),
+                           "what published steps of several devices are off by beyond their parts"}});
+  if (run.on_ideal_network)
+    doubts.push_back({Doubt::Moves::protocol, "cluster.fabric.protocol",
+                      protocol_names[static_cast<std::size_t>(run.machine.transport.protocol)],
+                      Source{Grade::unstated, std::nullopt, "the fabric says no protocol"}});
+}
+
+/// The step of a run on another machine, with what its strategy decided on its own.
+double step_on_s(const PreparedRun& run, const WhatIf& change) {
+  Machine machine = run.machine;
+  apply(change, machine);
+  if (change.messages == 1) return replay(run.plan, machine, run.cost, {true, run.network_model}).step_time_s;
+  Plan plan = run.plan;
+  for (Communication& communication : plan.communications) communication.overhead_s *= change.messages;
+  return replay(plan, machine, run.cost, {true, run.network_model}).step_time_s;
+}
+
+double step_as_is_s(const PreparedRun& run) {
+  return replay(run.plan, run.machine, run.cost, {true, run.network_model}).step_time_s;
+}
+
+}  // namespace
+
+double loader_spread() {
+  static const double spread = [] {
+    const YamlNode file = load_yaml(data_path("topologies/catalog/software") + "/loaders.yaml");
+    YamlMap map(file, "");
+    const double hosts = map.number("hosts", 0, 10);
+    map.finish();
+    return hosts;
+  }();
+  return spread;
+}
+
+StepSpreads step_spreads(const PreparedRun& run, double images) {
+  StepSpreads spreads{compute_spreads(run, images).all(), 0, 0};
+  if (const std::optional<CommKind> kind = comm_kind(run.machine))
+    spreads.comm = comm_spread(*kind), spreads.devices = devices_spread();
+  return spreads;
+}
+
+std::vector<Doubt> doubts_of(const PreparedRun& run) {
+  std::vector<Doubt> doubts;
+  add_computing(run, doubts);
+  add_messages(run, doubts);
+  doubts.insert(doubts.end(), run.doubts.begin(), run.doubts.end());
+  return doubts;
+}
+
+StepRange step_range_s(const PreparedRun& run, const Doubt& doubt) {
+  const auto ends = [&](auto change_for) {
+    const double factor = std::exp(quantile_80 * doubt.source.spread.value_or(0));
+    return StepRange{step_on_s(run, change_for(1 / factor)), step_on_s(run, change_for(factor))};
+  };
+  switch (doubt.moves) {
+    case Doubt::Moves::computing:  // the fit's errors are of steps, with what hosts issue
+      return ends([](double factor) { return WhatIf{.compute = 1 / factor, .issue = 1 / factor}; });
+    case Doubt::Moves::issuing:
+      return ends([](double factor) { return WhatIf{.issue = 1 / factor}; });
+    case Doubt::Moves::messages:
+      return ends([](double factor) { return WhatIf{.messages = factor}; });
+    case Doubt::Moves::network:
+      return ends([](double factor) { return WhatIf{.network = factor}; });
+    case Doubt::Moves::several_devices: {
+      const double factor = std::exp(quantile_80 * doubt.source.spread.value_or(0)), step_s = step_as_is_s(run);
+      return {step_s / factor, step_s * factor};
+    }
+    case Doubt::Moves::protocol:
+      return {step_as_is_s(*run.on_ideal_network), step_as_is_s(run)};
+    case Doubt::Moves::loader:
+    case Doubt::Moves::written:
+      return {step_as_is_s(*doubt.less), step_as_is_s(*doubt.more)};
+  }
+  throw std::logic_error("a doubt that moves nothing");
+}
+
+std::vector<std::string> warnings_of(const PreparedRun& run) {
+  std::vector<std::string> warnings;
+  if (!run.assumed_network.empty())
+    warnings.push_back(run.assumed_network +
+                       (run.on_ideal_network ? "; the interval includes an ideal network" : ""));
+  if (run.cost.is_anchored()) return warnings;
+  for (const DeviceType& type : run.machine.device_types) {
+    const bool unseen = unseen_spread(run, type) > 0;
+    if (unseen && !type.cpu)
+      warnings.push_back(
+          fmt::format("no published figure in half precision of a GPU without tensor cores was fitted: {}'s "
+                      "kernels have single precision's shares of the peak",
+                      type.name));
+    if (unseen && type.cpu)
+      warnings.push_back(
+          fmt::format("no published figure of a CPU under {} was fitted: {} has typical shares of its peak",
+                      to_string(run.graph->options.framework), type.name));
+    else if (type.evidence_spread > 0 && type.evidence_rows == 0)
+      warnings.push_back(fmt::format(
+          "no published figure of {} was fitted: its efficiencies are those of its generation ({})",
+          type.name, type.generation));
+  }
+  const TrainingOptions& options = run.graph->options;
+  if (spread_of_software(run) > 0)
+    warnings.push_back(fmt::format(
+        "no published figure of {}, {} was fitted: its kernels and its host have typical factors and times",
+        to_string(options.framework), to_string(options.execution)));
+  return warnings;
+}
+
+}  // namespace convoy::runs

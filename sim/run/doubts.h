@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "topologies/sources.h"
+
+namespace convoy::inline runs {
+
+struct PreparedRun;
+
+/// A number on which the step of a run may hang and which is not known exactly.
+struct Doubt {
+  enum class Moves : std::uint8_t {
+    computing,        ///< all that devices compute, and what hosts issue for it
+    issuing,          ///< what hosts need to issue operations
+    messages,         ///< the time of every message
+    several_devices,  ///< the step itself, where several devices share it
+    protocol,         ///< what hosts speak: this, or an ideal network
+    network,          ///< the bandwidth between hosts
+    loader,           ///< the rate of a core that makes images ready
+    written,          ///< a number of the experiment that says its `spread`
+  };
+  Moves moves = Moves::computing;
+  std::string key;    ///< of an experiment, through which a measurement goes back in
+  std::string value;  ///< as it is, for people
+  Source source;      ///< its spread is that of the number, or of the part of the step that it stands for
+  /// Of `loader` and `written`: the same run with the number less and more by quantile_80 spreads.
+  std::shared_ptr<const PreparedRun> less = nullptr, more = nullptr;
+};
+
+/// Standard deviation of log(time) of predictions that are scaled to a measurement of the same device and
+/// network: this is how much two measurements of one set-up differ (median of the repeated rows of
+/// results/published/single_device.csv).
+inline constexpr double anchored_spread = 0.03;
+
+/// Standard deviations of the logarithms of the parts of a step (docs/cost_model.md#intervals); 0 if nothing
+/// is open.
+struct StepSpreads {
+  double compute = 0;
+  double comm = 0;     ///< of every message
+  double devices = 0;  ///< of a step of several devices, in addition to these
+  bool all_exact() const { return compute == 0 && comm == 0 && devices == 0; }
+};
+/// @param images per step, of all devices
+StepSpreads step_spreads(const PreparedRun& run, double images);
+
+/// All doubts about a run, in the order of Moves: those that step_spreads() puts together, and those that are
+/// simulated (PreparedRun::doubts).
+std::vector<Doubt> doubts_of(const PreparedRun& run);
+
+/// The steps of a run with the number of a doubt less and more by quantile_80 spreads, as replays give them.
+/// What the run's strategy decided stays, except where the experiment itself is another (`written`). Of a
+/// protocol: those of an ideal network, and of the one that is assumed.
+using StepRange = std::array<double, 2>;
+StepRange step_range_s(const PreparedRun& run, const Doubt& doubt);
+
+/// The parts of a run's devices and software that rest on no published figure, one sentence each.
+std::vector<std::string> warnings_of(const PreparedRun& run);
+
+/// Standard deviation of log(bandwidth) between hosts where a catalogue takes it from something like it and
+/// says no spread: four of five are taken to be within a factor of two.
+inline constexpr double assumed_bandwidth_spread = 0.54;
+
+/// Standard deviation of log(rate) of the loaders of the catalogue on other hosts than those on which they
+/// were measured (topologies/catalog/software/loaders.yaml). @throws InputError: a wrong file
+double loader_spread();
+
+}  // namespace convoy::runs

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/planning/plan_spec.h"
+#include "sim/run/experiment.h"
+#include "sim/run/simulate.h"
+
+namespace convoy::inline studies {
+
+/// A number that nobody knows exactly, and what a run hangs on it.
+struct DoctorInput {
+  std::string key, value;        ///< as Doubt::key, Doubt::value
+  std::string grade, source;     ///< how it is known
+  std::optional<double> spread;  ///< standard deviation of log(number); nothing: no number, as a protocol
+  double variance_share = 0;     ///< of the variance of log(step time) that all inputs give together
+  std::array<double, 2> step_time_s{};  ///< with the number less and more by quantile_80 spreads
+  /// Width of the interval where this is measured, relative to the present one; 1: no key takes it.
+  double narrows_to = 1;
+  std::string measure;  ///< the cheapest measurement: a command, or lines to paste
+};
+
+/// What the step of a run hangs on.
+struct DoctorRun {
+  std::string id;
+  std::vector<std::pair<std::string, YamlNode>> point;
+  double step_time_s = 0;
+  std::optional<IntervalResult> interval;  ///< that of the run; nothing: all is exact
+  double spread = 0;                       ///< standard deviation of log(step time): that of all inputs together
+  std::vector<DoctorInput> inputs;         ///< the largest share first
+};
+
+/// Of a plan: how likely it is that another kind of servers is the best.
+struct FlipRival {
+  std::string servers;
+  double chance = 0;  ///< that it beats the choice
+};
+struct Flip {
+  double chance = 0;  ///< that any of them does
+  std::vector<FlipRival> rivals;
+};
+
+struct Diagnosis {
+  std::string experiment;
+  std::vector<DoctorRun> runs;  ///< of a plan one, "choice"; none where nothing meets its constraints
+  std::optional<Flip> flip;     ///< of a plan
+};
+
+using DoctorProgress = std::function<void(std::size_t done, std::size_t all)>;
+
+/// What the steps of an experiment's points hang on, by simulating each point again with each doubtful number
+/// less and more (docs/doctor.md).
+/// @throws InputError
+Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorProgress& progress);
+
+/// What a plan's choice hangs on.
+Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress);
+
+/// A run's inputs, its shares adding up to 1 unless nothing is open.
+DoctorRun diagnose_run(const PreparedRun& run);
+
+/// Chance that the least of independent log-normal values is not the first one. A standard deviation may be 0.
+struct UncertainValue {
+  double value = 0, spread = 0;  ///< its median, and the standard deviation of its logarithm
+};
+double chance_of_flip(const UncertainValue& choice, const std::vector<UncertainValue>& rivals);
+
+/// Writes convoy.doctor/1 (docs/doctor.md).
+void write_doctor(const Diagnosis& diagnosis, std::ostream& out);
+/// The same for people.
+std::string doctor_text(const Diagnosis& diagnosis);
+
+}  // namespace convoy::studies

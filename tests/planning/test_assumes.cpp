@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What a plan says of what it assumes, its scenarios, and machines of one's own: each against another plan or run.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "sim/planning/plan_report.h"
+#include "sim/planning/read_plan_json.h"
+#include "sim/planning/write_plan.h"
+#include "tests/planning/plan_text.h"
+#include "tests/support/approx.h"
+
+using namespace convoy;
+using plans::answer_of;
+
+namespace {
+
+const std::string box =
+    "{name: our-box, devices: [{device: rtx-3090, count: 4}], interconnect: {kind: pcie, bandwidth: 12GB/s, latency: "
+    "5us}, fabric: {kind: switch, bandwidth: 10Gbps, latency: 50us, protocol: tcp}, host_power: 300W, vcpus: 32}";
+
+std::string json_of(const CandidateResultOfPlan& candidate) {
+  PlanAnswer answer;
+  answer.choice = candidate;
+  std::ostringstream out;
+  write_json(answer, out);
+  return out.str();
+}
+
+const Change* change_of(const PlanAnswer& answer, const std::string& kind) {
+  const auto found = std::find_if(answer.sensitivity.begin(), answer.sensitivity.end(),
+                                  [&](const Change& change) { return change.kind == kind; });
+  return found == answer.sensitivity.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+TEST_CASE("plan: a server written out takes the step that an experiment on it takes, and costs its electricity") {
+  const PlanSpec spec = plans::spec_of(
+      "{epochs: 3}", "{servers: [" + box + "], nodes: [2], batch_per_device: [64], electricity: 0.15USD/kWh}");
+  const PlanAnswer answer = answer_of(spec, false);
+  REQUIRE(answer.choice);
+  CHECK(answer.choice->order == Order{{"our-box", 2}});
+  CHECK(answer.choice->figures.cost_usd == approx(0.15 * answer.choice->figures.energy_j / 3.6e6));
+  const Experiment experiment = Experiment::parse(
+      "experiment: e\nmodel: " + plans::small_model() +
+          "\ntraining: {batch_per_device: 64, precision: fp32}\nstrategy: {kind: data_parallel, sync: all_reduce, algorithm: "
+          "auto}\ncluster: {server: our-box, nodes: 2, servers: {our-box: " + box + "}}\n",
+      "box.yaml", {"cluster.servers.our-box.title=ours"});
+  YamlNode tree = experiment.resolved(0);
+  YamlNode own = *tree.find("cluster")->find("servers")->find("our-box");
+  std::erase_if(own.entries, [](const auto& entry) { return entry.first == "name"; });
+  set_path(tree, "cluster.servers.our-box", own);
+  Preparer preparer;
+  const RunResult run = simulate(preparer.prepare(read_point(tree), nullptr), false).result;
+  CHECK(answer.choice->step_time_s == run.step_time_s);
+  // A price of its own comes on top; without electricity and price there is none.
+  const std::string priced = box.substr(0, box.size() - 1) + ", price: 2USD/h}";
+  const PlanAnswer both = answer_of(
+      plans::spec_of("{epochs: 3}", "{servers: [" + priced + "], nodes: [2], batch_per_device: [64], electricity: "
+                                    "0.15USD/kWh}"),
+      false);
+  CHECK(both.choice->figures.cost_usd ==
+        approx(2 * 2 * both.choice->figures.time_s / 3600 + 0.15 * both.choice->figures.energy_j / 3.6e6));
+  CHECK_THROWS_AS(answer_of(plans::spec_of("{epochs: 3}", "{servers: [" + box + "]}"), false), InputError);
+  // Rented machines have it in their price.
+  const auto rented = [](const std::string& more) {
+    return answer_of(plans::spec_of("{epochs: 3}", "{servers: [aws-p3.2xlarge], batch_per_device: [64]" + more + "}"),
+                     false).choice->figures.cost_usd;
+  };
+  CHECK(rented(", electricity: 9USD/kWh") == rented(""));
+}
+
+TEST_CASE("plan: carbon needs no price, of one's own machines neither") {
+  const PlanAnswer answer = answer_of(
+      plans::spec_of("{epochs: 3}", "{objective: carbon, servers: [" + box +
+                                    "], batch_per_device: [64], region: [us-east-1, eu-west-1]}"),
+      false);
+  REQUIRE(answer.choice);
+  CHECK(std::isinf(answer.choice->figures.cost_usd));
+  CHECK(std::isfinite(answer.choice->figures.carbon_kg));
+}
+
+TEST_CASE("plan: servers written out that are wrong are told at their place") {
+  CHECK(plans::error_of("{epochs: 3}", "{servers: [{devices: []}]}").find("key 'name' is missing") != std::string::npos);
+  CHECK(plans::error_of("{epochs: 3}", "{servers: [{name: aws-p3.2xlarge}]}").find("is another server") !=
+        std::string::npos);
+  CHECK(plans::error_of("{epochs: 3}", "{electricity: 0.15}").find("is no price such as 0.15USD/kWh") !=
+        std::string::npos);
+  CHECK(plans::error_of("{epochs: 3}", "{scenarios: [{name: a, set: {cluster.nodes: 3}}]}")
+            .find("a scenario sets model, or parts of training, goal or plan") != std::string::npos);
+}
+
+TEST_CASE("plan: the choice of each scenario is that of the plan with its values, run by itself") {
+  const std::string plan = "servers: [aws-p3.2xlarge, aws-p3.8xlarge, aws-g4dn.12xlarge], nodes: [1, 2], batch_per_device: [16, 64]";
+  struct Variant {
+    std::string set, goal, plan;
+  };
+  const std::vector<Variant> variants{
+      {"plan.constraints.deadline: 20min", "{epochs: 30}", plan + ", constraints: {deadline: 20min}"},
+      {"plan.market: [spot]", "{epochs: 30}", plan + ", market: [spot]"},
+      {"goal.epochs: 90", "{epochs: 90}", plan},
+      {"plan.objective: time", "{epochs: 30}", plan + ", objective: time"},
+      {"plan.constraints.deadline: 1s", "{epochs: 30}", plan + ", constraints: {deadline: 1s}"}};
+  std::string scenarios;
+  for (const Variant& variant : variants)
+    scenarios += fmt::format("{{name: '{0}', set: {{{0}}}}}, ", variant.set);
+  const PlanAnswer answer =
+      answer_of(plans::spec_of("{epochs: 30}", "{" + plan + ", scenarios: [" + scenarios + "]}"), false);
+  REQUIRE(answer.scenarios.size() == variants.size());
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    CAPTURE(variants[i].set);
+    // By brute force: every candidate simulated.
+    const PlanAnswer alone = answer_of(plans::spec_of(variants[i].goal, "{" + variants[i].plan + "}"), true);
+    CHECK(answer.scenarios[i].choice.has_value() == alone.choice.has_value());
+    if (alone.choice) CHECK(json_of(*answer.scenarios[i].choice) == json_of(*alone.choice));
+  }
+  CHECK_FALSE(answer.scenarios.back().choice);
+  std::stringstream json;
+  write_json(answer, json);
+  const PlanAnswer back = read_plan_answer(json, "plan.json");
+  std::ostringstream page, page_back;
+  write_report(answer, page);
+  write_report(back, page_back);
+  CHECK(page_back.str() == page.str());
+  CHECK(page.str().find("<h2>Scenarios</h2>") != std::string::npos);
+  CHECK(table(back) == table(answer));
+}
+
+TEST_CASE("plan: evaluations and input at which another choice is the best, by plans that have them") {
+  // The choice has the quicker device, the others more cores for the price, and a lower one.
+  const std::string plan =
+      "{servers: [gcp-a2-highgpu-1g, gcp-n1-standard-8-k80, aws-p2.xlarge], nodes: [1], batch_per_device: [16]}";
+  const auto answer_with = [&](const std::string& goal, const std::string& training, bool exhaustive) {
+    return answer_of(plans::spec_of(goal, plan, training, "resnet50"), exhaustive);
+  };
+  const std::string samples = "dataset: {samples: 100000}";
+  const PlanAnswer answer = answer_with("{epochs: 30}", "{" + samples + "}", false);
+  REQUIRE(answer.choice);
+  const auto with_evaluation = [&](double time_s) {
+    return answer_with(fmt::format("{{epochs: 30, evaluation: {{time: {}s}}}}", time_s), "{" + samples + "}", true)
+        .choice->order;
+  };
+  const Change* evaluation = change_of(answer, "evaluation");
+  REQUIRE(evaluation);
+  CHECK(with_evaluation(evaluation->value) == evaluation->choice->order);
+  CHECK(with_evaluation(evaluation->value) != answer.choice->order);
+  CHECK(with_evaluation(evaluation->value / 1.05) == answer.choice->order);
+  const auto with_input = [&](double rate) {
+    return answer_with("{epochs: 30}",
+                       fmt::format("{{{}, input: {{kind: jpeg, library: pil, core_images_per_s: {}, "
+                                   "workers_per_device: 10000, cached: true}}}}",
+                                   samples, rate),
+                       true)
+        .choice->order;
+  };
+  const Change* input = change_of(answer, "input");
+  REQUIRE(input);
+  CHECK(with_input(0.95 * input->value) == input->choice->order);
+  CHECK(with_input(0.95 * input->value) != answer.choice->order);
+  CHECK(with_input(1.1 * input->value) == answer.choice->order);
+}
+
+TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out") {
+  const PlanAnswer answer = answer_of(
+      plans::spec_of("{epochs: 30}", "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"), false);
+  const auto assumed = [&](const std::string& what) {
+    const auto found = std::find_if(answer.assumes.begin(), answer.assumes.end(),
+                                    [&](const Assumption& each) { return each.what == what; });
+    REQUIRE_MESSAGE(found != answer.assumes.end(), what);
+    return *found;
+  };
+  CHECK(assumed("input").grade == Grade::unstated);
+  CHECK(assumed("evaluation").grade == Grade::unstated);
+  CHECK(assumed("epochs").grade == Grade::given);
+  CHECK(assumed("speed of v100-sxm2-16gb").grade == Grade::fitted);
+  CHECK(assumed("price of aws-p3.8xlarge").would_change.find(answer.choice->prices[0].until) != std::string::npos);
+  for (const Assumption& each : answer.assumes) CHECK_FALSE(each.would_change.empty());
+  // A minute after each of 30 epochs: half an hour of eight machines' time.
+  const PlanAnswer evaluated = answer_of(
+      plans::spec_of("{epochs: 30, evaluation: {time: 60s}}", "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"),
+      false);
+  CHECK(assumed("evaluation").would_change.find(
+            fmt::format("{} and {} instead of", hours_text(evaluated.choice->figures.time_s),
+                        usd_text(evaluated.choice->figures.cost_usd))) != std::string::npos);
+  CHECK(answer.not_included.size() >= 6);
+  CHECK(table(answer).find("\nassumes\n") != std::string::npos);
+}

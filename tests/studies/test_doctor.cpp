@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// What convoy doctor says: laws on random experiments, held against experiments that are changed by hand.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "sim/costs/residuals.h"
+#include "sim/run/sweep.h"
+#include "sim/studies/doctor.h"
+#include "tests/laws/random_experiment.h"
+#include "tests/support/approx.h"
+
+using namespace convoy;
+using lab::Dice;
+
+namespace {
+
+Experiment experiment_of(const std::string& text, const std::vector<std::string>& settings = {}) {
+  ::signal(SIGPIPE, SIG_IGN);
+  return Experiment::parse(text, "doctor.yaml", settings);
+}
+
+RunResult result_of(const std::string& text, const std::vector<std::string>& settings = {}) {
+  const Experiment experiment = experiment_of(text, settings);
+  Preparer preparer(experiment);
+  return simulate(preparer.prepare(0), false).result;
+}
+
+DoctorRun diagnosed(const std::string& text, const std::vector<std::string>& settings = {}) {
+  const Experiment experiment = experiment_of(text, settings);
+  Preparer preparer(experiment);
+  return diagnose_run(preparer.prepare(0));
+}
+
+const DoctorInput& input_of(const DoctorRun& run, const std::string& key) {
+  const auto found =
+      std::find_if(run.inputs.begin(), run.inputs.end(), [&](const DoctorInput& input) { return input.key == key; });
+  REQUIRE_MESSAGE(found != run.inputs.end(), key);
+  return *found;
+}
+
+/// 2 to 4 hosts on one switch.
+struct Hosts {
+  int nodes = 2;
+  std::string device = "v100-sxm2-16gb", fabric = "bandwidth: 10Gbps, latency: 20us", vcpus = "", node = "", more = "";
+  std::string training = "batch_per_device: 8", strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring}";
+  std::string model = "resnet18";
+
+  std::string text() const {
+    return fmt::format(
+        "experiment: e\nmodel: {}\ntraining: {{{}}}\nstrategy: {}\ncluster:\n"
+        "  nodes: [{{name: n, count: {}, server: box{}}}]\n  fabric: {{kind: switch, {}}}\n"
+        "  servers: {{box: {{devices: [{{device: {}, count: 1}}], interconnect: {{kind: none}}{}}}}}\n"
+        "  devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}}}}\n{}",
+        model, training, strategy, nodes, node, fabric, device, vcpus, more);
+  }
+};
+
+Hosts random_hosts(Dice& dice) {
+  Hosts hosts;
+  hosts.nodes = dice.between(2, 4);
+  hosts.device = dice.one_of<std::string>({"v100-sxm2-16gb", "k80", "b200-sxm-180gb", "a100-sxm4-40gb"});
+  hosts.fabric = fmt::format("bandwidth: {}Gbps, latency: 20us{}", dice.one_of<int>({1, 10, 100}),
+                             dice.one_of<std::string>({"", ", protocol: tcp", ", protocol: rdma"}));
+  hosts.training = fmt::format("batch_per_device: {}", dice.one_of<int>({1, 8, 64}));
+  hosts.model = lab::random_model(dice);
+  hosts.strategy = dice.coin() ? lab::random_all_reduce(dice, "auto") : lab::random_parameter_server(dice);
+  if (dice.coin()) hosts.more = "spread: {cluster.fabric.bandwidth: 30%}\n";
+  return hosts;
+}
+
+/// Half of what lies between the ends of an interval of 80 %, in standard deviations of the logarithm.
+double spread_of(const std::optional<IntervalResult>& interval) {
+  return interval ? std::log(interval->step_time_s[1] / interval->step_time_s[0]) / (2 * quantile_80) : 0;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: shares are sorted and add up to 1, and the interval is the run's") {
+  for (unsigned seed = 1; seed <= 16; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    const std::string text = random_hosts(dice).text();
+    CAPTURE(text);
+    const Experiment experiment = experiment_of(text);
+    const Results results = simulate_sweep(experiment, 1);
+    const Diagnosis diagnosis = diagnose(experiment, 1, [](std::size_t, std::size_t) {});
+    REQUIRE(diagnosis.runs.size() == 1);
+    const DoctorRun& run = diagnosis.runs[0];
+    CHECK(run.step_time_s == results.runs[0].step_time_s);
+    CHECK(run.interval == results.runs[0].interval);
+    double sum = 0, variance = 0;
+    for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+      const DoctorInput& input = run.inputs[i];
+      sum += input.variance_share;
+      const double spread = std::log(input.step_time_s[1] / input.step_time_s[0]) / (2 * quantile_80);
+      variance += spread * spread;
+      if (i > 0) CHECK(input.variance_share <= run.inputs[i - 1].variance_share);
+      CHECK(input.narrows_to <= 1 + 1e-12);
+      CHECK_FALSE(input.measure.empty());
+      CHECK_FALSE(input.source.empty());
+    }
+    CHECK(sum == approx(1.0));
+    CHECK(run.spread == approx(std::sqrt(variance)));
+  }
+}
+
+TEST_CASE("doctor: a number moved by hand in the experiment gives the step that doctor used") {
+  for (unsigned seed = 21; seed <= 26; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    Hosts hosts = random_hosts(dice);
+    hosts.device = "v100-sxm2-16gb";
+    hosts.strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring}";
+    hosts.node = ", speed: 1.0";
+    hosts.more = "spread: {cluster.fabric.bandwidth: 30%, cluster.fabric.latency: 50%}\n";
+    const std::string text = hosts.text();
+    const DoctorRun run = diagnosed(text);
+    const std::string alone = text.substr(0, text.find("spread:"));
+    const auto step_with = [&](const std::vector<std::string>& settings) {
+      return result_of(alone, settings).step_time_s;
+    };
+    const double bandwidth = std::stod(hosts.fabric.substr(hosts.fabric.find(' ') + 1));
+    for (const int end : {0, 1}) {
+      CAPTURE(end);
+      const double sign = end == 0 ? -1 : 1;
+      const auto factor = [&](double spread) { return std::exp(sign * quantile_80 * spread); };
+      CHECK(input_of(run, "cluster.fabric.bandwidth").step_time_s[end] ==
+            approx(step_with({fmt::format("cluster.fabric.bandwidth={}Gbps", bandwidth * factor(std::log(1.3)))})));
+      CHECK(input_of(run, "cluster.fabric.latency").step_time_s[end] ==
+            approx(step_with({fmt::format("cluster.fabric.latency={}us", 20 * factor(std::log(1.5)))})));
+      const DoctorInput& host = input_of(run, "cluster.servers.box.host.issue_factor");
+      CHECK(host.step_time_s[end] ==
+            approx(step_with({fmt::format("cluster.servers.box.host.issue_factor={}", factor(*host.spread))})));
+      // A fit's errors are of whole steps of a device, with its host.
+      const DoctorInput& kernels = input_of(run, "training.anchor");
+      CHECK(kernels.step_time_s[end] ==
+            approx(step_with({fmt::format("cluster.nodes.0.speed={}", 1 / factor(*kernels.spread)),
+                              fmt::format("cluster.servers.box.host.issue_factor={}", factor(*kernels.spread))})));
+    }
+  }
+}
+
+TEST_CASE("doctor: messages that take longer are waited for as long as the closed form says") {
+  // One tensor of 100 MB over four hosts, after the backward pass: a ring's 6 parts of 25 MB.
+  Hosts hosts;
+  hosts.nodes = 4;
+  hosts.device = "ideal";
+  hosts.fabric = "bandwidth: 10Gbps, latency: 0us, protocol: tcp";
+  hosts.model =
+      "{name: toy, input: [3, 32, 32], layers: [{name: body, kind: custom, forward_flops: 1e9, backward_flops: 2e9, "
+      "parameters: 25000000, output: [10], memory_bytes: 0}]}";
+  hosts.training = "batch_per_device: 4, precision: fp32";
+  hosts.strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false, bucket: 1GB}";
+  const RunResult run = result_of(hosts.text());
+  const DoctorInput messages = input_of(diagnosed(hosts.text()), "cluster.fabric");
+  REQUIRE(run.exposed_comm_s > 0.01);
+  for (const int end : {0, 1}) {
+    const double factor = std::exp((end == 0 ? -1 : 1) * quantile_80 * comm_spread(CommKind::tcp));
+    CHECK(messages.step_time_s[end] == approx(run.step_time_s + (factor - 1) * run.exposed_comm_s));
+  }
+}
+
+TEST_CASE("doctor: the variances that it sums up are those of the run's interval") {
+  for (unsigned seed = 31; seed <= 46; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    Hosts hosts = random_hosts(dice);
+    hosts.more.clear();
+    hosts.strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring}";
+    if (hosts.fabric.find("protocol") == std::string::npos) hosts.fabric += ", protocol: tcp";
+    const std::string text = hosts.text();
+    CAPTURE(text);
+    const DoctorRun run = diagnosed(text);
+    // The run's interval goes by shares of its step, doctor by steps simulated again.
+    CHECK(std::abs(run.spread / spread_of(run.interval) - 1) < 0.15);
+  }
+}
+
+TEST_CASE("doctor: where its advice is followed, the interval is as narrow as it says") {
+  for (unsigned seed = 51; seed <= 58; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    Hosts hosts = random_hosts(dice);
+    hosts.device = dice.one_of<std::string>({"v100-sxm2-16gb", "k80", "b200-sxm-180gb"});
+    hosts.strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring}";
+    hosts.fabric = "bandwidth: 100Gbps, latency: 20us, protocol: rdma";
+    hosts.training = "batch_per_device: 64";
+    hosts.more.clear();
+    const std::string text = hosts.text();
+    CAPTURE(text);
+    const DoctorRun run = diagnosed(text);
+    const DoctorInput& kernels = input_of(run, "training.anchor");
+    const std::string images_per_s = kernels.value.substr(0, kernels.value.find(' '));
+    const RunResult anchored =
+        result_of(text, {fmt::format("training.anchor={{images_per_s: {}, batch: 64}}", images_per_s)});
+    // As above: by shares of the step, and by steps simulated again.
+    CHECK(std::abs(spread_of(anchored.interval) / spread_of(run.interval) / kernels.narrows_to - 1) < 0.15);
+    const RunResult told = result_of(text, {"cluster.servers.box.host.issue_factor=1"});
+    CHECK(std::abs(spread_of(told.interval) / spread_of(run.interval) /
+                       input_of(run, "cluster.servers.box.host.issue_factor").narrows_to -
+                   1) < 0.15);
+  }
+}
+
+TEST_CASE("spread: the interval is that of 2,000 draws, simulated each") {
+  Hosts hosts;
+  hosts.device = "ideal";
+  hosts.model =
+      "{name: toy, input: [3, 32, 32], layers: [{name: body, kind: custom, forward_flops: 1e9, backward_flops: 2e9, "
+      "parameters: 25000000, output: [10], memory_bytes: 0}]}";
+  hosts.training = "batch_per_device: 128, precision: fp32";
+  hosts.fabric = "bandwidth: 20Gbps, latency: 100us";
+  hosts.strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false}";
+  const std::string exact = hosts.text();
+  hosts.more = "spread: {cluster.fabric.bandwidth: 25%, cluster.devices.ideal.peak.fp32: 20%}\n";
+  const RunResult run = result_of(hosts.text());
+  REQUIRE(run.interval);
+  CHECK_FALSE(result_of(exact).interval);
+  std::mt19937 engine(7);
+  std::normal_distribution<double> normal;
+  std::vector<double> steps_s;
+  for (int draw = 0; draw < 2000; ++draw) {
+    const double bandwidth = 20 * std::exp(std::log(1.25) * normal(engine)),
+                 peak = 10 * std::exp(std::log(1.2) * normal(engine));
+    // 12.8 GFLOP x 3 a device, and 2 (n - 1) / n of 100 MB each way between two hosts, in two messages.
+    steps_s.push_back(128 * 3e9 / (peak * 1e12) + 2 * (50e6 / (bandwidth * 1e9 / 8) + 100e-6));
+  }
+  CHECK(result_of(exact).step_time_s == approx(128 * 3e9 / 1e13 + 2 * (50e6 / 2.5e9 + 100e-6)));
+  std::sort(steps_s.begin(), steps_s.end());
+  // Quantiles of so many draws vary by 4 % of a standard deviation.
+  const double deviation_s = (steps_s[1800] - steps_s[200]) / (2 * quantile_80);
+  CHECK(std::abs(run.interval->step_time_s[0] - steps_s[200]) < 0.2 * deviation_s);
+  CHECK(std::abs(run.interval->step_time_s[1] - steps_s[1800]) < 0.2 * deviation_s);
+}
+
+TEST_CASE("spread: a loader that idles widens nothing, and one that is waited for does, unless its rate is given") {
+  Hosts hosts;
+  hosts.nodes = 1;
+  hosts.device = "v100-sxm2-16gb";
+  hosts.model = "resnet50";
+  const auto with = [&](const std::string& input, int vcpus) {
+    hosts.training = "batch_per_device: 32, input: " + input;
+    hosts.vcpus = fmt::format(", vcpus: {}", vcpus);
+    return result_of(hosts.text());
+  };
+  const std::string pil = "{kind: jpeg, library: pil, workers_per_device: 1000, cached: true}",
+                    given = "{kind: jpeg, library: pil, core_images_per_s: 85, workers_per_device: 1000, cached: true}";
+  const RunResult idle = with(pil, 512), idle_given = with(given, 512), bound = with(pil, 4), bound_given = with(given, 4);
+  REQUIRE(bound.bottleneck.kind == "input");
+  CHECK(idle.interval == idle_given.interval);
+  CHECK(bound.step_time_s == bound_given.step_time_s);
+  CHECK(spread_of(bound.interval) > spread_of(bound_given.interval) + 0.1);
+  // The step is the loader's: slower by its spread, it is longer by as much.
+  const double factor = std::exp(quantile_80 * loader_spread()) - 1;
+  CHECK(bound.interval->step_time_s[1] / bound.step_time_s - 1 >= factor * (1 - 1e-9));
+  // So does a spread that the experiment writes itself.
+  hosts.training = "batch_per_device: 32, input: " + given;
+  hosts.more = "spread: {training.input.core_images_per_s: 20%}\n";
+  CHECK(result_of(hosts.text()).interval->step_time_s[1] > bound_given.interval->step_time_s[1]);
+}
+
+TEST_CASE("spread: what is wrong with it is told at its place") {
+  const auto error = [](const std::string& spread) {
+    Hosts hosts;
+    hosts.more = "spread: {" + spread + "}\n";
+    try {
+      result_of(hosts.text());
+    } catch (const InputError& wrong) {
+      return std::string(wrong.what());
+    }
+    return std::string("none");
+  };
+  CHECK(error("cluster.fabric.bandwidth: 0%") == "doctor.yaml:10:36: spread.cluster.fabric.bandwidth: '0%' must be more than zero");
+  CHECK(error("cluster.fabric.bandwidht: 5%") ==
+        "doctor.yaml:10:36: spread.cluster.fabric.bandwidht: this experiment has no such key, as cluster.fabric.bandwidth "
+        "may be one");
+  CHECK(error("cluster.fabric: 5%").find("spread.cluster.fabric: expected a number at that path, found a mapping") !=
+        std::string::npos);
+  CHECK(error("strategy.kind: 5%").find("expected a number at that path, found 'data_parallel'") != std::string::npos);
+  CHECK(error("cluster.nodes.0.count: 20%").find("cannot be run with so much less or more of it") != std::string::npos);
+  CHECK(error("training.batch_per_device: 20%").find("cannot be read with so much less or more of it") !=
+        std::string::npos);
+}
+
+TEST_CASE("doctor: the chance that a choice flips is that of normal errors of logarithms") {
+  const auto below = [](double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; };
+  CHECK(chance_of_flip({100, 0.1}, {}) == approx(0.0));
+  for (const double rival : {80.0, 100.0, 150.0})
+    for (const double spread : {0.0, 0.05, 0.3})
+      CHECK(std::abs(chance_of_flip({100, 0.1}, {{rival, spread}}) -
+                     below(std::log(100 / rival) / std::hypot(0.1, spread))) < 1e-3);
+  std::mt19937 engine(3);
+  std::normal_distribution<double> normal;
+  const std::vector<UncertainValue> rivals{{110, 0.1}, {120, 0.2}, {200, 0.05}};
+  int flips = 0;
+  constexpr int draws = 40'000;
+  for (int i = 0; i < draws; ++i) {
+    const double choice = 100 * std::exp(0.15 * normal(engine));
+    bool flipped = false;
+    for (const UncertainValue& rival : rivals)
+      flipped = rival.value * std::exp(rival.spread * normal(engine)) < choice || flipped;
+    flips += flipped;
+  }
+  CHECK(std::abs(chance_of_flip({100, 0.15}, rivals) - static_cast<double>(flips) / draws) < 0.01);
+}
