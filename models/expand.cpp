@@ -36,18 +36,18 @@ const Keys<EntryText>& entry_table() {
                                 map.fail("name", "'input' is the name of the image; choose another");
                             })
           .told_required(),
-      list_key<EntryText>("inputs", "the entry before it",
-                          forms::list(forms::text("a name"), "a list of names", 1),
-                          "what it reads; input is the image, or in a block what the block's entry reads",
-                          [](YamlMap& map, EntryText& entry) {
-                            entry.inputs = map.find("inputs");
-                            if (entry.inputs && (entry.inputs->kind != YamlNode::Kind::sequence ||
-                                                 entry.inputs->items.empty()))
-                              map.fail("inputs", fmt::format("expected a list of layer names, found {}",
-                                                             entry.inputs->kind == YamlNode::Kind::sequence
-                                                                 ? "an empty one"
-                                                                 : describe(*entry.inputs)));
-                          }),
+      list_key<EntryText>(
+          "inputs", "the entry before it", forms::list(forms::text("a name"), "a list of names", 1),
+          "what it reads; input is the image, or in a block what the block's entry reads",
+          [](YamlMap& map, EntryText& entry) {
+            entry.inputs = map.find("inputs");
+            if (entry.inputs &&
+                (entry.inputs->kind != YamlNode::Kind::sequence || entry.inputs->items.empty()))
+              map.fail("inputs",
+                       fmt::format("expected a list of layer names, found {}",
+                                   entry.inputs->kind == YamlNode::Kind::sequence ? "an empty one"
+                                                                                  : describe(*entry.inputs)));
+          }),
       flag_key<EntryText>("when", "false leaves the entry out; who reads it reads its first input instead",
                           &EntryText::wanted)};
   return keys;

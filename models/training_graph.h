@@ -75,9 +75,9 @@ struct Parameter {
   std::string name;  ///< "conv1.weight"
   std::uint32_t layer;
   std::int64_t elements;
-  OpId first_use;  ///< the forward operation that reads it first
-  OpId gradient;   ///< the operation that completes its gradient
-  OpId update;     ///< the operation that updates it
+  OpId first_use;            ///< the forward operation that reads it first
+  OpId gradient;             ///< the operation that completes its gradient
+  OpId update;               ///< the operation that updates it
   std::uint32_t tensor = 0;  ///< index into the layer's parameters
 };
 

@@ -246,8 +246,9 @@ std::string doctor(const std::string& file, const std::string& text, const Setti
   const auto told = [&](std::size_t, std::size_t) {
     if (raised.stops()) raised.rethrow();  // ends the workers on its way out
   };
-  const Diagnosis diagnosis = experiment.plan() ? diagnose_plan(read_plan(experiment), jobs_or_all(jobs), told)
-                                                : diagnose(experiment, jobs_or_all(jobs), told);
+  const Diagnosis diagnosis = experiment.plan()
+                                  ? diagnose_plan(read_plan(experiment), jobs_or_all(jobs), told)
+                                  : diagnose(experiment, jobs_or_all(jobs), told);
   return text_of([&](std::ostream& out) { write_doctor(diagnosis, out); });
 }
 

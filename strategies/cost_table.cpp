@@ -23,11 +23,10 @@ CostTable::Passes passes_of(const TrainingGraph& graph, const CostModel& cost, d
     if (operation.again) continue;  // what recomputation adds only makes steps longer
     const bool update = operation.phase == Phase::update;
     if (update && split.devices > 1) continue;
-    const double time_s =
-        (split.devices > 1
-             ? least_split_time_s(graph, operation, images, split.devices, split.grid, cost, type)
-             : cost.time_s(operation.work, update ? 1 : images, type)) /
-        speed;
+    const double time_s = (split.devices > 1 ? least_split_time_s(graph, operation, images, split.devices,
+                                                                  split.grid, cost, type)
+                                             : cost.time_s(operation.work, update ? 1 : images, type)) /
+                          speed;
     if (update) {
       passes.update_s += time_s;
       continue;
@@ -61,7 +60,8 @@ const std::vector<CostTable::Passes>& CostTable::of_kinds(double images, const S
 double CostTable::spread_largest_tensor_s() {
   if (spread_s_) return *spread_s_;
   double largest_bytes = 0, widest_Bps = 0;
-  for (const Bucket& tensor : bucket_per_tensor(graph_)) largest_bytes = std::max(largest_bytes, tensor.bytes);
+  for (const Bucket& tensor : bucket_per_tensor(graph_))
+    largest_bytes = std::max(largest_bytes, tensor.bytes);
   std::vector<LinkId> out, in;
   for (EndpointId e = 0; e < machine_.endpoint_count(); ++e) {
     if (!machine_.router->halves(e, out, in)) return *(spread_s_ = 0);

@@ -38,8 +38,8 @@ std::vector<ReplicaClass> share_batch(const StrategyInput& input, Shares shares)
 /// What no step of replicas with equal shares stays below: each computes all of its micro-batches one after
 /// the other, the slowest device too. Nothing where the batch does not divide.
 /// @param updates each of them runs the optimizer's whole step, too
-std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table, std::int64_t micro_batches,
-                                           bool updates);
+std::optional<StepFloor> floor_of_replicas(const BatchSpec& batch, CostTable& table,
+                                           std::int64_t micro_batches, bool updates);
 
 /// Images of each of a replica's `micro_batches` equal parts. @throws InputError (at batch.pos) where its
 /// share does not divide.

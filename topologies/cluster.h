@@ -46,7 +46,7 @@ struct ClusterSpec {
   double collective_overhead_s = 0;
   DedicatedHosts dedicated;
   std::optional<double> step_jitter;  ///< where it is not the servers' (the greatest among them)
-  Sources sources;  ///< of its own numbers, not its servers'
+  Sources sources;                    ///< of its own numbers, not its servers'
   SourcePos pos;
 
   std::uint32_t node_count() const;

@@ -46,7 +46,7 @@ struct Route {
 
 /// What a host adds to its devices.
 struct HostType {
-  std::string server;  ///< catalogue or inline name
+  std::string server;                     ///< catalogue or inline name
   std::optional<double> price_usd_per_h;  ///< nothing: not known; 0: it costs nothing
   std::string price_origin;  ///< "on demand, us-east-1, 2025-06-23 to 2026-07-20"; "" where the user gave it
   /// Rate at which the host's CPUs add gradients into a parameter (bytes of gradient per second); infinite

@@ -27,7 +27,7 @@ struct Price {
   std::string from, until;
   std::string source;  ///< where it is from
   Grade grade = Grade::given;
-  std::string note;    ///< what else there is to know ("sum of n1-standard-8 0.38 and ..."), or ""
+  std::string note;  ///< what else there is to know ("sum of n1-standard-8 0.38 and ..."), or ""
 
   /// "on demand, us-east-1, 2025-06-23 to 2026-07-20"
   std::string origin() const;

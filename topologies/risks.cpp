@@ -70,9 +70,10 @@ std::vector<InterruptionRate> read_interruptions(const std::string& file) {
 }
 
 std::vector<FailureRate> read_failures(const std::string& file) {
-  const CsvTable table(
-      file, {"cluster", "device", "hosts", "days", "what", "failures_per_host_day", "date", "source", "note", "grade"},
-      {"cluster", "device", "failures_per_host_day", "date", "source"});
+  const CsvTable table(file,
+                       {"cluster", "device", "hosts", "days", "what", "failures_per_host_day", "date",
+                        "source", "note", "grade"},
+                       {"cluster", "device", "failures_per_host_day", "date", "source"});
   std::vector<FailureRate> rates;
   for (const CsvRow& row : table.rows())
     rates.push_back({fmt::format("{}, {}", table.text(row, "cluster"), table.text(row, "what")),

@@ -27,8 +27,8 @@ constexpr double default_staging_lane_share = 0.8;
 
 /// A kind of server, from topologies/catalog/servers/NAME.yaml or inline.
 struct ServerSpec {
-  std::string title;                ///< for people; "" inline
-  HostType host;                    ///< host.server is its name
+  std::string title;  ///< for people; "" inline
+  HostType host;      ///< host.server is its name
   /// Of the same machine without devices, for dedicated hosts; nothing: not known.
   std::optional<double> bare_price_usd_per_h;
   double copy_bandwidth_Bps = std::numeric_limits<double>::infinity();  ///< of copies through host memory

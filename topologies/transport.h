@@ -57,7 +57,7 @@ struct Transport {
       std::numeric_limits<double>::infinity();  ///< of a message's bytes at either end, before it goes on
   /// Processors (SMs) of a device that a collective takes while it is under way: one a channel.
   std::uint32_t channels = 0;
-  Sources sources;             ///< of its numbers
+  Sources sources;  ///< of its numbers
 
   bool ideal() const { return protocol == Protocol::ideal; }
   /// Before a message of so many bytes that is no part of a collective.

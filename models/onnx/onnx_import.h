@@ -30,10 +30,10 @@ Model import_onnx(OnnxGraph graph, const std::string& file, const OnnxOptions& o
 /// What a name stands for while a graph is imported.
 struct OnnxValue : OnnxConstant {
   static constexpr LayerIndex none = -2;
-  LayerIndex layer = none;  ///< of a result of the network; image_input is the image
-  bool permuted = false;    ///< a transposed view: a reshape of it copies
-  bool zero_border = false; ///< of a layer that adds zeros around an image, as many on opposite sides
-  std::string weight;       ///< of a constant: uses under one name share their parameters
+  LayerIndex layer = none;   ///< of a result of the network; image_input is the image
+  bool permuted = false;     ///< a transposed view: a reshape of it copies
+  bool zero_border = false;  ///< of a layer that adds zeros around an image, as many on opposite sides
+  std::string weight;        ///< of a constant: uses under one name share their parameters
   bool is_result() const { return layer != none; }
 };
 

@@ -40,8 +40,8 @@ const KeyText* find_key(const std::vector<KeyText>& keys, std::string_view name)
 
 /// The keys of a mapping under the name by which `convoy show keys` lists it.
 struct KeySection {
-  std::string name;     ///< "training"; of a variant the value or the key that decides for it
-  std::string summary;  ///< one line
+  std::string name;           ///< "training"; of a variant the value or the key that decides for it
+  std::string summary;        ///< one line
   std::vector<KeyText> keys;  ///< those of all variants merged, where there are any
   /// The key whose value decides which variant a mapping is ("kind"); "": the first variant whose name is a
   /// key of the mapping, else the last.

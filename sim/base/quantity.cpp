@@ -244,7 +244,8 @@ std::optional<std::string> number_spelling(std::string_view text) {
   if (point > most_digits || point <= least_exponent)
     return fmt::format("{}{}{}{}e{}", spelling, digits.substr(0, 1), count > 1 ? "." : "", digits.substr(1),
                        point - 1);
-  if (point <= 0) return fmt::format("{}0.{}{}", spelling, std::string(static_cast<std::size_t>(-point), '0'), digits);
+  if (point <= 0)
+    return fmt::format("{}0.{}{}", spelling, std::string(static_cast<std::size_t>(-point), '0'), digits);
   const auto whole = static_cast<std::size_t>(point);
   if (point >= count) return spelling + digits + std::string(whole - digits.size(), '0');
   return fmt::format("{}{}.{}", spelling, digits.substr(0, whole), digits.substr(whole));

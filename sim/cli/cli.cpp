@@ -219,14 +219,16 @@ struct CommandLine {
   }
   void add_validate() {
     CLI::App* sub = app.add_subcommand("validate", "predict measured training steps of your own and compare");
-    sub->add_option("ROWS", validate.file, "measured rows (CSV, docs/compare.md#measurements-of-your-own)")->required();
+    sub->add_option("ROWS", validate.file, "measured rows (CSV, docs/compare.md#measurements-of-your-own)")
+        ->required();
     sub->add_flag("--json", validate.json, "as JSON");
     add_jobs(sub, validate.jobs);
     add_progress(sub, validate.progress);
     sub->callback([this] { command = [this] { return validate_command(validate); }; });
   }
   void add_doctor() {
-    CLI::App* sub = app.add_subcommand("doctor", "which unmeasured numbers an answer hangs on, and how to measure them");
+    CLI::App* sub =
+        app.add_subcommand("doctor", "which unmeasured numbers an answer hangs on, and how to measure them");
     sub->add_option("FILE", doctor.file, "experiment, or a plan (YAML)")->required();
     add_settings(sub, doctor.settings);
     sub->add_flag("--json", doctor.json, "as JSON (docs/doctor.md)");

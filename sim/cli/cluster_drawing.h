@@ -17,10 +17,10 @@ struct DrawnPlace {
   std::string name, detail;
   bool device = false;
   std::uint32_t host = Link::no_host;  ///< of a device, and as Link::host
-  std::size_t layer = 0;  ///< 0: devices; cables by their distance from the nearest device
-  std::size_t row = 0;    ///< of the picture, from below
-  double rank = 0;        ///< in its layer from left to right, all rows one after the other: 0 to 1
-  double x = 0;           ///< of its middle, in pixels
+  std::size_t layer = 0;               ///< 0: devices; cables by their distance from the nearest device
+  std::size_t row = 0;                 ///< of the picture, from below
+  double rank = 0;  ///< in its layer from left to right, all rows one after the other: 0 to 1
+  double x = 0;     ///< of its middle, in pixels
 };
 
 /// A cable that joins two devices and nothing else.

@@ -71,7 +71,8 @@ std::string checked_text(const Experiment& experiment, const SweepCheck& check) 
       point += fmt::format("{}{}: {}", point.empty() ? "" : ", ", path, to_flow(value));
     if (experiment.swept()) text += fmt::format("  {}  {}\n", point_id(i), point);
     if (check.planned[i])
-      text += fmt::format("{}memory of {}\n", experiment.swept() ? "     " : "  ", memory_text(*check.planned[i]));
+      text += fmt::format("{}memory of {}\n", experiment.swept() ? "     " : "  ",
+                          memory_text(*check.planned[i]));
   }
   if (experiment.size() > listed) text += fmt::format("  and {} more\n", experiment.size() - listed);
   return text;
@@ -271,8 +272,8 @@ Exit check_command(const CheckArguments& arguments) {
     return Exit::done;
   }
   if (experiment.jobs()) read_job_study(*experiment.jobs());
-  const SweepCheck check = check_sweep(experiment, arguments.jobs,
-                                       machine_memory_bytes() / static_cast<double>(arguments.jobs));
+  const SweepCheck check =
+      check_sweep(experiment, arguments.jobs, machine_memory_bytes() / static_cast<double>(arguments.jobs));
   Results failures;
   failures.failed = check.failed;
   if (const Exit failed = tell_failures(failures); failed != Exit::done) return failed;

@@ -49,7 +49,8 @@ void write_table(const Validation& validation, std::ostream& out) {
                                          : "");
   for (const ValidatedTerm& term : validation.terms)
     out << (term.after > 0.95 * term.before
-                ? fmt::format("{}: no factor between 0.5 and 2 makes the mean error much smaller\n", term.term)
+                ? fmt::format("{}: no factor between 0.5 and 2 makes the mean error much smaller\n",
+                              term.term)
                 : fmt::format("{}: {:.2f} times as fast would make the mean error {:.1f} %\n", term.term,
                               term.factor, 100 * term.after));
 }
@@ -58,10 +59,9 @@ void write_table(const Validation& validation, std::ostream& out) {
 
 Exit validate_command(const ValidateArguments& arguments) {
   std::optional<Progress> progress(std::in_place, arguments.progress, "predicting");
-  const Validation validation =
-      validate_rows(arguments.file, arguments.jobs, [&](std::size_t done, std::size_t all) {
-        (*progress)(done, all, [] { return std::string(); });
-      });
+  const Validation validation = validate_rows(
+      arguments.file, arguments.jobs,
+      [&](std::size_t done, std::size_t all) { (*progress)(done, all, [] { return std::string(); }); });
   progress.reset();
   write_stdout([&](std::ostream& out) {
     arguments.json ? write_validation(validation, out) : write_table(validation, out);

@@ -95,7 +95,8 @@ std::vector<CollectiveAlgorithm> make_table() {
        [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes); }, nullptr,
        nothing, true, false, tree_auto_ranks},
       // NCCL scatters and gathers around rings only.
-      {nccl, "nccl", nccl_all_reduce, [](const Call& c, bool) { return nccl_half(c); }, nothing, true, true, 0},
+      {nccl, "nccl", nccl_all_reduce, [](const Call& c, bool) { return nccl_half(c); }, nothing, true, true,
+       0},
       {automatic, "auto", best_all_reduce, best_half, nothing, true, false, 0},
   };
 }

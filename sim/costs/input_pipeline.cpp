@@ -49,7 +49,8 @@ Keys<InputSpec> jpeg_keys() {
                          spec.library = load_input_library(map.text("library"), map.pos("library"));
                        })
           .required(&input_library_names),
-      optional_number_key<Spec>("core_images_per_s", "the library's", 1e-6, std::numeric_limits<double>::max(),
+      optional_number_key<Spec>("core_images_per_s", "the library's", 1e-6,
+                                std::numeric_limits<double>::max(),
                                 "images/s of one core, as measured on these hosts",
                                 [](Spec& spec) -> double& { return spec.library.core_images_per_s; })
           .given(&Spec::rate_given),

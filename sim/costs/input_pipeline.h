@@ -38,7 +38,7 @@ struct InputSpec {
   double image_bytes = 0;  ///< of a file
   double image_pixels = imagenet_image_pixels;  ///< of a file, before it is cropped
   std::int64_t prefetch = 2;                    ///< number of batches that are prepared ahead of a device
-  Sources sources;               ///< of its numbers
+  Sources sources;                              ///< of its numbers
   SourcePos pos;
 
   /// "synthetic", "imagenet-pil", "jpeg by pil".

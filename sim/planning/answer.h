@@ -53,7 +53,7 @@ struct NearestConstraint {
 
 /// What the choice rests on that nobody said or measured here.
 struct Assumption {
-  std::string what, value;   ///< "input", "synthetic"
+  std::string what, value;  ///< "input", "synthetic"
   Grade grade = Grade::unstated;
   std::string would_change;  ///< what another value would do
 };

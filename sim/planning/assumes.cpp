@@ -27,7 +27,8 @@ std::string instead_of(const Figures& other, const Figures& figures) {
                      hours_text(figures.time_s), usd_text(figures.cost_usd));
 }
 
-Assumption input_of(const Planner& planner, const Scenario& scenario, std::size_t choice, const PlanAnswer& answer) {
+Assumption input_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
+                    const PlanAnswer& answer) {
   const YamlNode* given = planner.trials().spec().training.find("input");
   if (given != nullptr && given->scalar != "synthetic")
     return {"input", given->kind == YamlNode::Kind::scalar ? given->scalar : to_flow(*given), Grade::given,
@@ -35,10 +36,12 @@ Assumption input_of(const Planner& planner, const Scenario& scenario, std::size_
   const InputLibrary usual = load_input_library("pil", {"plan", 0, 0});
   Scenario from_files = scenario;
   from_files.core_images_per_s = usual.core_images_per_s;
-  return {"input", "synthetic: images are there when they are needed", given == nullptr ? Grade::unstated : Grade::given,
-          fmt::format("read by {} at {:g} images/s of a core: {}; {}", usual.name, usual.core_images_per_s,
-                      instead_of(planner.figures(choice, from_files), answer.choice->figures),
-                      turning_points(answer, "input", "", "no rate from 1 image/s of a core on changes the choice"))};
+  return {"input", "synthetic: images are there when they are needed",
+          given == nullptr ? Grade::unstated : Grade::given,
+          fmt::format(
+              "read by {} at {:g} images/s of a core: {}; {}", usual.name, usual.core_images_per_s,
+              instead_of(planner.figures(choice, from_files), answer.choice->figures),
+              turning_points(answer, "input", "", "no rate from 1 image/s of a core on changes the choice"))};
 }
 
 Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::size_t choice,
@@ -48,8 +51,9 @@ Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::
   Scenario longer = scenario;
   longer.evaluation_s = minute_s;
   return {"evaluation",
-          given.time_s > 0 ? fmt::format("{} after every {:g} epochs", format_time(given.time_s), given.every_epochs)
-                           : "none",
+          given.time_s > 0
+              ? fmt::format("{} after every {:g} epochs", format_time(given.time_s), given.every_epochs)
+              : "none",
           given.time_s > 0 ? Grade::given : Grade::unstated,
           fmt::format("a minute more after every epoch: {}; {}",
                       instead_of(planner.figures(choice, longer), answer.choice->figures),
@@ -57,12 +61,12 @@ Assumption evaluation_of(const Planner& planner, const Scenario& scenario, std::
 }
 
 Assumption epochs_of(const Planner& planner, std::size_t choice, const PlanAnswer& answer) {
-  const EpochsNeeded& needed =
-      *planner.estimates().epochs(planner.trials().space().candidates[choice].setup);
+  const EpochsNeeded& needed = *planner.estimates().epochs(planner.trials().space().candidates[choice].setup);
   const Figures& figures = answer.choice->figures;
   return {"epochs",
-          needed.least < needed.most ? fmt::format("{:.4g} ({:.4g} to {:.4g})", needed.epochs, needed.least, needed.most)
-                                     : fmt::format("{:.4g}", needed.epochs),
+          needed.least < needed.most
+              ? fmt::format("{:.4g} ({:.4g} to {:.4g})", needed.epochs, needed.least, needed.most)
+              : fmt::format("{:.4g}", needed.epochs),
           needed.least < needed.most ? Grade::measured : Grade::given,
           fmt::format("one more is {} and {}", hours_text(figures.time_s / needed.epochs),
                       usd_text(figures.cost_usd / needed.epochs))};
@@ -76,9 +80,10 @@ std::string newest_day(const PriceTable& table) {
 }
 
 Assumption price_of(const Planner& planner, const PlanAnswer& answer, const Price& price) {
-  const std::string seen =
-      price.region.empty() ? "" : fmt::format("listed {}, the newest of the table {}; ", price.origin(),
-                                              newest_day(planner.trials().spec().prices()));
+  const std::string seen = price.region.empty()
+                               ? ""
+                               : fmt::format("listed {}, the newest of the table {}; ", price.origin(),
+                                             newest_day(planner.trials().spec().prices()));
   return {"price of " + price.server, fmt::format("{:g} USD/h", price.usd_per_hour), price.grade,
           seen + turning_points(answer, "price", price.server, "no factor up to 16 changes the choice")};
 }
@@ -89,7 +94,9 @@ Assumption device_of(const DeviceType& type, const PlanAnswer& answer) {
           exact                     ? "exact"
           : type.evidence_rows == 0 ? "no measured row: as others like it"
                                     : fmt::format("fitted to {} measured rows", type.evidence_rows),
-          exact ? Grade::given : type.evidence_rows == 0 ? Grade::assumed : Grade::fitted,
+          exact                     ? Grade::given
+          : type.evidence_rows == 0 ? Grade::assumed
+                                    : Grade::fitted,
           fmt::format("at 80 %: {} to {}", hours_text(answer.choice->time_interval.first),
                       hours_text(answer.choice->time_interval.second))};
 }

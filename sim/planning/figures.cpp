@@ -27,7 +27,8 @@ std::string doubt_of_network(const Order& order, const ServerTable& servers) {
 /// Of machines of one's own: what the electricity of a region emits, whoever has a data centre there.
 const GridRegion* grid_of(const std::string& region) {
   const std::vector<GridRegion>& all = grid_regions();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const GridRegion& row) { return row.region == region; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const GridRegion& row) { return row.region == region; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -62,9 +63,8 @@ void Estimates::add_candidate(const Candidate& candidate) {
   const bool own = std::all_of(order.begin(), order.end(), [&](const auto& kind) {
     return trials_.servers().at(kind.first).host.price_origin.empty();
   });
-  electricity_usd_per_j_.push_back(own && candidate.region.empty()
-                                       ? trials_.spec().electricity_usd_per_j.value_or(0)
-                                       : 0);
+  electricity_usd_per_j_.push_back(
+      own && candidate.region.empty() ? trials_.spec().electricity_usd_per_j.value_or(0) : 0);
   grids_.push_back(trials_.spec().own_servers.contains(first)
                        ? grid_of(candidate.region)
                        : find_grid_region(first.substr(0, first.find('-')), candidate.region));
@@ -145,7 +145,7 @@ std::optional<Estimates::Risk> Estimates::risk_of(const Candidate& candidate, co
 }
 
 RunEstimate Estimates::estimate(const Candidate& candidate, const Risk& risk, double work_s,
-                             double epochs) const {
+                                double epochs) const {
   const Goal& goal = trials_.spec().goal;
   const auto hosts = static_cast<double>(hosts_[candidate.setup]);
   if (candidate.reaction == OnInterruption::go_on) {
@@ -218,8 +218,7 @@ Figures Estimates::figures(std::size_t c, const Scenario& scenario, double step_
   figures.time_s = work_s + beside_s;
   double paid_s = figures.time_s;
   if (const std::optional<Risk>& risk = risks_[c]; risk && work_s > 0) {
-    const double undisturbed_s =
-        goal.start_up_s() + goal.evaluation().all_s(figures.epochs) + evaluation_s;
+    const double undisturbed_s = goal.start_up_s() + goal.evaluation().all_s(figures.epochs) + evaluation_s;
     const RunEstimate run = estimate(candidate, *risk, work_s, figures.epochs);
     figures.interruptions = run.events;
     figures.time_s = undisturbed_s + run.time_s;

@@ -86,10 +86,10 @@ class Estimates {
   using Place = std::pair<std::string, std::string>;     ///< server and region
   std::map<Place, std::optional<SpotRisk>> spot_risks_;  ///< of the candidates on the spot market
   std::map<std::tuple<std::string, std::string, Market>, std::string> price_doubts_;  ///< "": none
-  std::vector<std::optional<Risk>> risks_;  ///< by candidate: where machines may go and the rate is known
-  std::vector<bool> doubtful_;              ///< by candidate
+  std::vector<std::optional<Risk>> risks_;     ///< by candidate: where machines may go and the rate is known
+  std::vector<bool> doubtful_;                 ///< by candidate
   std::vector<double> electricity_usd_per_j_;  ///< by candidate: of machines of one's own
-  std::vector<const GridRegion*> grids_;    ///< by candidate: nullptr where not known
+  std::vector<const GridRegion*> grids_;       ///< by candidate: nullptr where not known
 };
 
 /// The objective's value; `front`: time x cost.

@@ -153,9 +153,15 @@ std::string scenarios_section(const PlanAnswer& answer) {
     for (const std::string& one : each.set) set += (set.empty() ? "" : ", ") + one;
     add(each.name, set, each.choice, false);
   }
-  return "<h2>Scenarios</h2>\n" + html_table({{"scenario"}, {"with"}, {"machines"}, {"strategy"}, {"time", true},
-                                             {"cost", true}, {"interval"}, {"kWh", true}},
-                                            rows);
+  return "<h2>Scenarios</h2>\n" + html_table({{"scenario"},
+                                              {"with"},
+                                              {"machines"},
+                                              {"strategy"},
+                                              {"time", true},
+                                              {"cost", true},
+                                              {"interval"},
+                                              {"kWh", true}},
+                                             rows);
 }
 
 std::string assumes_section(const PlanAnswer& answer) {
@@ -186,9 +192,8 @@ void write_report(const PlanAnswer& answer,
       << answer.name << " - convoy</title>\n<style>" << report_style()
       << "</style>\n</head>\n<body><main>\n<h1>" << answer.name << "</h1>\n"
       << html_paragraph(fmt::format("{}, {}.", answer.goal, question_text(answer))) << order_section(answer)
-      << front_section(answer) << tables(answer) << scenarios_section(answer)
-      << assumes_section(answer) << html_paragraph(effort_text(answer), "small")
-      << left_out_paragraphs(answer)
+      << front_section(answer) << tables(answer) << scenarios_section(answer) << assumes_section(answer)
+      << html_paragraph(effort_text(answer), "small") << left_out_paragraphs(answer)
       << html_paragraph(fmt::format("convoy {}, SimGrid {}; experiment {}", answer.manifest.version,
                                     answer.manifest.simgrid, answer.manifest.config_sha256),
                         "small")

@@ -45,11 +45,12 @@ void read_nodes(YamlMap& map, PlanSpec& spec) {
 }
 
 /// A server written out, as in a cluster's `servers`, with its `name`. @returns its name
-std::string read_own_server(const YamlNode& item, const std::string& path, const std::vector<std::string>& known,
-                            PlanSpec& spec) {
+std::string read_own_server(const YamlNode& item, const std::string& path,
+                            const std::vector<std::string>& known, PlanSpec& spec) {
   YamlMap map(item, path);
   const std::string name = map.text("name");
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end() || spec.own_servers.contains(name))
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end() ||
+      spec.own_servers.contains(name))
     map.fail("name", fmt::format("'{}' is {}; give your own server a name of its own", name,
                                  name.empty() ? "no name" : "another server"));
   YamlNode server = item;
@@ -356,7 +357,8 @@ std::vector<PlanVariant> read_scenarios(const YamlNode& tree, const std::string&
                                         const std::shared_ptr<const PriceTable>& prices) {
   YamlNode rest = tree;
   for (auto& [key, value] : rest.entries)
-    if (key == "plan") std::erase_if(value.entries, [](const auto& entry) { return entry.first == "scenarios"; });
+    if (key == "plan")
+      std::erase_if(value.entries, [](const auto& entry) { return entry.first == "scenarios"; });
   std::vector<PlanVariant> scenarios;
   YamlMap root(tree, "");
   YamlMap plan = root.map("plan");
@@ -368,7 +370,8 @@ std::vector<PlanVariant> read_scenarios(const YamlNode& tree, const std::string&
     YamlMap set = map.map("set");
     for (const std::string& path : set.keys()) {
       const YamlNode& value = set.node(path);
-      if (!path.starts_with("plan.") && !path.starts_with("goal.") && !path.starts_with("training.") && path != "model")
+      if (!path.starts_with("plan.") && !path.starts_with("goal.") && !path.starts_with("training.") &&
+          path != "model")
         set.fail(path, "a scenario sets model, or parts of training, goal or plan");
       scenario.set.push_back(path + "=" + to_flow(value));
       set_path(other, path, value);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,7 +46,7 @@ struct PlanSpec {
   PlanObjective objective = PlanObjective::cost;
   SourcePos objective_pos;
   PlanConstraints constraints;
-  std::vector<std::string> servers;    ///< names of the catalogue and of own_servers, sorted
+  std::vector<std::string> servers;             ///< names of the catalogue and of own_servers, sorted
   std::map<std::string, YamlNode> own_servers;  ///< written out in the plan, by name
   /// USD per J that machines of one's own use; others have it in their price.
   std::optional<double> electricity_usd_per_j;

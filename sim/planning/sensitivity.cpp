@@ -153,8 +153,8 @@ class Sensitivity {
         turning_point(reach, coarse, [&](double f) { return planner_.best(at(f)) == choice_; });
     if (!factor) return;
     const double more_s = least_s * *factor;
-    add(fmt::format("an evaluation after every epoch takes {} or more", format_time(more_s)), "evaluation", "",
-        more_s, at(*factor));
+    add(fmt::format("an evaluation after every epoch takes {} or more", format_time(more_s)), "evaluation",
+        "", more_s, at(*factor));
   }
 
   /// Images that come from files, where the plan takes them to be there.

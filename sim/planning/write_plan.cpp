@@ -348,7 +348,8 @@ std::string assumes_text(const PlanAnswer& answer) {
   if (answer.assumes.empty()) return {};
   std::string text = "\nassumes\n";
   for (const Assumption& each : answer.assumes)
-    text += fmt::format("  {}: {} ({}); {}\n", each.what, each.value, to_string(each.grade), each.would_change);
+    text +=
+        fmt::format("  {}: {} ({}); {}\n", each.what, each.value, to_string(each.grade), each.would_change);
   text += "\nnot included\n";
   for (const std::string& each : answer.not_included) text += fmt::format("  {}\n", each);
   return text;
@@ -358,7 +359,8 @@ std::string scenarios_text(const PlanAnswer& answer) {
   if (answer.scenarios.empty()) return {};
   std::string text = "\nscenarios\n";
   for (const VariantChoice& each : answer.scenarios)
-    text += fmt::format("  {}: {}\n", each.name, each.choice ? order_text(*each.choice) : "nothing meets the constraints");
+    text += fmt::format("  {}: {}\n", each.name,
+                        each.choice ? order_text(*each.choice) : "nothing meets the constraints");
   return text;
 }
 

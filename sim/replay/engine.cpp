@@ -14,7 +14,8 @@
 
 #include "sim/replay/flow_model.h"
 
-// s4u.hpp comes first: the other headers do not compile on their own in SimGrid 3.32. clang-format off
+// s4u.hpp comes first: the other headers do not compile on their own in SimGrid 3.32.
+// clang-format off
 #include <simgrid/s4u.hpp>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>

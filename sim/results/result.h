@@ -127,11 +127,11 @@ struct Counterfactual {
 /// What the run was predicted for, including defaults.
 struct SoftwareResult {
   std::string framework, execution, layout, precision;
-  std::string update;     ///< kernels of the optimizer's step: "foreach"
-  std::string transport;  ///< "ideal": latency + bytes/bandwidth
+  std::string update;              ///< kernels of the optimizer's step: "foreach"
+  std::string transport;           ///< "ideal": latency + bytes/bandwidth
   bool transport_assumed = false;  ///< the protocol of its hosts' network is not known (warnings say why)
-  std::string launches;   ///< who launches all-reduces: "per_process"; "" if the strategy has none
-  std::string input;      ///< "synthetic": images are available when needed
+  std::string launches;            ///< who launches all-reduces: "per_process"; "" if the strategy has none
+  std::string input;               ///< "synthetic": images are available when needed
   bool operator==(const SoftwareResult&) const = default;
 };
 

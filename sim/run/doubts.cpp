@@ -91,13 +91,15 @@ Source source_of_kernels(const PreparedRun& run, double spread) {
       types.begin(), types.end(),
       [](const DeviceType& a, const DeviceType& b) { return a.evidence_spread < b.evidence_spread; });
   const TrainingOptions& options = run.graph->options;
-  std::string text = type.evidence_rows == 0
-                         ? fmt::format("no published row of {}: its efficiencies are those of others like it", type.name)
-                     : type.evidence_left_out_error > 0
-                         ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
-                         : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
+  std::string text =
+      type.evidence_rows == 0
+          ? fmt::format("no published row of {}: its efficiencies are those of others like it", type.name)
+      : type.evidence_left_out_error > 0
+          ? fmt::format("calibrated to {} rows of {}", type.evidence_rows, type.name)
+          : fmt::format("fitted to {} published rows of {}", type.evidence_rows, type.name);
   const bool unseen = unseen_spread(run, type) > 0, typical = spread_of_software(run) > 0;
-  if (unseen) text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
+  if (unseen)
+    text += fmt::format("; none in {} of {}", to_string(options.precision), to_string(options.framework));
   if (typical)
     text += fmt::format("; none of {}, {}", to_string(options.framework), to_string(options.execution));
   const bool known = type.evidence_rows > 0 && !unseen && !typical;
@@ -121,17 +123,20 @@ void add_computing(const PreparedRun& run, std::vector<Doubt>& doubts) {
     doubts.push_back(
         {Doubt::Moves::issuing,
          fmt::format("cluster.servers.{}.host.issue_factor", step_of_path(first_host(run).server)), "1",
-         Source{Grade::unstated, host_spread(), "nobody says how fast its host issues operations: as the typical host"}});
+         Source{Grade::unstated, host_spread(),
+                "nobody says how fast its host issues operations: as the typical host"}});
 }
 
 void add_messages(const PreparedRun& run, std::vector<Doubt>& doubts) {
   const std::optional<CommKind> kind = comm_kind(run.machine);
   if (!kind) return;
-  const std::string of_host = fmt::format("cluster.servers.{}.interconnect", step_of_path(first_host(run).server));
-  doubts.push_back({Doubt::Moves::messages, run.machine.hosts.size() > 1 ? "cluster.fabric" : of_host, run.transport,
-                    Source{Grade::fitted, comm_spread(*kind),
-                           fmt::format("published rows of communication by {}, each source left out of the fit in turn",
-                                       comm_kind_name(*kind))}});
+  const std::string of_host =
+      fmt::format("cluster.servers.{}.interconnect", step_of_path(first_host(run).server));
+  doubts.push_back(
+      {Doubt::Moves::messages, run.machine.hosts.size() > 1 ? "cluster.fabric" : of_host, run.transport,
+       Source{Grade::fitted, comm_spread(*kind),
+              fmt::format("published rows of communication by {}, each source left out of the fit in turn",
+                          comm_kind_name(*kind))}});
   doubts.push_back({Doubt::Moves::several_devices, "cluster",
                     fmt::format("{} devices", run.machine.devices.size()),
                     Source{Grade::fitted, devices_spread(),
@@ -199,7 +204,8 @@ StepRange step_range_s(const PreparedRun& run, const Doubt& doubt) {
     case Doubt::Moves::network:
       return ends([](double factor) { return WhatIf{.network = factor}; });
     case Doubt::Moves::several_devices: {
-      const double factor = std::exp(quantile_80 * doubt.source.spread.value_or(0)), step_s = step_as_is_s(run);
+      const double factor = std::exp(quantile_80 * doubt.source.spread.value_or(0)),
+                   step_s = step_as_is_s(run);
       return {step_s / factor, step_s * factor};
     }
     case Doubt::Moves::protocol:

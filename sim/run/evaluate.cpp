@@ -67,8 +67,9 @@ void fill_process(const PreparedRun& run, const ReplayResult& replayed, RunResul
   result.process_memory_bytes = fullest->bytes;
   result.fits = fullest->fits();
   const Device& device = run.machine.devices[static_cast<std::size_t>(fullest - memories.begin())];
-  if (std::string warning = tight_text(
-          device.name, run.machine.device_types[device.type], *fullest, run.graph->options.framework); !warning.empty())
+  if (std::string warning = tight_text(device.name, run.machine.device_types[device.type], *fullest,
+                                       run.graph->options.framework);
+      !warning.empty())
     result.warnings.push_back(std::move(warning));
   if (result.fits || result.bottleneck.kind == "memory") return;
   result.bottleneck = {"memory", device.name, fullest->share(), too_large_text(device.name, *fullest)};
@@ -235,15 +236,16 @@ double simulated_change(const std::vector<StepRange>& ranges, double step_s, dou
 /// Computing and communication take longer or shorter by their spreads, independently of each other and of
 /// what was simulated; other waiting times of the step do not change.
 std::optional<IntervalResult> interval_of(const PreparedRun& run, const RunResult& result,
-                                          const EndpointUsage& critical, const std::vector<StepRange>& ranges) {
+                                          const EndpointUsage& critical,
+                                          const std::vector<StepRange>& ranges) {
   const StepSpreads spreads = step_spreads(run, run.plan.images);
   if ((spreads.all_exact() && ranges.empty()) || result.step_time_s <= 0) return std::nullopt;
   const double share = std::min(1.0, result.compute_s / result.step_time_s);
   const auto change = [&](double sign) {
-    const double of_parts = std::hypot(
-        share * std::expm1(sign * quantile_80 * spreads.compute),
-        comm_change_s(critical, std::exp(sign * quantile_80 * spreads.comm)) / result.step_time_s,
-        std::expm1(sign * quantile_80 * spreads.devices));
+    const double of_parts =
+        std::hypot(share * std::expm1(sign * quantile_80 * spreads.compute),
+                   comm_change_s(critical, std::exp(sign * quantile_80 * spreads.comm)) / result.step_time_s,
+                   std::expm1(sign * quantile_80 * spreads.devices));
     return ranges.empty() ? of_parts
                           : std::hypot(of_parts, simulated_change(ranges, result.step_time_s, sign));
   };

@@ -128,10 +128,11 @@ const Keys<Point>& point_keys() {
                           if (const YamlNode* varies = map.find("variability"))
                             point.variability = read_variability(*varies);
                         }),
-      custom_key<Point>("spread", "none", forms::entries(forms::quantity(Dimension::fraction, true), "{path: 20%, ...}"),
-                        "how far off numbers of this file may be, by dotted paths: one standard deviation, by "
-                        "which the interval of each run is wider",
-                        &take_elsewhere),
+      custom_key<Point>(
+          "spread", "none", forms::entries(forms::quantity(Dimension::fraction, true), "{path: 20%, ...}"),
+          "how far off numbers of this file may be, by dotted paths: one standard deviation, by "
+          "which the interval of each run is wider",
+          &take_elsewhere),
       custom_key<Point>("jobs", "none", forms::section("jobs", "a mapping"),
                         "a queue of jobs for which the runs are throughput (docs/strategies.md)",
                         &take_elsewhere)};
@@ -296,7 +297,8 @@ std::vector<WrittenSpread> read_spreads(const YamlNode& node, const YamlNode& tr
       written.less = moved(1 / factor);
       written.more = moved(factor);
     } catch (const InputError& error) {
-      map.fail(path, fmt::format("the experiment cannot be read with so much less or more of it: {}", error.what()));
+      map.fail(path, fmt::format("the experiment cannot be read with so much less or more of it: {}",
+                                 error.what()));
     }
   }
   return spreads;

@@ -243,9 +243,11 @@ PreparedRun Preparer::prepare(const Point& point, const YamlNode* instead, const
   return run;
 }
 
-void Preparer::add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change, PreparedRun& run) {
+void Preparer::add_doubts(const Point& point, const YamlNode* instead, const WhatIf& change,
+                          PreparedRun& run) {
   if (run.machine.hosts.size() > 1)
-    if (std::optional<Doubt> doubt = doubt_of_bandwidth(cluster(point.cluster))) run.doubts.push_back(std::move(*doubt));
+    if (std::optional<Doubt> doubt = doubt_of_bandwidth(cluster(point.cluster)))
+      run.doubts.push_back(std::move(*doubt));
   const auto prepared = [&](const Point& other) {
     return std::make_shared<const PreparedRun>(
         prepare_over(cluster(other.cluster).protocol().protocol, other, instead, change));
@@ -268,8 +270,10 @@ void Preparer::add_doubts(const Point& point, const YamlNode* instead, const Wha
       doubt.less = prepared(*written.less);
       doubt.more = prepared(*written.more);
     } catch (const InputError& error) {
-      throw InputError(written.pos, fmt::format("spread.{}: the experiment cannot be run with so much less or more "
-                                                "of it: {}", written.path, error.what()));
+      throw InputError(written.pos,
+                       fmt::format("spread.{}: the experiment cannot be run with so much less or more "
+                                   "of it: {}",
+                                   written.path, error.what()));
     }
     run.doubts.push_back(std::move(doubt));
   }
@@ -298,8 +302,7 @@ PreparedRun Preparer::prepare_over(Protocol protocol, const Point& point, const 
     phased = std::make_shared<const PhasedRun>(PhasedRun{machine, phases});
   RunPhase last = std::move(phases.back());
   if (last.devices < machine.devices.size()) machine = first_devices(machine, last.devices);
-  std::vector<std::string> algorithms =
-      chosen_algorithms(*strategy, last.plan, machine);
+  std::vector<std::string> algorithms = chosen_algorithms(*strategy, last.plan, machine);
   PreparedRun run{{},
                   {},
                   std::move(graph),

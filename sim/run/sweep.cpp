@@ -180,8 +180,8 @@ SweepCheck check_sweep(const Experiment& experiment, std::size_t jobs, double po
     if (answer.kind == WorkerAnswer::Kind::input_error)
       wrong.emplace(index, std::move(answer.bytes));
     else if (answer.kind != WorkerAnswer::Kind::done)
-      failed.emplace(index, FailedPoint{point_id(index), experiment.coordinates(index), kind_name(answer.kind),
-                                        std::move(answer.bytes)});
+      failed.emplace(index, FailedPoint{point_id(index), experiment.coordinates(index),
+                                        kind_name(answer.kind), std::move(answer.bytes)});
     else if (!answer.bytes.empty())
       check.planned[index] = from_text<PlannedPoint>(answer.bytes, planned_fields);
   };

@@ -122,7 +122,8 @@ void write_run(JsonWriter& json, const DoctorRun& run) {
 }
 
 std::string known_text(const DoctorInput& input) {
-  return input.spread ? fmt::format("{} +-{:.3g} %", input.grade, 100 * std::expm1(*input.spread)) : input.grade;
+  return input.spread ? fmt::format("{} +-{:.3g} %", input.grade, 100 * std::expm1(*input.spread))
+                      : input.grade;
 }
 
 /// @param told the measurements that were told before, by key
@@ -132,9 +133,9 @@ std::string run_text(const DoctorRun& run, std::map<std::string, std::string>& t
   text += fmt::format(", {} to {} at 80 %\n", format_time(run.interval->step_time_s[0]),
                       format_time(run.interval->step_time_s[1]));
   for (const DoctorInput& input : run.inputs) {
-    text += fmt::format("\n{:>5}  {}: {} ({})\n       {}\n       steps of {} to {}", percent_text(input.variance_share),
-                        input.key, input.value, known_text(input), input.source,
-                        format_time(std::min(input.step_time_s[0], input.step_time_s[1])),
+    text += fmt::format("\n{:>5}  {}: {} ({})\n       {}\n       steps of {} to {}",
+                        percent_text(input.variance_share), input.key, input.value, known_text(input),
+                        input.source, format_time(std::min(input.step_time_s[0], input.step_time_s[1])),
                         format_time(std::max(input.step_time_s[0], input.step_time_s[1])));
     if (input.narrows_to < 0.995)
       text += fmt::format("; measured, the interval is {} as wide", percent_text(input.narrows_to));
@@ -198,9 +199,9 @@ DoctorRun diagnose_run(const PreparedRun& run) {
     result.inputs[i].variance_share = all > 0 ? variances[i] / all : 0;
     result.inputs[i].narrows_to = all > 0 ? std::sqrt(left / all) : 1;
   }
-  std::stable_sort(result.inputs.begin(), result.inputs.end(), [](const DoctorInput& a, const DoctorInput& b) {
-    return a.variance_share > b.variance_share;
-  });
+  std::stable_sort(
+      result.inputs.begin(), result.inputs.end(),
+      [](const DoctorInput& a, const DoctorInput& b) { return a.variance_share > b.variance_share; });
   return result;
 }
 
@@ -224,24 +225,23 @@ Diagnosis diagnose(const Experiment& experiment, std::size_t jobs, const DoctorP
       return to_text(diagnose_run(preparer.prepare(i, &found)), run_fields_of_doctor);
     };
   };
-  run_in_workers(
-      experiment.size(), jobs, work,
-      [&](std::size_t i, WorkerAnswer answer) {
-        progress(++done, experiment.size());
-        if (answer.kind != WorkerAnswer::Kind::done) {
-          if (!wrong || i < wrong->first) wrong = {i, std::move(answer)};
-          return;
-        }
-        DoctorRun run = from_text<DoctorRun>(answer.bytes, run_fields_of_doctor);
-        run.id = std::move(diagnosis.runs[i].id);
-        run.point = std::move(diagnosis.runs[i].point);
-        diagnosis.runs[i] = std::move(run);
-      },
-      {.apart = preparer.replays_apart()});
+  run_in_workers(experiment.size(), jobs, work,
+                 [&](std::size_t i, WorkerAnswer answer) {
+                   progress(++done, experiment.size());
+                   if (answer.kind != WorkerAnswer::Kind::done) {
+                     if (!wrong || i < wrong->first) wrong = {i, std::move(answer)};
+                     return;
+                   }
+                   DoctorRun run = from_text<DoctorRun>(answer.bytes, run_fields_of_doctor);
+                   run.id = std::move(diagnosis.runs[i].id);
+                   run.point = std::move(diagnosis.runs[i].point);
+                   diagnosis.runs[i] = std::move(run);
+                 },
+                 {.apart = preparer.replays_apart()});
   if (!wrong) return diagnosis;
   if (wrong->second.kind == WorkerAnswer::Kind::input_error) throw InputError({}, wrong->second.bytes);
-  throw std::runtime_error(fmt::format("{}: {}", point_text(wrong->first, experiment.coordinates(wrong->first)),
-                                       wrong->second.bytes));
+  throw std::runtime_error(fmt::format(
+      "{}: {}", point_text(wrong->first, experiment.coordinates(wrong->first)), wrong->second.bytes));
 }
 
 Diagnosis diagnose_plan(const PlanSpec& spec, std::size_t jobs, const DoctorProgress& progress) {

@@ -34,8 +34,8 @@ struct DoctorRun {
   std::vector<std::pair<std::string, YamlNode>> point;
   double step_time_s = 0;
   std::optional<IntervalResult> interval;  ///< that of the run; nothing: all is exact
-  double spread = 0;                       ///< standard deviation of log(step time): that of all inputs together
-  std::vector<DoctorInput> inputs;         ///< the largest share first
+  double spread = 0;                ///< standard deviation of log(step time): that of all inputs together
+  std::vector<DoctorInput> inputs;  ///< the largest share first
 };
 
 /// Of a plan: how likely it is that another kind of servers is the best.

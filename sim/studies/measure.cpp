@@ -33,7 +33,8 @@ std::string torch_loop(const PreparedRun& run, std::int64_t batch, const std::st
       "opt = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)\n"
       "x, y = torch.randn({}, {}, device='cuda'), torch.randint(10, ({},), device='cuda')\n"
       "def step():\n"
-      "    with torch.autocast('cuda', torch.{}, enabled={}): loss = torch.nn.functional.cross_entropy(net(x), y)\n"
+      "    with torch.autocast('cuda', torch.{}, enabled={}): loss = "
+      "torch.nn.functional.cross_entropy(net(x), y)\n"
       "    opt.zero_grad(); loss.backward(); opt.step()\n"
       "for i in range(70):\n"
       "    if i == 20: torch.cuda.synchronize(); start = time.time()\n"
@@ -51,10 +52,12 @@ std::string measure_step(const PreparedRun& run) {
   const std::int64_t batch = images_of_one(run);
   const TrainingOptions& options = run.graph->options;
   if (is_torch(options.framework))
-    return torch_loop(run, batch,
-                      fmt::format("print('anchor: {{images_per_s: %.1f, batch: {}}}' % ({} / seconds))", batch, batch));
+    return torch_loop(
+        run, batch,
+        fmt::format("print('anchor: {{images_per_s: %.1f, batch: {}}}' % ({} / seconds))", batch, batch));
   return fmt::format(
-      "train {} with {} on one device alone, {} images a step, {}, images made up: seconds of 50 steps after the first "
+      "train {} with {} on one device alone, {} images a step, {}, images made up: seconds of 50 steps after "
+      "the first "
       "20; then anchor: {{images_per_s: {} x 50 / seconds, batch: {}}}",
       run.graph->model.name, to_string(options.framework), batch, to_string(options.precision), batch, batch);
 }
@@ -63,9 +66,11 @@ std::string measure_issue(const PreparedRun& run) {
   const double step_s = step_time_s(*run.graph, 1, run.cost, run.machine, run.machine.devices.front());
   if (is_torch(run.graph->options.framework))
     return "steps of one image wait for the host:\n" +
-           torch_loop(run, 1, fmt::format("print('host: {{issue_factor: %.2f}}' % (seconds / {:.6g}))", step_s));
+           torch_loop(run, 1,
+                      fmt::format("print('host: {{issue_factor: %.2f}}' % (seconds / {:.6g}))", step_s));
   return fmt::format(
-      "time 50 steps of one image on one device, which wait for the host; issue_factor is seconds of a step / {:.6g}",
+      "time 50 steps of one image on one device, which wait for the host; issue_factor is seconds of a step "
+      "/ {:.6g}",
       step_s);
 }
 
@@ -84,7 +89,8 @@ std::string measure_messages(const PreparedRun& run) {
 std::string measure_written(const std::string& path) {
   const auto about = [&](const char* word) { return path.find(word) != std::string::npos; };
   if (about("storage"))
-    return "fio --name=read --rw=read --bs=1M --size=8G --numjobs=4 --direct=1 --group_reporting --directory=DATA";
+    return "fio --name=read --rw=read --bs=1M --size=8G --numjobs=4 --direct=1 --group_reporting "
+           "--directory=DATA";
   if (about("fabric.bandwidth") || about("nic_bandwidth"))
     return "iperf3 -s on one host, iperf3 -c THAT-HOST -P 8 -t 20 on another";
   if (about("latency")) return "sockperf ping-pong -i THAT-HOST (half of it is one way), or ib_write_lat";
@@ -94,18 +100,18 @@ std::string measure_written(const std::string& path) {
 std::string measure_loader(const PreparedRun& run) {
   if (!is_torch(run.graph->options.framework))
     return "read images with the loader alone, no training: images/s by the cores that it keeps busy";
-  return
-      "python3 - <<'END'\n"
-      "import time, torch, torchvision as tv, torchvision.transforms as T\n"
-      "change = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor()])\n"
-      "files = tv.datasets.ImageFolder('DATA', change); workers = 2\n"
-      "start = images = 0\n"
-      "for i, (x, y) in enumerate(torch.utils.data.DataLoader(files, 64, shuffle=True, num_workers=workers)):\n"
-      "    if i == 10: start = time.time()\n"
-      "    if i > 10: images += len(x)\n"
-      "    if i == 60: break\n"
-      "print('core_images_per_s: %.1f' % (images / (time.time() - start) / workers))\n"
-      "END";
+  return "python3 - <<'END'\n"
+         "import time, torch, torchvision as tv, torchvision.transforms as T\n"
+         "change = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor()])\n"
+         "files = tv.datasets.ImageFolder('DATA', change); workers = 2\n"
+         "start = images = 0\n"
+         "for i, (x, y) in enumerate(torch.utils.data.DataLoader(files, 64, shuffle=True, "
+         "num_workers=workers)):\n"
+         "    if i == 10: start = time.time()\n"
+         "    if i > 10: images += len(x)\n"
+         "    if i == 60: break\n"
+         "print('core_images_per_s: %.1f' % (images / (time.time() - start) / workers))\n"
+         "END";
 }
 
 }  // namespace
@@ -119,10 +125,12 @@ std::string measurement_of(const PreparedRun& run, const Doubt& doubt) {
     case Doubt::Moves::messages:
       return measure_messages(run);
     case Doubt::Moves::several_devices:
-      return "time 50 steps of all devices, and put the row beside its prediction: convoy validate ROWS.csv (no key "
+      return "time 50 steps of all devices, and put the row beside its prediction: convoy validate ROWS.csv "
+             "(no key "
              "takes it)";
     case Doubt::Moves::protocol:
-      return "NCCL_DEBUG=INFO of any run prints NET/Socket (protocol: tcp) or NET/IB (protocol: rdma); ibv_devices "
+      return "NCCL_DEBUG=INFO of any run prints NET/Socket (protocol: tcp) or NET/IB (protocol: rdma); "
+             "ibv_devices "
              "lists what a host has";
     case Doubt::Moves::network:
       return measure_written("fabric.bandwidth");

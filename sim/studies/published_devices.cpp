@@ -29,7 +29,8 @@ std::vector<ErrorSummary> summaries_of(const std::vector<AccuracyRow>& rows) {
                                                                    {"software", row.software}}};
     for (const auto& [group, name] : keys) groups[{row.role, group, name}].push_back(row.error);
     groups[{row.role, "host", row.host_known ? "fitted (hosts.csv)" : "typical"}].push_back(row.error);
-    groups[{row.role, "host", "every row as on a typical one"}].push_back(row.on_typical_host / row.published - 1);
+    groups[{row.role, "host", "every row as on a typical one"}].push_back(
+        row.on_typical_host / row.published - 1);
   }
   return summaries_by_group(std::move(groups));
 }

@@ -66,7 +66,8 @@ void set_cluster(const CsvTable& table, const CsvRow& row, YamlNode& tree) {
       set_path(tree, fmt::format("cluster.{}", column), value_of(*cell));
     else if (count > 1)
       throw InputError(cell->pos, fmt::format("{}: several devices need a server, which says how they are "
-                                              "joined; a device alone is one", column));
+                                              "joined; a device alone is one",
+                                              column));
   }
   if (server == nullptr) {
     set_path(tree, "cluster", parse_yaml(one_device, device->pos.file));

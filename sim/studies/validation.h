@@ -25,15 +25,15 @@ struct ValidatedRow {
 
 /// What one term of the cost model, made slower or faster by one factor for all rows, would mend.
 struct ValidatedTerm {
-  std::string term;            ///< "kernels", "host", "network", "loader"
-  double factor = 1;           ///< of the term's speed, of those tried the one with the least mean error
+  std::string term;              ///< "kernels", "host", "network", "loader"
+  double factor = 1;             ///< of the term's speed, of those tried the one with the least mean error
   double before = 0, after = 0;  ///< mean of |error| with the term as it is, and with the factor
 };
 
 struct Validation {
   std::vector<ValidatedRow> rows;
-  ErrorSummary summary;            ///< of all rows
-  std::optional<double> coverage;  ///< share of rows inside their interval; nothing where none has one
+  ErrorSummary summary;              ///< of all rows
+  std::optional<double> coverage;    ///< share of rows inside their interval; nothing where none has one
   std::vector<ValidatedTerm> terms;  ///< that any row depends on; the one that mends most first
 };
 

@@ -36,9 +36,9 @@ class ParameterServer : public Strategy {
     if (!floor || options_.dedicated || options_.sharding == ServerSharding::even) return floor;
     if (const double spread_s = table.spread_largest_tensor_s(); spread_s > floor->step_s) {
       floor->step_s = spread_s;
-      floor->text = fmt::format(
-          "at least {} a step for the server of the largest tensor to send it to all other nodes",
-          format_time(spread_s));
+      floor->text =
+          fmt::format("at least {} a step for the server of the largest tensor to send it to all other nodes",
+                      format_time(spread_s));
     }
     return floor;
   }

@@ -7,8 +7,8 @@
 namespace convoy::inline strategies {
 namespace {
 
-constexpr std::uint32_t groups_at_start = 8;  ///< of ssp
-constexpr std::uint32_t most_phases = 64;     ///< of async
+constexpr std::uint32_t groups_at_start = 8;   ///< of ssp
+constexpr std::uint32_t most_phases = 64;      ///< of async
 constexpr std::uint32_t most_sequences = 256;  ///< of backup workers
 /// Of async: compute times are drawn evenly from 50 to 150 %, so that who meets whom on the network changes
 /// from step to step.

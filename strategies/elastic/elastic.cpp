@@ -80,7 +80,8 @@ class Elastic : public Strategy {
   const GradientSync* sums() const override { return options_.inner->sums(); }
 
   ReportedPlan steady_plan(const StrategyInput& input) const override {
-    return plan_on(options_.schedule.back().devices, input, checked_micro_batch(input), &Strategy::steady_plan);
+    return plan_on(options_.schedule.back().devices, input, checked_micro_batch(input),
+                   &Strategy::steady_plan);
   }
 
   std::vector<RunPhase> phases(const StrategyInput& input) const override {
@@ -155,11 +156,12 @@ class Elastic : public Strategy {
     if (micro_batches <= most_planned_operations / operations) return;
     throw InputError(
         input.batch.pos,
-        fmt::format("training: a global batch of {} in micro-batches of at most {} images makes {} of them on a "
-                    "device, all phases together, of {} operations each; at most {} operations are planned: "
-                    "use a smaller batch, more devices or fewer phases{}",
-                    global, at_once, micro_batches, operations, most_planned_operations,
-                    options_.micro_batch ? ", or a larger strategy.micro_batch" : ""));
+        fmt::format(
+            "training: a global batch of {} in micro-batches of at most {} images makes {} of them on a "
+            "device, all phases together, of {} operations each; at most {} operations are planned: "
+            "use a smaller batch, more devices or fewer phases{}",
+            global, at_once, micro_batches, operations, most_planned_operations,
+            options_.micro_batch ? ", or a larger strategy.micro_batch" : ""));
   }
 
   /// uniform: a bound, what memory allows unless given. coarse: the one for which the job was set up on its

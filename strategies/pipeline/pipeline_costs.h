@@ -162,12 +162,12 @@ class PipelineCosts {
   std::vector<std::vector<std::uint32_t>> kinds_;
   std::vector<double> parameters_before_;
   Table in_bytes_, in_gradient_bytes_;  ///< of an image: what [begin, end) reads from before; gradients of it
-  Table out_bytes_, out_gradient_bytes_;   ///< what later units read of [begin, end); gradients of it
-  Table held_bytes_;                       ///< of an image: made in forward, read in backward
-  Table operand_bytes_;                    ///< of an image: the most that one operation has beside these
-  std::vector<double> capacity_bytes_;     ///< by slot, without what is reserved
+  Table out_bytes_, out_gradient_bytes_;  ///< what later units read of [begin, end); gradients of it
+  Table held_bytes_;                      ///< of an image: made in forward, read in backward
+  Table operand_bytes_;                   ///< of an image: the most that one operation has beside these
+  std::vector<double> capacity_bytes_;    ///< by slot, without what is reserved
   mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Cable> cables_;  ///< by slots, as asked for
-  std::vector<std::vector<Cable>> rings_;  ///< by first and number of slots: the slowest of their ring
+  std::vector<std::vector<Cable>> rings_;         ///< by first and number of slots: the slowest of their ring
   std::vector<std::vector<SharedLinks>> shared_;  ///< by first and number of slots of a stage in the middle
 };
 

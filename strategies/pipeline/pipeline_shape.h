@@ -32,7 +32,7 @@ struct PipelineShape {
   Recompute recompute = Recompute::never;
   Weights weights = Weights::flush;
   std::vector<std::uint32_t> stage_slots{};  ///< of each stage, where given; empty: to be chosen
-  int zero = 0;  ///< stage of ZeRO: what is sharded over a stage's replicas (replica_program.h)
+  int zero = 0;          ///< stage of ZeRO: what is sharded over a stage's replicas (replica_program.h)
   bool overlap = false;  ///< gradients are summed while the last backward pass goes on, not after it
 
   bool endless() const { return weights != Weights::flush; }

@@ -145,13 +145,14 @@ TEST_CASE("number: however it is written it has one spelling, of the same value"
   CHECK(spelling("123456e20") == "1.23456e25");
   CHECK(spelling("0.0000012") == "0.0000012");
   CHECK(spelling("0.00000012") == "1.2e-7");
-  for (const char* text : {"010", "00", "-010", "0x10", "1_000", "ten", "", "+", "1e999", "nan", "-inf", "25MiB", "1 "})
+  for (const char* text :
+       {"010", "00", "-010", "0x10", "1_000", "ten", "", "+", "1e999", "nan", "-inf", "25MiB", "1 "})
     CHECK(spelling(text) == "no number");
   // What is spelled is read as the same double, and keeps its spelling.
   for (int i = 0; i < 2000; ++i) {
     const int mantissa = (i * 7919) % 100'003, exponent = i % 61 - 30;
-    const std::string text = (i % 2 ? "-" : "") + std::to_string(mantissa) + "." + std::to_string(i % 10) + "e" +
-                             std::to_string(exponent);
+    const std::string text = (i % 2 ? "-" : "") + std::to_string(mantissa) + "." + std::to_string(i % 10) +
+                             "e" + std::to_string(exponent);
     CAPTURE(text);
     CHECK(parse_number(spelling(text)) == parse_number(text));
     CHECK(spelling(spelling(text)) == spelling(text));

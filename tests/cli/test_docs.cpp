@@ -74,7 +74,8 @@ std::string lines_of(const std::string& text, const std::string& selection) {
   std::istringstream parts(selection);
   for (std::string part; parts >> part;) {
     const std::size_t dash = part.find('-');
-    const std::size_t first = std::stoul(part), last = dash == part.npos ? first : std::stoul(part.substr(dash + 1));
+    const std::size_t first = std::stoul(part),
+                      last = dash == part.npos ? first : std::stoul(part.substr(dash + 1));
     REQUIRE(first >= 1);
     REQUIRE(last <= lines.size());
     for (std::size_t i = first; i <= last; ++i) kept += lines[i - 1];
@@ -84,9 +85,11 @@ std::string lines_of(const std::string& text, const std::string& selection) {
 
 }  // namespace
 
-TEST_CASE("docs: every block of output in the README and in the page of strategies is what its command prints") {
+TEST_CASE(
+    "docs: every block of output in the README and in the page of strategies is what its command prints") {
   const Workplace place;
-  std::filesystem::create_directory_symlink(std::string(CONVOY_SOURCE) + "/configs", place.path() / "configs");
+  std::filesystem::create_directory_symlink(std::string(CONVOY_SOURCE) + "/configs",
+                                            place.path() / "configs");
   const std::regex block("<!-- \\$ build/convoy ([^|]+?)( \\| lines ([0-9 -]+))? -->\n```text\n");
   std::size_t count = 0;
   for (const char* name : {"README.md", "docs/strategies.md"}) {

@@ -32,13 +32,35 @@ namespace {
 
 /// A number, in the unit of a key's values where it says one.
 std::string extreme(lab::Dice& dice, const std::string& values) {
-  const std::string number = dice.one_of<std::string>(
-      {"0", "-0", "-1", "0.5", "1", "2", "1000000", "4294967295", "4294967296", "9007199254740992",
-       "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551615",
-       "18446744073709551616", "-9223372036854775809", "1e18", "1e19", "1e22", "1e100", "1e300", "1.7e308", "1e309",
-       "1e-15", "1e-300", "-1e300", "123456789.123456789"});
+  const std::string number = dice.one_of<std::string>({"0",
+                                                       "-0",
+                                                       "-1",
+                                                       "0.5",
+                                                       "1",
+                                                       "2",
+                                                       "1000000",
+                                                       "4294967295",
+                                                       "4294967296",
+                                                       "9007199254740992",
+                                                       "9007199254740993",
+                                                       "9223372036854775807",
+                                                       "9223372036854775808",
+                                                       "18446744073709551615",
+                                                       "18446744073709551616",
+                                                       "-9223372036854775809",
+                                                       "1e18",
+                                                       "1e19",
+                                                       "1e22",
+                                                       "1e100",
+                                                       "1e300",
+                                                       "1.7e308",
+                                                       "1e309",
+                                                       "1e-15",
+                                                       "1e-300",
+                                                       "-1e300",
+                                                       "123456789.123456789"});
   static const std::vector<std::pair<std::string, std::vector<std::string>>> units{
-      {"a size", {"B", "TiB", "PB"}}, {"a time", {"s", "ns", "d"}},    {"a bandwidth", {"B/s", "Tbps"}},
+      {"a size", {"B", "TiB", "PB"}}, {"a time", {"s", "ns", "d"}},   {"a bandwidth", {"B/s", "Tbps"}},
       {"a rate", {"FLOPS"}},          {"a power", {"W", "mW", "GW"}}, {"a price", {"USD/h"}},
       {"a share", {"", "%"}},         {"a clock", {"Hz", "GHz"}},     {"a fraction", {"", "%"}}};
   for (const auto& [kind, names] : units)
@@ -67,14 +89,18 @@ std::vector<std::pair<std::string, std::string>> paths_of(const std::vector<KeyT
 
 std::string experiment_text() {
   return "experiment: e\n"
-         "model: {name: net, input: [3, 16, 16], layers: [{name: conv, kind: conv2d, out_channels: 8, kernel: 3, "
-         "padding: 1}, {name: norm, kind: batch_norm}, {name: pool, kind: max_pool, kernel: 2, stride: 2}, {name: "
+         "model: {name: net, input: [3, 16, 16], layers: [{name: conv, kind: conv2d, out_channels: 8, "
+         "kernel: 3, "
+         "padding: 1}, {name: norm, kind: batch_norm}, {name: pool, kind: max_pool, kernel: 2, stride: 2}, "
+         "{name: "
          "flat, kind: flatten}, {name: fc, kind: linear, out_features: 10}, {name: own, kind: custom, "
          "forward_flops: 1e9, backward_flops: 2e9, parameters: 1000, output: [10], memory_bytes: 0}]}\n"
          "training: {global_batch: 24, dataset: {samples: 1000}}\n"
-         "cluster: {name: lab, nodes: [{name: n, count: 4, server: box}], fabric: {kind: switch, bandwidth: 10Gbps, "
+         "cluster: {name: lab, nodes: [{name: n, count: 4, server: box}], fabric: {kind: switch, bandwidth: "
+         "10Gbps, "
          "latency: 5us}, servers: {box: {devices: [{device: ideal, count: 1}], interconnect: {kind: pcie, "
-         "bandwidth: 12GB/s, latency: 5us}, price: 1USD/h}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, memory: "
+         "bandwidth: 12GB/s, latency: 5us}, price: 1USD/h}}, devices: {ideal: {peak: {fp32: 10TFLOPS}, "
+         "memory: "
          "16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}}}\n"
          "strategy: {kind: data_parallel, sync: all_reduce, algorithm: ring}\n";
 }
@@ -82,10 +108,12 @@ std::string experiment_text() {
 std::vector<Place> places() {
   std::vector<Place> result{
       {"training", training_keys().keys},
-      {"training", training_keys().keys,
+      {"training",
+       training_keys().keys,
        {{"training.profile", "{file: none.csv}"}, {"training.anchor", "{images_per_s: 100, batch: 24}"}}},
       {"training.input", input_keys().keys, {{"training.input", "{kind: jpeg, library: pil}"}}},
-      {"variability", variability_keys().keys,
+      {"variability",
+       variability_keys().keys,
        {{"variability",
          "{runs: 2, links: [{link: '*', bandwidth: 50%}], stops: [{host: n0, at: 1ms, for: 1ms}], failures: "
          "{per_host_day: 1, at: [{host: n0, at: 1s}], checkpoint: {time: 1s, every: 9s}}}"}}},
@@ -104,7 +132,8 @@ std::vector<Place> places() {
   const std::map<std::string, std::vector<std::string>> least{
       {"data_parallel", {"sync: all_reduce", "sync: parameter_server"}},
       {"elastic",
-       {"inner: {kind: data_parallel, sync: all_reduce}, schedule: [{at_step: 0, devices: 2}, {at_step: 3, devices: "
+       {"inner: {kind: data_parallel, sync: all_reduce}, schedule: [{at_step: 0, devices: 2}, {at_step: 3, "
+        "devices: "
         "4}]"}},
       {"hybrid", {"conv: batch, fc: filter", "conv: {height: 2, width: 2}, fc: replicated"}},
       {"pipeline", {"stages: 2", "stages: 2, inner: {kind: data_parallel, sync: all_reduce}"}},
@@ -117,8 +146,10 @@ std::vector<Place> places() {
           fmt::format("{{kind: {}{}{}}}", entry.kind, keys.empty() ? "" : ", ", keys);
       result.push_back({"strategy", entry.keys, {{"strategy", strategy}}});
       if (entry.kind != "auto")
-        result.push_back({"strategy.candidates.0", entry.keys,
-                          {{"strategy", fmt::format("{{kind: auto, candidates: [{}, {{kind: single}}]}}", strategy)}}});
+        result.push_back(
+            {"strategy.candidates.0",
+             entry.keys,
+             {{"strategy", fmt::format("{{kind: auto, candidates: [{}, {{kind: single}}]}}", strategy)}}});
     }
   }
   return result;
@@ -145,7 +176,8 @@ std::string outcome(const std::string& file, const std::vector<std::string>& set
     write_json(results, out);
     write_csv(results, out);
     out << table(results);
-    return results.failed.empty() ? "done" : results.failed.front().kind + ": " + results.failed.front().reason;
+    return results.failed.empty() ? "done"
+                                  : results.failed.front().kind + ": " + results.failed.front().reason;
   } catch (const InputError&) {
     return "input";
   } catch (const std::exception& error) {
@@ -172,8 +204,10 @@ TEST_CASE("extreme numbers: every key of an experiment takes them, or refuses th
         const std::string number = extreme(dice, values);
         // A list of numbers, now and then, and of candidates' values always.
         const bool list = at.path == "strategy.candidates.0" || dice.between(0, 5) == 0;
-        all.push_back(fmt::format("{}={}", path, list ? fmt::format("[{}, {}]", number, extreme(dice, values)) : number));
-        if (path == "training.batch_per_device") all.insert(all.begin(), "training={dataset: {samples: 9}, batch_per_device: 1}");
+        all.push_back(fmt::format("{}={}", path,
+                                  list ? fmt::format("[{}, {}]", number, extreme(dice, values)) : number));
+        if (path == "training.batch_per_device")
+          all.insert(all.begin(), "training={dataset: {samples: 9}, batch_per_device: 1}");
         CAPTURE(at.path);
         CAPTURE(all.back());
         CAPTURE(settings.empty() ? "" : settings.back());

@@ -29,7 +29,8 @@ TEST_CASE("install: the program finds its data beside it, wherever it is put") {
   const Finished libraries = place.shell("LD_TRACE_LOADED_OBJECTS=1 elsewhere/bin/convoy");
   CAPTURE(libraries.out);
   CHECK(libraries.out.find("libsimgrid") != std::string::npos);
-  if (const std::size_t ns3 = libraries.out.find("=>", libraries.out.find("libns3")); ns3 != std::string::npos)
+  if (const std::size_t ns3 = libraries.out.find("=>", libraries.out.find("libns3"));
+      ns3 != std::string::npos)
     CHECK(libraries.out.substr(ns3, libraries.out.find('\n', ns3) - ns3).find("/convoy/libns3") !=
           std::string::npos);
 #ifdef CONVOY_PYTHON

@@ -50,14 +50,16 @@ void hold(const Workplace& place, const std::string& command, const std::string&
 
 }  // namespace
 
-TEST_CASE("respelling: every example says the same with its numbers, keys, quotes and style written otherwise") {
+TEST_CASE(
+    "respelling: every example says the same with its numbers, keys, quotes and style written otherwise") {
   const Workplace place;
   const fs::path configs = fs::path(CONVOY_SOURCE) / "configs";
   fs::copy(configs, place.path() / "configs", fs::copy_options::recursive);
   unsigned count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(configs)) {
     const std::string name = entry.path().lexically_relative(configs).string();
-    if (entry.path().extension() != ".yaml" || name.starts_with("networks/") || name.starts_with("plan-")) continue;
+    if (entry.path().extension() != ".yaml" || name.starts_with("networks/") || name.starts_with("plan-"))
+      continue;
     const bool quick = (name.starts_with("examples/") || name.find('/') == std::string::npos) &&
                        name != "examples/auto-many.yaml";
     if (quick || wants_all()) hold(place, "run", "configs/" + name, ++count);
@@ -67,9 +69,10 @@ TEST_CASE("respelling: every example says the same with its numbers, keys, quote
 
 TEST_CASE("respelling: a plan says the same with its numbers, keys, quotes and style written otherwise") {
   const Workplace place;
-  place.file("plan.yaml",
-             "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\nplan: "
-             "{constraints: {deadline: 48h}, servers: [aws-p3.2xlarge, aws-p3.16xlarge], nodes: [1, 2], "
-             "batch_per_device: [64, 128]}\n");
+  place.file(
+      "plan.yaml",
+      "experiment: p\nmodel: alexnet\ntraining: {dataset: {samples: 1281167}}\ngoal: {epochs: 10}\nplan: "
+      "{constraints: {deadline: 48h}, servers: [aws-p3.2xlarge, aws-p3.16xlarge], nodes: [1, 2], "
+      "batch_per_device: [64, 128]}\n");
   for (unsigned seed = 1; seed <= (wants_all() ? 20 : 3); ++seed) hold(place, "plan", "plan.yaml", seed);
 }

@@ -365,19 +365,23 @@ TEST_CASE("check: says what would be run and runs nothing") {
   std::string points = "small: 2 runs\n";
   for (const int count : {1, 2})
     points += fmt::format("  {0}  cluster.nodes.0.count: {0}\n     memory of n0: MEMORY\n", count);
-  CHECK(std::regex_replace(run.out, std::regex("memory of n0: [0-9.]+ [KM]iB of 16.0 GiB at the peak \\(weights [^)]+\\), "
-                                               "process [^\n]+"),
-                           "memory of n0: MEMORY") == points);
+  CHECK(std::regex_replace(
+            run.out,
+            std::regex("memory of n0: [0-9.]+ [KM]iB of 16.0 GiB at the peak \\(weights [^)]+\\), "
+                       "process [^\n]+"),
+            "memory of n0: MEMORY") == points);
   CHECK(place.files() == std::vector<std::string>{"e.yaml"});
 }
 
 TEST_CASE("check: tells the memory that a run reports, and warns of what does not fit, as it does") {
   const Workplace place;
   const auto text = [](int batch) {
-    return fmt::format("experiment: e\nmodel: resnet50\ntraining: {{batch_per_device: {}, precision: fp32}}\ncluster: "
-                       "{{server: aws-p3.2xlarge, nodes: 2, fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, protocol: "
-                       "tcp}}}}\nstrategy: {{kind: data_parallel, sync: all_reduce}}\n",
-                       batch);
+    return fmt::format(
+        "experiment: e\nmodel: resnet50\ntraining: {{batch_per_device: {}, precision: fp32}}\ncluster: "
+        "{{server: aws-p3.2xlarge, nodes: 2, fabric: {{kind: switch, bandwidth: 10Gbps, latency: 25us, "
+        "protocol: "
+        "tcp}}}}\nstrategy: {{kind: data_parallel, sync: all_reduce}}\n",
+        batch);
   };
   for (const int batch : {16, 100'000'000}) {
     CAPTURE(batch);

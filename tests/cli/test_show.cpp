@@ -206,10 +206,13 @@ TEST_CASE("show clusters: no line of a picture crosses a box that it does not le
 
 TEST_CASE("show: what is shown under a name as people write it is what there is under its own") {
   const Workplace place;
-  for (const auto& [subject, written, own] :
-       {std::array{"servers", "p4d", "aws-p4d.24xlarge"}, {"servers", "AWS p3.16xlarge", "aws-p3.16xlarge"},
-        {"devices", "Tesla T4", "t4"}, {"devices", "1080ti", "gtx-1080-ti"}, {"transports", "NCCL-TCP", "nccl-tcp"},
-        {"models", "ResNet-50", "resnet50"}, {"strategies", "ddp", "data_parallel"}})
+  for (const auto& [subject, written, own] : {std::array{"servers", "p4d", "aws-p4d.24xlarge"},
+                                              {"servers", "AWS p3.16xlarge", "aws-p3.16xlarge"},
+                                              {"devices", "Tesla T4", "t4"},
+                                              {"devices", "1080ti", "gtx-1080-ti"},
+                                              {"transports", "NCCL-TCP", "nccl-tcp"},
+                                              {"models", "ResNet-50", "resnet50"},
+                                              {"strategies", "ddp", "data_parallel"}})
     for (const bool as_json : {false, true}) {
       CAPTURE(written);
       std::vector<std::string> one{"show", subject, written}, other{"show", subject, own};

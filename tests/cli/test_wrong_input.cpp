@@ -314,12 +314,11 @@ TEST_CASE("wrong input: --set points at itself") {
       "training.batch_per_device=-1",
       "--set training.batch_per_device:1:1: training.batch_per_device: -1 is out of range: between 1 and "
       "1000000000 is allowed");
-  with_set(
-      "training.batch=1",
-      "--set training.batch:1:1: training.batch: unknown key (did you mean one of batch_per_device, "
-      "global_batch?); known here: "
-      "anchor, batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, "
-      "precision, processes, profile, recompute, update");
+  with_set("training.batch=1",
+           "--set training.batch:1:1: training.batch: unknown key (did you mean one of batch_per_device, "
+           "global_batch?); known here: "
+           "anchor, batch_per_device, dataset, execution, framework, global_batch, input, layout, optimizer, "
+           "precision, processes, profile, recompute, update");
   with_set("training.batch_per_device",
            "--set training.batch_per_device:1:1: write --set key.path=value, such as --set "
            "cluster.nodes=4");

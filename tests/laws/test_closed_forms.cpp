@@ -186,15 +186,17 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("double binary trees: the formula that their chunks are chosen by is an upper bound of what is simulated") {
+TEST_CASE(
+    "double binary trees: the formula that their chunks are chosen by is an upper bound of what is "
+    "simulated") {
   double greatest = 1;  // formula over replay
   for (unsigned seed = 1; seed <= 60; ++seed) {
     const Case it = random_case(seed, {2, 3, 4, 5, 7, 8, 12});
     CAPTURE(seed);
-    const lab::Experiment experiment(
-        lab::custom_model(it.layers, it.parameters), it.cluster(),
-        "{kind: data_parallel, sync: all_reduce, algorithm: double_binary_tree, overlap: false, fidelity: chunk}",
-        it.batch);
+    const lab::Experiment experiment(lab::custom_model(it.layers, it.parameters), it.cluster(),
+                                     "{kind: data_parallel, sync: all_reduce, algorithm: double_binary_tree, "
+                                     "overlap: false, fidelity: chunk}",
+                                     it.batch);
     const Pattern& pattern = experiment.plan().patterns.front();
     double rounds = 0;  // k + 2 L - 1
     for (const Round& round : pattern.rounds) rounds += round.repeat;

@@ -58,8 +58,8 @@ bool check_floor(const Experiment& it, const Experiment& alone, const ReplayResu
 }
 
 /// The same, and all laws.
-bool check_all(const StrategyRow& row, const Experiment& it, const std::string& model, const RandomCluster& cluster,
-               const TrainingOptions& options = {}) {
+bool check_all(const StrategyRow& row, const Experiment& it, const std::string& model,
+               const RandomCluster& cluster, const TrainingOptions& options = {}) {
   const ReplayResult result = it.run();
   check_laws(row, {it.graph(), it.machine(), it.cost(), it.plan(), it.report(), result});
   const Experiment alone(model, cluster.text(), "{kind: single}", it.batch(), options);
@@ -100,8 +100,9 @@ TEST_CASE("laws of every strategy: operations, bytes, time, memory and bounds, o
                          replay(phase.plan, part, it.cost(), {})});
       }
     }
-  for (const char* name : {"single", "rings and trees", "ZeRO-3", "sync servers", "hypergraph", "pardnn", "pipeline",
-                           "pipeline of data-parallel stages", "pipeline of hybrid stages", "hybrid"})
+  for (const char* name :
+       {"single", "rings and trees", "ZeRO-3", "sync servers", "hypergraph", "pardnn", "pipeline",
+        "pipeline of data-parallel stages", "pipeline of hybrid stages", "hybrid"})
     CHECK(floored.contains(name));
 }
 

@@ -167,7 +167,9 @@ TEST_CASE("hybrid: bytes, memory, time and bounds of random plans hold, folded a
   }
 }
 
-TEST_CASE("hybrid: the same with fewer images than devices, whatever the scheme, only what images split is refused") {
+TEST_CASE(
+    "hybrid: the same with fewer images than devices, whatever the scheme, only what images split is "
+    "refused") {
   std::map<std::string, int> fewer;  // by scheme: cases with fewer images than a group's devices
   for (unsigned seed = 1; seed <= 150; ++seed) {
     Dice dice(seed + 1500);

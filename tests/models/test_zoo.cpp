@@ -120,18 +120,18 @@ TEST_CASE("families of the zoo have the parameters and multiply-adds of torchvis
     double giga_macs;  ///< its "GFLOPS", rounded
   };
   constexpr Documented documented[] = {
-      {"convnext_small", 50223688, 8.684},    {"convnext_base", 88591464, 15.355},
-      {"convnext_large", 197767336, 34.361},  {"efficientnet_v2_s", 21458488, 8.366},
+      {"convnext_small", 50223688, 8.684},     {"convnext_base", 88591464, 15.355},
+      {"convnext_large", 197767336, 34.361},   {"efficientnet_v2_s", 21458488, 8.366},
       {"efficientnet_v2_m", 54139356, 24.582}, {"efficientnet_v2_l", 118515272, 56.08},
-      {"mnasnet0_5", 2218512, 0.104},         {"mnasnet0_75", 3170208, 0.215},
-      {"mnasnet1_3", 6282256, 0.526},         {"resnext101_64x4d", 83455272, 15.46},
-      {"regnet_x_400mf", 5495976, 0.414},     {"regnet_x_800mf", 7259656, 0.8},
-      {"regnet_x_1_6gf", 9190136, 1.603},     {"regnet_x_3_2gf", 15296552, 3.177},
-      {"regnet_x_8gf", 39572648, 7.995},      {"regnet_x_16gf", 54278536, 15.941},
-      {"regnet_x_32gf", 107811560, 31.736},   {"regnet_y_400mf", 4344144, 0.402},
-      {"regnet_y_800mf", 6432512, 0.834},     {"regnet_y_1_6gf", 11202430, 1.612},
-      {"regnet_y_3_2gf", 19436338, 3.176},    {"regnet_y_8gf", 39381472, 8.473},
-      {"regnet_y_16gf", 83590140, 15.912},    {"regnet_y_32gf", 145046770, 32.28},
+      {"mnasnet0_5", 2218512, 0.104},          {"mnasnet0_75", 3170208, 0.215},
+      {"mnasnet1_3", 6282256, 0.526},          {"resnext101_64x4d", 83455272, 15.46},
+      {"regnet_x_400mf", 5495976, 0.414},      {"regnet_x_800mf", 7259656, 0.8},
+      {"regnet_x_1_6gf", 9190136, 1.603},      {"regnet_x_3_2gf", 15296552, 3.177},
+      {"regnet_x_8gf", 39572648, 7.995},       {"regnet_x_16gf", 54278536, 15.941},
+      {"regnet_x_32gf", 107811560, 31.736},    {"regnet_y_400mf", 4344144, 0.402},
+      {"regnet_y_800mf", 6432512, 0.834},      {"regnet_y_1_6gf", 11202430, 1.612},
+      {"regnet_y_3_2gf", 19436338, 3.176},     {"regnet_y_8gf", 39381472, 8.473},
+      {"regnet_y_16gf", 83590140, 15.912},     {"regnet_y_32gf", 145046770, 32.28},
   };
   for (const Documented& row : documented) {
     CAPTURE(row.name);

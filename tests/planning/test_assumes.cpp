@@ -18,8 +18,10 @@ using plans::answer_of;
 namespace {
 
 const std::string box =
-    "{name: our-box, devices: [{device: rtx-3090, count: 4}], interconnect: {kind: pcie, bandwidth: 12GB/s, latency: "
-    "5us}, fabric: {kind: switch, bandwidth: 10Gbps, latency: 50us, protocol: tcp}, host_power: 300W, vcpus: 32}";
+    "{name: our-box, devices: [{device: rtx-3090, count: 4}], interconnect: {kind: pcie, bandwidth: 12GB/s, "
+    "latency: "
+    "5us}, fabric: {kind: switch, bandwidth: 10Gbps, latency: 50us, protocol: tcp}, host_power: 300W, vcpus: "
+    "32}";
 
 std::string json_of(const CandidateResultOfPlan& candidate) {
   PlanAnswer answer;
@@ -37,18 +39,22 @@ const Change* change_of(const PlanAnswer& answer, const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE("plan: a server written out takes the step that an experiment on it takes, and costs its electricity") {
-  const PlanSpec spec = plans::spec_of(
-      "{epochs: 3}", "{servers: [" + box + "], nodes: [2], batch_per_device: [64], electricity: 0.15USD/kWh}");
+TEST_CASE(
+    "plan: a server written out takes the step that an experiment on it takes, and costs its electricity") {
+  const PlanSpec spec =
+      plans::spec_of("{epochs: 3}", "{servers: [" + box +
+                                        "], nodes: [2], batch_per_device: [64], electricity: 0.15USD/kWh}");
   const PlanAnswer answer = answer_of(spec, false);
   REQUIRE(answer.choice);
   CHECK(answer.choice->order == Order{{"our-box", 2}});
   CHECK(answer.choice->figures.cost_usd == approx(0.15 * answer.choice->figures.energy_j / 3.6e6));
-  const Experiment experiment = Experiment::parse(
-      "experiment: e\nmodel: " + plans::small_model() +
-          "\ntraining: {batch_per_device: 64, precision: fp32}\nstrategy: {kind: data_parallel, sync: all_reduce, algorithm: "
-          "auto}\ncluster: {server: our-box, nodes: 2, servers: {our-box: " + box + "}}\n",
-      "box.yaml", {"cluster.servers.our-box.title=ours"});
+  const Experiment experiment =
+      Experiment::parse("experiment: e\nmodel: " + plans::small_model() +
+                            "\ntraining: {batch_per_device: 64, precision: fp32}\nstrategy: {kind: "
+                            "data_parallel, sync: all_reduce, algorithm: "
+                            "auto}\ncluster: {server: our-box, nodes: 2, servers: {our-box: " +
+                            box + "}}\n",
+                        "box.yaml", {"cluster.servers.our-box.title=ours"});
   YamlNode tree = experiment.resolved(0);
   YamlNode own = *tree.find("cluster")->find("servers")->find("our-box");
   std::erase_if(own.entries, [](const auto& entry) { return entry.first == "name"; });
@@ -58,17 +64,20 @@ TEST_CASE("plan: a server written out takes the step that an experiment on it ta
   CHECK(answer.choice->step_time_s == run.step_time_s);
   // A price of its own comes on top; without electricity and price there is none.
   const std::string priced = box.substr(0, box.size() - 1) + ", price: 2USD/h}";
-  const PlanAnswer both = answer_of(
-      plans::spec_of("{epochs: 3}", "{servers: [" + priced + "], nodes: [2], batch_per_device: [64], electricity: "
-                                    "0.15USD/kWh}"),
-      false);
+  const PlanAnswer both =
+      answer_of(plans::spec_of("{epochs: 3}", "{servers: [" + priced +
+                                                  "], nodes: [2], batch_per_device: [64], electricity: "
+                                                  "0.15USD/kWh}"),
+                false);
   CHECK(both.choice->figures.cost_usd ==
         approx(2 * 2 * both.choice->figures.time_s / 3600 + 0.15 * both.choice->figures.energy_j / 3.6e6));
   CHECK_THROWS_AS(answer_of(plans::spec_of("{epochs: 3}", "{servers: [" + box + "]}"), false), InputError);
   // Rented machines have it in their price.
   const auto rented = [](const std::string& more) {
-    return answer_of(plans::spec_of("{epochs: 3}", "{servers: [aws-p3.2xlarge], batch_per_device: [64]" + more + "}"),
-                     false).choice->figures.cost_usd;
+    return answer_of(plans::spec_of("{epochs: 3}",
+                                    "{servers: [aws-p3.2xlarge], batch_per_device: [64]" + more + "}"),
+                     false)
+        .choice->figures.cost_usd;
   };
   CHECK(rented(", electricity: 9USD/kWh") == rented(""));
 }
@@ -76,7 +85,7 @@ TEST_CASE("plan: a server written out takes the step that an experiment on it ta
 TEST_CASE("plan: carbon needs no price, of one's own machines neither") {
   const PlanAnswer answer = answer_of(
       plans::spec_of("{epochs: 3}", "{objective: carbon, servers: [" + box +
-                                    "], batch_per_device: [64], region: [us-east-1, eu-west-1]}"),
+                                        "], batch_per_device: [64], region: [us-east-1, eu-west-1]}"),
       false);
   REQUIRE(answer.choice);
   CHECK(std::isinf(answer.choice->figures.cost_usd));
@@ -84,7 +93,8 @@ TEST_CASE("plan: carbon needs no price, of one's own machines neither") {
 }
 
 TEST_CASE("plan: servers written out that are wrong are told at their place") {
-  CHECK(plans::error_of("{epochs: 3}", "{servers: [{devices: []}]}").find("key 'name' is missing") != std::string::npos);
+  CHECK(plans::error_of("{epochs: 3}", "{servers: [{devices: []}]}").find("key 'name' is missing") !=
+        std::string::npos);
   CHECK(plans::error_of("{epochs: 3}", "{servers: [{name: aws-p3.2xlarge}]}").find("is another server") !=
         std::string::npos);
   CHECK(plans::error_of("{epochs: 3}", "{electricity: 0.15}").find("is no price such as 0.15USD/kWh") !=
@@ -94,7 +104,9 @@ TEST_CASE("plan: servers written out that are wrong are told at their place") {
 }
 
 TEST_CASE("plan: the choice of each scenario is that of the plan with its values, run by itself") {
-  const std::string plan = "servers: [aws-p3.2xlarge, aws-p3.8xlarge, aws-g4dn.12xlarge], nodes: [1, 2], batch_per_device: [16, 64]";
+  const std::string plan =
+      "servers: [aws-p3.2xlarge, aws-p3.8xlarge, aws-g4dn.12xlarge], nodes: [1, 2], batch_per_device: [16, "
+      "64]";
   struct Variant {
     std::string set, goal, plan;
   };
@@ -132,7 +144,8 @@ TEST_CASE("plan: the choice of each scenario is that of the plan with its values
 TEST_CASE("plan: evaluations and input at which another choice is the best, by plans that have them") {
   // The choice has the quicker device, the others more cores for the price, and a lower one.
   const std::string plan =
-      "{servers: [gcp-a2-highgpu-1g, gcp-n1-standard-8-k80, aws-p2.xlarge], nodes: [1], batch_per_device: [16]}";
+      "{servers: [gcp-a2-highgpu-1g, gcp-n1-standard-8-k80, aws-p2.xlarge], nodes: [1], batch_per_device: "
+      "[16]}";
   const auto answer_with = [&](const std::string& goal, const std::string& training, bool exhaustive) {
     return answer_of(plans::spec_of(goal, plan, training, "resnet50"), exhaustive);
   };
@@ -140,7 +153,8 @@ TEST_CASE("plan: evaluations and input at which another choice is the best, by p
   const PlanAnswer answer = answer_with("{epochs: 30}", "{" + samples + "}", false);
   REQUIRE(answer.choice);
   const auto with_evaluation = [&](double time_s) {
-    return answer_with(fmt::format("{{epochs: 30, evaluation: {{time: {}s}}}}", time_s), "{" + samples + "}", true)
+    return answer_with(fmt::format("{{epochs: 30, evaluation: {{time: {}s}}}}", time_s), "{" + samples + "}",
+                       true)
         .choice->order;
   };
   const Change* evaluation = change_of(answer, "evaluation");
@@ -165,7 +179,8 @@ TEST_CASE("plan: evaluations and input at which another choice is the best, by p
 
 TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out") {
   const PlanAnswer answer = answer_of(
-      plans::spec_of("{epochs: 30}", "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"), false);
+      plans::spec_of("{epochs: 30}", "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"),
+      false);
   const auto assumed = [&](const std::string& what) {
     const auto found = std::find_if(answer.assumes.begin(), answer.assumes.end(),
                                     [&](const Assumption& each) { return each.what == what; });
@@ -176,15 +191,18 @@ TEST_CASE("plan: it says what it assumes, with a grade, and what it leaves out")
   CHECK(assumed("evaluation").grade == Grade::unstated);
   CHECK(assumed("epochs").grade == Grade::given);
   CHECK(assumed("speed of v100-sxm2-16gb").grade == Grade::fitted);
-  CHECK(assumed("price of aws-p3.8xlarge").would_change.find(answer.choice->prices[0].until) != std::string::npos);
+  CHECK(assumed("price of aws-p3.8xlarge").would_change.find(answer.choice->prices[0].until) !=
+        std::string::npos);
   for (const Assumption& each : answer.assumes) CHECK_FALSE(each.would_change.empty());
   // A minute after each of 30 epochs: half an hour of eight machines' time.
-  const PlanAnswer evaluated = answer_of(
-      plans::spec_of("{epochs: 30, evaluation: {time: 60s}}", "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"),
-      false);
-  CHECK(assumed("evaluation").would_change.find(
-            fmt::format("{} and {} instead of", hours_text(evaluated.choice->figures.time_s),
-                        usd_text(evaluated.choice->figures.cost_usd))) != std::string::npos);
+  const PlanAnswer evaluated =
+      answer_of(plans::spec_of("{epochs: 30, evaluation: {time: 60s}}",
+                               "{servers: [aws-p3.8xlarge], nodes: [2], batch_per_device: [64]}"),
+                false);
+  CHECK(
+      assumed("evaluation")
+          .would_change.find(fmt::format("{} and {} instead of", hours_text(evaluated.choice->figures.time_s),
+                                         usd_text(evaluated.choice->figures.cost_usd))) != std::string::npos);
   CHECK(answer.not_included.size() >= 6);
   CHECK(table(answer).find("\nassumes\n") != std::string::npos);
 }

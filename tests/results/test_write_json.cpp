@@ -195,8 +195,19 @@ TEST_CASE("json: of 65,536 devices and 300,000 links every one is written") {
 }
 
 TEST_CASE("json: a number of any size is read back as it was, by both readers of what is stored") {
-  std::vector<double> numbers{0, 1, 0.1, 1e6, 1e-7, 9007199254740993.0, 9223372036854774784.0,
-                              9223372036854775808.0, 18446744073709551616.0, 1e19, 1e20, 1e22, 1e100};
+  std::vector<double> numbers{0,
+                              1,
+                              0.1,
+                              1e6,
+                              1e-7,
+                              9007199254740993.0,
+                              9223372036854774784.0,
+                              9223372036854775808.0,
+                              18446744073709551616.0,
+                              1e19,
+                              1e20,
+                              1e22,
+                              1e100};
   for (int exponent = 60; exponent < 70; ++exponent)
     for (const double factor : {0.999, 1.0, 1.001}) numbers.push_back(std::ldexp(factor, exponent));
   for (const double number : numbers) {

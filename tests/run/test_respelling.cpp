@@ -68,10 +68,11 @@ TEST_CASE("respelling: numbers, order of keys, quotes and style change no result
     const std::string strategy = row.strategy(dice, {hosts, hosts * cluster.devices, 8});
     CAPTURE(seed);
     CAPTURE(row.name);
-    compared += hold(experiment(model, cluster.text(), strategy,
-                                fmt::format("{{global_batch: {}, optimizer: adam, dataset: {{samples: 1000}}}}",
-                                            4 * hosts * cluster.devices)),
-                     dice);
+    compared +=
+        hold(experiment(model, cluster.text(), strategy,
+                        fmt::format("{{global_batch: {}, optimizer: adam, dataset: {{samples: 1000}}}}",
+                                    4 * hosts * cluster.devices)),
+             dice);
   }
   CHECK(compared > count / 2);
 }
@@ -82,26 +83,33 @@ TEST_CASE("respelling: numbers, order of keys, quotes and style change nothing o
     lab::Dice dice(static_cast<unsigned>(seed) + 5000);
     const lab::RandomCluster cluster = lab::random_cluster(dice, dice.one_of(lab::fabrics()));
     CAPTURE(seed);
-    CHECK(hold(experiment(lab::random_model(dice), cluster.text(),
-                          "{kind: auto, candidates: [{kind: pipeline, stages: [1, 2], micro_batches: [2, 4], schedule: "
-                          "[1f1b, gpipe]}, {kind: single, micro_batches: [1, 2, 3]}, {kind: data_parallel, sync: "
-                          "all_reduce, zero: [0, 1], algorithm: [ring, auto], bucket: [4MiB, 10kB]}, {kind: hybrid, "
-                          "conv: [batch, height], fc: batch, micro_batches: [1, 2]}]}",
-                          "{global_batch: 48, dataset: {samples: 1000}}"),
-               dice));
+    CHECK(hold(
+        experiment(
+            lab::random_model(dice), cluster.text(),
+            "{kind: auto, candidates: [{kind: pipeline, stages: [1, 2], micro_batches: [2, 4], schedule: "
+            "[1f1b, gpipe]}, {kind: single, micro_batches: [1, 2, 3]}, {kind: data_parallel, sync: "
+            "all_reduce, zero: [0, 1], algorithm: [ring, auto], bucket: [4MiB, 10kB]}, {kind: hybrid, "
+            "conv: [batch, height], fc: batch, micro_batches: [1, 2]}]}",
+            "{global_batch: 48, dataset: {samples: 1000}}"),
+        dice));
   }
 }
 
 TEST_CASE("respelling: a chosen algorithm is told of what a pipeline's stages do, too") {
   const auto algorithms = [](const std::string& strategy) {
-    return results_of(experiment(two_layers(), lab::star(4, "1GB/s", "0us"), strategy))["runs"][0]["algorithms"];
+    return results_of(
+        experiment(two_layers(), lab::star(4, "1GB/s", "0us"), strategy))["runs"][0]["algorithms"];
   };
   const nlohmann::json none = nlohmann::json::array();
   CHECK(algorithms("{kind: data_parallel, sync: all_reduce, algorithm: ring}") == none);
-  CHECK(algorithms("{kind: pipeline, stages: 2, micro_batches: 2, inner: {kind: data_parallel, sync: all_reduce, "
-                   "algorithm: auto}}") != none);
-  CHECK(algorithms("{kind: pipeline, stages: 2, micro_batches: 2, inner: {kind: data_parallel, sync: all_reduce}}") ==
-        none);
-  CHECK(algorithms("{kind: elastic, inner: {kind: data_parallel, sync: all_reduce, algorithm: auto}, schedule: "
-                   "[{at_step: 0, devices: 4}]}") != none);
+  CHECK(algorithms(
+            "{kind: pipeline, stages: 2, micro_batches: 2, inner: {kind: data_parallel, sync: all_reduce, "
+            "algorithm: auto}}") != none);
+  CHECK(
+      algorithms(
+          "{kind: pipeline, stages: 2, micro_batches: 2, inner: {kind: data_parallel, sync: all_reduce}}") ==
+      none);
+  CHECK(
+      algorithms("{kind: elastic, inner: {kind: data_parallel, sync: all_reduce, algorithm: auto}, schedule: "
+                 "[{at_step: 0, devices: 4}]}") != none);
 }

@@ -87,7 +87,8 @@ TEST_CASE("search: on 30 random models and clusters the best of all candidates, 
     }
     REQUIRE(best.has_value());
     CHECK(ties_with_best(rank_of(objective, found.result).value, best->value));
-    if (objective != Objective::memory) CHECK(ties_with_best(rank_of(objective, found.result).time_s, best->time_s));
+    if (objective != Objective::memory)
+      CHECK(ties_with_best(rank_of(objective, found.result).time_s, best->time_s));
     CHECK(search.proven);
     CHECK(search.ranking[0].outcome == "best");
     CHECK(all[0]->step_time_s == found.result.step_time_s);  // the very candidate that is named
@@ -118,9 +119,9 @@ TEST_CASE("search: of candidates that differ by rounding alone the first given i
     std::set<double> steps_s;
     for (std::size_t first = 0; first < same.size(); ++first) {
       std::rotate(same.begin(), same.begin() + 1, same.end());
-      const Written written(experiment(
-          model, lab::star(4, fmt::format("{}MB/s", 100 + 7 * seed), "13us"),
-          fmt::format("{{kind: auto, candidates: [{}]}}", fmt::join(same, ", "))));
+      const Written written(
+          experiment(model, lab::star(4, fmt::format("{}MB/s", 100 + 7 * seed), "13us"),
+                     fmt::format("{{kind: auto, candidates: [{}]}}", fmt::join(same, ", "))));
       const SearchSummary search = *written.search().result.search;
       CAPTURE(same.front());
       REQUIRE(search.ranking.size() == same.size());

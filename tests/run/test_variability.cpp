@@ -35,8 +35,9 @@ Varied varied(const std::string& variability, const std::string& cluster, std::i
   return {std::move(run), std::move(result), std::move(varying)};
 }
 
-std::string variability_error(const std::string& variability,
-                     const std::string& training = "{batch_per_device: 10, dataset: {samples: 2000}}") {
+std::string variability_error(
+    const std::string& variability,
+    const std::string& training = "{batch_per_device: 10, dataset: {samples: 2000}}") {
   try {
     varied(variability, lab::star(2, "1GB/s", "0us"), 1000, training);
   } catch (const InputError& error) {
@@ -185,22 +186,23 @@ TEST_CASE("variability: what is wrong is said with its place") {
             .find("variability.links: the cluster has no link 'n9.nic'") != std::string::npos);
   CHECK(variability_error("{stops: []}").find("expected a list such as [{host: n0, at: 100ms, for: 2s}]") !=
         std::string::npos);
-  CHECK(variability_error("{stops: [{host: n1, at: 1ms}]}").find("variability.stops[0]: key 'for' is missing") !=
-        std::string::npos);
+  CHECK(variability_error("{stops: [{host: n1, at: 1ms}]}")
+            .find("variability.stops[0]: key 'for' is missing") != std::string::npos);
   CHECK(variability_error("{stops: [{host: n1, at: 1ms, duration: 1s}]}")
             .find("variability.stops[0].duration: unknown key; known here: at, chance, for, host") !=
         std::string::npos);
-  CHECK(
-      variability_error("{stops: [{host: n1, at: 1, for: 1s}]}").find("variability.stops[0].at: '1' lacks its unit") !=
-      std::string::npos);
+  CHECK(variability_error("{stops: [{host: n1, at: 1, for: 1s}]}")
+            .find("variability.stops[0].at: '1' lacks its unit") != std::string::npos);
   CHECK(
       variability_error("{stops: [{host: n11, at: 1ms, for: 1s}]}")
           .find("variability.stops: the cluster has no host 'n11' (did you mean 'n1'?); its first is 'n0'") !=
       std::string::npos);
-  CHECK(variability_error("{failures: {wait: 5s}}").find("give per_host_day, at, or both") != std::string::npos);
+  CHECK(variability_error("{failures: {wait: 5s}}").find("give per_host_day, at, or both") !=
+        std::string::npos);
   CHECK(variability_error("{failures: {at: [{host: n7, at: 1h}], checkpoint: {time: 1s, every: 1h}}}")
             .find("the cluster has no host 'n7'") != std::string::npos);
-  CHECK(variability_error("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}", "{batch_per_device: 10}")
+  CHECK(variability_error("{failures: {per_host_day: 1, checkpoint: {time: 1s, every: 1h}}}",
+                          "{batch_per_device: 10}")
             .find("give training.dataset") != std::string::npos);
 }
 

@@ -249,13 +249,14 @@ TEST_CASE("elastic takes the largest micro-batch with which the process fits, an
           "latency: 20us}, servers: {box: {devices: [{device: " +
           device + ", count: 1}], interconnect: {kind: none}}}}";
       const auto with = [&](const std::string& more) {
-        return lab::Experiment::with_global_batch(model, cluster,
-                                                  elastic("[{at_step: 0, devices: 2}]", more), 65'536);
+        return lab::Experiment::with_global_batch(model, cluster, elastic("[{at_step: 0, devices: 2}]", more),
+                                                  65'536);
       };
       const lab::Experiment lab = with("");
       const auto fit = [](const lab::Experiment& experiment) {
-        const std::vector<ProcessMemory> memories = process_memories(
-            experiment.plan(), experiment.machine(), experiment.graph().options, [](std::size_t) { return 0; });
+        const std::vector<ProcessMemory> memories =
+            process_memories(experiment.plan(), experiment.machine(), experiment.graph().options,
+                             [](std::size_t) { return 0; });
         return std::all_of(memories.begin(), memories.end(),
                            [](const ProcessMemory& memory) { return memory.fits(); });
       };

@@ -214,8 +214,7 @@ TEST_CASE("hybrid: schemes b and c do every image once, also where there are few
       CHECK(experiment.run().step_time_s > 0);
     }
     // Fewer than one a device cannot be cut into parts of an image of each.
-    if (images < 8)
-      CHECK(plan("c", images).run().step_time_s == approx(plan("a", images).run().step_time_s));
+    if (images < 8) CHECK(plan("c", images).run().step_time_s == approx(plan("a", images).run().step_time_s));
   }
 }
 

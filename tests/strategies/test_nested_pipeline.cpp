@@ -320,9 +320,13 @@ TEST_CASE("inner strategies that cannot be are errors") {
         "devices, found 3; use ring, hierarchical, nccl or auto");
 }
 
-TEST_CASE("a stage with zero: 3 sends 3 M of its parameters, and one that recomputes 4 M less M times its last bucket") {
+TEST_CASE(
+    "a stage with zero: 3 sends 3 M of its parameters, and one that recomputes 4 M less M times its last "
+    "bucket") {
   // What runs again is gathered again, but for the bucket that backward needs at once: a bucket a layer here.
-  for (const std::vector<int>& layers : {std::vector<int>{100'000}, {100'000, 300'000}, {50'000, 200'000, 100'000},
+  for (const std::vector<int>& layers : {std::vector<int>{100'000},
+                                         {100'000, 300'000},
+                                         {50'000, 200'000, 100'000},
                                          {400'000, 100'000, 100'000, 200'000, 100'000}})
     for (const int devices : {2, 4})
       for (const int micro_batches : {1, 3})
@@ -330,12 +334,13 @@ TEST_CASE("a stage with zero: 3 sends 3 M of its parameters, and one that recomp
           std::string model = "{name: toy, input: [3, 32, 32], layers: [";
           for (std::size_t l = 0; l < layers.size(); ++l)
             model += fmt::format(
-                "{{name: body{}, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: {}, output: [10], "
+                "{{name: body{}, kind: custom, forward_flops: 1e9, backward_flops: 2e9, parameters: {}, "
+                "output: [10], "
                 "memory_bytes: 0}}, ",
                 l, layers[l]);
           const std::string strategy =
-              pipeline(fmt::format("stages: 1, schedule: gpipe, micro_batches: {}, recompute: {}", micro_batches,
-                                   recomputes ? "always" : "never"),
+              pipeline(fmt::format("stages: 1, schedule: gpipe, micro_batches: {}, recompute: {}",
+                                   micro_batches, recomputes ? "always" : "never"),
                        "zero: 3, bucket: 1kB");
           CAPTURE(model);
           CAPTURE(strategy);

@@ -37,8 +37,8 @@ DoctorRun diagnosed(const std::string& text, const std::vector<std::string>& set
 }
 
 const DoctorInput& input_of(const DoctorRun& run, const std::string& key) {
-  const auto found =
-      std::find_if(run.inputs.begin(), run.inputs.end(), [&](const DoctorInput& input) { return input.key == key; });
+  const auto found = std::find_if(run.inputs.begin(), run.inputs.end(),
+                                  [&](const DoctorInput& input) { return input.key == key; });
   REQUIRE_MESSAGE(found != run.inputs.end(), key);
   return *found;
 }
@@ -46,8 +46,10 @@ const DoctorInput& input_of(const DoctorRun& run, const std::string& key) {
 /// 2 to 4 hosts on one switch.
 struct Hosts {
   int nodes = 2;
-  std::string device = "v100-sxm2-16gb", fabric = "bandwidth: 10Gbps, latency: 20us", vcpus = "", node = "", more = "";
-  std::string training = "batch_per_device: 8", strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring}";
+  std::string device = "v100-sxm2-16gb", fabric = "bandwidth: 10Gbps, latency: 20us", vcpus = "", node = "",
+              more = "";
+  std::string training = "batch_per_device: 8",
+              strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring}";
   std::string model = "resnet18";
 
   std::string text() const {
@@ -55,7 +57,8 @@ struct Hosts {
         "experiment: e\nmodel: {}\ntraining: {{{}}}\nstrategy: {}\ncluster:\n"
         "  nodes: [{{name: n, count: {}, server: box{}}}]\n  fabric: {{kind: switch, {}}}\n"
         "  servers: {{box: {{devices: [{{device: {}, count: 1}}], interconnect: {{kind: none}}{}}}}}\n"
-        "  devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, efficiency: 1.0}}}}\n{}",
+        "  devices: {{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, memory_bandwidth: 500GB/s, "
+        "efficiency: 1.0}}}}\n{}",
         model, training, strategy, nodes, node, fabric, device, vcpus, more);
   }
 };
@@ -130,17 +133,19 @@ TEST_CASE("doctor: a number moved by hand in the experiment gives the step that 
       const double sign = end == 0 ? -1 : 1;
       const auto factor = [&](double spread) { return std::exp(sign * quantile_80 * spread); };
       CHECK(input_of(run, "cluster.fabric.bandwidth").step_time_s[end] ==
-            approx(step_with({fmt::format("cluster.fabric.bandwidth={}Gbps", bandwidth * factor(std::log(1.3)))})));
+            approx(step_with(
+                {fmt::format("cluster.fabric.bandwidth={}Gbps", bandwidth * factor(std::log(1.3)))})));
       CHECK(input_of(run, "cluster.fabric.latency").step_time_s[end] ==
             approx(step_with({fmt::format("cluster.fabric.latency={}us", 20 * factor(std::log(1.5)))})));
       const DoctorInput& host = input_of(run, "cluster.servers.box.host.issue_factor");
-      CHECK(host.step_time_s[end] ==
-            approx(step_with({fmt::format("cluster.servers.box.host.issue_factor={}", factor(*host.spread))})));
+      CHECK(host.step_time_s[end] == approx(step_with({fmt::format("cluster.servers.box.host.issue_factor={}",
+                                                                   factor(*host.spread))})));
       // A fit's errors are of whole steps of a device, with its host.
       const DoctorInput& kernels = input_of(run, "training.anchor");
       CHECK(kernels.step_time_s[end] ==
-            approx(step_with({fmt::format("cluster.nodes.0.speed={}", 1 / factor(*kernels.spread)),
-                              fmt::format("cluster.servers.box.host.issue_factor={}", factor(*kernels.spread))})));
+            approx(step_with(
+                {fmt::format("cluster.nodes.0.speed={}", 1 / factor(*kernels.spread)),
+                 fmt::format("cluster.servers.box.host.issue_factor={}", factor(*kernels.spread))})));
     }
   }
 }
@@ -152,7 +157,8 @@ TEST_CASE("doctor: messages that take longer are waited for as long as the close
   hosts.device = "ideal";
   hosts.fabric = "bandwidth: 10Gbps, latency: 0us, protocol: tcp";
   hosts.model =
-      "{name: toy, input: [3, 32, 32], layers: [{name: body, kind: custom, forward_flops: 1e9, backward_flops: 2e9, "
+      "{name: toy, input: [3, 32, 32], layers: [{name: body, kind: custom, forward_flops: 1e9, "
+      "backward_flops: 2e9, "
       "parameters: 25000000, output: [10], memory_bytes: 0}]}";
   hosts.training = "batch_per_device: 4, precision: fp32";
   hosts.strategy = "{kind: data_parallel, sync: all_reduce, algorithm: ring, overlap: false, bucket: 1GB}";
@@ -211,7 +217,8 @@ TEST_CASE("spread: the interval is that of 2,000 draws, simulated each") {
   Hosts hosts;
   hosts.device = "ideal";
   hosts.model =
-      "{name: toy, input: [3, 32, 32], layers: [{name: body, kind: custom, forward_flops: 1e9, backward_flops: 2e9, "
+      "{name: toy, input: [3, 32, 32], layers: [{name: body, kind: custom, forward_flops: 1e9, "
+      "backward_flops: 2e9, "
       "parameters: 25000000, output: [10], memory_bytes: 0}]}";
   hosts.training = "batch_per_device: 128, precision: fp32";
   hosts.fabric = "bandwidth: 20Gbps, latency: 100us";
@@ -238,7 +245,8 @@ TEST_CASE("spread: the interval is that of 2,000 draws, simulated each") {
   CHECK(std::abs(run.interval->step_time_s[1] - steps_s[1800]) < 0.2 * deviation_s);
 }
 
-TEST_CASE("spread: a loader that idles widens nothing, and one that is waited for does, unless its rate is given") {
+TEST_CASE(
+    "spread: a loader that idles widens nothing, and one that is waited for does, unless its rate is given") {
   Hosts hosts;
   hosts.nodes = 1;
   hosts.device = "v100-sxm2-16gb";
@@ -248,9 +256,11 @@ TEST_CASE("spread: a loader that idles widens nothing, and one that is waited fo
     hosts.vcpus = fmt::format(", vcpus: {}", vcpus);
     return result_of(hosts.text());
   };
-  const std::string pil = "{kind: jpeg, library: pil, workers_per_device: 1000, cached: true}",
-                    given = "{kind: jpeg, library: pil, core_images_per_s: 85, workers_per_device: 1000, cached: true}";
-  const RunResult idle = with(pil, 512), idle_given = with(given, 512), bound = with(pil, 4), bound_given = with(given, 4);
+  const std::string
+      pil = "{kind: jpeg, library: pil, workers_per_device: 1000, cached: true}",
+      given = "{kind: jpeg, library: pil, core_images_per_s: 85, workers_per_device: 1000, cached: true}";
+  const RunResult idle = with(pil, 512), idle_given = with(given, 512), bound = with(pil, 4),
+                  bound_given = with(given, 4);
   REQUIRE(bound.bottleneck.kind == "input");
   CHECK(idle.interval == idle_given.interval);
   CHECK(bound.step_time_s == bound_given.step_time_s);
@@ -275,14 +285,19 @@ TEST_CASE("spread: what is wrong with it is told at its place") {
     }
     return std::string("none");
   };
-  CHECK(error("cluster.fabric.bandwidth: 0%") == "doctor.yaml:10:36: spread.cluster.fabric.bandwidth: '0%' must be more than zero");
+  CHECK(error("cluster.fabric.bandwidth: 0%") ==
+        "doctor.yaml:10:36: spread.cluster.fabric.bandwidth: '0%' must be more than zero");
   CHECK(error("cluster.fabric.bandwidht: 5%") ==
-        "doctor.yaml:10:36: spread.cluster.fabric.bandwidht: this experiment has no such key, as cluster.fabric.bandwidth "
+        "doctor.yaml:10:36: spread.cluster.fabric.bandwidht: this experiment has no such key, as "
+        "cluster.fabric.bandwidth "
         "may be one");
-  CHECK(error("cluster.fabric: 5%").find("spread.cluster.fabric: expected a number at that path, found a mapping") !=
+  CHECK(error("cluster.fabric: 5%")
+            .find("spread.cluster.fabric: expected a number at that path, found a mapping") !=
         std::string::npos);
-  CHECK(error("strategy.kind: 5%").find("expected a number at that path, found 'data_parallel'") != std::string::npos);
-  CHECK(error("cluster.nodes.0.count: 20%").find("cannot be run with so much less or more of it") != std::string::npos);
+  CHECK(error("strategy.kind: 5%").find("expected a number at that path, found 'data_parallel'") !=
+        std::string::npos);
+  CHECK(error("cluster.nodes.0.count: 20%").find("cannot be run with so much less or more of it") !=
+        std::string::npos);
   CHECK(error("training.batch_per_device: 20%").find("cannot be read with so much less or more of it") !=
         std::string::npos);
 }

@@ -17,7 +17,8 @@ namespace {
 class Rows {
  public:
   explicit Rows(const std::string& text)
-      : path_((std::filesystem::temp_directory_path() / fmt::format("convoy-rows-{}.csv", ::getpid())).string()) {
+      : path_((std::filesystem::temp_directory_path() / fmt::format("convoy-rows-{}.csv", ::getpid()))
+                  .string()) {
     ::signal(SIGPIPE, SIG_IGN);
     std::ofstream(path_) << text;
   }
@@ -46,15 +47,19 @@ class Rows {
 const char* const exact_columns = "device,model,batch_per_device,images_per_s,cluster.devices\n";
 std::string exact_row(double images_per_s) {
   return fmt::format(
-      "ideal,\"{{name: toy, input: [1], layers: [{{name: l, kind: custom, forward_flops: 1e9, backward_flops: 2e9, "
-      "parameters: 0, output: [1], memory_bytes: 0}}]}}\",10,{},\"{{ideal: {{peak: {{fp32: 10TFLOPS}}, memory: 16GiB, "
+      "ideal,\"{{name: toy, input: [1], layers: [{{name: l, kind: custom, forward_flops: 1e9, "
+      "backward_flops: 2e9, "
+      "parameters: 0, output: [1], memory_bytes: 0}}]}}\",10,{},\"{{ideal: {{peak: {{fp32: 10TFLOPS}}, "
+      "memory: 16GiB, "
       "memory_bandwidth: 500GB/s, efficiency: 1.0}}}}\"\n",
       images_per_s);
 }
 
 }  // namespace
 
-TEST_CASE("validation: rows of an exact device have the closed form's throughput, and errors are relative to what is measured") {
+TEST_CASE(
+    "validation: rows of an exact device have the closed form's throughput, and errors are relative to what "
+    "is measured") {
   const double exact = 1e4 / 3;
   const Rows rows(exact_columns + exact_row(exact) + exact_row(exact / 2) + exact_row(exact * 4));
   const Validation validation = rows.validate();
@@ -71,7 +76,9 @@ TEST_CASE("validation: rows of an exact device have the closed form's throughput
   CHECK_FALSE(validation.coverage.has_value());
 }
 
-TEST_CASE("validation: the term that is off by a common factor is the one that mends the rows, and by that factor") {
+TEST_CASE(
+    "validation: the term that is off by a common factor is the one that mends the rows, and by that "
+    "factor") {
   // All rows are computing alone: kernels that are half a power of two slower explain them; no other term has any part.
   const double measured = 1e4 / 3 / std::sqrt(2.0);
   const Validation validation = Rows(exact_columns + exact_row(measured) + exact_row(measured)).validate();
@@ -82,11 +89,13 @@ TEST_CASE("validation: the term that is off by a common factor is the one that m
   CHECK(validation.terms[0].after < 1e-9);
 }
 
-TEST_CASE("validation: the number of processes changes nothing, and several devices of a server have a network") {
+TEST_CASE(
+    "validation: the number of processes changes nothing, and several devices of a server have a network") {
   const std::string text =
       "server,model,framework,precision,batch_per_device,nodes,devices_per_node,images_per_s,cluster.fabric\n"
       "aws-p3.16xlarge,alexnet,pytorch,fp32,64,2,1,3000,\n"
-      "aws-p3.16xlarge,alexnet,pytorch,fp32,64,2,1,3000,\"{kind: switch, bandwidth: 1Gbps, latency: 50us, protocol: tcp}\"\n";
+      "aws-p3.16xlarge,alexnet,pytorch,fp32,64,2,1,3000,\"{kind: switch, bandwidth: 1Gbps, latency: 50us, "
+      "protocol: tcp}\"\n";
   const Validation one = Rows(text).validate(1), two = Rows(text).validate(2);
   for (std::size_t r = 0; r < 2; ++r) CHECK(one.rows[r].predicted == two.rows[r].predicted);
   CHECK(one.rows[1].predicted < one.rows[0].predicted / 2);  // 244 MB of gradients over 1 Gbit/s
@@ -98,8 +107,9 @@ TEST_CASE("validation: the number of processes changes nothing, and several devi
 }
 
 TEST_CASE("validation: what is wrong is told at its cell") {
-  const auto error = [](const std::string& row, const std::string& columns =
-                                                    "device,server,model,batch_per_device,precision,nodes,images_per_s") {
+  const auto error = [](const std::string& row,
+                        const std::string& columns =
+                            "device,server,model,batch_per_device,precision,nodes,images_per_s") {
     return Rows(columns + "\n" + row + "\n").error();
   };
   CHECK(error("k80,,resnet50,64,fp32,1,") == "2:25: images_per_s: expected a number above zero, found ''");
@@ -108,7 +118,7 @@ TEST_CASE("validation: what is wrong is told at its cell") {
   CHECK(error("k80,dgx1-v100,resnet50,64,fp32,1,50").find("2:1: expected a server or a device") == 0);
   CHECK(error(",,resnet50,64,fp32,1,50").find("expected a server or a device") != std::string::npos);
   CHECK(error("k80,,resnet51,64,fp32,1,50").find("2:6: model: ") == 0);
-  CHECK(error("k80,resnet50,64,50", "devcie,model,batch_per_device,images_per_s").find("1:1: unknown column 'devcie' (did you mean 'device'?)") ==
-        0);
+  CHECK(error("k80,resnet50,64,50", "devcie,model,batch_per_device,images_per_s")
+            .find("1:1: unknown column 'devcie' (did you mean 'device'?)") == 0);
   CHECK(error("", "device,model,batch_per_device,images_per_s").find("has no rows") != std::string::npos);
 }

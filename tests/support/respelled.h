@@ -23,7 +23,8 @@ class Speller {
  public:
   /// @param between a random number of the range
   /// @param shuffles whether the order of a mapping's keys means nothing, by its dotted path
-  Speller(std::function<int(int low, int high)> between, std::function<bool(const std::string& path)> shuffles)
+  Speller(std::function<int(int low, int high)> between,
+          std::function<bool(const std::string& path)> shuffles)
       : between_(std::move(between)), shuffles_(std::move(shuffles)) {}
 
   std::string document(const YamlNode& root) { return block(root, "", 0); }

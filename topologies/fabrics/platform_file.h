@@ -52,8 +52,8 @@ class PlatformFile {
     };
     std::map<std::pair<std::string, std::string>, ZoneRoute> routes;  ///< by the names of places or zones
     std::map<std::string, std::vector<std::string>> reached;  ///< from each, as the file gives the routes
-    std::map<std::string, std::uint32_t> lanes;                       ///< of a cluster: the link of each host
-    PlatformWay backbone;                                             ///< of a cluster
+    std::map<std::string, std::uint32_t> lanes;               ///< of a cluster: the link of each host
+    PlatformWay backbone;                                     ///< of a cluster
   };
   struct Place {
     std::uint32_t zone = 0;

@@ -167,35 +167,35 @@ const Keys<NvidiaSmiDraft>& nvidia_smi_table() {
   using D = NvidiaSmiDraft;
   static const Keys<D> keys = [] {
     Keys<D> table = rate_keys<D>("of PCIe lanes");
-    append_keys(
-        table,
-        Keys<D>{
-            custom_key<D>("file", "", forms::text("a file"), "beside the experiment",
-                          [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); })
-                .told_required(),
-            custom_key<D>("uplink", "as bandwidth", forms::quantity(Dimension::bandwidth, true),
-                          "of each PCIe switch",
-                          [](YamlMap& map, D& draft) {
-                            draft.rates.uplink_Bps =
-                                map.find("uplink")
-                                    ? draft.efficiency * map.quantity("uplink", Dimension::bandwidth, true)
-                                    : draft.bandwidth_Bps;
-                          }),
-            optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
-                                     "of an uplink or socket link",
-                                     [](D& d) -> double& { return d.rates.hop_latency_s; }),
-            custom_key<D>("nvlink", "none", forms::quantity(Dimension::bandwidth, true),
-                          "of one link; required where the table has any",
-                          [](YamlMap& map, D& draft) {
-                            draft.rates.nvlink_Bps =
-                                draft.efficiency * map.quantity_or("nvlink", Dimension::bandwidth, 0, true);
-                          }),
-            optional_quantity_key<D>("nvlink_latency", "0s", Dimension::time, false, "of a link",
-                                     [](D& d) -> double& { return d.rates.nvlink_latency_s; }),
-            optional_quantity_key<D>(
-                "socket_link", "none", Dimension::bandwidth, true,
-                "between sockets, as payload can use it; required where there are several",
-                [](D& d) -> double& { return d.rates.socket_link_Bps; })});
+    append_keys(table,
+                Keys<D>{custom_key<D>("file", "", forms::text("a file"), "beside the experiment",
+                                      [](YamlMap& map, D& draft) { draft.file = named_file(map, "file"); })
+                            .told_required(),
+                        custom_key<D>("uplink", "as bandwidth", forms::quantity(Dimension::bandwidth, true),
+                                      "of each PCIe switch",
+                                      [](YamlMap& map, D& draft) {
+                                        draft.rates.uplink_Bps =
+                                            map.find("uplink")
+                                                ? draft.efficiency *
+                                                      map.quantity("uplink", Dimension::bandwidth, true)
+                                                : draft.bandwidth_Bps;
+                                      }),
+                        optional_quantity_key<D>("hop_latency", "0s", Dimension::time, false,
+                                                 "of an uplink or socket link",
+                                                 [](D& d) -> double& { return d.rates.hop_latency_s; }),
+                        custom_key<D>("nvlink", "none", forms::quantity(Dimension::bandwidth, true),
+                                      "of one link; required where the table has any",
+                                      [](YamlMap& map, D& draft) {
+                                        draft.rates.nvlink_Bps =
+                                            draft.efficiency *
+                                            map.quantity_or("nvlink", Dimension::bandwidth, 0, true);
+                                      }),
+                        optional_quantity_key<D>("nvlink_latency", "0s", Dimension::time, false, "of a link",
+                                                 [](D& d) -> double& { return d.rates.nvlink_latency_s; }),
+                        optional_quantity_key<D>(
+                            "socket_link", "none", Dimension::bandwidth, true,
+                            "between sockets, as payload can use it; required where there are several",
+                            [](D& d) -> double& { return d.rates.socket_link_Bps; })});
     return table;
   }();
   return keys;

@@ -8,8 +8,8 @@
 
 namespace convoy::inline search {
 
-std::optional<Assessment> prior_bound(const Strategy& strategy, const BatchSpec& batch, const PreparedRun& run,
-                                      CostTable& table) {
+std::optional<Assessment> prior_bound(const Strategy& strategy, const BatchSpec& batch,
+                                      const PreparedRun& run, CostTable& table) {
   const std::optional<StepFloor> floor = strategy.floor(batch, table);
   if (!floor) return std::nullopt;
   Assessment assessment;

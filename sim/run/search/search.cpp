@@ -74,7 +74,8 @@ class BranchAndBound {
 
   RunOutput outcome(bool with_trace) {
     if (!best_) throw std::runtime_error(no_outcome());
-    RunOutput output = best_output_ && !with_trace ? std::move(*best_output_) : simulate_one(*best_, with_trace);
+    RunOutput output =
+        best_output_ && !with_trace ? std::move(*best_output_) : simulate_one(*best_, with_trace);
     output.result.search =
         summarise(spec_, entries_, *best_, simulated_, step_spreads(*base_, output.result.global_batch));
     return output;
@@ -119,7 +120,8 @@ class BranchAndBound {
 
   void plan(const std::vector<std::size_t>& group) {
     const FirstHalf work = [&](std::size_t item) -> SecondHalf {
-      const std::string bytes = encode(assess(preparer_.prepare(index_, &spec_.candidates[group[item]].mapping)));
+      const std::string bytes =
+          encode(assess(preparer_.prepare(index_, &spec_.candidates[group[item]].mapping)));
       return [bytes] { return bytes; };
     };
     run_in_workers(group.size(), jobs_, work, [&](std::size_t item, WorkerAnswer answer) {
@@ -186,8 +188,8 @@ class BranchAndBound {
 
   FirstHalf simulation(const std::vector<std::size_t>& batch, bool with_trace) {
     return [this, &batch, with_trace](std::size_t item) -> SecondHalf {
-      auto run =
-          std::make_shared<const PreparedRun>(preparer_.prepare(index_, &spec_.candidates[batch[item]].mapping));
+      auto run = std::make_shared<const PreparedRun>(
+          preparer_.prepare(index_, &spec_.candidates[batch[item]].mapping));
       return [run, with_trace] { return encode(simulate(*run, with_trace)); };
     };
   }

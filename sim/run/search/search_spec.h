@@ -29,7 +29,7 @@ struct SearchSpec {
   SourcePos objective_pos;
   std::vector<SearchCandidate> candidates;  ///< with every list of values multiplied out
   std::optional<std::int64_t> budget{};     ///< largest number of simulations
-  SourcePos pos;                         ///< of the candidates
+  SourcePos pos;                            ///< of the candidates
 };
 
 /// Whether a `strategy:` asks for a search.
