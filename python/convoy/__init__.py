@@ -383,7 +383,7 @@ class TorchModel(collections.abc.Mapping):
         return 1
 
     def save(self, file):
-        """Keeps the model as an ONNX file, without weights, for `model: {onnx: FILE}` and other tools."""
+        """Keeps the model as an ONNX file, with its weights below 2 GiB, for `model: {onnx: FILE}` and other tools."""
         shutil.copyfile(self._file, file)
 
     def show(self):

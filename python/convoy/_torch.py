@@ -35,8 +35,11 @@ def _two_images(value):
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         return torch.cat([value, value]) if value.dim() and value.shape[0] == 1 else value
+    if isinstance(value, dict):
+        return {name: _two_images(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_two_images(each) for each in value)
+        images = [_two_images(each) for each in value]
+        return type(value)(*images) if hasattr(value, "_fields") else type(value)(images)
     return value
 
 
@@ -44,7 +47,7 @@ def export(module, sample, file):
     """Writes what one training step's forward pass of `module` computes; neither it nor the random state changes."""
     training = copy.deepcopy(module).cpu().train()
     for parent in list(training.modules()):
-        for name, child in parent.named_children():
+        for name, child in parent._modules.items():  # a shared one under each of its names
             if type(child).__name__ in _STOCHASTIC_DEPTH:
                 setattr(parent, name, torch.nn.Identity())
     arguments = _two_images(sample)

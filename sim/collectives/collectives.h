@@ -47,7 +47,7 @@ Pattern hierarchical_all_reduce(const std::vector<EndpointId>& ranks, const Mach
 /// Traff, Parallel Computing 35(12), 2009 (two trees); Jeaugey, "Massively scale your deep learning training
 /// with NCCL 2.4", NVIDIA Developer Blog, 2019.
 Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
-                                      double bytes);
+                                      double bytes, RingOrder order = RingOrder::mesh);
 
 /// Half an all-reduce of S bytes, as rounds with Communication::bytes = S: after a reduce-scatter, every rank
 /// has its 1/N of the sum; after an all-gather (`gather`), every rank has the 1/N of all ranks. Every rank

@@ -82,10 +82,11 @@ std::uint32_t chunk_count(const std::vector<Way>& ways, const std::vector<Endpoi
 }  // namespace
 
 Pattern double_binary_tree_all_reduce(const std::vector<EndpointId>& ranks, const Machine& machine,
-                                      double bytes) {
+                                      double bytes, RingOrder order) {
   Pattern pattern{{ranks}, {}};
   if (ranks.size() < 2) return pattern;
-  const std::vector<std::vector<std::vector<std::uint32_t>>> channels = channels_by_host(ranks, machine);
+  const std::vector<std::vector<std::vector<std::uint32_t>>> channels =
+      channels_by_host(ranks, machine, order);
   const std::size_t channel_count = channels[0].size();
   std::vector<Way> ways;
   std::uint32_t most_levels = 0;

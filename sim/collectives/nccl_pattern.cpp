@@ -2,6 +2,7 @@
 #include "sim/collectives/nccl_pattern.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "sim/collectives/collectives.h"
@@ -90,8 +91,11 @@ NcclSituation situation_of(const CollectiveCall& call, const Pattern& ring) {
   situation.hosts = static_cast<std::uint32_t>(hosts.size());
   situation.channels = static_cast<std::uint32_t>(hosts[0].size());
   situation.ideal = call.machine.transport.ideal();
-  situation.generation =
-      nccl_generation(call.machine.device_types[call.machine.devices[call.ranks[0]].type].generation);
+  situation.generation = std::numeric_limits<std::size_t>::max();  // the oldest of all devices' counts
+  for (const EndpointId rank : call.ranks)
+    situation.generation =
+        std::min(situation.generation,
+                 nccl_generation(call.machine.device_types[call.machine.devices[rank].type].generation));
   situation.switch_sums = has_switch_sums(call, situation.generation);
   Steps steps(call);
   const Chain once_around = find_rings(call.ranks, call.machine, call.order)[0];
@@ -120,17 +124,28 @@ Pattern nccl_all_reduce(const CollectiveCall& call) {
   if (call.ranks.size() < 2) return {{call.ranks}, {}};
   const Pattern ring = at_once(ring_all_reduce(call.ranks, call.machine, call.order));
   const NcclSituation situation = situation_of(call, ring);
-  const double ring_s = nccl_ring_s(situation, call.bytes, false);
-  const double tree_s = situation.hosts > 1 ? nccl_tree_s(situation, call.bytes) : ring_s;
-  if (situation.switch_sums && nccl_switch_s(situation, call.bytes) < std::min(ring_s, tree_s)) {
-    // What a device sends to the switch and gets from it, as messages to the next one.
-    Pattern in_switch = ring;
-    in_switch.rounds[0].fractions = {1 + 1.0 / situation.ranks};
-    return lasting(std::move(in_switch), call, nccl_switch_s(situation, call.bytes));
-  }
-  if (ring_s <= tree_s) return lasting(ring, call, ring_s);
+  Pattern best = lasting(ring, call, nccl_ring_s(situation, call.bytes, false));
+  double best_s = estimate_s(best, call.machine, call.bytes);
+  // A pattern takes no less than `time_s`, and more where the bytes alone take longer on the links that there are.
+  const auto consider = [&](double time_s, auto messages) {
+    if (time_s >= best_s) return;
+    Pattern other = lasting(messages(), call, time_s);
+    const double other_s = estimate_s(other, call.machine, call.bytes);
+    if (other_s < best_s) best = std::move(other), best_s = other_s;
+  };
   // In one chunk: how many there are does not matter to what the edges carry.
-  return lasting(at_once(double_binary_tree_all_reduce(call.ranks, call.machine, 0)), call, tree_s);
+  if (situation.hosts > 1)
+    consider(nccl_tree_s(situation, call.bytes), [&] {
+      return at_once(double_binary_tree_all_reduce(call.ranks, call.machine, 0, call.order));
+    });
+  // What a device sends to the switch and gets from it, as messages to the next one.
+  if (situation.switch_sums)
+    consider(nccl_switch_s(situation, call.bytes), [&] {
+      Pattern in_switch = ring;
+      in_switch.rounds[0].fractions = {1 + 1.0 / situation.ranks};
+      return in_switch;
+    });
+  return best;
 }
 
 Pattern nccl_half(const CollectiveCall& call) {

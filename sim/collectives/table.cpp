@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <bit>
 #include <limits>
 #include <unordered_set>
@@ -92,7 +93,7 @@ std::vector<CollectiveAlgorithm> make_table() {
        },
        equal_hosts_or_one, false, false, any_number},
       {double_binary_tree, "double_binary_tree",
-       [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes); }, nullptr,
+       [](const Call& c) { return double_binary_tree_all_reduce(c.ranks, c.machine, c.bytes, c.order); }, nullptr,
        nothing, true, false, tree_auto_ranks},
       // NCCL scatters and gathers around rings only.
       {nccl, "nccl", nccl_all_reduce, [](const Call& c, bool) { return nccl_half(c); }, nothing, true, true,
@@ -128,6 +129,28 @@ const std::vector<std::string>& all_reduce_algorithm_names() {
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order) {
   return collective(algorithm).all_reduce({ranks, machine, bytes, order});
+}
+
+const std::vector<EndpointId>& slowest_group(AllReduceAlgorithm algorithm,
+                                             const std::vector<std::vector<EndpointId>>& groups,
+                                             const Machine& machine, double bytes, RingOrder order) {
+  if (!collective(algorithm).by_bytes) return groups.front();
+  std::set<std::vector<std::uint32_t>> known;
+  std::vector<const std::vector<EndpointId>*> kinds;
+  for (const std::vector<EndpointId>& group : groups) {
+    std::vector<std::uint32_t> on_hosts;  // ranks one after the other on the same host
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (i == 0 || machine.host_of(group[i]) != machine.host_of(group[i - 1])) on_hosts.push_back(0);
+      ++on_hosts.back();
+    }
+    if (known.insert(std::move(on_hosts)).second) kinds.push_back(&group);
+  }
+  if (kinds.size() == 1) return groups.front();
+  std::vector<double> times_s;
+  for (const std::vector<EndpointId>* group : kinds)
+    times_s.push_back(
+        estimate_s(all_reduce_pattern(algorithm, *group, machine, bytes, order), machine, bytes));
+  return *kinds[static_cast<std::size_t>(std::max_element(times_s.begin(), times_s.end()) - times_s.begin())];
 }
 
 std::string_view chosen_algorithm(const std::vector<EndpointId>& ranks, const Machine& machine, double bytes,

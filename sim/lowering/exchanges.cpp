@@ -103,8 +103,10 @@ class ExchangePlanner {
           return at_once(star(*owner, false));
         return ring_reduce_scatter(rings(stage), *shards);
       case Kind::all_reduce:
-        return all_reduce_pattern(how_.sync.algorithm, groups_[stage].front(), machine_, exchange.bytes,
-                                  how_.sync.rings)
+        return all_reduce_pattern(how_.sync.algorithm,
+                                  slowest_group(how_.sync.algorithm, groups_[stage], machine_, exchange.bytes,
+                                                how_.sync.rings),
+                                  machine_, exchange.bytes, how_.sync.rings)
             .rounds;
       case Kind::all_to_all:
         return split_anew(exchange.from, exchange.to, devices_);

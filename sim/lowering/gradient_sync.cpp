@@ -184,7 +184,9 @@ std::uint32_t GroupSync::pattern(Kind kind, double bytes) {
     const auto make = kind == Kind::all_reduce       ? &all_reduce_pattern
                       : kind == Kind::reduce_scatter ? &reduce_scatter_pattern
                                                      : &all_gather_pattern;
-    plan_.patterns.push_back(make(sync_.algorithm, parameters_.groups.front(), machine_, bytes, sync_.rings));
+    const std::vector<EndpointId>& ranks =
+        slowest_group(sync_.algorithm, parameters_.groups, machine_, bytes, sync_.rings);
+    plan_.patterns.push_back(make(sync_.algorithm, ranks, machine_, bytes, sync_.rings));
     plan_.patterns.back().groups = parameters_.groups;
   }
   return it->second;

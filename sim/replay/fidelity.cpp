@@ -226,7 +226,14 @@ std::vector<bool> ranks_go_one_by_one(const Plan& plan, const Machine& machine, 
     for (const Task& task : role.program) {
       if (task.kind == Task::Kind::compute) continue;
       const Communication& comm = plan.communications[task.comm];
-      if (task.kind != Task::Kind::collective || comm.fidelity == Fidelity::chunk)
+      const std::vector<Round>& rounds = plan.patterns[comm.pattern].rounds;
+      // A round that stands for all steps of a library has no messages of its own for each of them: its ranks
+      // would wait for their neighbours only, and not for all that have to contribute.
+      const bool stands_for_steps = std::any_of(rounds.begin(), rounds.end(),
+                                                [](const Round& round) { return round.latency_s.has_value(); });
+      if (task.kind == Task::Kind::collective && stands_for_steps)
+        set(comm.pattern, in_step);
+      else if (task.kind != Task::Kind::collective || comm.fidelity == Fidelity::chunk)
         set(comm.pattern, one_by_one);
       else if (comm.fidelity == Fidelity::fluid)
         set(comm.pattern, in_step);

@@ -154,6 +154,9 @@ double step_on_s(const PreparedRun& run, const WhatIf& change) {
   if (change.messages == 1) return replay(run.plan, machine, run.cost, {true, run.network_model}).step_time_s;
   Plan plan = run.plan;
   for (Communication& communication : plan.communications) communication.overhead_s *= change.messages;
+  for (Pattern& pattern : plan.patterns)
+    for (Round& round : pattern.rounds)
+      if (round.latency_s) *round.latency_s *= change.messages;
   return replay(plan, machine, run.cost, {true, run.network_model}).step_time_s;
 }
 

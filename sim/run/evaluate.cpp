@@ -125,8 +125,10 @@ std::string idle_nics_text(const Machine& machine, const ReplayResult& replayed)
         std::count_if(bytes[h].begin(), bytes[h].end(), [](const auto& port) { return port.second == 0; }));
     if (idle == 0 || idle == bytes[h].size()) continue;
     if (text.empty())
-      text = fmt::format("{} of {} NICs of {} carry nothing: a device uses the one that is nearest to it",
-                         idle, bytes[h].size(), machine.hosts[h].name);
+      text = fmt::format("{} of {} NICs of {} carry nothing{}", idle, bytes[h].size(), machine.hosts[h].name,
+                         bytes[h].size() > machine.hosts[h].device_count
+                             ? ": a device uses the one that is nearest to it"
+                             : "");
     else
       ++others;
   }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -277,4 +278,26 @@ TEST_CASE("algorithm nccl moves the bytes of one of the two that NCCL has, for e
   }
   CHECK(rings > 0);
   CHECK(trees > 0);
+}
+
+TEST_CASE("groups that follow one pattern get that of the group that takes the longest, in any order") {
+  const Machine machine = build_machine(
+      read_cluster(parse_yaml("{name: lab, nodes: [{name: n, count: 2, server: dgx-a100}]}", "cluster")), 0,
+      load_transport(Library::nccl, Protocol::rdma));
+  // Devices 0 to 7 are in one host, 8 to 15 in the other.
+  std::vector<std::vector<EndpointId>> groups{{0, 1}, {7, 8}, {2, 3}, {9, 10}};
+  std::sort(groups.begin(), groups.end());
+  for (const double bytes : {1e4, 1e6, 1e8}) {
+    const auto time_s = [&](const std::vector<EndpointId>& ranks) {
+      return estimate_s(all_reduce_pattern(AllReduceAlgorithm::nccl, ranks, machine, bytes), machine, bytes);
+    };
+    do {
+      const std::vector<EndpointId>& slowest =
+          slowest_group(AllReduceAlgorithm::nccl, groups, machine, bytes);
+      for (const std::vector<EndpointId>& group : groups) CHECK(time_s(group) <= time_s(slowest));
+      CHECK(slowest == std::vector<EndpointId>{7, 8});
+    } while (std::next_permutation(groups.begin(), groups.end()));
+  }
+  // The rounds of other algorithms do not depend on bytes: any group will do.
+  CHECK(&slowest_group(AllReduceAlgorithm::ring, groups, machine, 1e6) == &groups.front());
 }

@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "sim/collectives/table.h"
 #include "tests/laws/random_experiment.h"
 
 using namespace convoy;
@@ -91,4 +94,43 @@ TEST_CASE("chunk keeps the closed form: late ranks' messages wait for their rece
                           10);
     CHECK(relative_gap(ring.run().step_time_s, 3e-3 + 14 * (20e-6 + 4e6 / 8 / 1e9)) <= 1e-9);
   }
+}
+
+TEST_CASE("an all-reduce ends nowhere before all of its ranks have reached it, whatever the algorithm [law]") {
+  for (const std::string& algorithm : all_reduce_algorithm_names())
+    for (unsigned seed = 1; seed <= 12; ++seed) {
+      Dice dice(seed);
+      const int nodes = 1 << dice.between(1, 3);  // halving-doubling takes powers of two
+      const std::string cluster = fmt::format(
+          "{{name: lab, nodes: [{{name: a, count: {}, server: box}}, {{name: b, count: 1, server: box, speed: "
+          "0.2}}], fabric: {{kind: switch, bandwidth: 10Gbps, latency: {}us}}, {}}}",
+          nodes - 1, dice.between(1, 50), ideal_servers());
+      const std::string strategy =
+          fmt::format("{{kind: data_parallel, sync: all_reduce, algorithm: {}, bucket: {}kB}}", algorithm,
+                      dice.one_of<int>({100, 500, 100000}));
+      CAPTURE(seed);
+      CAPTURE(cluster);
+      CAPTURE(strategy);
+      const Experiment experiment(custom_model(4, 100'000), cluster, strategy, dice.between(1, 8));
+      const ReplayResult result = experiment.run(false);
+      const Plan& plan = experiment.plan();
+      std::vector<double> last_ready_s(plan.communications.size(), 0),
+          first_end_s(plan.communications.size(), std::numeric_limits<double>::infinity());
+      std::size_t collectives = 0;
+      for (const Role& role : plan.roles)
+        for (const EndpointId e : role.members) {
+          const Timeline& timeline = result.timelines[result.timeline_of[e]];
+          for (std::size_t t = 0; t < role.program.size(); ++t) {
+            const Task& task = role.program[t];
+            if (task.kind != Task::Kind::collective) continue;
+            ++collectives;
+            for (const TaskId before : task.after)
+              last_ready_s[task.comm] = std::max(last_ready_s[task.comm], timeline.tasks[before].end_s);
+            first_end_s[task.comm] = std::min(first_end_s[task.comm], timeline.tasks[t].end_s);
+          }
+        }
+      REQUIRE(collectives > 0);
+      for (std::size_t c = 0; c < plan.communications.size(); ++c)
+        CHECK(first_end_s[c] >= last_ready_s[c] * (1 - 1e-12));
+    }
 }

@@ -60,7 +60,7 @@ class Torch(unittest.TestCase):
         import tempfile
         experiment = {"experiment": "torch", "model": convoy.from_torch(Shared(), torch.zeros(1, 3, 32, 32)),
                       "training": {"batch_per_device": 8}, "cluster": {"server": "dgx1-v100", "nodes": 1},
-                      "strategy": {"kind": "data_parallel"}}
+                      "strategy": {"kind": "data_parallel", "sync": "all_reduce"}}
         run = convoy.run(experiment)[0]
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "kept.onnx")
