@@ -42,6 +42,7 @@ std::int64_t lines_of(const std::string& text) { return std::count(text.begin(),
 
 /// Flips a bit, cuts the end off, clears a page, writes noise or copies one page over another.
 std::string damaged(std::string bytes, std::mt19937& random, std::string& how) {
+  if (bytes.empty()) return how = "nothing", bytes;
   const std::size_t at = random() % bytes.size(), page = at / page_bytes * page_bytes;
   switch (random() % 5) {
     case 0:
@@ -54,7 +55,8 @@ std::string damaged(std::string bytes, std::mt19937& random, std::string& how) {
       break;
     case 2:
       how = "cleared page";
-      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page), page_bytes, '\0');
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page), std::min(page_bytes, bytes.size() - page),
+                  '\0');
       break;
     case 3:
       how = "noise";
@@ -64,7 +66,7 @@ std::string damaged(std::string bytes, std::mt19937& random, std::string& how) {
     default:
       how = "page twice";
       bytes.replace(page, page_bytes,
-                    bytes.substr(random() % (bytes.size() / page_bytes) * page_bytes, page_bytes));
+                    bytes.substr(random() % (bytes.size() / page_bytes + 1) * page_bytes, page_bytes));
   }
   return bytes;
 }
