@@ -241,8 +241,7 @@ def steady_step_s(ends_s):
     for period in range(1, (last - first) // 2 + 1):
         lengths_s = [ends_s[k + period] - ends_s[k] for k in range(first, len(ends_s) - period)]
         if all(abs(length_s - lengths_s[0]) <= 1e-6 * lengths_s[0] for length_s in lengths_s):
-            first = last - (last - first) // period * period
-            break
+            return (ends_s[last] - ends_s[last - (last - first) // period * period]) / ((last - first) // period * period)
     return (ends_s[last] - ends_s[first]) / (last - first)
 
 
@@ -280,13 +279,17 @@ def result_of(tasks):
 
 
 def check(path):
-    with open(path, encoding="utf-8") as file:
-        tasks = json.load(file)
-    if tasks["schema"] != "convoy.tasks/1":
-        raise ValueError(f"the schema is {tasks['schema']}")
+    try:
+        with open(path, encoding="utf-8") as file:
+            tasks = json.load(file)
+        if tasks["schema"] != "convoy.tasks/1":
+            raise ValueError(f"the schema is {tasks['schema']}")
+        found = result_of(tasks)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        return print(f"{path}: {type(error).__name__}: {error}", file=sys.stderr) or 2
     told, wrong = {**tasks["result"], "step_time_s": [tasks["result"]["step_time_s"]]}, []
     names = {"step_time_s": [{"name": "of the step"}], "link_bytes": tasks["links"], "peak_memory_bytes": tasks["endpoints"]}
-    for key, values in result_of(tasks).items():
+    for key, values in found.items():
         wrong += [f"{key} {name['name']}: {b!r} in the file, {a!r} replayed" for name, a, b in zip(names[key], values, told[key], strict=True)
                   if abs(a - b) > SAME * max(abs(a), abs(b))]
     print(f"{path}: {'; '.join(wrong[:5]) or 'the same'}{'; ...' if len(wrong) > 5 else ''}")
@@ -294,7 +297,4 @@ def check(path):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(max(map(check, sys.argv[1:]), default=2))
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        sys.exit(print(f"{' '.join(sys.argv[1:])}: {type(error).__name__}: {error}", file=sys.stderr) or 2)
+    sys.exit(max(map(check, sys.argv[1:]), default=2))

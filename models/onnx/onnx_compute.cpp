@@ -164,8 +164,9 @@ bool matmul(OnnxImport& import, const OnnxNode& node) {
   return true;
 }
 
-/// PyTorch's exporter writes an average over zeros around an image as a layer of zeros and an average without padding. Where
-/// nothing else reads that layer, it goes, and its zeros are the average's padding again. @return what the average reads
+/// PyTorch's exporter writes an average over zeros around an image as a layer of zeros and an average without
+/// padding. Where nothing else reads that layer, it goes, and its zeros are the average's padding again.
+/// @return what the average reads
 LayerIndex take_border(OnnxImport& import, const OnnxNode& node, Window& window) {
   const OnnxValue& in = import.result(node, 0);
   std::vector<Layer>& layers = import.model().layers;
@@ -216,8 +217,8 @@ void global_pool(OnnxImport& import, const OnnxNode& node) {
   finish(import, node, import.emit(node, Pool{Pool::Mode::max, all, all}, {in.layer}));
 }
 
-/// An operator of the Python module's (python/convoy/_torch.py): ONNX has no pooling to a size that does not divide the
-/// image's.
+/// An operator of the Python module's (python/convoy/_torch.py): ONNX has no pooling to a size that does not
+/// divide the image's.
 void adaptive_pool(OnnxImport& import, const OnnxNode& node) {
   const OnnxValue& in = import.result(node, 0);
   const std::vector<std::int64_t> size = node.integers("output_size");

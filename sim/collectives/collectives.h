@@ -69,8 +69,8 @@ bool has_equal_hosts(const std::vector<EndpointId>& ranks, const Machine& machin
 Plan collective_of_all(Pattern pattern, std::string name, double bytes, const Machine& machine);
 
 /// Time of a pattern alone on the machine if every round waits for the one before: the sum over rounds of
-/// their repetitions times (greatest latency + greatest bytes / bandwidth of a link, or of a connection of the
-/// transport). For choosing between
+/// their repetitions times (greatest latency + greatest bytes / bandwidth of a link, or of a connection of
+/// the transport). For choosing between
 /// algorithms, not a prediction.
 double estimate_s(const Pattern& pattern, const Machine& machine, double bytes);
 

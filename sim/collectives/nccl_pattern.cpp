@@ -126,7 +126,8 @@ Pattern nccl_all_reduce(const CollectiveCall& call) {
   const NcclSituation situation = situation_of(call, ring);
   Pattern best = lasting(ring, call, nccl_ring_s(situation, call.bytes, false));
   double best_s = estimate_s(best, call.machine, call.bytes);
-  // A pattern takes no less than `time_s`, and more where the bytes alone take longer on the links that there are.
+  // A pattern takes no less than `time_s`, and more where the bytes alone take longer on the links that there
+  // are.
   const auto consider = [&](double time_s, auto messages) {
     if (time_s >= best_s) return;
     Pattern other = lasting(messages(), call, time_s);

@@ -24,10 +24,11 @@ constexpr std::array<std::array<double, 3>, 4> ll_most_GBps{
 /// nvlsEfficiency: of the switches' sums, by generation.
 constexpr std::array<double, 4> switch_share{0, 0, 0.85, 0.74};
 
-// Inside a single host whose devices are joined by NVLink alone, in place of those above. Fitted by least mean
-// relative error to nccl-tests with 2, 4 and 8 A100, H100 and B200 (role fit of results/published/
+// Inside a single host whose devices are joined by NVLink alone, in place of those above. Fitted by least
+// mean relative error to nccl-tests with 2, 4 and 8 A100, H100 and B200 (role fit of results/published/
 // collectives.csv); the step of Simple comes out as NCCL has it. By generation: what a call takes when calls
-// follow one another, and a step of LL. By protocol: in addition before the first step, and shares of bandwidth.
+// follow one another, and a step of LL. By protocol: in addition before the first step, and shares of
+// bandwidth.
 constexpr std::array<double, 4> call_us{9.6, 9.6, 5.1, 7.3}, inside_ll_us{0.86, 0.86, 0.79, 1.35};
 constexpr double inside_ll128_us = 0.62, inside_switch_us = 91;
 constexpr ByProtocol inside_base_us{0, 11, 13}, inside_share{0.38, 0.7, 1};
@@ -36,8 +37,8 @@ constexpr std::array<double, 4> inside_bus_share{0.89, 0.89, 1.03, 0.92};
 constexpr double half_share = 0.86, pair_share = 0.8;
 
 /// Bytes of a piece of a channel, before which a tree's next level has nothing to pass on: fitted to the
-/// all-reduces of one device a host (role fit of results/published/collectives.csv). They take the place of the
-/// shares by size (tree_correction) of NCCL's tuning.
+/// all-reduces of one device a host (role fit of results/published/collectives.csv). They take the place of
+/// the shares by size (tree_correction) of NCCL's tuning.
 constexpr ByProtocol piece_bytes{64.0 * 1024, 0, 256.0 * 1024};
 
 /// Whether all ranks are in one host and joined by NVLink alone.
@@ -52,8 +53,8 @@ bool available(const NcclSituation& situation, std::size_t protocol) {
 }
 
 /// Latency of a step over a route whose latency is that of a step of Simple in a ring, as the catalogue's
-/// are. What a step saves, or takes in addition, is software's: routes that are longer have no more of it, and
-/// of shorter ones it is the same share.
+/// are. What a step saves, or takes in addition, is software's: routes that are longer have no more of it,
+/// and of shorter ones it is the same share.
 double step_s(double route_s, double step_us, double simple_us) {
   const double share_s = route_s * step_us / simple_us, moved_s = route_s + 1e-6 * (step_us - simple_us);
   return step_us < simple_us ? std::max(share_s, moved_s) : std::min(share_s, moved_s);

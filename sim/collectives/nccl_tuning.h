@@ -25,23 +25,23 @@ struct NcclSituation {
   NcclHopsByWire ring;           ///< once around a ring
   NcclHopsByWire chain;          ///< from the last rank of a host to the one at which the edges of trees end
   double between_s = 0;          ///< latency of the route of a tree's edge
-  /// 0 Volta and before, 1 Ampere and Ada, 2 Hopper, 3 Blackwell; nothing: wires only, without any software,
-  /// whose messages take the latency and the bandwidth of their routes (an ideal fabric).
-  std::size_t generation = 0;
+  std::size_t generation = 0;  ///< 0 Volta and before, 1 Ampere and Ada, 2 Hopper, 3 Blackwell
+  /// Wires without any software: messages take the latency and the bandwidth of their routes.
   bool ideal = false;
   bool switch_sums = false;  ///< an NVSwitch that adds up joins all ranks (NVLS)
 };
 
-/// What a call of NCCL takes on a device before its first step when calls follow one another without pause, as
-/// in nccl-tests inside one host. Transport::start_s, of a call from a framework, has it in itself.
+/// What a call of NCCL takes on a device before its first step when calls follow one another without pause,
+/// as in nccl-tests inside one host. Transport::start_s is that of a framework's call, and includes this
+/// time.
 double nccl_call_s(std::size_t generation);
 
 /// The time of an all-reduce of `bytes` (with `half`, of a reduce-scatter or all-gather) with the protocol
-/// that is the fastest for it (LL, Simple; inside one host over NVLink also LL128, in rings): for each step the
-/// latency of its route, shorter by what the protocol's step is shorter than one of Simple in a ring, and bytes
-/// over bandwidth. Between hosts, latencies of steps, shares and limits of bandwidths are those of NCCL's tuning
-/// (src/graph/tuning.cc of NCCL 5067397c), and trees pass on a piece when all of it is there; inside a host they
-/// are fitted. Without what comes before the first step (Transport::start_s).
+/// that is the fastest for it (LL, Simple; inside one host over NVLink also LL128, in rings): for each step
+/// the latency of its route, shorter by what the protocol's step is shorter than one of Simple in a ring, and
+/// bytes over bandwidth. Between hosts, latencies of steps, shares and limits of bandwidths are those of
+/// NCCL's tuning (src/graph/tuning.cc of NCCL 5067397c), and trees pass on a piece when all of it is there;
+/// inside a host they are fitted. Without what comes before the first step (Transport::start_s).
 double nccl_ring_s(const NcclSituation& situation, double bytes, bool half);
 /// Double binary trees; all-reduce only. @pre several hosts
 double nccl_tree_s(const NcclSituation& situation, double bytes);

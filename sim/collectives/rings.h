@@ -20,11 +20,12 @@ enum class RingOrder : std::uint8_t { mesh, in_order };
 /// ring, in the given order.
 ///
 /// Over several hosts, in the order of their first rank, there are as many rings as the ranks of the host
-/// with the fewest have NICs that are nearest to them (one where hosts have no NICs), as NCCL builds a channel
-/// a NIC. Each host's chain in a ring is one of its own rings in turn, cut open so that every NIC is entered
-/// and left by as many rings (as a search finds that takes one ring after the other). With several, every other host is passed backwards, so that messages stay
-/// between NICs of the same number (rails). A single ring is cut open where the routes to other hosts are
-/// widest, if it follows cables.
+/// with the fewest have NICs that are nearest to them (one where hosts have no NICs), as NCCL builds a
+/// channel a NIC. Each host's chain in a ring is one of its own rings in turn, cut open where the rings
+/// before it enter and leave the fewest times, so that in equal hosts every NIC is entered and left by as
+/// many rings. With several rings, every other host is passed backwards, so that messages stay between NICs
+/// of the same number (rails) if the number of hosts is even. A single ring is cut open where the routes to
+/// other hosts are widest, if it follows cables.
 /// Source: NVIDIA/nccl 5067397c, src/graph/search.cc (crossNic).
 std::vector<std::vector<std::uint32_t>> find_rings(const std::vector<EndpointId>& ranks,
                                                    const Machine& machine, RingOrder order = RingOrder::mesh);
@@ -34,8 +35,8 @@ std::vector<std::vector<std::vector<std::uint32_t>>> rings_by_host(const std::ve
                                                                    const Machine& machine,
                                                                    RingOrder order = RingOrder::mesh);
 
-/// By host, in the order of their first rank, and by ring of find_rings: the chain of the host's ranks, always
-/// forwards. On one host, one chain.
+/// By host, in the order of their first rank, and by ring of find_rings: the chain of the host's ranks,
+/// always forwards. On one host, one chain.
 std::vector<std::vector<std::vector<std::uint32_t>>> channels_by_host(const std::vector<EndpointId>& ranks,
                                                                       const Machine& machine,
                                                                       RingOrder order = RingOrder::mesh);

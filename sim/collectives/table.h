@@ -62,8 +62,9 @@ inline const std::vector<std::string> fidelity_names{"auto", "chunk", "fluid"};
 Pattern all_reduce_pattern(AllReduceAlgorithm algorithm, const std::vector<EndpointId>& ranks,
                            const Machine& machine, double bytes, RingOrder order = RingOrder::mesh);
 
-/// Of groups that follow one pattern, the one for which the pattern is to be made where that depends on bytes:
-/// that whose own all-reduce takes the longest. Groups are told apart by how many ranks they have on each host.
+/// Of groups that follow one pattern, the one for which the pattern is to be made where that depends on
+/// bytes: that whose own all-reduce takes the longest. Groups are told apart by how many ranks they have on
+/// each host.
 const std::vector<EndpointId>& slowest_group(AllReduceAlgorithm algorithm,
                                              const std::vector<std::vector<EndpointId>>& groups,
                                              const Machine& machine, double bytes,

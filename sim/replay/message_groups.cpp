@@ -11,17 +11,17 @@ namespace convoy::inline replays {
 
 MessageGroups::MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                              const Folding& folding, Engine& engine, Transfers& transfers,
-                             MessageListener& listener, UncontendedCollectives* lone, std::vector<bool> alone)
+                             MessageListener& listener, UncontendedCollectives* uncontended, std::vector<bool> alone)
     : plan_(plan),
       one_by_one_(one_by_one),
       folding_(folding),
       engine_(engine),
       transfers_(transfers),
       listener_(listener),
-      lone_(lone),
+      uncontended_(uncontended),
       alone_(std::move(alone)),
       groups_(folding.groups.size()),
-      lone_of_(folding.groups.size()),
+      uncontended_of_(folding.groups.size()),
       member_of_(plan.patterns.size()) {
   for (std::uint32_t g = 0; g < groups_.size(); ++g) build_group(g, table.groups[folding.groups[g]]);
 }
@@ -169,26 +169,26 @@ double MessageGroups::bytes_of(const Run& run, std::uint32_t flow_class) const {
 // --- all ranks in step (fluid) ---
 
 void MessageGroups::start_in_step(Run& run) {
-  Lone& lone = lone_of_[static_cast<std::size_t>(run.group - groups_.data())];
-  if (!std::exchange(lone.known, true) && lone_ && alone_[comm_of(run).pattern])
-    lone.times = lone_->find(run.group->flows, rounds_of(run));
-  if (!lone.times) {
+  Uncontended& uncontended = uncontended_of_[static_cast<std::size_t>(run.group - groups_.data())];
+  if (!std::exchange(uncontended.known, true) && uncontended_ && alone_[comm_of(run).pattern])
+    uncontended.times = uncontended_->find(run.group->flows, rounds_of(run));
+  if (!uncontended.times) {
     next_round_in_step(run);
     return;
   }
-  engine_.after(lone.times->latency_s + comm_of(run).bytes * lone.times->s_per_byte, [this, &run, &lone] {
-    ++lone.communications;
-    lone.bytes += comm_of(run).bytes;
+  engine_.after(uncontended.times->latency_s + comm_of(run).bytes * uncontended.times->s_per_byte, [this, &run, &uncontended] {
+    ++uncontended.communications;
+    uncontended.bytes += comm_of(run).bytes;
     end_in_step(run);
     listener_.after_event();
   });
 }
 
 void MessageGroups::count_uncontended(LinkClock& clock) const {
-  for (const Lone& lone : lone_of_)
-    if (lone.times)
-      for (const UncontendedCollective::Use& use : lone.times->uses)
-        clock.add(use.clock, lone.communications * use.latency_s + lone.bytes * use.s_per_byte);
+  for (const Uncontended& uncontended : uncontended_of_)
+    if (uncontended.times)
+      for (const UncontendedCollective::Use& use : uncontended.times->uses)
+        clock.add(use.clock, uncontended.communications * use.latency_s + uncontended.bytes * use.s_per_byte);
 }
 
 void MessageGroups::next_round_in_step(Run& run) {

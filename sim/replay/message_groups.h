@@ -19,13 +19,14 @@ namespace convoy::inline replays {
 /// Executes communications between classes: collectives whose ranks proceed in step (fluid) or one by one
 /// (chunk), and sends and receives. A message of a collective whose ranks proceed one by one begins when both
 /// its ends have reached its round (rendezvous), as with NCCL and with MPI for large messages. A
-/// communication in step that has its links to itself is one delay (UncontendedCollective) instead of its messages.
+/// communication in step that has its links to itself is one delay (UncontendedCollective) instead of its
+/// messages.
 class MessageGroups {
  public:
-  /// @param lone if given, finds the times of groups whose patterns are marked in `alone` (by pattern)
+  /// @param uncontended if given, finds the times of groups whose patterns are marked in `alone` (by pattern)
   MessageGroups(const Plan& plan, const FlowTable& table, const std::vector<bool>& one_by_one,
                 const Folding& folding, Engine& engine, Transfers& transfers, MessageListener& listener,
-                UncontendedCollectives* lone, std::vector<bool> alone);
+                UncontendedCollectives* uncontended, std::vector<bool> alone);
 
   /// Called when it is the turn of `task` (a collective, send or receive) of `endpoint_class`.
   void start(std::uint32_t endpoint_class, TaskId id, const Task& task);
@@ -90,7 +91,7 @@ class MessageGroups {
   };
 
   /// The state of a class of groups, once one of its communications has started.
-  struct Lone {
+  struct Uncontended {
     bool known = false;
     std::optional<UncontendedCollective> times;
     double communications = 0, bytes = 0;  ///< done so far
@@ -124,10 +125,10 @@ class MessageGroups {
   Engine& engine_;
   Transfers& transfers_;
   MessageListener& listener_;
-  UncontendedCollectives* lone_;
+  UncontendedCollectives* uncontended_;
   std::vector<bool> alone_;                                               ///< by pattern
   std::vector<Group> groups_;                                             ///< by group class
-  std::vector<Lone> lone_of_;                                             ///< by group class
+  std::vector<Uncontended> uncontended_of_;                                             ///< by group class
   std::vector<std::unordered_map<std::uint32_t, Membership>> member_of_;  ///< by pattern: of endpoint classes
   std::unordered_map<std::uint64_t, Run> runs_;                           ///< by (communication, group class)
 };

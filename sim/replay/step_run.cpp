@@ -27,11 +27,11 @@ std::unique_ptr<UncontendedCollectives> uncontended_collectives(const FoldedPlan
 
 StepRun::StepRun(const FoldedPlan& folded, const Surroundings& surroundings)
     : ProgramRunner(folded, surroundings),
-      lone_(uncontended_collectives(folded, surroundings, link_clock_)),
+      uncontended_(uncontended_collectives(folded, surroundings, link_clock_)),
       messages_(
           folded.plan, folded.table, folded.one_by_one, folded.folding, engine_, transfers_, *this,
-          lone_.get(),
-          lone_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
+          uncontended_.get(),
+          uncontended_ ? has_links_for_itself(folded.plan, folded.machine, folded.table) : std::vector<bool>()) {
   if (plan_.endless()) watch_.emplace(*plan_.endless(), folding_);
 }
 

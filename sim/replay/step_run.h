@@ -23,7 +23,7 @@ class StepRun final : ProgramRunner {
   void task_ended(std::uint32_t endpoint_class, TaskId id) override;
   void show_one_step(Execution& execution) const;
 
-  std::unique_ptr<UncontendedCollectives> lone_;
+  std::unique_ptr<UncontendedCollectives> uncontended_;
   MessageGroups messages_;
   std::optional<StepWatch> watch_;  ///< of an endless run
 };

@@ -43,8 +43,8 @@ Machine machine_of(const CollectiveRow& row) {
       fmt::format("{{server: {}, nodes: {}, devices_per_node: {}}}", row.server, row.hosts, row.devices),
       "collectives.csv");
   Machine machine = build_machine(read_cluster(cluster), 0, load_transport(Library::nccl, Protocol::rdma));
-  // Inside a host nccl-tests' calls follow one another on the devices: what a framework does before a call has
-  // passed while the one before it was under way.
+  // Inside a host nccl-tests' calls follow one another on the devices: what a framework does before a call
+  // has passed while the one before it was under way.
   if (row.hosts == 1)
     machine.collective_overhead_s = nccl_call_s(nccl_generation(machine.device_types[0].generation));
   return machine;

@@ -101,7 +101,8 @@ class Elastic : public Strategy {
   }
 
  private:
-  /// Makes sure that all phases can be planned. Returns micro_batch_of, or 0 where no batch is dealt out here.
+  /// Makes sure that all phases can be planned. Returns micro_batch_of, or 0 where no batch is dealt out
+  /// here.
   /// @throws InputError
   std::int64_t checked_micro_batch(const StrategyInput& input) const {
     for (const ScheduleEntry& entry : options_.schedule) check(entry, input);
@@ -143,8 +144,8 @@ class Elastic : public Strategy {
                                    *input.batch.global, entry.devices, entry.devices));
   }
 
-  /// All phases are planned, each with every operation of every micro-batch of a device of each kind of share;
-  /// what that takes is told before the batch is dealt. @throws InputError
+  /// All phases are planned, each with every operation of every micro-batch of a device of each kind of
+  /// share; what that takes is told before the batch is dealt. @throws InputError
   void check_dealt_size(const StrategyInput& input, std::int64_t at_once) const {
     const auto ceiling = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
     const std::int64_t global = *input.batch.global;

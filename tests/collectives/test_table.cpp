@@ -221,7 +221,8 @@ TEST_CASE("what NCCL takes is no worse by our own times than a ring, and never l
       CAPTURE(bytes);
       const double nccl_s = time_s(AllReduceAlgorithm::nccl, machine, bytes);
       const double ring_s = time_s(AllReduceAlgorithm::ring, machine, bytes);
-      // Ours has each step wait for the slowest link; what NCCL does once before the first is not in a ring's.
+      // Ours has each step wait for the slowest link; what NCCL does once before the first is not in a
+      // ring's.
       if (hosts > 1 || ideal) CHECK(nccl_s <= ring_s * (1 + 1e-9) + (ideal ? 0 : 2e-6));
       CHECK(nccl_s >= before_s);
       before_s = nccl_s;
