@@ -63,7 +63,7 @@ struct ComputeSpreads {
   double all() const { return std::hypot(std::hypot(parameters, software), hosts, steps); }
 };
 
-ComputeSpreads compute_spreads(const PreparedRun& run, double images) {
+ComputeSpreads compute_spreads(const PreparedRun& run, double of_device) {
   ComputeSpreads spreads;
   for (const DeviceType& type : run.machine.device_types)
     spreads.parameters = std::max(spreads.parameters, parameter_spread(run, type));
@@ -72,7 +72,6 @@ ComputeSpreads compute_spreads(const PreparedRun& run, double images) {
   spreads.software = spread_of_software(run);
   std::vector<Work> works;
   for (const Operation& operation : run.graph->operations) works.push_back(operation.work);
-  const double of_device = images_of_device(run) * (run.plan.images > 0 ? images / run.plan.images : 1);
   spreads.hosts = spread_of_hosts(run, of_device);
   spreads.steps = residual_spread(residual_kind(works, of_device, run.graph->options.precision));
   return spreads;
@@ -129,7 +128,7 @@ std::string value_of_kernels(const PreparedRun& run) {
 }
 
 void add_computing(const PreparedRun& run, std::vector<Doubt>& doubts) {
-  const ComputeSpreads spreads = compute_spreads(run, run.plan.images);
+  const ComputeSpreads spreads = compute_spreads(run, images_of_device(run));
   const double of_kernels = std::hypot(spreads.parameters, spreads.software, spreads.steps);
   if (of_kernels > 0)
     doubts.push_back({Doubt::Moves::computing, "training.anchor", value_of_kernels(run),
@@ -197,8 +196,8 @@ double images_of_device(const PreparedRun& run) {
   return most > 0 ? most : run.plan.images / std::max(1U, devices);
 }
 
-StepSpreads step_spreads(const PreparedRun& run, double images) {
-  StepSpreads spreads{compute_spreads(run, images).all(), 0, 0};
+StepSpreads step_spreads(const PreparedRun& run, double of_device) {
+  StepSpreads spreads{compute_spreads(run, of_device).all(), 0, 0};
   if (const std::optional<CommKind> kind = comm_kind(run.machine))
     spreads.comm = comm_spread(*kind), spreads.devices = devices_spread();
   return spreads;

@@ -47,8 +47,8 @@ struct StepSpreads {
   double devices = 0;  ///< of a step of several devices, in addition to these
   bool all_exact() const { return compute == 0 && comm == 0 && devices == 0; }
 };
-/// @param images per step, of all devices
-StepSpreads step_spreads(const PreparedRun& run, double images);
+/// @param of_device images that one device works on in a step
+StepSpreads step_spreads(const PreparedRun& run, double of_device);
 
 /// All doubts about a run, in the order of Moves: those that step_spreads() puts together, and those that are
 /// simulated (PreparedRun::doubts).
